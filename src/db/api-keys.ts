@@ -1,0 +1,114 @@
+import type { Scope } from "../domain/api-keys.ts";
+import type { Queryable } from "./pool.ts";
+import { bind, loadStatements } from "./statements.ts";
+
+const sql = loadStatements(new URL("./api-keys.sql", import.meta.url), [
+  "find_keys_by_secret",
+  "insert_key",
+  "insert_secret",
+  "retire_secret",
+  "revoke_key",
+  "select_keys",
+]);
+
+/** A key that works right now. */
+export interface ApiKey {
+  id: string;
+  organizationId: string | null;
+  scopes: Scope[];
+  /** CIDRs; empty: any address. */
+  allowIps: string[];
+  /** How long it keeps working if nobody changes it, in milliseconds; null: without end. */
+  usableMs: number | null;
+}
+
+/** The working keys that these secrets (SHA-256) belong to, by the hash in hex. Others are absent. */
+export async function findKeysBySecret(db: Queryable, hashes: readonly Buffer[]): Promise<Map<string, ApiKey>> {
+  const { rows } = await db.query<{
+    secret_hash: string;
+    id: string;
+    organization_id: string | null;
+    scopes: Scope[];
+    allow_ips: string[];
+    usable_ms: number | null;
+  }>(bind(sql.find_keys_by_secret, [hashes]));
+  return new Map(
+    rows.map((row) => [
+      row.secret_hash,
+      {
+        id: row.id,
+        organizationId: row.organization_id,
+        scopes: row.scopes,
+        allowIps: row.allow_ips,
+        usableMs: row.usable_ms,
+      },
+    ]),
+  );
+}
+
+/** A key to be written. */
+export interface NewApiKey {
+  id: string;
+  organizationId: string | null;
+  label: string | null;
+  scopes: readonly Scope[];
+  allowIps: readonly string[];
+  expiresAt: Date | null;
+}
+
+/** Writes a key without a secret; give it one in the same transaction. */
+export async function insertKey(db: Queryable, key: NewApiKey): Promise<void> {
+  await db.query(
+    bind(sql.insert_key, [key.id, key.organizationId, key.label, key.scopes, key.allowIps, key.expiresAt]),
+  );
+}
+
+/** Makes a secret the key's current one. */
+export async function insertSecret(db: Queryable, keyId: string, hash: Buffer): Promise<void> {
+  await db.query(bind(sql.insert_secret, [keyId, hash]));
+}
+
+/** Lets the key's current secret end after a grace; returns whether there was one to end. */
+export async function retireSecret(db: Queryable, keyId: string, graceMs: number): Promise<boolean> {
+  const { rowCount } = await db.query(bind(sql.retire_secret, [keyId, graceMs]));
+  return rowCount === 1;
+}
+
+/** Revokes a key; returns whether there is such a key. */
+export async function revokeKey(db: Queryable, keyId: string): Promise<boolean> {
+  const { rowCount } = await db.query(bind(sql.revoke_key, [keyId]));
+  return rowCount === 1;
+}
+
+/** A key as an operator sees it. */
+export interface ListedKey {
+  id: string;
+  label: string | null;
+  scopes: Scope[];
+  allowIps: string[];
+  createdAt: Date;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+}
+
+/** The keys of an organization, newest first. */
+export async function selectKeys(db: Queryable, organizationId: string): Promise<ListedKey[]> {
+  const { rows } = await db.query<{
+    id: string;
+    label: string | null;
+    scopes: Scope[];
+    allow_ips: string[];
+    created_at: Date;
+    expires_at: Date | null;
+    revoked_at: Date | null;
+  }>(bind(sql.select_keys, [organizationId]));
+  return rows.map((row) => ({
+    id: row.id,
+    label: row.label,
+    scopes: row.scopes,
+    allowIps: row.allow_ips,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  }));
+}

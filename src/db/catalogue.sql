@@ -1,0 +1,43 @@
+-- name: insert_organization
+-- $1 id text, $2 name text
+INSERT INTO organizations (id, name) VALUES ($1::text, $2::text);
+
+-- name: insert_brand
+-- $1 id text, $2 organization_id text, $3 name text
+INSERT INTO brands (id, organization_id, name) VALUES ($1::text, $2::text, $3::text);
+
+-- name: insert_product
+-- $1 id text, $2 brand_id text, $3 key text, $4 name text, $5 type text, $6 retail_price_usd numeric, $7 price_usd numeric,
+-- $8 benefit_months int, $9 usage_unit_label text or null
+INSERT INTO products (id, brand_id, key, name, type, retail_price_usd, price_usd, benefit_months, usage_unit_label)
+VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::numeric, $7::numeric, $8::int, $9::text);
+
+-- name: insert_batch
+-- Copies the product's terms of this moment. Returns no row when there is no such product.
+-- $1 id text, $2 product_id text, $3 audience text, $4 voucher_count int, $5 valid_until timestamptz
+WITH product AS (
+  SELECT p.*, br.organization_id FROM products AS p JOIN brands AS br ON br.id = p.brand_id WHERE p.id = $2::text
+), inserted AS (
+  INSERT INTO batches (id, product_id, audience, voucher_count, valid_until, retail_price_usd, price_usd, benefit_months,
+                       usage_unit_label)
+  SELECT $1::text, p.id, $3::text, $4::int, $5::timestamptz, p.retail_price_usd, p.price_usd, p.benefit_months, p.usage_unit_label
+    FROM product AS p
+)
+SELECT p.organization_id, p.key AS product_key, p.retail_price_usd, p.price_usd,
+       date_trunc('milliseconds', clock_timestamp()) AS issued_at
+  FROM product AS p;
+
+-- name: find_batch
+-- A batch with how its vouchers stand now. Reads all of them.
+-- $1 id text
+SELECT b.id, b.product_id, p.name AS product_name, b.audience, b.voucher_count, b.valid_until, b.retail_price_usd, b.price_usd,
+       b.benefit_months, b.usage_unit_label, b.created_at,
+       count(v.id) FILTER (WHERE v.status = 'Active' AND b.valid_until > clock_timestamp()) AS active,
+       count(v.id) FILTER (WHERE v.status = 'Active' AND b.valid_until <= clock_timestamp()) AS expired,
+       count(v.id) FILTER (WHERE v.status = 'Redeemed') AS redeemed,
+       count(v.id) FILTER (WHERE v.status = 'Voided') AS voided
+  FROM batches AS b
+  JOIN products AS p ON p.id = b.product_id
+  LEFT JOIN vouchers AS v ON v.batch_id = b.id
+ WHERE b.id = $1::text
+ GROUP BY b.id, p.name;

@@ -1,0 +1,83 @@
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { from as copyFrom } from "pg-copy-streams";
+import type { SealedEvent } from "./events.ts";
+import type { Transaction } from "./pool.ts";
+
+/** A voucher to be written together with its first, sealed event. */
+export interface NewVoucher {
+  organizationId: string;
+  batchId: string;
+  serial: number;
+  code: string;
+  codeKey: string;
+  issued: SealedEvent;
+}
+
+const COPY_VOUCHERS = copyText("vouchers", [
+  "id",
+  "organization_id",
+  "batch_id",
+  "serial",
+  "last_sequence",
+  "sealed_sequence",
+  "code",
+  "code_key",
+  "sealed_hash",
+]);
+const COPY_EVENTS = copyText("voucher_events", [
+  "voucher_id",
+  "sequence",
+  "event_type",
+  "occurred_at",
+  "seal_status",
+  "previous_hash",
+  "record_hash",
+  "payload",
+]);
+
+/** Writes vouchers and their first events with COPY, the fastest way in. All are written or none. */
+export async function copyVouchers(tx: Transaction, vouchers: readonly NewVoucher[]): Promise<void> {
+  await copy(
+    tx,
+    COPY_VOUCHERS,
+    vouchers,
+    ({ organizationId, batchId, serial, code, codeKey, issued: { event, seal } }) => [
+      event.voucherId,
+      organizationId,
+      batchId,
+      String(serial),
+      String(event.sequence),
+      String(event.sequence),
+      code,
+      codeKey,
+      `\\x${seal.recordHash}`,
+    ],
+  );
+  await copy(tx, COPY_EVENTS, vouchers, ({ issued: { event, seal } }) => [
+    event.voucherId,
+    String(event.sequence),
+    event.eventType,
+    event.occurredAt.toISOString(),
+    "Sealed",
+    `\\x${seal.previousHash}`,
+    `\\x${seal.recordHash}`,
+    seal.payload,
+  ]);
+}
+
+function copyText(table: string, columns: readonly string[]): string {
+  return `COPY ${table} (${columns.join(", ")}) FROM STDIN`;
+}
+
+async function copy<Row>(
+  tx: Transaction,
+  text: string,
+  rows: readonly Row[],
+  fields: (row: Row) => string[],
+): Promise<void> {
+  let lines = "";
+  // The text format escapes backslashes, tabs and line ends; codes and canonical JSON hold none of the latter two.
+  for (const row of rows) lines += `${fields(row).join("\t").replaceAll("\\", "\\\\")}\n`;
+  await pipeline(Readable.from([Buffer.from(lines)]), tx.query(copyFrom(text)));
+}

@@ -1,0 +1,52 @@
+-- name: insert_sealed_events
+-- Appends sealed events to chains of locked vouchers.
+-- $1 voucher_id text[], $2 sequence int[], $3 event_type text[], $4 occurred_at timestamptz[], $5 actor_connected_id text[],
+-- $6 actor_is_employee boolean[], $7 previous_hash text[] hex, $8 record_hash text[] hex, $9 payload text[]
+INSERT INTO voucher_events (occurred_at, sequence, actor_is_employee, voucher_id, seal_status, event_type, actor_connected_id,
+                            previous_hash, record_hash, payload)
+SELECT w.occurred_at, w.sequence, w.actor_is_employee, w.voucher_id, 'Sealed', w.event_type, w.actor_connected_id,
+       decode(w.previous_hash, 'hex'), decode(w.record_hash, 'hex'), w.payload
+  FROM unnest($1::text[], $2::int[], $3::text[], $4::timestamptz[], $5::text[], $6::boolean[], $7::text[], $8::text[], $9::text[])
+       AS w (voucher_id, sequence, event_type, occurred_at, actor_connected_id, actor_is_employee, previous_hash, record_hash,
+             payload);
+
+-- name: insert_pending_event
+-- Appends an event that will be sealed later to the chain of a locked voucher.
+-- $1 voucher_id text, $2 sequence int, $3 event_type text, $4 occurred_at timestamptz, $5 actor_connected_id text or null,
+-- $6 actor_is_employee boolean or null, $7 data json
+INSERT INTO voucher_events (occurred_at, sequence, actor_is_employee, voucher_id, seal_status, event_type, actor_connected_id, data)
+VALUES ($4::timestamptz, $2::int, $6::boolean, $1::text, 'Pending', $3::text, $5::text, $7::json);
+
+-- name: select_pending_events
+-- The events of locked vouchers that wait for their seal, in the order in which they must get it.
+-- $1 voucher_id text[]
+SELECT e.voucher_id, e.sequence, e.event_type, e.occurred_at, e.actor_connected_id, e.actor_is_employee, e.data
+  FROM voucher_events AS e WHERE e.voucher_id = ANY ($1::text[]) AND e.seal_status = 'Pending' ORDER BY e.voucher_id, e.sequence;
+
+-- name: seal_events
+-- Seals Pending events of locked vouchers. The WHERE leaves sealed ones alone; the table's trigger allows nothing else.
+-- $1 voucher_id text[], $2 sequence int[], $3 previous_hash text[] hex, $4 record_hash text[] hex, $5 payload text[]
+UPDATE voucher_events AS e
+   SET seal_status = 'Sealed', previous_hash = decode(w.previous_hash, 'hex'), record_hash = decode(w.record_hash, 'hex'),
+       payload = w.payload
+  FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[])
+       AS w (voucher_id, sequence, previous_hash, record_hash, payload)
+ WHERE e.voucher_id = w.voucher_id AND e.sequence = w.sequence AND e.seal_status = 'Pending';
+
+-- name: select_events_page
+-- Events of one voucher in order, behind a sequence.
+-- $1 voucher_id text, $2 after int, $3 limit int
+SELECT e.voucher_id, e.sequence, e.event_type, e.occurred_at, e.seal_status, e.actor_connected_id, e.actor_is_employee,
+       encode(e.previous_hash, 'hex') AS previous_hash, encode(e.record_hash, 'hex') AS record_hash, e.payload
+  FROM voucher_events AS e WHERE e.voucher_id = $1::text AND e.sequence > $2::int ORDER BY e.sequence LIMIT $3::int;
+
+-- name: select_events_of_range
+-- All events of the vouchers in an id range, in chain order.
+-- $1 first voucher_id text, $2 last voucher_id text
+SELECT e.voucher_id, e.sequence, e.event_type, e.occurred_at, e.seal_status, e.actor_connected_id, e.actor_is_employee,
+       encode(e.previous_hash, 'hex') AS previous_hash, encode(e.record_hash, 'hex') AS record_hash, e.payload
+  FROM voucher_events AS e WHERE e.voucher_id BETWEEN $1::text AND $2::text ORDER BY e.voucher_id, e.sequence;
+
+-- name: select_canon_preserved_since
+-- Since when this deployment keeps payloads.
+SELECT d.canon_preserved_since FROM deployment AS d;

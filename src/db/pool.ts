@@ -1,0 +1,36 @@
+import pg from "pg";
+import type { Logger } from "pino";
+
+/** Something that runs statements: the pool, or one connection inside a transaction. */
+export interface Queryable {
+  query<Row extends pg.QueryResultRow>(
+    query: pg.QueryConfig | string,
+    values?: unknown[],
+  ): Promise<pg.QueryResult<Row>>;
+}
+
+/** One connection with an open transaction. */
+export type Transaction = pg.PoolClient;
+
+/** Time to wait for a free or new connection, so that an unreachable database fails calls instead of holding them. */
+const CONNECT_TIMEOUT_MS = 2_000;
+/** Longest a partner-facing statement may run. Row waits have their own, shorter limit. */
+const STATEMENT_TIMEOUT_MS = 15_000;
+
+// Money and counts: numeric(12,2) and bigint counts stay far below 2^53, and JSON has numbers only.
+pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+
+/** Opens the pool of a process. A connection that dies while idle is logged and replaced. */
+export function openPool(options: { databaseUrl: string; max: number; applicationName: string; log: Logger }): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: options.databaseUrl,
+    max: options.max,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    keepAlive: true,
+  });
+  pool.on("error", (error) => options.log.warn({ err: error }, "an idle database connection was lost"));
+  return pool;
+}

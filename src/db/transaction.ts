@@ -1,0 +1,65 @@
+import pg from "pg";
+import type { Transaction } from "./pool.ts";
+
+/** SQLSTATE of what a writing transaction may meet and act on (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+const SERIALIZATION_FAILURE = "40001";
+const DEADLOCK_DETECTED = "40P01";
+const LOCK_NOT_AVAILABLE = "55P03";
+
+/** Runs `work` in one READ COMMITTED transaction on a connection of its own. Rolls back when it throws. */
+export async function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query("BEGIN");
+    const result = await work(client);
+    await client.query("COMMIT");
+    return result;
+  } catch (error) {
+    // A connection that cannot even roll back is not given back to the pool.
+    await client.query("ROLLBACK").catch((rollbackError: Error) => {
+      broken = rollbackError;
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+/** Two transactions got in each other's way and one was ended: the same work may succeed when it is done again. */
+export function isRetryable(error: unknown): boolean {
+  return hasSqlState(error, SERIALIZATION_FAILURE) || hasSqlState(error, DEADLOCK_DETECTED);
+}
+
+/** A row lock was not granted within `lock_timeout`. */
+export function isLockTimeout(error: unknown): boolean {
+  return hasSqlState(error, LOCK_NOT_AVAILABLE);
+}
+
+/**
+ * A fault of the statement or its data, not of the connection: the other items of a batch may pass without the one that
+ * causes it.
+ */
+export function isStatementFault(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^(2[0-9]|P0|XX)/.test(error.code ?? "");
+}
+
+/** Whether a unique constraint of this name was hit. */
+export function violates(error: unknown, constraint: string): boolean {
+  return hasSqlState(error, "23505") && (error as pg.DatabaseError).constraint === constraint;
+}
+
+function hasSqlState(error: unknown, code: string): boolean {
+  return error instanceof pg.DatabaseError && error.code === code;
+}
+
+/** The database is away, starting, stopping or out of connections: the same call may succeed later. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: unknown }).code;
+  if (error instanceof pg.DatabaseError) return /^(08|57P|53)/.test(String(code));
+  if (typeof code === "string") return /^E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_)/.test(code);
+  return /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error/.test(
+    error.message,
+  );
+}

@@ -1,0 +1,302 @@
+import type { ChainHead } from "../domain/chain.ts";
+import type { Hold } from "../domain/hold.ts";
+import type { StoredStatus, VoucherType } from "../domain/voucher.ts";
+import type { Queryable, Transaction } from "./pool.ts";
+import { bind, loadStatements } from "./statements.ts";
+
+const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), [
+  "resolve_vouchers",
+  "lock_free_vouchers",
+  "lock_voucher",
+  "read_locked_vouchers",
+  "advance_chains",
+  "redeem_vouchers",
+  "void_voucher",
+  "find_voucher_in_organization",
+  "select_chain_heads_after",
+  "find_chain_head",
+]);
+
+/** How a partner names a voucher: by normalised code or by ticket, one of them null (both: nothing matches). */
+export interface WantedVoucher {
+  organizationId: string;
+  codeKey: string | null;
+  ticket: string | null;
+  /** A reference to look for in the same snapshot, or null. */
+  externalRef: string | null;
+}
+
+/** A voucher with what was promised at issue, as partners see it. Prices are US dollars. */
+export interface Voucher {
+  id: string;
+  code: string;
+  serial: number;
+  status: StoredStatus;
+  redeemedAt: Date | null;
+  validUntil: Date;
+  retailPriceUsd: number;
+  priceUsd: number;
+  benefitMonths: number;
+  usageUnitLabel: string | null;
+  productName: string;
+  productKey: string;
+  type: VoucherType;
+  brand: string;
+}
+
+/** What one snapshot says about one wanted voucher. */
+export interface ResolvedVoucher {
+  /** The database's clock. */
+  now: Date;
+  voucher: Voucher | null;
+  /** The hold that is live at `now`. */
+  hold: Hold | null;
+  /** Whether the wanted `externalRef` is confirmed. */
+  confirmed: boolean;
+}
+
+interface HoldColumns {
+  hold_ticket: string | null;
+  hold_key_id: string;
+  hold_started_at: Date;
+  hold_expires_at: Date;
+  hold_token_secret_id: string;
+}
+
+interface ResolvedRow extends HoldColumns {
+  n: number;
+  now: Date;
+  voucher_id: string | null;
+  code: string;
+  serial: number;
+  status: StoredStatus;
+  redeemed_at: Date | null;
+  valid_until: Date;
+  retail_price_usd: number;
+  price_usd: number;
+  benefit_months: number;
+  usage_unit_label: string | null;
+  product_name: string;
+  product_key: string;
+  type: VoucherType;
+  brand: string;
+  confirmed: boolean;
+}
+
+/** Resolves many wanted vouchers in one statement; results are in the order of `wanted`. */
+export async function resolveVouchers(db: Queryable, wanted: readonly WantedVoucher[]): Promise<ResolvedVoucher[]> {
+  const { rows } = await db.query<ResolvedRow>(
+    bind(sql.resolve_vouchers, [
+      wanted.map((entry) => entry.organizationId),
+      wanted.map((entry) => entry.codeKey),
+      wanted.map((entry) => entry.ticket),
+      wanted.map((entry) => entry.externalRef),
+    ]),
+  );
+  if (rows.length !== wanted.length)
+    throw new Error(`${wanted.length} vouchers were asked for, ${rows.length} rows came`);
+  const resolved: ResolvedVoucher[] = new Array(wanted.length);
+  for (const row of rows) {
+    resolved[row.n] = { now: row.now, voucher: toVoucher(row), hold: toHold(row), confirmed: row.confirmed };
+  }
+  return resolved;
+}
+
+function toVoucher(row: ResolvedRow): Voucher | null {
+  if (row.voucher_id === null) return null;
+  return {
+    id: row.voucher_id,
+    code: row.code,
+    serial: row.serial,
+    status: row.status,
+    redeemedAt: row.redeemed_at,
+    validUntil: row.valid_until,
+    retailPriceUsd: row.retail_price_usd,
+    priceUsd: row.price_usd,
+    benefitMonths: row.benefit_months,
+    usageUnitLabel: row.usage_unit_label,
+    productName: row.product_name,
+    productKey: row.product_key,
+    type: row.type,
+    brand: row.brand,
+  };
+}
+
+function toHold(row: HoldColumns): Hold | null {
+  if (row.hold_ticket === null) return null;
+  return {
+    ticket: row.hold_ticket,
+    keyId: row.hold_key_id,
+    startedAt: row.hold_started_at,
+    expiresAt: row.hold_expires_at,
+    tokenSecretId: row.hold_token_secret_id,
+  };
+}
+
+/** Locks those of the vouchers that are free, in id order, without waiting; returns the ids that are locked now. */
+export async function lockFreeVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
+  const { rows } = await tx.query<{ id: string }>(bind(sql.lock_free_vouchers, [voucherIds]));
+  return new Set(rows.map((row) => row.id));
+}
+
+/**
+ * Locks one voucher, waiting up to the transaction's `lock_timeout`; returns whether it exists.
+ * @throws DatabaseError 55P03 when the wait is over.
+ */
+export async function lockVoucher(tx: Transaction, voucherId: string): Promise<boolean> {
+  const { rowCount } = await tx.query(bind(sql.lock_voucher, [voucherId]));
+  return rowCount === 1;
+}
+
+/** A voucher whose row this transaction has locked. */
+export interface LockedVoucher extends ChainHead {
+  id: string;
+  organizationId: string;
+  code: string;
+  serial: number;
+  status: StoredStatus;
+  validUntil: Date;
+  retailPriceUsd: number;
+  priceUsd: number;
+  /** The reservation row in state Live, even past its time. */
+  hold: Hold | null;
+}
+
+interface LockedRow extends HoldColumns {
+  now: Date;
+  voucher_id: string;
+  organization_id: string;
+  code: string;
+  serial: number;
+  status: StoredStatus;
+  last_sequence: number;
+  sealed_sequence: number;
+  sealed_hash: string | null;
+  valid_until: Date;
+  retail_price_usd: number;
+  price_usd: number;
+}
+
+/**
+ * Reads vouchers that this transaction has locked in an earlier statement, and the time that decides and dates everything it
+ * does. Ids must be unique and at least one.
+ */
+export async function readLockedVouchers(
+  tx: Transaction,
+  voucherIds: readonly string[],
+): Promise<{ now: Date; vouchers: Map<string, LockedVoucher> }> {
+  const { rows } = await tx.query<LockedRow>(bind(sql.read_locked_vouchers, [voucherIds]));
+  const first = rows[0];
+  if (first === undefined || rows.length !== voucherIds.length) throw new Error("a locked voucher could not be read");
+  const vouchers = new Map(
+    rows.map((row) => [
+      row.voucher_id,
+      {
+        id: row.voucher_id,
+        organizationId: row.organization_id,
+        code: row.code,
+        serial: row.serial,
+        status: row.status,
+        lastSequence: row.last_sequence,
+        sealedSequence: row.sealed_sequence,
+        sealedHash: row.sealed_hash,
+        validUntil: row.valid_until,
+        retailPriceUsd: row.retail_price_usd,
+        priceUsd: row.price_usd,
+        hold: toHold(row),
+      },
+    ]),
+  );
+  return { now: first.now, vouchers };
+}
+
+/** A chain head that moves from where it was read to where the sealing left it. */
+export interface ChainAdvance {
+  voucherId: string;
+  lastSequenceBefore: number;
+  after: ChainHead;
+}
+
+/** Writes moved chain heads of locked vouchers. */
+export async function advanceChains(tx: Transaction, advances: readonly ChainAdvance[]): Promise<void> {
+  const { rowCount } = await tx.query(
+    bind(sql.advance_chains, [
+      advances.map((advance) => advance.voucherId),
+      advances.map((advance) => advance.lastSequenceBefore),
+      advances.map((advance) => advance.after.lastSequence),
+      advances.map((advance) => advance.after.sealedSequence),
+      advances.map((advance) => advance.after.sealedHash),
+    ]),
+  );
+  if (rowCount !== advances.length) throw new Error("a chain head was not where it was read");
+}
+
+/** Sets locked, Active vouchers to Redeemed; their chains are sealed up to the new head. */
+export async function redeemVouchers(
+  tx: Transaction,
+  advances: readonly ChainAdvance[],
+  redeemedAt: Date,
+): Promise<void> {
+  const { rowCount } = await tx.query(
+    bind(sql.redeem_vouchers, [
+      advances.map((advance) => advance.voucherId),
+      advances.map((advance) => advance.lastSequenceBefore),
+      advances.map((advance) => advance.after.lastSequence),
+      advances.map((advance) => advance.after.sealedHash),
+      redeemedAt,
+    ]),
+  );
+  if (rowCount !== advances.length) throw new Error("a voucher to redeem was not Active");
+}
+
+/** Sets a locked, Active voucher to Voided and returns the sequence of the event to append. */
+export async function voidVoucherRow(tx: Transaction, voucherId: string): Promise<number> {
+  const { rows } = await tx.query<{ last_sequence: number }>(bind(sql.void_voucher, [voucherId]));
+  if (rows[0] === undefined) throw new Error("a voucher to void was not Active");
+  return rows[0].last_sequence;
+}
+
+/** A voucher's id by its normalised code, or null. */
+export async function findVoucherInOrganization(
+  db: Queryable,
+  organizationId: string,
+  codeKey: string | null,
+): Promise<string | null> {
+  const { rows } = await db.query<{ id: string }>(bind(sql.find_voucher_in_organization, [organizationId, codeKey]));
+  return rows[0]?.id ?? null;
+}
+
+interface HeadRow {
+  voucher_id: string;
+  last_sequence: number;
+  sealed_sequence: number;
+  sealed_hash: string | null;
+}
+
+function toHead(row: HeadRow): ChainHead & { voucherId: string } {
+  return {
+    voucherId: row.voucher_id,
+    lastSequence: row.last_sequence,
+    sealedSequence: row.sealed_sequence,
+    sealedHash: row.sealed_hash,
+  };
+}
+
+/** The next `limit` vouchers behind `afterId` in id order, with their chain heads. */
+export async function selectChainHeadsAfter(
+  db: Queryable,
+  afterId: string,
+  limit: number,
+): Promise<(ChainHead & { voucherId: string })[]> {
+  const { rows } = await db.query<HeadRow>(bind(sql.select_chain_heads_after, [afterId, limit]));
+  return rows.map(toHead);
+}
+
+/** A voucher's chain head, or null when there is no such voucher. */
+export async function findChainHead(
+  db: Queryable,
+  voucherId: string,
+): Promise<(ChainHead & { voucherId: string }) | null> {
+  const { rows } = await db.query<HeadRow>(bind(sql.find_chain_head, [voucherId]));
+  return rows[0] === undefined ? null : toHead(rows[0]);
+}
