@@ -1,0 +1,52 @@
+import { createHash } from "node:crypto";
+import { BlockList, isIPv6 } from "node:net";
+import { crc32 } from "node:zlib";
+import { ALPHABET, type RandomBytes } from "./codes.ts";
+
+export const SCOPES = ["voucher.read", "voucher.redeem"] as const;
+export type Scope = (typeof SCOPES)[number];
+
+const PREFIX = "pvk_";
+/** 40 symbols of 5 bits: 200 random bits. */
+const SECRET_SYMBOLS = 40;
+/** 7 symbols hold the 32 bits of the checksum. */
+const CHECKSUM_SYMBOLS = 7;
+const SHAPE = new RegExp(`^${PREFIX}[${ALPHABET}]{${SECRET_SYMBOLS + CHECKSUM_SYMBOLS}}$`);
+
+/** Makes an API key: `pvk_`, 200 random bits and a CRC-32 checksum, in Crockford base32. */
+export function makeApiKey(randomBytes: RandomBytes): string {
+  const secret = Array.from(randomBytes(SECRET_SYMBOLS), (byte) => ALPHABET[byte & 31]).join("");
+  return `${PREFIX}${secret}${checksum(secret)}`;
+}
+
+function checksum(secret: string): string {
+  let rest = crc32(PREFIX + secret);
+  let text = "";
+  for (let i = 0; i < CHECKSUM_SYMBOLS; i++) {
+    text = ALPHABET[rest & 31] + text;
+    rest >>>= 5;
+  }
+  return text;
+}
+
+/** Whether a header value can be a key at all: a typo is told from an unknown key without a look-up. */
+export function isWellFormedApiKey(key: string): boolean {
+  return SHAPE.test(key) && checksum(key.slice(PREFIX.length, -CHECKSUM_SYMBOLS)) === key.slice(-CHECKSUM_SYMBOLS);
+}
+
+/** What is stored of a key: SHA-256 of its characters. 200 random bits need no salt and no slow hash. */
+export function hashApiKey(key: string): Buffer {
+  return createHash("sha256").update(key).digest();
+}
+
+/** Tells whether an address is on an allowlist of IPv4 and IPv6 CIDRs. An IPv4-mapped IPv6 address counts as the IPv4 one. */
+export function makeAllowlist(cidrs: readonly string[]): (address: string) => boolean {
+  if (cidrs.length === 0) return () => true;
+  const list = new BlockList();
+  for (const cidr of cidrs) {
+    const [network = "", bits] = cidr.split("/");
+    const family = isIPv6(network) ? "ipv6" : "ipv4";
+    list.addSubnet(network, bits === undefined ? (family === "ipv6" ? 128 : 32) : Number(bits), family);
+  }
+  return (address) => list.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+}
