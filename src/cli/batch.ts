@@ -1,0 +1,120 @@
+import { createReadStream, createWriteStream, renameSync, rmSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { finished } from "node:stream/promises";
+import { type Command, Option } from "commander";
+import { findBatch } from "../db/catalogue.ts";
+import { AppError } from "../domain/errors.ts";
+import { AUDIENCES, type Audience } from "../domain/voucher.ts";
+import { type IssuedVoucher, issueBatch } from "../services/issue-batch.ts";
+import { action, integer, isoDate } from "./command.ts";
+
+/** Largest batch. */
+const COUNT_MAX = 10_000_000;
+
+interface IssueOptions {
+  product: string;
+  count: number;
+  validUntil: Date;
+  audience: Audience;
+  codes?: string;
+  out?: string;
+}
+
+/** `batch`: supply. */
+export function addBatchCommands(program: Command): void {
+  const batch = program.command("batch").description("batches of vouchers");
+  action<IssueOptions>(
+    batch
+      .command("issue")
+      .description("issue vouchers for a product; a batch that fails leaves nothing behind")
+      .requiredOption("--product <id>", "the product they stand for")
+      .requiredOption("--count <n>", "how many", integer(1, COUNT_MAX))
+      .requiredOption("--valid-until <moment>", "from when on they are expired", isoDate)
+      .addOption(
+        new Option("--audience <audience>", "who may take them from an open window; fixed for ever")
+          .choices(AUDIENCES)
+          .default("OpenToAll"),
+      )
+      .option("--codes <file>", "use these printed codes, one a line, instead of new ones")
+      .option("--out <file.csv>", "write id,code,serial of every voucher"),
+    async (ctx, options) => {
+      const out = options.out === undefined ? null : openCsv(options.out);
+      try {
+        const result = await issueBatch(
+          ctx,
+          {
+            productId: options.product,
+            count: options.count,
+            validUntil: options.validUntil,
+            audience: options.audience,
+            codes: options.codes === undefined ? null : linesOf(options.codes),
+          },
+          async (vouchers) => {
+            ctx.progress(`${vouchers.at(-1)?.serial} of ${options.count} vouchers`);
+            await out?.write(vouchers);
+          },
+        );
+        await out?.keep();
+        ctx.progress("");
+        ctx.print(
+          result,
+          `Batch ${result.id}: ${result.count} vouchers, serials ${result.firstSerial} to ${result.lastSerial}.`,
+        );
+      } catch (error) {
+        await out?.discard();
+        throw error;
+      }
+    },
+  );
+  action(
+    batch.command("show <id>").description("show a batch and how its vouchers stand"),
+    async (ctx, _options, id = "") => {
+      const found = await findBatch(ctx.pool, id);
+      if (found === null) throw new AppError("not_found", `There is no batch ${id}.`);
+      const { active, expired, redeemed, voided } = found;
+      ctx.print(
+        found,
+        [
+          `Batch ${found.id} of ${found.productName} (${found.productId})`,
+          `${found.audience}, valid until ${found.validUntil.toISOString()}, ${found.priceUsd} USD (list ${found.retailPriceUsd} USD)`,
+          `${found.count} vouchers: ${active} active, ${expired} expired, ${redeemed} redeemed, ${voided} voided`,
+        ].join("\n"),
+      );
+    },
+  );
+}
+
+async function* linesOf(file: string): AsyncGenerator<string> {
+  yield* createInterface({ input: createReadStream(file, "utf8"), crlfDelay: Number.POSITIVE_INFINITY });
+}
+
+/** A CSV file that appears under its name only when it is kept, with every code in it. Readable by its owner alone. */
+function openCsv(file: string) {
+  const unfinished = `${file}.unfinished`;
+  const stream = createWriteStream(unfinished, { mode: 0o600 });
+  const failed = finished(stream);
+  failed.catch(() => undefined);
+  stream.write("id,code,serial\n");
+  return {
+    async write(vouchers: readonly IssuedVoucher[]): Promise<void> {
+      const text = vouchers.map(({ id, code, serial }) => `${id},${quote(code)},${serial}\n`).join("");
+      if (!stream.write(text))
+        await Promise.race([new Promise<void>((resolve) => stream.once("drain", resolve)), failed]);
+    },
+    async keep(): Promise<void> {
+      stream.end();
+      await failed;
+      renameSync(unfinished, file);
+    },
+    async discard(): Promise<void> {
+      stream.destroy();
+      await failed.catch(() => undefined);
+      rmSync(unfinished, { force: true });
+    },
+  };
+}
+
+/** RFC 4180. */
+function quote(field: string): string {
+  return /[",]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
+}

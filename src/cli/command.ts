@@ -1,0 +1,117 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { readDatabaseUrl } from "../config.ts";
+import { type AdminContext, openAdminContext } from "../context.ts";
+import { LOCAL_DIRECTORY } from "../local/directory.ts";
+import { openLog } from "../log.ts";
+
+/** What a command is given to work with. */
+export interface CommandContext extends AdminContext {
+  /** Where seal jobs go; null when no Redis is known. */
+  redisUrl: string | null;
+  json: boolean;
+  /** Prints the result: the object with --json, else the words. */
+  print(result: object, words: string): void;
+  /** Shows how far a long command is, on a terminal only. */
+  progress(text: string): void;
+}
+
+/** Adds `--json` to a command and runs its action with a context that is closed afterwards. */
+export function action<Options>(
+  command: Command,
+  run: (ctx: CommandContext, options: Options, ...args: string[]) => Promise<void>,
+): Command {
+  return command.option("--json", "print one JSON object and nothing else").action(async (...given: unknown[]) => {
+    const args = given.slice(0, -2) as string[];
+    const options = given.at(-2) as Options & { json?: boolean };
+    await withContext(options.json === true, (ctx) => run(ctx, options, ...args));
+  });
+}
+
+async function withContext(json: boolean, run: (ctx: CommandContext) => Promise<void>): Promise<void> {
+  const servers = await useServers();
+  const admin = openAdminContext(servers.databaseUrl, openLog("fatal", "voucherctl"));
+  try {
+    await run({
+      ...admin,
+      redisUrl: servers.redisUrl,
+      json,
+      print: (result, words) => console.log(json ? JSON.stringify(result) : words),
+      progress: (text) => {
+        if (!json && process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+      },
+    });
+  } finally {
+    await admin.close();
+    await servers.release();
+  }
+}
+
+interface Servers {
+  databaseUrl: string;
+  redisUrl: string | null;
+  release(): Promise<void>;
+}
+
+async function useServers(): Promise<Servers> {
+  if (process.env.DATABASE_URL) {
+    const release = async () => undefined;
+    return { databaseUrl: readDatabaseUrl(process.env), redisUrl: process.env.REDIS_URL || null, release };
+  }
+  // Loaded only here: the embedded servers are no part of a production install.
+  const { useLocalServers } = await import("../local/servers.ts");
+  const { migrateDatabase } = await import("../db/migrate.ts");
+  const servers = await useLocalServers(LOCAL_DIRECTORY, (line) => console.error(line));
+  await migrateDatabase(servers.databaseUrl);
+  return servers;
+}
+
+/** Option parser: a moment in ISO 8601. A date alone is its midnight in UTC. */
+export function isoDate(text: string): Date {
+  const date = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text) ? new Date(text) : null;
+  if (date === null || Number.isNaN(date.getTime())) {
+    throw new InvalidArgumentError("Give a moment like 2027-12-31T23:59:59Z, or a date.");
+  }
+  return date;
+}
+
+/** Option parser: a whole number from `min` to `max`. */
+export function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < min || value > max) {
+      throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
+    }
+    return value;
+  };
+}
+
+/** Option parser: US dollars with at most two decimals. */
+export function dollars(text: string): number {
+  if (!/^\d{1,10}(\.\d{1,2})?$/.test(text)) throw new InvalidArgumentError("Give dollars like 19.90.");
+  return Number(text);
+}
+
+const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Option parser: a duration like 30m, 24h or 7d, in milliseconds. */
+export function duration(text: string): number {
+  const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const unitMs = UNIT_MS[unit];
+  if (count === undefined || unitMs === undefined)
+    throw new InvalidArgumentError("Give a duration like 30m, 24h or 7d.");
+  return Number(count) * unitMs;
+}
+
+/** Option parser: text that is not empty. */
+export function name(text: string): string {
+  const trimmed = text.trim();
+  if (trimmed === "" || trimmed.length > 200 || /\p{Cc}/u.test(trimmed)) {
+    throw new InvalidArgumentError("Give 1 to 200 characters on one line.");
+  }
+  return trimmed;
+}
+
+/** Option parser for options that may be given several times. */
+export function repeatable(text: string, before: string[] = []): string[] {
+  return [...before, text];
+}

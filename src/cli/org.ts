@@ -1,0 +1,30 @@
+import type { Command } from "commander";
+import { insertBrand, insertOrganization } from "../db/catalogue.ts";
+import { newId } from "../domain/ids.ts";
+import { action, name } from "./command.ts";
+
+/** `org` and `brand`: who owns vouchers. */
+export function addOrgCommands(program: Command): void {
+  const org = program.command("org").description("organizations, which own brands and API keys");
+  action<{ name: string }>(
+    org.command("create").description("make an organization").requiredOption("--name <name>", "its name", name),
+    async (ctx, options) => {
+      const id = newId("org");
+      await insertOrganization(ctx.pool, id, options.name);
+      ctx.print({ id }, `Organization ${options.name}: ${id}`);
+    },
+  );
+  const brand = program.command("brand").description("brands of an organization");
+  action<{ org: string; name: string }>(
+    brand
+      .command("create")
+      .description("make a brand")
+      .requiredOption("--org <id>", "the organization that owns it")
+      .requiredOption("--name <name>", "its name, as partners read it", name),
+    async (ctx, options) => {
+      const id = newId("brd");
+      await insertBrand(ctx.pool, id, options.org, options.name);
+      ctx.print({ id }, `Brand ${options.name}: ${id}`);
+    },
+  );
+}

@@ -1,0 +1,133 @@
+import { BlockList, isIP } from "node:net";
+import { z } from "zod";
+import { RESERVATION_SECONDS } from "./domain/hold.ts";
+
+/** Signs reservation tokens when nothing else is configured. Public, so production refuses it. */
+const DEVELOPMENT_TOKEN_SECRET = "development-only-reservation-token-secret";
+
+const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+
+const trustedProxies = z
+  .string()
+  .transform((text) => splitList(text))
+  .refine((entries) => entries.every(isAddressOrCidr), "must be a list of IP addresses and CIDRs, separated by commas");
+
+const environment = z.object({
+  NODE_ENV: z.string().default("development"),
+  PORT: integer(0, 65_535).default(3000),
+  BASE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
+  REDIS_URL: z.url({ protocol: /^rediss?$/ }),
+  RESERVATION_SECONDS: integer(1, 86_400).default(RESERVATION_SECONDS),
+  RESERVATION_TOKEN_SECRET: z
+    .string()
+    .default(DEVELOPMENT_TOKEN_SECRET)
+    .transform((text) => splitList(text))
+    .refine(
+      (secrets) => secrets.length > 0 && secrets.every((secret) => secret.length >= 16),
+      "must be one or more secrets of at least 16 characters, separated by commas",
+    ),
+  REDEEM_WAIT_MS: integer(100, 60_000).default(10_000),
+  TRUST_PROXY: trustedProxies.default([]),
+  LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
+  WORKER_CONCURRENCY: integer(1, 1000).default(64),
+  WORKER_QUEUES: z
+    .string()
+    .default("redeem,seal")
+    .transform((text) => splitList(text))
+    .pipe(z.array(z.enum(["redeem", "seal"])).min(1)),
+});
+
+/** What a process is told by its environment. Durations are milliseconds unless the name says otherwise. */
+export interface Config {
+  production: boolean;
+  port: number;
+  /** Without a trailing slash. */
+  baseUrl: string;
+  databaseUrl: string;
+  redisUrl: string;
+  reservationSeconds: number;
+  /** The first signs, all verify. */
+  reservationTokenSecrets: string[];
+  redeemWaitMs: number;
+  /** Addresses and CIDRs of proxies whose X-Forwarded-For counts. */
+  trustProxy: string[];
+  logLevel: string;
+  workerConcurrency: number;
+  workerQueues: ("redeem" | "seal")[];
+}
+
+/** The environment cannot be used; `message` has one line per variable, naming it. */
+export class ConfigError extends Error {}
+
+/**
+ * Reads the whole configuration from `env`. This file is the only reader of the environment.
+ * @throws ConfigError naming every variable that is missing or wrong.
+ */
+export function readConfig(env: Record<string, string | undefined>): Config {
+  const values = parse(environment, env);
+  const production = values.NODE_ENV === "production";
+  if (production && values.RESERVATION_TOKEN_SECRET.includes(DEVELOPMENT_TOKEN_SECRET)) {
+    throw new ConfigError(
+      "RESERVATION_TOKEN_SECRET is not set to a secret of its own, which NODE_ENV=production requires",
+    );
+  }
+  return {
+    production,
+    port: values.PORT,
+    baseUrl: (values.BASE_URL ?? `http://localhost:${values.PORT}`).replace(/\/+$/, ""),
+    databaseUrl: values.DATABASE_URL,
+    redisUrl: values.REDIS_URL,
+    reservationSeconds: values.RESERVATION_SECONDS,
+    reservationTokenSecrets: values.RESERVATION_TOKEN_SECRET,
+    redeemWaitMs: values.REDEEM_WAIT_MS,
+    trustProxy: values.TRUST_PROXY,
+    logLevel: values.LOG_LEVEL,
+    workerConcurrency: values.WORKER_CONCURRENCY,
+    workerQueues: values.WORKER_QUEUES,
+  };
+}
+
+/**
+ * Reads the database's address alone, for the commands that need nothing else.
+ * @throws ConfigError when it is missing or wrong.
+ */
+export function readDatabaseUrl(env: Record<string, string | undefined>): string {
+  return parse(environment.pick({ DATABASE_URL: true }), env).DATABASE_URL;
+}
+
+function parse<Schema extends z.ZodType>(schema: Schema, env: Record<string, string | undefined>): z.output<Schema> {
+  // An empty variable is an unset one, as compose files and shells leave them.
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
+  const parsed = schema.safeParse(set);
+  if (parsed.success) return parsed.data;
+  const lines = parsed.error.issues.map((issue) => {
+    const name = String(issue.path[0]);
+    return set[name] === undefined ? `${name} is not set` : `${name} ${sentence(issue.message)}`;
+  });
+  throw new ConfigError(lines.join("\n"));
+}
+
+function splitList(text: string): string[] {
+  return text
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
+}
+
+function isAddressOrCidr(entry: string): boolean {
+  const [address = "", bits, ...rest] = entry.split("/");
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  if (bits === undefined) return true;
+  try {
+    new BlockList().addSubnet(address, /^\d+$/.test(bits) ? Number(bits) : -1, version === 6 ? "ipv6" : "ipv4");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function sentence(message: string): string {
+  return message.charAt(0).toLowerCase() + message.slice(1);
+}

@@ -1,0 +1,129 @@
+import type { Redis } from "ioredis";
+import type pg from "pg";
+import type { Logger } from "pino";
+import type { Coalescer } from "./batching/coalescer.ts";
+import type { Config } from "./config.ts";
+import { openPool } from "./db/pool.ts";
+import type { ResolvedVoucher, WantedVoucher } from "./db/vouchers.ts";
+import type { RandomBytes } from "./domain/codes.ts";
+import type { RedeemRequest } from "./domain/redeem.ts";
+import { nameTokenSecrets, type TokenSecret } from "./domain/reservation-token.ts";
+import { Leases } from "./holds/lease.ts";
+import { openLog } from "./log.ts";
+import { AwaitedQueue } from "./queues/awaited-queue.ts";
+import { type RedeemJob, type RedeemReply, redeemQueue, redeemReply } from "./queues/catalog.ts";
+import { openFailFast } from "./queues/connections.ts";
+import { pooledRandomBytes } from "./random.ts";
+import { KeyAuthenticator } from "./services/authenticate-key.ts";
+import { type BurnResult, openBurnLanes } from "./services/burn-vouchers.ts";
+import { type OpenHold, type OpenHoldOutcome, openHoldLanes } from "./services/reserve-voucher.ts";
+import { openVoucherReads } from "./services/resolve-voucher.ts";
+import type { VoucherLanes } from "./services/voucher-lanes.ts";
+
+/** What every process has. */
+export interface Context {
+  log: Logger;
+  pool: pg.Pool;
+  randomBytes: RandomBytes;
+  /** Closes what the context opened, the last first. Rejects with every failure there was, after trying everything. */
+  close(): Promise<void>;
+}
+
+/** What administration has: the database alone. */
+export type AdminContext = Context;
+
+/** What a process of the running service has besides. */
+export interface ServiceContext extends Context {
+  config: Config;
+  tokenSecrets: TokenSecret[];
+  redis: Redis;
+  leases: Leases;
+}
+
+export interface ApiContext extends ServiceContext {
+  keys: KeyAuthenticator;
+  voucherReads: Coalescer<WantedVoucher, ResolvedVoucher>;
+  holdLanes: VoucherLanes<OpenHold, OpenHoldOutcome>;
+  redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
+}
+
+export interface WorkerContext extends ServiceContext {
+  burnLanes: VoucherLanes<RedeemRequest, BurnResult>;
+}
+
+/** Connections of an API process: two coalesced reads, one hold batch and four waiting rows, releases and event reads. */
+const API_POOL_MAX = 12;
+/** Connections of a worker process: one burn batch, four waiting rows, seals. */
+const WORKER_POOL_MAX = 10;
+const ADMIN_POOL_MAX = 2;
+
+/** Opens what an API process needs. Neither Postgres nor Redis has to be there yet. */
+export function openApiContext(config: Config): ApiContext {
+  const service = openServiceContext(config, "api", API_POOL_MAX);
+  const { pool, redis, log } = service;
+  const holdLanes = openHoldLanes({ pool });
+  const queue = new AwaitedQueue(redeemQueue, redeemReply, redis, config.redisUrl, log);
+  service.onClose(() => queue.close());
+  service.onClose(() => holdLanes.drain());
+  return {
+    ...service,
+    keys: new KeyAuthenticator(pool),
+    voucherReads: openVoucherReads(pool),
+    holdLanes,
+    redeemQueue: queue,
+  };
+}
+
+/** Opens what a worker process needs. */
+export function openWorkerContext(config: Config): WorkerContext {
+  const service = openServiceContext(config, "worker", WORKER_POOL_MAX);
+  const burnLanes = openBurnLanes(service);
+  service.onClose(() => burnLanes.drain());
+  return { ...service, burnLanes };
+}
+
+/** Opens what administration needs. */
+export function openAdminContext(databaseUrl: string, log: Logger): AdminContext {
+  const closers = new Closers();
+  const pool = openPool({ databaseUrl, max: ADMIN_POOL_MAX, applicationName: "voucherctl", log });
+  closers.add(() => pool.end());
+  return { log, pool, randomBytes: pooledRandomBytes, close: () => closers.close() };
+}
+
+function openServiceContext(
+  config: Config,
+  role: string,
+  poolMax: number,
+): ServiceContext & { onClose: (closer: () => Promise<unknown>) => void } {
+  const log = openLog(config.logLevel, role);
+  const closers = new Closers();
+  const pool = openPool({ databaseUrl: config.databaseUrl, max: poolMax, applicationName: role, log });
+  closers.add(() => pool.end());
+  const redis = openFailFast(config.redisUrl, role, log);
+  closers.add(async () => redis.disconnect());
+  return {
+    config,
+    log,
+    pool,
+    redis,
+    leases: new Leases(redis),
+    tokenSecrets: nameTokenSecrets(config.reservationTokenSecrets),
+    randomBytes: pooledRandomBytes,
+    onClose: (closer) => closers.add(closer),
+    close: () => closers.close(),
+  };
+}
+
+class Closers {
+  readonly #closers: (() => Promise<unknown>)[] = [];
+
+  add(closer: () => Promise<unknown>): void {
+    this.#closers.push(closer);
+  }
+
+  async close(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const closer of this.#closers.splice(0).reverse()) await closer().catch((error) => failures.push(error));
+    if (failures.length > 0) throw new AggregateError(failures, "not everything could be closed");
+  }
+}

@@ -1,0 +1,6 @@
+-- Gives a lease back if it is still this ticket's: compare and delete.
+-- KEYS[1] lease; ARGV[1] ticket
+if redis.call('HGET', KEYS[1], 'ticket') == ARGV[1] then
+  return redis.call('DEL', KEYS[1])
+end
+return 0

@@ -1,0 +1,30 @@
+import type { ErrorCode } from "../domain/errors.ts";
+
+/** The HTTP status of every error code; a new code does not compile until it has one. */
+export const STATUS = {
+  invalid_json: 400,
+  invalid_request: 400,
+  body_too_large: 413,
+  unsupported_encoding: 415,
+  missing_key: 401,
+  unknown_key: 401,
+  missing_scope: 401,
+  key_without_organization: 403,
+  address_not_allowed: 403,
+  not_found: 404,
+  voucher_not_found: 404,
+  entity_not_found: 404,
+  method_not_allowed: 405,
+  voucher_used: 409,
+  voucher_voided: 409,
+  voucher_expired: 409,
+  reservation_ended: 409,
+  token_mismatch: 409,
+  voucher_reserved: 409,
+  redeem_timeout: 503,
+  redeem_unknown: 503,
+  voucher_busy: 503,
+  overloaded: 503,
+  unavailable: 503,
+  internal_error: 500,
+} as const satisfies Record<ErrorCode, number>;

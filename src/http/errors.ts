@@ -1,0 +1,61 @@
+import type { ErrorRequestHandler, RequestHandler } from "express";
+import type { Logger } from "pino";
+import { CoalescerFull } from "../batching/coalescer.ts";
+import { isDatabaseUnavailable } from "../db/transaction.ts";
+import { AppError } from "../domain/errors.ts";
+import { voucherNotFound } from "../services/resolve-voucher.ts";
+import { STATUS } from "./error-map.ts";
+
+/** Answers everything that no route answered. */
+export const unknownPath: RequestHandler = () => {
+  throw new AppError("not_found", "There is nothing at this address.");
+};
+
+/** Turns whatever a route threw into the one error body. What nobody foresaw is logged whole and answered with nothing. */
+export function errorAnswer(log: Logger): ErrorRequestHandler {
+  return (error, _request, response, next) => {
+    const known = toAppError(error);
+    const status = STATUS[known.code];
+    const { requestId } = response.locals;
+    if (status >= 500) log.error({ requestId, err: known.cause ?? known }, known.message);
+    if (response.headersSent) return next(error);
+    response.locals.errorCode = known.code;
+    if (known.retryAfterSeconds !== undefined) response.setHeader("Retry-After", String(known.retryAfterSeconds));
+    response.setHeader("Cache-Control", "no-store");
+    response.status(status).json({ error: known.message, code: known.code, requestId });
+  };
+}
+
+function toAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  if (error instanceof CoalescerFull) {
+    return new AppError("overloaded", "The service is busy. Please try again.", { cause: error, retryAfterSeconds: 1 });
+  }
+  if (isDatabaseUnavailable(error)) {
+    return new AppError("unavailable", "The service is not available at the moment. Please try again.", {
+      cause: error,
+      retryAfterSeconds: 2,
+    });
+  }
+  return fromHttpError(error) ?? new AppError("internal_error", "Something went wrong on our side.", { cause: error });
+}
+
+/** Errors of Express and its body parser, which carry a status. */
+function fromHttpError(error: unknown): AppError | null {
+  if (!(error instanceof Error) || !("status" in error)) return null;
+  // The one thing in a path that cannot be decoded is a code or an id, and as such it matches nothing.
+  if (error instanceof URIError) return voucherNotFound();
+  switch (error.status) {
+    case 400:
+      return new AppError("invalid_json", "The body must be a JSON object.");
+    case 413:
+      return new AppError("body_too_large", "The body must not be larger than 16 KiB.");
+    case 415:
+      return new AppError(
+        "unsupported_encoding",
+        "The body must be JSON in UTF-8, plain or compressed with gzip or deflate.",
+      );
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,50 @@
+import type { NextFunction, Request, RequestHandler, Response } from "express";
+import type { Logger } from "pino";
+
+/** What a request learns on its way and its log line tells. */
+export interface RequestFacts {
+  requestId: string;
+  /** The route's pattern. The path itself is never logged: it may hold a code or a ticket. */
+  route?: string;
+  keyId?: string;
+  organizationId?: string;
+  /** The error code of a refusal. */
+  errorCode?: string;
+}
+
+declare global {
+  namespace Express {
+    interface Locals extends RequestFacts {}
+  }
+}
+
+/** Request ids that are taken over from the caller. */
+const SANE_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** Gives every request an id, echoes it, and writes one log line when the answer is finished or the caller is gone. */
+export function requestLog(log: Logger): RequestHandler {
+  return (request: Request, response: Response, next: NextFunction) => {
+    const startedAt = performance.now();
+    const given = request.get("x-request-id");
+    const requestId = given !== undefined && SANE_ID.test(given) ? given : crypto.randomUUID();
+    response.locals.requestId = requestId;
+    response.setHeader("X-Request-Id", requestId);
+    response.once("close", () => {
+      const { route, keyId, organizationId, errorCode } = response.locals;
+      log.info(
+        {
+          requestId,
+          method: request.method,
+          route,
+          status: response.writableFinished ? response.statusCode : 499,
+          errorCode,
+          keyId,
+          organizationId,
+          durationMs: Math.round((performance.now() - startedAt) * 10) / 10,
+        },
+        "request",
+      );
+    });
+    next();
+  };
+}

@@ -1,0 +1,52 @@
+import type { Response } from "express";
+import type { ApiContext } from "../../context.ts";
+import { answer, type Route } from "../route.ts";
+
+/** Longest wait for a server that a readiness probe asks. Milliseconds. */
+const PROBE_MS = 1_500;
+
+/** GET /healthz: the process is up. */
+export const healthRoute: Route = {
+  path: "/healthz",
+  methods: { get: [answer(async () => ({ status: "ok" }))] },
+};
+
+/** GET /readyz: Postgres and Redis answer; 503 with which does not. */
+export function readyRoute(ctx: ApiContext): Route {
+  return {
+    path: "/readyz",
+    methods: {
+      get: [
+        answer(async (_request, response: Response) => {
+          const [postgres, redis] = await Promise.all([answers(ctx.pool.query("SELECT 1")), answers(ctx.redis.ping())]);
+          const ready = postgres && redis;
+          response.status(ready ? 200 : 503);
+          if (!ready) response.setHeader("Retry-After", "1");
+          return {
+            status: ready ? "ok" : "unavailable",
+            postgres: postgres ? "ok" : "unavailable",
+            redis: redis ? "ok" : "unavailable",
+          };
+        }),
+      ],
+    },
+  };
+}
+
+async function answers(probe: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, PROBE_MS, false);
+  });
+  try {
+    return await Promise.race([
+      probe.then(
+        () => true,
+        () => false,
+      ),
+      late,
+    ]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

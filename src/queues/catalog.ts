@@ -1,0 +1,93 @@
+import { z } from "zod";
+
+/** Hash tag and prefix of every queue key: a Redis Cluster keeps all of a queue in one slot. */
+export const PREFIX = "{vouchers}";
+
+/** A queue, what its jobs carry and how much it keeps. Every process takes these numbers from here. */
+export interface QueueDefinition<Data> {
+  name: string;
+  /** Validates a job's data, which may come from an older release or from someone's dashboard. */
+  data: z.ZodType<Data>;
+  /** Largest job data, in bytes. */
+  dataMaxBytes: number;
+  /** Finished jobs are kept for this long (seconds) and this many, for people who look and for waiters who missed the event. */
+  keep: { age: number; count: number };
+  keepFailed: { age: number; count: number };
+  /**
+   * Entries of the event stream. A job writes about four, so 50 000 outlast a reader that is away for 6 seconds at 2 000 jobs/s.
+   * Whoever opens the queue writes this number into Redis, so it is the same everywhere.
+   */
+  eventsMax: number;
+}
+
+/** One attempt to burn one voucher. Names the voucher by id, never by code, and carries a token's hash, never the token. */
+export const redeemQueue: QueueDefinition<RedeemJob> = {
+  name: "redeem",
+  data: z.object({
+    voucherId: z.string(),
+    organizationId: z.string(),
+    keyId: z.string(),
+    externalRef: z.string(),
+    ticket: z.string().nullable(),
+    tokenHash: z.string().nullable(),
+    note: z.string().nullable(),
+    deadlineMs: z.number(),
+  }),
+  dataMaxBytes: 8_192,
+  keep: { age: 120, count: 20_000 },
+  keepFailed: { age: 86_400, count: 5_000 },
+  eventsMax: 50_000,
+};
+
+export interface RedeemJob {
+  voucherId: string;
+  organizationId: string;
+  keyId: string;
+  externalRef: string;
+  ticket: string | null;
+  tokenHash: string | null;
+  note: string | null;
+  /** Database time in milliseconds. */
+  deadlineMs: number;
+}
+
+const refusalCodes = [
+  "voucher_used",
+  "voucher_voided",
+  "voucher_expired",
+  "reservation_ended",
+  "token_mismatch",
+  "voucher_reserved",
+] as const;
+
+/** How a redeem attempt ended. Refusals are values; a job fails only by accident. */
+export const redeemReply = z.discriminatedUnion("kind", [
+  /** This attempt burnt the voucher. */
+  z.object({ kind: z.literal("burnt"), redeemCode: z.string(), redeemedAtMs: z.number() }),
+  /** The reference stands for a burn already; read it. */
+  z.object({ kind: z.literal("confirmed") }),
+  z.object({ kind: z.literal("refused"), code: z.enum(refusalCodes) }),
+  /** The deadline had passed; nothing was burnt by this attempt. */
+  z.object({ kind: z.literal("late") }),
+  /** The voucher's row stayed locked by someone else; nothing was burnt by this attempt. */
+  z.object({ kind: z.literal("busy") }),
+]);
+export type RedeemReply = z.infer<typeof redeemReply>;
+
+/** A request to seal the Pending events of one voucher. */
+export const sealQueue: QueueDefinition<SealJob> = {
+  name: "seal",
+  data: z.object({ voucherId: z.string() }),
+  dataMaxBytes: 1_024,
+  keep: { age: 120, count: 5_000 },
+  keepFailed: { age: 86_400, count: 5_000 },
+  eventsMax: 50_000,
+};
+
+export interface SealJob {
+  voucherId: string;
+}
+
+/** How a seal job ended: how many events it sealed; none when another sealer was first. */
+export const sealReply = z.object({ sealed: z.number() });
+export type SealReply = z.infer<typeof sealReply>;

@@ -1,0 +1,30 @@
+import { Redis, type RedisOptions } from "ioredis";
+import type { Logger } from "pino";
+
+/** Reconnects fast at first and then every second, for ever; leaves a primary that became read-only. */
+const reconnecting = {
+  connectTimeout: 2_000,
+  retryStrategy: (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000) + Math.random() * 100,
+  reconnectOnError: (error: Error): 2 | false => (error.message.includes("READONLY") ? 2 : false),
+} satisfies RedisOptions;
+
+/**
+ * A connection for calls that someone waits for: while Redis is away every command fails at once, while it hangs every command
+ * fails within 1.5 s, and nothing is kept to be sent later.
+ */
+export function openFailFast(redisUrl: string, name: string, log: Logger): Redis {
+  const redis = new Redis(redisUrl, {
+    ...reconnecting,
+    connectionName: name,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: 1_500,
+  });
+  redis.on("error", (error) => log.warn({ err: error, connection: name }, "Redis connection"));
+  return redis;
+}
+
+/** Options of a connection that waits for Redis, however long it is away: workers and event readers, which nobody waits for. */
+export function patient(redisUrl: string, name: string) {
+  return { ...reconnecting, url: redisUrl, connectionName: name, maxRetriesPerRequest: null };
+}

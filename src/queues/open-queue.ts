@@ -1,0 +1,27 @@
+import { Queue } from "bullmq";
+import type { Redis } from "ioredis";
+import type { Logger } from "pino";
+import { PREFIX, type QueueDefinition } from "./catalog.ts";
+
+/**
+ * Opens the adding end of a queue on a connection that is ready: opening writes the queue's limits into Redis, and a write that
+ * fails then is lost silently. The connection stays the caller's to close.
+ */
+export function openQueue<Data>(definition: QueueDefinition<Data>, redis: Redis, log: Logger): Queue {
+  const { name, keep, keepFailed, eventsMax, dataMaxBytes } = definition;
+  const queue = new Queue(name, {
+    prefix: PREFIX,
+    connection: redis,
+    streams: { events: { maxLen: eventsMax } },
+    defaultJobOptions: {
+      // The caller is the retry loop, and the database makes its retry safe.
+      attempts: 1,
+      removeOnComplete: keep,
+      removeOnFail: keepFailed,
+      stackTraceLimit: 1,
+      sizeLimit: dataMaxBytes,
+    },
+  });
+  queue.on("error", (error) => log.warn({ err: error, queue: name }, "queue"));
+  return queue;
+}

@@ -1,0 +1,16 @@
+import { randomBytes, randomFillSync } from "node:crypto";
+
+const POOL_BYTES = 8_192;
+const pool = Buffer.alloc(POOL_BYTES);
+let used = POOL_BYTES;
+
+/** Random bytes from the operating system's generator, fetched in larger pieces because each fetch costs microseconds. */
+export function pooledRandomBytes(size: number): Uint8Array {
+  if (size > POOL_BYTES) return randomBytes(size);
+  if (used + size > POOL_BYTES) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += size;
+  return new Uint8Array(pool.subarray(used - size, used));
+}

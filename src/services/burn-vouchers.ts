@@ -1,0 +1,166 @@
+import type { WorkerContext } from "../context.ts";
+import type { Transaction } from "../db/pool.ts";
+import { findConfirmations, insertRedemptions, type NewRedemption, refKey } from "../db/redemptions.ts";
+import { endHolds } from "../db/reservations.ts";
+import { type LockedVoucher, readLockedVouchers, redeemVouchers } from "../db/vouchers.ts";
+import type { EventContent } from "../domain/chain.ts";
+import { makeRedeemCode } from "../domain/codes.ts";
+import { type Hold, liveHold } from "../domain/hold.ts";
+import { decideRedeem, type RedeemRequest } from "../domain/redeem.ts";
+import { hashToken, reservationToken } from "../domain/reservation-token.ts";
+import type { RedeemJob, RedeemReply } from "../queues/catalog.ts";
+import { giveLeaseBack } from "./reserve-voucher.ts";
+import { appendSealed, sealPending } from "./seal-events.ts";
+import { DecidedOnOldState, VoucherLanes } from "./voucher-lanes.ts";
+
+/** A reply, and the ticket of the hold that the burn consumed. */
+export interface BurnResult {
+  reply: RedeemReply;
+  consumedTicket: string | null;
+}
+
+interface Burn {
+  request: RedeemRequest;
+  voucher: LockedVoucher;
+  redemption: NewRedemption;
+}
+
+/** The group commit of a worker process. Burn and seal are one transaction: no redeemed voucher without its sealed event. */
+export function openBurnLanes(
+  ctx: Pick<WorkerContext, "pool" | "config" | "tokenSecrets" | "randomBytes">,
+): VoucherLanes<RedeemRequest, BurnResult> {
+  return new VoucherLanes({
+    pool: ctx.pool,
+    decide: (tx, requests) => burnBatch(ctx, tx, requests),
+    busy: { reply: { kind: "busy" }, consumedTicket: null },
+    lockWaitMs: Math.min(5_000, Math.ceil(ctx.config.redeemWaitMs / 2)),
+    waitingMax: ctx.config.workerConcurrency,
+  });
+}
+
+/**
+ * Runs one redeem job. The lease of a consumed hold is given back behind the caller's back: it holds nobody up any more.
+ */
+export async function runRedeemJob(
+  ctx: Pick<WorkerContext, "burnLanes" | "leases" | "log">,
+  attemptId: string,
+  job: RedeemJob,
+): Promise<RedeemReply> {
+  const { reply, consumedTicket } = await ctx.burnLanes.submit({ ...job, attemptId });
+  if (consumedTicket !== null) void giveLeaseBack(ctx, job.voucherId, consumedTicket);
+  return reply;
+}
+
+/**
+ * Decides requests whose vouchers this transaction has locked, one after another on the state in memory, and writes all burns
+ * at once. Redemptions first: if a reference was confirmed elsewhere meanwhile, nothing else has been written yet.
+ * @throws DecidedOnOldState when that happened.
+ */
+async function burnBatch(
+  ctx: Pick<WorkerContext, "tokenSecrets" | "randomBytes">,
+  tx: Transaction,
+  requests: readonly RedeemRequest[],
+): Promise<BurnResult[]> {
+  const { now, vouchers } = await readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]);
+  const confirmations = await findConfirmations(tx, requests);
+  const stale = [...vouchers.values()].filter(
+    (voucher) => voucher.hold !== null && liveHold(voucher.hold, now) === null,
+  );
+  const expectedTokenHash = (hold: Hold) =>
+    hashToken(reservationToken(ctx.tokenSecrets, hold.ticket, hold.tokenSecretId));
+
+  const burns: Burn[] = [];
+  const results = requests.map((request): BurnResult => {
+    const voucher = vouchers.get(request.voucherId);
+    if (voucher === undefined) throw new Error(`the locked voucher ${request.voucherId} was not read`);
+    const confirmation = confirmations.get(refKey(request)) ?? null;
+    const decision = decideRedeem(voucher, voucher.hold, confirmation, request, now, expectedTokenHash);
+    switch (decision.kind) {
+      case "burn": {
+        const ticket = decision.consumed?.ticket ?? null;
+        const redemption = { ...request, ticket, redeemCode: makeRedeemCode(ctx.randomBytes) };
+        burns.push({ request, voucher, redemption });
+        // What the next request in this batch must see.
+        vouchers.set(voucher.id, { ...voucher, status: "Redeemed", hold: null });
+        confirmations.set(refKey(request), { ...redemption, redeemedAt: now });
+        return { reply: burnt(redemption.redeemCode, now), consumedTicket: ticket };
+      }
+      case "burnt_before":
+        return {
+          reply: burnt(decision.confirmation.redeemCode, decision.confirmation.redeemedAt),
+          consumedTicket: null,
+        };
+      case "refused":
+        return { reply: { kind: "refused", code: decision.code }, consumedTicket: null };
+      default:
+        return { reply: { kind: decision.kind }, consumedTicket: null };
+    }
+  });
+  if (burns.length > 0) await writeBurns(ctx, tx, burns, now);
+  const expired = stale.flatMap((voucher) => (voucher.hold === null ? [] : [voucher.hold.ticket]));
+  if (expired.length > 0) await endHolds(tx, expired, now, "Expired");
+  return results;
+}
+
+function burnt(redeemCode: string, redeemedAt: Date): RedeemReply {
+  return { kind: "burnt", redeemCode, redeemedAtMs: redeemedAt.getTime() };
+}
+
+async function writeBurns(
+  ctx: Pick<WorkerContext, "randomBytes">,
+  tx: Transaction,
+  burns: readonly Burn[],
+  now: Date,
+): Promise<void> {
+  const redemptions = burns.map((burn) => burn.redemption);
+  if ((await insertRedemptions(tx, redemptions, now)) < burns.length) throw new DecidedOnOldState();
+  const consumed = redemptions.flatMap((redemption) => redemption.ticket ?? []);
+  if (consumed.length > 0) {
+    const ended = await endHolds(tx, consumed, now, "Consumed");
+    if (ended.size !== consumed.length) throw new Error("a hold to consume was not Live");
+  }
+  const heads = await sealPending(
+    tx,
+    burns.map((burn) => burn.voucher),
+  );
+  await appendSealed(
+    tx,
+    heads,
+    burns.map((burn) => redeemedEvent(ctx, burn, now)),
+  );
+  await redeemVouchers(
+    tx,
+    burns.map(({ voucher }) => ({
+      voucherId: voucher.id,
+      lastSequenceBefore: voucher.lastSequence,
+      after: heads.get(voucher.id) ?? voucher,
+    })),
+    now,
+  );
+}
+
+function redeemedEvent(
+  ctx: Pick<WorkerContext, "randomBytes">,
+  { request, voucher, redemption }: Burn,
+  now: Date,
+): EventContent {
+  return {
+    voucherId: voucher.id,
+    sequence: voucher.lastSequence + 1,
+    eventType: "voucher.instance.redeemed",
+    occurredAt: now,
+    actorConnectedId: request.keyId,
+    actorIsEmployee: null,
+    data: {
+      nonce: Buffer.from(ctx.randomBytes(16)).toString("hex"),
+      voucherCode: voucher.code,
+      serial: voucher.serial,
+      externalRef: request.externalRef,
+      redeemCode: redemption.redeemCode,
+      ticket: redemption.ticket,
+      note: request.note ?? undefined,
+      retailPriceUsd: voucher.retailPriceUsd,
+      priceUsd: voucher.priceUsd,
+    },
+  };
+}

@@ -1,0 +1,137 @@
+import type { AdminContext } from "../context.ts";
+import { insertBatch } from "../db/catalogue.ts";
+import { copyVouchers, type NewVoucher } from "../db/copy.ts";
+import { inTransaction, violates } from "../db/transaction.ts";
+import { GENESIS_HASH, sealEvent } from "../domain/chain.ts";
+import { CODE_KEY_MAX, CODE_KEY_MIN, makeVoucherCode, normaliseCode } from "../domain/codes.ts";
+import { AppError } from "../domain/errors.ts";
+import { newId } from "../domain/ids.ts";
+import type { Audience } from "../domain/voucher.ts";
+
+/** Vouchers written at once; a few megabytes. */
+const CHUNK = 5_000;
+
+export interface IssueInput {
+  productId: string;
+  count: number;
+  validUntil: Date;
+  audience: Audience;
+  /** Codes that are printed already, exactly `count` of them; null: make new ones. */
+  codes: AsyncIterable<string> | null;
+}
+
+export interface IssuedVoucher {
+  id: string;
+  code: string;
+  serial: number;
+}
+
+export interface IssueResult {
+  id: string;
+  count: number;
+  firstSerial: number;
+  lastSerial: number;
+}
+
+/**
+ * Issues a batch with its vouchers and their sealed `issued` events, in one transaction: whatever fails, nothing is left. Uses
+ * the memory of one chunk, whatever the count.
+ * @param onChunk is told every chunk once it is written; the vouchers exist only when this function has returned.
+ * @throws AppError `invalid_request` for codes that cannot be imported, `not_found` for an unknown product.
+ */
+export async function issueBatch(
+  ctx: Pick<AdminContext, "pool" | "randomBytes">,
+  input: IssueInput,
+  onChunk: (vouchers: readonly IssuedVoucher[]) => Promise<void> | void,
+): Promise<IssueResult> {
+  const id = newId("bat");
+  try {
+    await inTransaction(ctx.pool, async (tx) => {
+      const terms = await insertBatch(tx, { ...input, id });
+      if (terms === null) throw new AppError("not_found", `There is no product ${input.productId}.`);
+      let chunk: NewVoucher[] = [];
+      const write = async () => {
+        await copyVouchers(tx, chunk);
+        await onChunk(chunk.map(({ issued, code, serial }) => ({ id: issued.event.voucherId, code, serial })));
+        chunk = [];
+      };
+      let serial = 0;
+      for await (const code of input.codes === null
+        ? newCodes(ctx, input.count)
+        : printedCodes(input.codes, input.count)) {
+        serial += 1;
+        const event = {
+          voucherId: newId("vch"),
+          sequence: 1,
+          eventType: "voucher.instance.issued" as const,
+          occurredAt: terms.issuedAt,
+          actorConnectedId: null,
+          actorIsEmployee: null,
+          data: {
+            nonce: Buffer.from(ctx.randomBytes(16)).toString("hex"),
+            voucherCode: code.code,
+            serial,
+            batchId: id,
+            productKey: terms.productKey,
+            audience: input.audience,
+            validUntil: input.validUntil.toISOString(),
+            retailPriceUsd: terms.retailPriceUsd,
+            priceUsd: terms.priceUsd,
+          },
+        };
+        const issued = { event, seal: sealEvent(event, GENESIS_HASH) };
+        chunk.push({ organizationId: terms.organizationId, batchId: id, serial, ...code, issued });
+        if (chunk.length === CHUNK) await write();
+      }
+      if (chunk.length > 0) await write();
+    });
+  } catch (error) {
+    if (violates(error, "vouchers_code_key")) {
+      throw new AppError(
+        "invalid_request",
+        "A code is there twice, or the organization has it already. Nothing was issued.",
+        {
+          cause: error,
+        },
+      );
+    }
+    throw error;
+  }
+  return { id, count: input.count, firstSerial: 1, lastSerial: input.count };
+}
+
+interface Code {
+  code: string;
+  codeKey: string;
+}
+
+function* newCodes(ctx: Pick<AdminContext, "randomBytes">, count: number): Generator<Code> {
+  for (let i = 0; i < count; i++) {
+    const code = makeVoucherCode(ctx.randomBytes);
+    yield { code, codeKey: code.replaceAll("-", "") };
+  }
+}
+
+async function* printedCodes(lines: AsyncIterable<string>, count: number): AsyncGenerator<Code> {
+  let line = 0;
+  for await (const text of lines) {
+    line += 1;
+    if (line > count)
+      throw new AppError("invalid_request", `The file holds more than ${count} codes. Nothing was issued.`);
+    const code = text.trim();
+    const codeKey = normaliseCode(code);
+    if (codeKey === null) {
+      throw new AppError(
+        "invalid_request",
+        `Line ${line} is no code: ${CODE_KEY_MIN} to ${CODE_KEY_MAX} visible ASCII characters, spaces and hyphens not counted. Nothing was issued.`,
+      );
+    }
+    if (/^rsv_/i.test(code)) {
+      throw new AppError("invalid_request", `Line ${line} begins like a reservation ticket. Nothing was issued.`);
+    }
+    yield { code, codeKey };
+  }
+  if (line < count) {
+    throw new AppError("invalid_request", `The file holds ${line} codes, not ${count}. Nothing was issued.`);
+  }
+}

@@ -1,0 +1,47 @@
+import type { AdminContext } from "../context.ts";
+import { insertKey, insertSecret, type NewApiKey, retireSecret, revokeKey } from "../db/api-keys.ts";
+import { inTransaction } from "../db/transaction.ts";
+import { hashApiKey, makeApiKey } from "../domain/api-keys.ts";
+import { AppError } from "../domain/errors.ts";
+import { newId } from "../domain/ids.ts";
+
+/** A key's id and the secret that partners send. The secret exists here and never again. */
+export interface ShownKey {
+  id: string;
+  key: string;
+}
+
+type Deps = Pick<AdminContext, "pool" | "randomBytes">;
+
+/** Makes a key. Bound to no organization it exists, but every call with it is refused. */
+export async function createKey(ctx: Deps, key: Omit<NewApiKey, "id">): Promise<ShownKey> {
+  const shown = { id: newId("key"), key: makeApiKey(ctx.randomBytes) };
+  await inTransaction(ctx.pool, async (tx) => {
+    await insertKey(tx, { ...key, id: shown.id });
+    await insertSecret(tx, shown.id, hashApiKey(shown.key));
+  });
+  return shown;
+}
+
+/**
+ * Gives a key a new secret. The old one works for `graceMs` longer; the key's id, and with it its holds, stays.
+ * @throws AppError `not_found` when there is no such key, or it is revoked.
+ */
+export async function rotateKey(ctx: Deps, keyId: string, graceMs: number): Promise<ShownKey> {
+  const shown = { id: keyId, key: makeApiKey(ctx.randomBytes) };
+  await inTransaction(ctx.pool, async (tx) => {
+    if (!(await retireSecret(tx, keyId, graceMs))) {
+      throw new AppError("not_found", `There is no key ${keyId} that still works.`);
+    }
+    await insertSecret(tx, keyId, hashApiKey(shown.key));
+  });
+  return shown;
+}
+
+/**
+ * Ends a key for good. It stops working everywhere within a second.
+ * @throws AppError `not_found`.
+ */
+export async function endKey(ctx: Deps, keyId: string): Promise<void> {
+  if (!(await revokeKey(ctx.pool, keyId))) throw new AppError("not_found", `There is no key ${keyId}.`);
+}

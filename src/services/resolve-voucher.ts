@@ -1,0 +1,47 @@
+import type pg from "pg";
+import { Coalescer } from "../batching/coalescer.ts";
+import type { ApiContext } from "../context.ts";
+import { isStatementFault } from "../db/transaction.ts";
+import { type ResolvedVoucher, resolveVouchers, type WantedVoucher } from "../db/vouchers.ts";
+import { normaliseCode } from "../domain/codes.ts";
+import { AppError } from "../domain/errors.ts";
+import { isTicket } from "../domain/ids.ts";
+import type { Caller } from "./caller.ts";
+
+/** Look-ups in one statement. */
+const BATCH_MAX = 256;
+/** Statements under way at once: reads do not depend on each other, and two keep the database busy while one result is unpacked. */
+const LANES = 2;
+/** Look-ups that may wait in one process. */
+const WAITING_MAX = 10_000;
+
+/** Coalesces every read of a voucher that partners name: look-ups, and the first read of reserve, redeem and events. */
+export function openVoucherReads(pool: pg.Pool): Coalescer<WantedVoucher, ResolvedVoucher> {
+  return new Coalescer((wanted) => resolveVouchers(pool, wanted), {
+    batchMax: BATCH_MAX,
+    waitingMax: WAITING_MAX,
+    lanes: LANES,
+    splitOn: isStatementFault,
+  });
+}
+
+/**
+ * Reads the voucher that a code or ticket names within the caller's organization. What cannot be a code matches nothing, by the
+ * same statement as everything else, so that no answer tells a foreign voucher from an unknown one.
+ */
+export function resolveVoucher(
+  ctx: Pick<ApiContext, "voucherReads">,
+  caller: Caller,
+  codeOrTicket: string,
+  externalRef: string | null = null,
+): Promise<ResolvedVoucher> {
+  const wanted = isTicket(codeOrTicket)
+    ? { codeKey: null, ticket: codeOrTicket.includes("\0") ? null : codeOrTicket }
+    : { codeKey: normaliseCode(codeOrTicket), ticket: null };
+  return ctx.voucherReads.submit({ organizationId: caller.organizationId, ...wanted, externalRef });
+}
+
+/** The one answer for vouchers that do not exist and vouchers of other organizations. */
+export function voucherNotFound(): AppError {
+  return new AppError("voucher_not_found", "No voucher of your brands matches this code or ticket.");
+}

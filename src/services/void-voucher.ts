@@ -1,0 +1,62 @@
+import type { AdminContext } from "../context.ts";
+import { insertPendingEvent } from "../db/events.ts";
+import { endHolds } from "../db/reservations.ts";
+import { inTransaction } from "../db/transaction.ts";
+import { findVoucherInOrganization, lockVoucher, readLockedVouchers, voidVoucherRow } from "../db/vouchers.ts";
+import { normaliseCode } from "../domain/codes.ts";
+import { refusal } from "../domain/errors.ts";
+import { liveHold } from "../domain/hold.ts";
+import { finalRefusal } from "../domain/voucher.ts";
+import { voucherNotFound } from "./resolve-voucher.ts";
+
+/** How long voiding waits for a voucher's row. Milliseconds. */
+const LOCK_WAIT_MS = 10_000;
+
+/** A voucher that was voided, and the hold that ended with it. */
+export interface VoidResult {
+  voucherId: string;
+  endedTicket: string | null;
+}
+
+/**
+ * Voids an Active voucher for good: status, the end of its hold and the event that says so are one transaction. The event is
+ * Pending; a seal job or whoever moves the chain next seals it.
+ * @throws AppError `voucher_not_found`, or the refusal of a voucher that cannot move any more.
+ */
+export async function voidVoucher(
+  ctx: Pick<AdminContext, "pool" | "randomBytes">,
+  organizationId: string,
+  code: string,
+  reason: string | null,
+): Promise<VoidResult> {
+  const voucherId = await findVoucherInOrganization(ctx.pool, organizationId, normaliseCode(code));
+  if (voucherId === null) throw voucherNotFound();
+  return inTransaction(ctx.pool, async (tx) => {
+    await tx.query("SELECT set_config('lock_timeout', $1, true)", [String(LOCK_WAIT_MS)]);
+    await lockVoucher(tx, voucherId);
+    const { now, vouchers } = await readLockedVouchers(tx, [voucherId]);
+    const voucher = vouchers.get(voucherId);
+    if (voucher === undefined) throw new Error(`the locked voucher ${voucherId} was not read`);
+    const final = finalRefusal(voucher, now);
+    if (final !== null) throw refusal(final);
+    const { hold } = voucher;
+    const live = liveHold(hold, now);
+    if (live !== null) await endHolds(tx, [live.ticket], now, "Released", "voided");
+    else if (hold !== null) await endHolds(tx, [hold.ticket], now, "Expired");
+    await insertPendingEvent(tx, {
+      voucherId,
+      sequence: await voidVoucherRow(tx, voucherId),
+      eventType: "voucher.instance.voided",
+      occurredAt: now,
+      actorConnectedId: null,
+      actorIsEmployee: null,
+      data: {
+        nonce: Buffer.from(ctx.randomBytes(16)).toString("hex"),
+        voucherCode: voucher.code,
+        serial: voucher.serial,
+        reason: reason ?? undefined,
+      },
+    });
+    return { voucherId, endedTicket: live?.ticket ?? null };
+  });
+}
