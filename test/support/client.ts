@@ -1,0 +1,42 @@
+/** What came back. */
+export interface Reply {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+  body: any;
+  headers: Headers;
+}
+
+/** Sends a request; `body` is sent as JSON unless it is a string or bytes, which are sent as they are. */
+export async function send(
+  method: string,
+  url: string,
+  options: { key?: string; body?: unknown; headers?: Record<string, string> } = {},
+): Promise<Reply> {
+  const headers: Record<string, string> = { ...options.headers };
+  if (options.key !== undefined) headers["x-api-key"] = options.key;
+  let body: RequestInit["body"] = null;
+  if (options.body !== undefined) {
+    headers["content-type"] ??= "application/json";
+    const raw = typeof options.body === "string" || options.body instanceof Uint8Array;
+    body = raw ? (options.body as RequestInit["body"]) : JSON.stringify(options.body);
+  }
+  const response = await fetch(url, { method, headers, body });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) };
+}
+
+/** A partner's calls with one key. */
+export function partnerClient(url: string, key: string) {
+  const post = (path: string, body: unknown) => send("POST", `${url}/partner/vouchers/${path}`, { key, body });
+  return {
+    lookUp: (codeOrTicket: string) =>
+      send("GET", `${url}/partner/vouchers/${encodeURIComponent(codeOrTicket)}`, { key }),
+    events: (codeOrTicket: string, query = "") =>
+      send("GET", `${url}/partner/vouchers/${encodeURIComponent(codeOrTicket)}/events${query}`, { key }),
+    reserve: (code: string) => post("reserve", { code }),
+    redeem: (body: Record<string, unknown>) => post("redeem", body),
+    release: (ticket: string, reason?: string) => post("release", { ticket, reason }),
+  };
+}
+
+export type PartnerClient = ReturnType<typeof partnerClient>;

@@ -1,0 +1,94 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import type { TestProject } from "vitest/node";
+import { migrateDatabase } from "../../src/db/migrate.ts";
+import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
+import { dockerAnswers, type LocalRedis, redisUrl, startRedis, stopRedis } from "../../src/local/redis.ts";
+import { freePort } from "../../src/local/servers.ts";
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    /** A database on the test server, for making others. */
+    databaseUrl: string;
+    redisUrl: string;
+    /** Name of the migrated database that each test file clones. */
+    template: string;
+  }
+}
+
+type Stop = () => Promise<unknown>;
+
+/**
+ * Finds real servers for the tests: those of DATABASE_URL and REDIS_URL, else containers where Docker answers, else the
+ * embedded ones; and migrates one database to clone.
+ */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const stops: Stop[] = [];
+  const containers = (!process.env.DATABASE_URL || !process.env.REDIS_URL) && dockerAnswers();
+  const databaseUrl = process.env.DATABASE_URL || (await (containers ? postgresContainer : embeddedPostgres)(stops));
+  const redis = process.env.REDIS_URL || (await (containers ? redisContainer : embeddedRedis)(stops));
+  const template = `voucher_test_template_${process.pid}`;
+  await administer(databaseUrl, `CREATE DATABASE ${template}`);
+  const url = new URL(databaseUrl);
+  url.pathname = `/${template}`;
+  await migrateDatabase(url.href);
+  project.provide("databaseUrl", databaseUrl);
+  project.provide("redisUrl", redis);
+  project.provide("template", template);
+  return async () => {
+    await administer(databaseUrl, `DROP DATABASE ${template} WITH (FORCE)`);
+    for (const stop of stops) await stop();
+  };
+}
+
+async function administer(databaseUrl: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  await client.query(statement).finally(() => client.end());
+}
+
+async function postgresContainer(stops: Stop[]): Promise<string> {
+  const { PostgreSqlContainer } = await import("@testcontainers/postgresql");
+  const container = await new PostgreSqlContainer("postgres:17-alpine")
+    .withCommand(["-c", "max_connections=200"])
+    .start();
+  stops.push(() => container.stop());
+  return container.getConnectionUri();
+}
+
+async function redisContainer(stops: Stop[]): Promise<string> {
+  const { RedisContainer } = await import("@testcontainers/redis");
+  const container = await new RedisContainer("redis:7.4-alpine").start();
+  stops.push(() => container.stop());
+  return container.getConnectionUrl();
+}
+
+async function embeddedPostgres(stops: Stop[]): Promise<string> {
+  const server: LocalPostgres = {
+    directory: join(temporaryDirectory(stops), "postgres"),
+    port: await freePort(),
+    password: "test",
+    // Nothing here outlives the tests, and crash safety is tested with a server that keeps these on.
+    settings: ["fsync=off", "full_page_writes=off"],
+  };
+  await startPostgres(server);
+  stops.unshift(() => stopPostgres(server));
+  return postgresUrl(server);
+}
+
+async function embeddedRedis(stops: Stop[]): Promise<string> {
+  const server: LocalRedis = { directory: join(temporaryDirectory(stops), "redis"), port: await freePort() };
+  await startRedis(server, (line) => console.log(line));
+  stops.unshift(() => stopRedis(server));
+  return redisUrl(server);
+}
+
+function temporaryDirectory(stops: Stop[]): string {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-test-"));
+  // Postgres runs as another user when the tests run as root.
+  chmodSync(directory, 0o755);
+  stops.push(async () => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}

@@ -1,0 +1,37 @@
+import { createHash } from "node:crypto";
+
+/** An event as the partner endpoint serves it. */
+export interface ServedEvent {
+  sequence: number;
+  recordHash: string | null;
+  previousHash: string | null;
+  payload: string | null;
+  sealStatus: string;
+}
+
+/**
+ * Verifies a served chain as a partner would who has read the documentation and nothing else: a second implementation, which
+ * shares no code with the service. Returns what is wrong, or null.
+ */
+export function verifyServedChain(events: readonly ServedEvent[]): string | null {
+  let expected = "0".repeat(64);
+  let position = 0;
+  for (const event of events) {
+    position += 1;
+    if (event.sequence !== position) return `position ${position} holds sequence ${event.sequence}`;
+    if (event.sealStatus === "Pending") {
+      if (event.payload !== null || event.recordHash !== null || event.previousHash !== null)
+        return "a pending event is sealed";
+      continue;
+    }
+    const hash = createHash("sha256")
+      .update(Buffer.from(String(event.payload), "utf8"))
+      .digest("hex");
+    if (hash !== event.recordHash) return `event ${position} hashes to ${hash}, not ${event.recordHash}`;
+    const inside = JSON.parse(String(event.payload)).previousHash;
+    if (inside !== event.previousHash) return `event ${position} names another predecessor than its payload`;
+    if (inside !== expected) return `event ${position} does not follow event ${position - 1}`;
+    expected = hash;
+  }
+  return null;
+}

@@ -1,0 +1,69 @@
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createApp } from "../../src/app.ts";
+import { readConfig } from "../../src/config.ts";
+import { type ApiContext, openApiContext, openWorkerContext, type WorkerContext } from "../../src/context.ts";
+import { closeServer, listen } from "../../src/http/server.ts";
+import { startRedeemWorker } from "../../workers/redeem.ts";
+import { startSealWorker } from "../../workers/seal.ts";
+import type { TestServers } from "./servers.ts";
+
+/** The base address that answers name; not the address that listens. */
+export const BASE_URL = "https://vouchers.test";
+
+type Environment = Record<string, string>;
+
+/** The configuration of a test process: a port of its own, no log. */
+export function testConfig(servers: TestServers, env: Environment = {}) {
+  return readConfig({
+    DATABASE_URL: servers.databaseUrl,
+    REDIS_URL: servers.redisUrl,
+    BASE_URL,
+    PORT: "0",
+    LOG_LEVEL: "silent",
+    RESERVATION_TOKEN_SECRET: "test-reservation-token-secret",
+    ...env,
+  });
+}
+
+/** An API in this process, on real sockets. */
+export interface TestApi {
+  url: string;
+  ctx: ApiContext;
+  close(): Promise<void>;
+}
+
+/** Starts an API and waits until Redis is connected. */
+export async function startApi(servers: TestServers, env: Environment = {}): Promise<TestApi> {
+  const ctx = openApiContext(testConfig(servers, env));
+  if (ctx.redis.status !== "ready") await new Promise<void>((resolve) => ctx.redis.once("ready", resolve));
+  const server: Server = await listen(createApp(ctx), 0);
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ctx,
+    async close() {
+      server.closeAllConnections();
+      await closeServer(server);
+      await ctx.close();
+    },
+  };
+}
+
+/** A worker process's work, in this process. */
+export interface TestWorker {
+  ctx: WorkerContext;
+  close(): Promise<void>;
+}
+
+/** Starts a redeem and a seal worker with connections of their own. */
+export async function startWorkers(servers: TestServers, env: Environment = {}): Promise<TestWorker> {
+  const ctx = openWorkerContext(testConfig(servers, env));
+  const workers = [startRedeemWorker(ctx), startSealWorker(ctx)];
+  return {
+    ctx,
+    async close() {
+      await Promise.all(workers.map((worker) => worker.close()));
+      await ctx.close();
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import type pg from "pg";
+import { insertBrand, insertOrganization, insertProduct } from "../../src/db/catalogue.ts";
+import type { Scope } from "../../src/domain/api-keys.ts";
+import { newId } from "../../src/domain/ids.ts";
+import type { Audience } from "../../src/domain/voucher.ts";
+import { pooledRandomBytes } from "../../src/random.ts";
+import { type IssuedVoucher, issueBatch } from "../../src/services/issue-batch.ts";
+import { createKey, type ShownKey } from "../../src/services/manage-keys.ts";
+
+/** What test data is made with. */
+export function provisioning(db: pg.Pool) {
+  return { pool: db, randomBytes: pooledRandomBytes };
+}
+
+/** An organization with a brand and a product. */
+export interface TestPartner {
+  organizationId: string;
+  brandId: string;
+  productId: string;
+}
+
+let partners = 0;
+
+/** Makes an organization that owns a brand with one product (list price 50, price 40 dollars, 6 months). */
+export async function makePartner(db: pg.Pool): Promise<TestPartner> {
+  partners += 1;
+  const partner = { organizationId: newId("org"), brandId: newId("brd"), productId: newId("prd") };
+  await insertOrganization(db, partner.organizationId, `Organization ${partners}`);
+  await insertBrand(db, partner.brandId, partner.organizationId, `Brand ${partners}`);
+  await insertProduct(db, {
+    id: partner.productId,
+    brandId: partner.brandId,
+    key: "pass",
+    name: "Pass",
+    type: "Subscription",
+    retailPriceUsd: 50,
+    priceUsd: 40.25,
+    benefitMonths: 6,
+    usageUnitLabel: "visit",
+  });
+  return partner;
+}
+
+/** Makes a key; with both scopes and from any address unless told otherwise. */
+export function makeKey(
+  db: pg.Pool,
+  organizationId: string | null,
+  options: { scopes?: Scope[]; allowIps?: string[]; expiresAt?: Date } = {},
+): Promise<ShownKey> {
+  return createKey(provisioning(db), {
+    organizationId,
+    label: null,
+    scopes: options.scopes ?? ["voucher.read", "voucher.redeem"],
+    allowIps: options.allowIps ?? [],
+    expiresAt: options.expiresAt ?? null,
+  });
+}
+
+/** Issues vouchers of a product, valid for a day unless told otherwise. */
+export async function issueVouchers(
+  db: pg.Pool,
+  partner: TestPartner,
+  count: number,
+  options: { validUntil?: Date; audience?: Audience; codes?: string[] } = {},
+): Promise<IssuedVoucher[]> {
+  const issued: IssuedVoucher[] = [];
+  await issueBatch(
+    provisioning(db),
+    {
+      productId: partner.productId,
+      count,
+      validUntil: options.validUntil ?? new Date(Date.now() + 86_400_000),
+      audience: options.audience ?? "OpenToAll",
+      codes: options.codes === undefined ? null : toAsync(options.codes),
+    },
+    (vouchers) => void issued.push(...vouchers),
+  );
+  return issued;
+}
+
+/** Issues one voucher. */
+export async function issueVoucher(
+  db: pg.Pool,
+  partner: TestPartner,
+  options: { validUntil?: Date } = {},
+): Promise<IssuedVoucher> {
+  const [voucher] = await issueVouchers(db, partner, 1, options);
+  if (voucher === undefined) throw new Error("no voucher was issued");
+  return voucher;
+}
+
+async function* toAsync(lines: string[]): AsyncGenerator<string> {
+  yield* lines;
+}
