@@ -42,4 +42,6 @@ export function drainOnSignal(log: Logger, drain: () => Promise<void>): void {
   };
   process.on("SIGTERM", end);
   process.on("SIGINT", end);
+  // A process that was started with a channel to its parent ends with its parent.
+  process.on("disconnect", () => end("disconnect"));
 }

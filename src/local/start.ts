@@ -25,6 +25,7 @@ const env = {
 };
 process.on("SIGINT", () => void stop(0));
 process.on("SIGTERM", () => void stop(0));
+process.on("SIGHUP", () => void stop(0));
 try {
   const config = readConfig(env);
   for (const file of await migrateDatabase(config.databaseUrl)) console.log(`Applied ${file}.`);
@@ -81,7 +82,8 @@ async function useServers(): Promise<Servers> {
 function run(script: string): void {
   const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url))], {
     env,
-    stdio: ["ignore", "inherit", "inherit"],
+    // The channel tells the process when this one was killed.
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
     detached: true,
   });
   children.push(child);

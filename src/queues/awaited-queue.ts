@@ -17,8 +17,6 @@ export type Answer<Reply> =
 
 /** Most callers that may wait in one process; one more is turned away at once. */
 const WAITERS_MAX = 2_000;
-/** Event ids start this far back, so that nothing written between connecting and reading is missed. Milliseconds. */
-const EVENTS_OVERLAP_MS = 10_000;
 
 interface Waiter<Reply> {
   settle: (answer: Answer<Reply>) => void;
@@ -37,6 +35,7 @@ export class AwaitedQueue<Data, Reply> {
   readonly #log: Logger;
   readonly #waiters = new Map<string, Waiter<Reply>>();
   readonly #open: () => void;
+  #closed = false;
   #queue: Queue | undefined;
   #events: QueueEvents | undefined;
 
@@ -46,10 +45,7 @@ export class AwaitedQueue<Data, Reply> {
     this.#reply = reply;
     this.#redis = redis;
     this.#log = log;
-    this.#open = () => {
-      this.#queue ??= openQueue(definition, redis, log);
-      this.#events ??= this.#openEvents(redisUrl);
-    };
+    this.#open = () => void this.#openNow(redisUrl);
     if (redis.status === "ready") this.#open();
     else redis.once("ready", this.#open);
   }
@@ -93,11 +89,24 @@ export class AwaitedQueue<Data, Reply> {
 
   /** Stops reading events. Waiters still registered get `unknown`. */
   async close(): Promise<void> {
+    this.#closed = true;
     this.#redis.off("ready", this.#open);
     for (const waiter of this.#waiters.values())
       waiter.settle({ kind: "unknown", cause: new Error("the process is closing") });
     await this.#events?.close();
     await this.#queue?.close();
+  }
+
+  async #openNow(redisUrl: string): Promise<void> {
+    this.#queue ??= openQueue(this.#definition, this.#redis, this.#log);
+    try {
+      // Asked on the connection that adds the jobs, so before any of them: the reader starts right behind this event.
+      const [last] = await this.#redis.xrevrange(this.#queue.toKey("events"), "+", "-", "COUNT", 1);
+      if (!this.#closed) this.#events ??= this.#openEvents(redisUrl, last?.[0] ?? "0-0");
+    } catch (error) {
+      this.#log.warn({ err: error, queue: this.#definition.name }, "the queue's events cannot be read yet");
+      this.#redis.once("ready", this.#open);
+    }
   }
 
   async #withdraw(jobId: string): Promise<boolean> {
@@ -111,12 +120,12 @@ export class AwaitedQueue<Data, Reply> {
     }
   }
 
-  #openEvents(redisUrl: string): QueueEvents {
+  #openEvents(redisUrl: string, lastEventId: string): QueueEvents {
     const { name } = this.#definition;
     const events = new QueueEvents(name, {
       prefix: PREFIX,
       connection: patient(redisUrl, `${name}-events`),
-      lastEventId: String(Date.now() - EVENTS_OVERLAP_MS),
+      lastEventId,
       blockingTimeout: 5_000,
     });
     events.on("error", (error) => this.#log.warn({ err: error, queue: name }, "queue events"));

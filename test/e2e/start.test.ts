@@ -1,0 +1,118 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../../src/local/servers.ts";
+import { verifyServedChain } from "../support/independent-verifier.ts";
+import { until } from "../support/until.ts";
+
+const START = fileURLToPath(new URL("../../src/local/start.ts", import.meta.url));
+
+/** `npm start` as a new user runs it: in an empty folder, with no server named. */
+class Started {
+  output = "";
+  readonly process: ChildProcess;
+
+  constructor(directory: string, port: number) {
+    const { PATH, HOME } = process.env;
+    this.process = spawn(process.execPath, [START], { cwd: directory, env: { PATH, HOME, PORT: String(port) } });
+    this.process.stdout?.on("data", (chunk) => {
+      this.output += chunk;
+    });
+    this.process.stderr?.on("data", (chunk) => {
+      this.output += chunk;
+    });
+  }
+
+  async ready(): Promise<void> {
+    await until(() => this.output.includes("Ctrl-C stops everything") || this.process.exitCode !== null, 90_000);
+    if (this.process.exitCode !== null) throw new Error(this.output);
+  }
+
+  async interrupt(): Promise<number | null> {
+    this.process.kill("SIGINT");
+    await until(() => this.process.exitCode !== null || this.process.signalCode !== null, 20_000);
+    return this.process.exitCode;
+  }
+}
+
+describe("npm start on a machine without servers", () => {
+  let directory: string;
+  let port: number;
+  let first: Started;
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), "voucher-start-"));
+    // Postgres runs as another user when the tests run as root.
+    chmodSync(directory, 0o755);
+    port = await freePort();
+    first = new Started(directory, port);
+    await first.ready();
+  }, 120_000);
+
+  afterAll(async () => {
+    await first.interrupt();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it("prints lines that show, pasted into a shell, a look-up, a hold, a burn, the same burn again and its hash", () => {
+    const lines = first.output
+      .slice(first.output.indexOf("export KEY="))
+      .split("\n")
+      .map((line) => line.trim())
+      .filter((line) => line.startsWith("export ") || line.startsWith("curl "));
+    const [exports = "", lookUp = "", reserve = "", redeem = "", events = "", hash = ""] = lines;
+    const paste = (line: string) => execFileSync("bash", ["-c", `${exports}\n${line}`], { encoding: "utf8" });
+
+    expect(JSON.parse(paste(lookUp))).toMatchObject({ voucher: { status: "Active" }, reservation: null });
+    expect(JSON.parse(paste(reserve))).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
+    const burnt = JSON.parse(paste(redeem));
+    expect(burnt).toMatchObject({ redeemed: true, alreadyConfirmed: false });
+    expect(JSON.parse(paste(redeem))).toEqual({ ...burnt, alreadyConfirmed: true });
+    const chain = JSON.parse(paste(events));
+    expect(verifyServedChain(chain.events)).toBeNull();
+    expect(paste(hash)).toContain(chain.events[1].recordHash);
+  });
+
+  it("stops everything on Ctrl-C, keeps its data, and makes no second demo", async () => {
+    const key = /pvk_[0-9A-Z]+/.exec(first.output)?.[0] ?? "";
+    const code = /CODE=(\S+)/.exec(first.output)?.[1] ?? "";
+    const { postgresPort, redisPort } = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
+    expect(await first.interrupt()).toBe(0);
+    for (const gone of [port, postgresPort, redisPort]) {
+      await expect(fetch(`http://127.0.0.1:${gone}/`)).rejects.toThrow();
+    }
+
+    const second = new Started(directory, port);
+    try {
+      await second.ready();
+      expect(second.output).not.toContain("A demo organization was made");
+      const response = await fetch(`http://127.0.0.1:${port}/partner/vouchers/${code}`, {
+        headers: { "x-api-key": key },
+      });
+      expect(await response.json()).toMatchObject({ voucher: { status: "Redeemed" } });
+    } finally {
+      expect(await second.interrupt()).toBe(0);
+    }
+  }, 120_000);
+
+  it("leaves no process of the service behind when it is killed", async () => {
+    const killed = new Started(directory, port);
+    await killed.ready();
+    killed.process.kill("SIGKILL");
+    await until(
+      () =>
+        fetch(`http://127.0.0.1:${port}/healthz`).then(
+          () => false,
+          () => true,
+        ),
+      20_000,
+    );
+    // The servers it left are found and stopped by the next one.
+    const next = new Started(directory, port);
+    await next.ready();
+    expect(await next.interrupt()).toBe(0);
+  }, 120_000);
+});

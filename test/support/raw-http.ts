@@ -1,0 +1,36 @@
+import { connect } from "node:net";
+
+/** An answer as it came over the wire. */
+export interface RawReply {
+  status: number;
+  /** By lower-case name. */
+  headers: Record<string, string>;
+  text: string;
+}
+
+/**
+ * Sends bytes as they are on a connection of its own and reads until the server closes it. A well-formed request needs
+ * `Connection: close`.
+ */
+export function exchange(url: string, bytes: string | Buffer): Promise<RawReply> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const socket = connect(Number(port), hostname, () => socket.write(bytes));
+    socket.setTimeout(10_000, () => socket.destroy(new Error("the server neither answers nor closes")));
+    socket.on("data", (chunk) => chunks.push(chunk));
+    // The server may close before it has read everything that was sent.
+    socket.on("error", (error) => (chunks.length > 0 ? resolve(parse(chunks)) : reject(error)));
+    socket.on("close", () => resolve(parse(chunks)));
+  });
+}
+
+function parse(chunks: Buffer[]): RawReply {
+  const all = Buffer.concat(chunks).toString("utf8");
+  const end = all.indexOf("\r\n\r\n");
+  const [statusLine = "", ...lines] = all.slice(0, end === -1 ? undefined : end).split("\r\n");
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]),
+  );
+  return { status: Number(statusLine.split(" ")[1]), headers, text: end === -1 ? "" : all.slice(end + 4) };
+}
