@@ -263,7 +263,7 @@ describe("GET /partner/vouchers/{codeOrTicket} computes the status on every read
     expect((await shop.lookUp(code)).body.voucher.status).toBe("Active");
     const { body } = await until(async () => {
       const reply = await shop.lookUp(code);
-      return reply.body.voucher.status === "Expired" && reply;
+      return reply.body.voucher.status === "Expired" ? reply : null;
     });
     expect(body.voucher).toMatchObject({ validUntil: validUntil.toISOString(), redeemedAt: null });
     expect(await dumpRows(servers.db, ["batches", "vouchers", "voucher_events"])).toEqual(before);

@@ -1,0 +1,55 @@
+import type pg from "pg";
+import { until } from "./until.ts";
+
+/** Runs `work` beside an open transaction on a connection of the test's own, and rolls back what `work` did not commit. */
+export async function besideTransaction<T>(db: pg.Pool, work: (outside: pg.PoolClient) => Promise<T>): Promise<T> {
+  const outside = await db.connect();
+  try {
+    await outside.query("BEGIN");
+    return await work(outside);
+  } finally {
+    await outside.query("ROLLBACK");
+    outside.release();
+  }
+}
+
+/** Locks vouchers' rows as strongly as the service does. */
+export async function lockRows(outside: pg.PoolClient, voucherIds: readonly string[]): Promise<void> {
+  await outside.query("SELECT id FROM vouchers WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE", [voucherIds]);
+}
+
+/** Runs `work` while somebody else holds the rows of these vouchers. */
+export async function whileLocked<T>(db: pg.Pool, voucherIds: readonly string[], work: () => Promise<T>): Promise<T> {
+  return besideTransaction(db, async (outside) => {
+    await lockRows(outside, voucherIds);
+    return work();
+  });
+}
+
+/** How many connections of this database wait for a lock right now. */
+export async function countWaiting(db: pg.Pool): Promise<number> {
+  const { rows } = await db.query<{ waiting: number }>(
+    `SELECT count(*)::int AS waiting FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+  );
+  return rows[0]?.waiting ?? 0;
+}
+
+/** Waits until so many connections of this database wait for a lock. */
+export async function untilWaiting(db: pg.Pool, count: number): Promise<void> {
+  await until(async () => (await countWaiting(db)) >= count);
+}
+
+/** Waits until the database's clock has passed a moment. */
+export async function untilPast(db: pg.Pool, moment: Date): Promise<void> {
+  await until(async () => {
+    const { rows } = await db.query<{ past: boolean }>("SELECT clock_timestamp() > $1::timestamptz AS past", [moment]);
+    return rows[0]?.past;
+  });
+}
+
+/** The database's clock. */
+export async function databaseTime(db: pg.Pool): Promise<Date> {
+  const { rows } = await db.query<{ now: Date }>("SELECT date_trunc('milliseconds', clock_timestamp()) AS now");
+  return rows[0]?.now as Date;
+}
