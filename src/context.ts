@@ -85,7 +85,7 @@ export function openWorkerContext(config: Config): WorkerContext {
 /** Opens what administration needs. */
 export function openAdminContext(databaseUrl: string, log: Logger): AdminContext {
   const closers = new Closers();
-  const pool = openPool({ databaseUrl, max: ADMIN_POOL_MAX, applicationName: "voucherctl", log });
+  const pool = openPool({ databaseUrl, max: ADMIN_POOL_MAX, applicationName: "voucherctl", fixedPlans: false, log });
   closers.add(() => pool.end());
   return { log, pool, randomBytes: pooledRandomBytes, close: () => closers.close() };
 }
@@ -97,7 +97,13 @@ function openServiceContext(
 ): ServiceContext & { onClose: (closer: () => Promise<unknown>) => void } {
   const log = openLog(config.logLevel, role);
   const closers = new Closers();
-  const pool = openPool({ databaseUrl: config.databaseUrl, max: poolMax, applicationName: role, log });
+  const pool = openPool({
+    databaseUrl: config.databaseUrl,
+    max: poolMax,
+    applicationName: role,
+    fixedPlans: true,
+    log,
+  });
   closers.add(() => pool.end());
   const redis = openFailFast(config.redisUrl, role, log);
   closers.add(async () => redis.disconnect());

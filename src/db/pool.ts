@@ -17,12 +17,31 @@ const CONNECT_TIMEOUT_MS = 2_000;
 /** Longest a partner-facing statement may run. Row waits have their own, shorter limit. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 
+/**
+ * Plans of the service's statements, fixed: every one of them is written to go through indexes for a few hundred keys at most.
+ * Generic plans are made once per connection, which saves a millisecond in each burn; and without the other ways of reading and
+ * joining, a plan that was made while a table was small is still the right one when a million vouchers have been issued since.
+ */
+const FIXED_PLANS = [
+  "plan_cache_mode=force_generic_plan",
+  "enable_seqscan=off",
+  "enable_hashjoin=off",
+  "enable_mergejoin=off",
+];
+
 // Money and counts: numeric(12,2) and bigint counts stay far below 2^53, and JSON has numbers only.
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 /** Opens the pool of a process. A connection that dies while idle is logged and replaced. */
-export function openPool(options: { databaseUrl: string; max: number; applicationName: string; log: Logger }): pg.Pool {
+export function openPool(options: {
+  databaseUrl: string;
+  max: number;
+  applicationName: string;
+  /** For connections that run partner-facing statements only; administration reads whole tables. */
+  fixedPlans: boolean;
+  log: Logger;
+}): pg.Pool {
   const pool = new pg.Pool({
     connectionString: options.databaseUrl,
     max: options.max,
@@ -30,6 +49,7 @@ export function openPool(options: { databaseUrl: string; max: number; applicatio
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     keepAlive: true,
+    ...(options.fixedPlans && { options: FIXED_PLANS.map((setting) => `-c ${setting}`).join(" ") }),
   });
   pool.on("error", (error) => options.log.warn({ err: error }, "an idle database connection was lost"));
   return pool;

@@ -8,29 +8,31 @@ export interface Statement {
 }
 
 /**
- * Loads a `.sql` file that stands beside a module: blocks that begin with `-- name: <statement>`, each holding one statement
- * with its guarantee and parameters in comments.
+ * Loads the `.sql` file that stands beside a module.
  * @throws Error when a statement that is asked for is not in the file, or the other way round.
  */
 export function loadStatements<const Name extends string>(file: URL, names: readonly Name[]): Record<Name, Statement> {
-  const statements: Record<string, Statement> = {};
-  for (const block of readFileSync(file, "utf8")
-    .split(/^-- name: /m)
-    .slice(1)) {
-    const name = block.slice(0, block.indexOf("\n")).trim();
-    const text = block
-      .slice(block.indexOf("\n"))
-      .split("\n")
-      .filter((line) => !line.startsWith("--"))
-      .join("\n")
-      .trim()
-      .replace(/;$/, "");
-    statements[name] = { name, text };
-  }
+  const statements = readStatements(file);
   const found = Object.keys(statements).sort().join(", ");
   const wanted = [...names].sort().join(", ");
   if (found !== wanted) throw new Error(`${file.pathname} holds ${found}, not ${wanted}`);
   return statements as Record<Name, Statement>;
+}
+
+/**
+ * Reads every statement of a `.sql` file, by name: blocks that begin with `-- name: <statement>`, each holding one statement with its
+ * guarantee and parameters in comments.
+ */
+export function readStatements(file: URL): Record<string, Statement> {
+  const statements: Record<string, Statement> = {};
+  for (const block of readFileSync(file, "utf8")
+    .split(/^-- name: /m)
+    .slice(1)) {
+    const [name = "", ...lines] = block.split("\n");
+    const text = lines.filter((line) => !line.startsWith("--")).join("\n");
+    statements[name.trim()] = { name: name.trim(), text: text.trim().replace(/;$/, "") };
+  }
+  return statements;
 }
 
 /** A statement with its parameters, ready for `query`. */

@@ -21,7 +21,7 @@ const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 let servers: TestServers;
 let api: TestApi;
-/** Holds end after one second here. */
+/** Holds end after two seconds here. */
 let hasty: TestApi;
 let worker: TestWorker;
 let partner: TestPartner;
@@ -35,7 +35,7 @@ beforeAll(async () => {
   servers = await openTestServers();
   [api, hasty, worker] = await Promise.all([
     startApi(servers),
-    startApi(servers, { RESERVATION_SECONDS: "1" }),
+    startApi(servers, { RESERVATION_SECONDS: "2" }),
     startWorkers(servers),
   ]);
   [partner, stranger] = [await makePartner(servers.db), await makePartner(servers.db)];
@@ -257,7 +257,7 @@ describe("GET /partner/vouchers/{codeOrTicket} finds a voucher", () => {
 
 describe("GET /partner/vouchers/{codeOrTicket} computes the status on every read", () => {
   it("as Expired from validUntil on, without any row having changed", async () => {
-    const validUntil = new Date(Date.now() + 1_500);
+    const validUntil = new Date(Date.now() + 2_500);
     const { code } = await issueVoucher(servers.db, partner, { validUntil });
     const before = await dumpRows(servers.db, ["batches", "vouchers", "voucher_events"]);
     expect((await shop.lookUp(code)).body.voucher.status).toBe("Active");

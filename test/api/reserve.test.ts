@@ -185,7 +185,7 @@ describe("POST /partner/vouchers/reserve", () => {
   });
 
   it("refuses the holder itself once the voucher has expired under its hold", async () => {
-    const voucher = await issue({ validUntil: new Date(Date.now() + 1_500) });
+    const voucher = await issue({ validUntil: new Date(Date.now() + 2_500) });
     expect((await shop.reserve(voucher.code)).status).toBe(200);
     await until(async () => (await shop.lookUp(voucher.code)).body.voucher.status === "Expired");
     expectRefused(await shop.reserve(voucher.code), "voucher_expired");

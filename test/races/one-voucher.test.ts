@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { partnerClient, type Reply } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
-import { whileLocked } from "../support/outside-transaction.ts";
+import { untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
   servers = await openTestServers();
   const env = { RATE_LIMIT_RPS: "0", MISS_LIMIT_PER_MINUTE: "0" };
   apis = await Promise.all([startApi(servers, env), startApi(servers, env)]);
-  workers = [startWorkers(servers), startWorkers(servers)];
+  workers = await Promise.all([startWorkers(servers), startWorkers(servers)]);
   partner = await makePartner(servers.db);
 });
 
@@ -77,7 +77,9 @@ describe("redeeming one voucher under many references", () => {
     const voucher = await issueVoucher(servers.db, partner);
     const tills = await makeTills();
     const { pending } = await whileLocked(servers.db, [voucher.id], async () => {
-      const pending = sendAtOnce(tills, 200, (till, n) => till.redeem({ code: voucher.code, externalRef: `read-${n}` }));
+      const pending = sendAtOnce(tills, 200, (till, n) =>
+        till.redeem({ code: voucher.code, externalRef: `read-${n}` }),
+      );
       await until(async () => (await countJobs(servers.redis, "redeem")) === 200);
       return { pending };
     });
@@ -121,9 +123,7 @@ describe("reserving one voucher", () => {
   it("gives one ticket to one of five keys, all its repeats included, and 409 voucher_reserved to the other keys", async () => {
     const voucher = await issueVoucher(servers.db, partner);
     const tillsOfKeys = await Promise.all(Array.from({ length: 5 }, makeTills));
-    const replies = await Promise.all(
-      sendAtOnce(tillsOfKeys.flat(), 100, (till) => till.reserve(voucher.code)),
-    );
+    const replies = await Promise.all(sendAtOnce(tillsOfKeys.flat(), 100, (till) => till.reserve(voucher.code)));
     expect(outcomes(replies)).toEqual({ "200": 20, "409 voucher_reserved": 80 });
     const opened = replies.flatMap(({ status, body }, n) =>
       status === 200 ? [{ ticket: body.ticket, key: Math.floor((n % 10) / 2) }] : [],
@@ -145,13 +145,7 @@ describe("reserving one voucher", () => {
     const tills = await makeTills();
     const { pending } = await whileLocked(servers.db, [voucher.id], async () => {
       const pending = tills.map((till) => till.reserve(voucher.code));
-      await until(async () => {
-        const { rows } = await servers.db.query<{ n: number }>(
-          `SELECT count(*)::int AS n FROM pg_stat_activity
-            WHERE datname = current_database() AND application_name = 'api' AND wait_event_type = 'Lock'`,
-        );
-        return rows[0]?.n === 2;
-      });
+      await untilWaiting(servers.db, tills.length);
       return { pending };
     });
     const replies = await Promise.all(pending);

@@ -26,18 +26,19 @@ export async function whileLocked<T>(db: pg.Pool, voucherIds: readonly string[],
   });
 }
 
-/** How many connections of this database wait for a lock right now. */
-export async function countWaiting(db: pg.Pool): Promise<number> {
+/** How many connections of this database wait for a lock right now: all of them, or those of one kind of process. */
+export async function countWaiting(db: pg.Pool, role: "api" | "worker" | null = null): Promise<number> {
   const { rows } = await db.query<{ waiting: number }>(
     `SELECT count(*)::int AS waiting FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND ($1::text IS NULL OR application_name = $1)`,
+    [role],
   );
   return rows[0]?.waiting ?? 0;
 }
 
 /** Waits until so many connections of this database wait for a lock. */
-export async function untilWaiting(db: pg.Pool, count: number): Promise<void> {
-  await until(async () => (await countWaiting(db)) >= count);
+export async function untilWaiting(db: pg.Pool, count: number, role: "api" | "worker" | null = null): Promise<void> {
+  await until(async () => (await countWaiting(db, role)) >= count);
 }
 
 /** Waits until the database's clock has passed a moment. */

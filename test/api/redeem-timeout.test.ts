@@ -1,0 +1,116 @@
+import { Queue } from "bullmq";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PREFIX, redeemQueue } from "../../src/queues/catalog.ts";
+import { type PartnerClient, partnerClient } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { dumpRows } from "../support/row-dump.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi } from "../support/service.ts";
+import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+
+const WAIT_MS = 500;
+
+let servers: TestServers;
+let api: TestApi;
+let queue: Queue;
+let partner: TestPartner;
+let till: PartnerClient;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  api = await startApi(servers, { REDEEM_WAIT_MS: String(WAIT_MS) });
+  queue = new Queue(redeemQueue.name, { prefix: PREFIX, connection: { url: servers.redisUrl } });
+  partner = await makePartner(servers.db);
+  till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await queue.close();
+  await api.close();
+  await servers.close();
+});
+
+describe("POST /partner/vouchers/redeem while no worker runs", () => {
+  it("answers 503 with Retry-After within the wait, takes the job back, and says that nothing was burned", async () => {
+    const voucher = await issueVoucher(servers.db, partner);
+    const before = await dumpRows(servers.db);
+    const startedAt = performance.now();
+    const { status, body, headers } = await till.redeem({ code: voucher.code, externalRef: "no-worker" });
+    const tookMs = performance.now() - startedAt;
+    expect({ status, code: body.code }).toEqual({ status: 503, code: "redeem_timeout" });
+    expect(body.error).toMatch(/nothing was burned/i);
+    expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(tookMs).toBeGreaterThanOrEqual(WAIT_MS - 20);
+    expect(tookMs).toBeLessThan(WAIT_MS + 1_500);
+    expect(await dumpRows(servers.db)).toEqual(before);
+    expect(await queue.getJobCounts()).toMatchObject({ waiting: 0, active: 0, delayed: 0, completed: 0, failed: 0 });
+    expect(await servers.redis.keys(`${PREFIX}:${redeemQueue.name}:${voucher.id}*`)).toEqual([]);
+  });
+
+  it("takes back its own job only, when several wait", async () => {
+    const vouchers = await issueVouchers(servers.db, partner, 5);
+    const foreignJob = await queue.add(redeemQueue.name, {}, { jobId: "somebody-elses" });
+    const replies = await Promise.all(
+      vouchers.map(({ code }, i) => till.redeem({ code, externalRef: `several-${i}` })),
+    );
+    for (const { status, body } of replies)
+      expect({ status, code: body.code }).toEqual({ status: 503, code: "redeem_timeout" });
+    expect((await queue.getWaiting()).map((job) => job.id)).toEqual(["somebody-elses"]);
+    await foreignJob.remove();
+  });
+
+  it("leaves nothing that a worker started later would burn, and a retry with that worker burns once", async () => {
+    const [given, up, other] = await issueVouchers(servers.db, partner, 3);
+    expect((await till.redeem({ code: given?.code, externalRef: "given-up-1" })).status).toBe(503);
+    expect((await till.redeem({ code: up?.code, externalRef: "given-up-2" })).status).toBe(503);
+    const worker = await startWorkers(servers, { REDEEM_WAIT_MS: String(WAIT_MS) });
+    try {
+      // Jobs are taken in order: once this one is done, the two before it would be, too.
+      const marker = await until(async () => {
+        const reply = await till.redeem({ code: other?.code, externalRef: "marker" });
+        return reply.status === 200 ? reply : null;
+      });
+      expect(marker.body.voucherInstanceId).toBe(other?.id);
+      for (const voucher of [given, up]) {
+        expect((await till.lookUp(voucher?.code ?? "")).body.voucher.status).toBe("Active");
+      }
+      const { rows } = await servers.db.query(
+        "SELECT count(*)::int AS n FROM redemptions WHERE external_ref LIKE 'given-up-%'",
+      );
+      expect(rows[0].n).toBe(0);
+
+      const retried = await till.redeem({ code: given?.code, externalRef: "given-up-1" });
+      expect({ status: retried.status, body: retried.body }).toMatchObject({
+        status: 200,
+        body: { alreadyConfirmed: false, voucherInstanceId: given?.id },
+      });
+      // The reference of an attempt that was given up is free for another voucher as well.
+      const elsewhere = await issueVoucher(servers.db, partner);
+      const moved = await till.redeem({ code: elsewhere.code, externalRef: "given-up-2" });
+      expect({ status: moved.status, body: moved.body }).toMatchObject({
+        status: 200,
+        body: { alreadyConfirmed: false, voucherInstanceId: elsewhere.id },
+      });
+    } finally {
+      await worker.close();
+    }
+  });
+
+  it("still answers what needs no job: confirmed references, used and expired vouchers, unknown codes", async () => {
+    const used = await issueVoucher(servers.db, partner);
+    const expired = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
+    const worker = await startWorkers(servers);
+    const first = await until(async () => {
+      const reply = await till.redeem({ code: used.code, externalRef: "confirmed-before" });
+      return reply.status === 200 ? reply : null;
+    });
+    await worker.close();
+    const again = await till.redeem({ code: used.code, externalRef: "confirmed-before" });
+    expect(again.body).toEqual({ ...first.body, alreadyConfirmed: true });
+    expect((await till.redeem({ code: used.code, externalRef: "x" })).body.code).toBe("voucher_used");
+    expect((await till.redeem({ code: expired.code, externalRef: "x" })).body.code).toBe("voucher_expired");
+    expect((await till.redeem({ code: "7Q4K-9MZX-2HTB-W8RC", externalRef: "x" })).status).toBe(404);
+  });
+});

@@ -1,0 +1,260 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { newId } from "../../src/domain/ids.ts";
+import { leaseKey } from "../../src/holds/lease.ts";
+import { voidVoucher } from "../../src/services/void-voucher.ts";
+import { type PartnerClient, partnerClient, send } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { dumpRows } from "../support/row-dump.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+
+let servers: TestServers;
+let api: TestApi;
+/** Holds end after one second here. */
+let hasty: TestApi;
+let worker: TestWorker;
+let partner: TestPartner;
+let shop: PartnerClient;
+let shopKey: { id: string; key: string };
+let till: PartnerClient;
+let foreign: PartnerClient;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  [api, hasty, worker] = await Promise.all([
+    startApi(servers),
+    startApi(servers, { RESERVATION_SECONDS: "1" }),
+    startWorkers(servers),
+  ]);
+  partner = await makePartner(servers.db);
+  shopKey = await makeKey(servers.db, partner.organizationId);
+  shop = partnerClient(api.url, shopKey.key);
+  till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
+  const stranger = await makePartner(servers.db);
+  foreign = partnerClient(api.url, (await makeKey(servers.db, stranger.organizationId)).key);
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await api.close();
+  await hasty.close();
+  await worker.close();
+  await servers.close();
+});
+
+const issue = () => issueVoucher(servers.db, partner);
+
+async function reserve(code: string): Promise<{ ticket: string; token: string; expiresAt: string }> {
+  const { status, body } = await shop.reserve(code);
+  expect(status).toBe(200);
+  return body;
+}
+
+async function readHold(ticket: string) {
+  const { rows } = await servers.db.query("SELECT * FROM reservations WHERE ticket = $1", [ticket]);
+  return rows[0];
+}
+
+const post = (body: unknown) => send("POST", `${api.url}/partner/vouchers/release`, { key: shopKey.key, body });
+
+describe("POST /partner/vouchers/release", () => {
+  it("ends a live hold, answers released true and nothing else, and frees the voucher for every key", async () => {
+    const { code, id } = await issue();
+    const { ticket, expiresAt } = await reserve(code);
+    const { status, body } = await shop.release(ticket);
+    expect({ status, body }).toEqual({ status: 200, body: { released: true } });
+    const hold = await readHold(ticket);
+    expect(hold).toMatchObject({ state: "Released", end_reason: null, voucher_id: id });
+    expect(hold.ended_at.getTime()).toBeGreaterThanOrEqual(hold.started_at.getTime());
+    expect(hold.expires_at.toISOString()).toBe(expiresAt);
+    expect((await shop.lookUp(code)).body.reservation).toBeNull();
+    expect((await till.reserve(code)).status).toBe(200);
+  });
+
+  it("changes neither the voucher nor its chain", async () => {
+    const { code } = await issue();
+    const { ticket } = await reserve(code);
+    const before = await dumpRows(servers.db, ["vouchers", "voucher_events", "redemptions"]);
+    expect((await shop.release(ticket)).body).toEqual({ released: true });
+    expect(await dumpRows(servers.db, ["vouchers", "voucher_events", "redemptions"])).toEqual(before);
+  });
+
+  it("answers released false with a reason in words when repeated, and changes nothing", async () => {
+    const { ticket } = await reserve((await issue()).code);
+    await shop.release(ticket, "first");
+    const before = await dumpRows(servers.db);
+    const { status, body } = await shop.release(ticket, "second");
+    expect({ status, body }).toEqual({ status: 200, body: { released: false, reason: expect.any(String) } });
+    expect(body.reason).toMatch(/^[A-Z].+\.$/);
+    expect(await dumpRows(servers.db)).toEqual(before);
+  });
+
+  it("answers the very same to everything that holds nothing, known or not, and changes nothing", async () => {
+    const [released, consumed, overdue, voided, theirs, active] = await Promise.all(
+      Array.from({ length: 6 }, () => issue()),
+    );
+    const releasedTicket = (await reserve(released?.code ?? "")).ticket;
+    await shop.release(releasedTicket);
+    const consumedTicket = (await reserve(consumed?.code ?? "")).ticket;
+    expect((await shop.redeem({ ticket: consumedTicket, externalRef: "release-consumed" })).status).toBe(200);
+    const voidedTicket = (await reserve(voided?.code ?? "")).ticket;
+    await voidVoucher(provisioning(servers.db), partner.organizationId, voided?.code ?? "", null);
+    const liveTicket = (await reserve(theirs?.code ?? "")).ticket;
+    const overdueTicket = (await partnerClient(hasty.url, shopKey.key).reserve(overdue?.code ?? "")).body.ticket;
+    await until(async () => (await shop.lookUp(overdueTicket)).body.reservation === null);
+
+    const before = await dumpRows(servers.db);
+    const answers = new Set<string>();
+    for (const ticket of [
+      releasedTicket,
+      consumedTicket,
+      voidedTicket,
+      overdueTicket,
+      newId("rsv"),
+      "rsv_",
+      `rsv_${"x".repeat(252)}`,
+      active?.code,
+      theirs?.code,
+      active?.id,
+      liveTicket.toUpperCase(),
+      ` ${liveTicket}`,
+      "'; DROP TABLE reservations; --",
+    ]) {
+      const { status, body } = await shop.release(ticket ?? "");
+      expect(status).toBe(200);
+      answers.add(JSON.stringify(body));
+    }
+    for (const ticket of [liveTicket, releasedTicket, consumedTicket]) {
+      const { status, body } = await foreign.release(ticket);
+      expect(status).toBe(200);
+      answers.add(JSON.stringify(body));
+    }
+    expect(answers.size).toBe(1);
+    expect(JSON.parse([...answers][0] ?? "")).toEqual({ released: false, reason: expect.any(String) });
+    expect(await dumpRows(servers.db)).toEqual(before);
+    expect((await shop.lookUp(theirs?.code ?? "")).body.reservation).toMatchObject({ ticket: liveTicket });
+  });
+
+  it("lets another key of the same organization release by the ticket", async () => {
+    const { code } = await issue();
+    const { ticket } = await reserve(code);
+    const { status, body } = await till.release(ticket, "the customer left");
+    expect({ status, body }).toEqual({ status: 200, body: { released: true } });
+    expect(await readHold(ticket)).toMatchObject({ state: "Released", end_reason: "the customer left" });
+  });
+
+  it("never lets the holder release a hold that came after its own", async () => {
+    const { code } = await issue();
+    const first = await reserve(code);
+    await shop.release(first.ticket);
+    const second = (await till.reserve(code)).body;
+    expect((await shop.release(first.ticket)).body.released).toBe(false);
+    expect(await readHold(second.ticket)).toMatchObject({ state: "Live" });
+  });
+});
+
+describe("the reason given to POST /partner/vouchers/release", () => {
+  it.each([
+    ["200 characters", "r".repeat(200)],
+    ["200 code points outside the basic plane", "😀".repeat(200)],
+    ["an empty string", ""],
+    ["line breaks and tabs", "two\nlines\t!"],
+  ])("is kept on the hold's row: %s", async (_what, reason) => {
+    const { ticket } = await reserve((await issue()).code);
+    expect((await shop.release(ticket, reason)).body).toEqual({ released: true });
+    expect((await readHold(ticket)).end_reason).toBe(reason);
+  });
+
+  it("may be null or absent", async () => {
+    for (const body of [{ reason: null }, {}]) {
+      const { ticket } = await reserve((await issue()).code);
+      expect((await post({ ...body, ticket })).body).toEqual({ released: true });
+      expect((await readHold(ticket)).end_reason).toBeNull();
+    }
+  });
+
+  it.each([
+    ["201 characters", "r".repeat(201)],
+    ["201 code points outside the basic plane", "😀".repeat(201)],
+    ["a number", 5],
+    ["an object", {}],
+    ["NUL", "a\0b"],
+    ["a lone surrogate", "a\udfffb"],
+  ])("is refused with 400 naming it, and the hold lives on: %s", async (_what, reason) => {
+    const { ticket } = await reserve((await issue()).code);
+    const before = await dumpRows(servers.db);
+    const { status, body } = await post({ ticket, reason });
+    expect({ status, code: body.code }).toEqual({ status: 400, code: "invalid_request" });
+    expect(body.error).toContain("reason");
+    expect(await dumpRows(servers.db)).toEqual(before);
+  });
+
+  it("is checked even when there is nothing to release", async () => {
+    expect((await post({ ticket: "nothing", reason: "r".repeat(201) })).status).toBe(400);
+  });
+});
+
+describe("the ticket given to POST /partner/vouchers/release", () => {
+  it.each([
+    ["absent", undefined],
+    ["null", null],
+    ["empty", ""],
+    ["a number", 1],
+    ["too long", "x".repeat(257)],
+  ])("is refused with 400 naming it: %s", async (_what, ticket) => {
+    const { status, body } = await post({ ticket });
+    expect({ status, code: body.code }).toEqual({ status: 400, code: "invalid_request" });
+    expect(body.error).toContain("ticket");
+  });
+
+  it("is not taken from a field named code", async () => {
+    const { ticket } = await reserve((await issue()).code);
+    const { status, body } = await post({ code: ticket });
+    expect({ status, error: body.error }).toEqual({ status: 400, error: expect.stringContaining("ticket") });
+    expect(await readHold(ticket)).toMatchObject({ state: "Live" });
+  });
+});
+
+describe("the lease behind POST /partner/vouchers/release", () => {
+  it("is gone from Redis when the answer is there", async () => {
+    const { id, code } = await issue();
+    const { ticket } = await reserve(code);
+    expect(await servers.redis.exists(leaseKey(id))).toBe(1);
+    await shop.release(ticket);
+    expect(await servers.redis.exists(leaseKey(id))).toBe(0);
+  });
+
+  it("stays as it is when it belongs to another ticket", async () => {
+    const { id, code } = await issue();
+    const { ticket } = await reserve(code);
+    await servers.redis.hset(leaseKey(id), { ticket: newId("rsv"), key: "key_of_somebody_else" });
+    const before = {
+      lease: await servers.redis.hgetall(leaseKey(id)),
+      endsAt: await servers.redis.pexpiretime(leaseKey(id)),
+    };
+    expect((await shop.release(ticket)).body).toEqual({ released: true });
+    expect({
+      lease: await servers.redis.hgetall(leaseKey(id)),
+      endsAt: await servers.redis.pexpiretime(leaseKey(id)),
+    }).toEqual(before);
+  });
+
+  it("of the hold that lives now stays when an older ticket of the voucher is released again", async () => {
+    const { id, code } = await issue();
+    const first = await reserve(code);
+    await shop.release(first.ticket);
+    const second = await reserve(code);
+    expect((await shop.release(first.ticket)).body.released).toBe(false);
+    expect(await servers.redis.hget(leaseKey(id), "ticket")).toBe(second.ticket);
+  });
+
+  it("need not be there: a hold whose lease is lost is released all the same", async () => {
+    const { id, code } = await issue();
+    const { ticket } = await reserve(code);
+    await servers.redis.del(leaseKey(id));
+    expect((await shop.release(ticket)).body).toEqual({ released: true });
+    expect(await readHold(ticket)).toMatchObject({ state: "Released" });
+  });
+});

@@ -1,0 +1,172 @@
+import { createHash, randomBytes } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { hashApiKey, isWellFormedApiKey, makeAllowlist, makeApiKey } from "../../src/domain/api-keys.ts";
+
+const KEYS = Array.from({ length: 4 }, () => makeApiKey(randomBytes));
+const PRINTABLE = Array.from({ length: 95 }, (_, index) => String.fromCharCode(0x20 + index));
+
+const keyArbitrary = fc.uint8Array({ minLength: 40, maxLength: 40 }).map((bytes) => makeApiKey(() => bytes));
+
+describe("an API key", () => {
+  it("begins with pvk_ and goes on in Crockford base32", () => {
+    for (let i = 0; i < 500; i++) expect(makeApiKey(randomBytes)).toMatch(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
+  });
+
+  it("carries at least 160 random bits: so many single bits of the source change the key, each in its own way", () => {
+    let asked = 0;
+    const keyWithBit = (bit: number) =>
+      makeApiKey((size) => {
+        asked = size;
+        const bytes = new Uint8Array(size);
+        if (bit >= 0) bytes[bit >> 3] = 1 << (bit & 7);
+        return bytes;
+      });
+    const plain = keyWithBit(-1);
+    const changed = new Set(Array.from({ length: asked * 8 }, (_, bit) => keyWithBit(bit)));
+    changed.delete(plain);
+    expect(changed.size).toBeGreaterThanOrEqual(160);
+  });
+
+  it("is well formed as it was made", () => {
+    fc.assert(fc.property(keyArbitrary, (key) => isWellFormedApiKey(key)));
+  });
+
+  it("is refused with any one character replaced by any other", () => {
+    for (const key of KEYS) {
+      for (let position = 0; position < key.length; position++) {
+        for (const character of PRINTABLE) {
+          if (character === key.charAt(position)) continue;
+          const typo = key.slice(0, position) + character + key.slice(position + 1);
+          if (isWellFormedApiKey(typo)) expect.fail(`${typo} passes for ${key}`);
+        }
+      }
+    }
+  });
+
+  it("is refused with one character missing, doubled or added, and with two neighbours swapped", () => {
+    for (const key of KEYS) {
+      for (let position = 0; position < key.length; position++) {
+        const [before, here, next, after] = [
+          key.slice(0, position),
+          key.charAt(position),
+          key.charAt(position + 1),
+          key.slice(position + 2),
+        ];
+        expect(isWellFormedApiKey(before + next + after)).toBe(false);
+        expect(isWellFormedApiKey(before + here + here + next + after)).toBe(false);
+        if (next !== "" && next !== here) expect(isWellFormedApiKey(before + next + here + after)).toBe(false);
+      }
+      for (const more of [" ", "\n", "\0", "0"]) {
+        expect(isWellFormedApiKey(key + more)).toBe(false);
+        expect(isWellFormedApiKey(more + key)).toBe(false);
+      }
+    }
+  });
+
+  it("is refused in lower case, empty, as its prefix alone and as 10 kB", () => {
+    expect(isWellFormedApiKey(KEYS.join("").toLowerCase().slice(0, 51))).toBe(false);
+    expect(isWellFormedApiKey("")).toBe(false);
+    expect(isWellFormedApiKey("pvk_")).toBe(false);
+    expect(isWellFormedApiKey(`pvk_${"0".repeat(10_240)}`)).toBe(false);
+  });
+
+  it("is stored as the SHA-256 of its characters", () => {
+    // The digest of "abc" stands in FIPS 180-4's examples.
+    expect(hashApiKey("abc").toString("hex")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    for (const key of KEYS) {
+      expect(hashApiKey(key).equals(createHash("sha256").update(Buffer.from(key, "ascii")).digest())).toBe(true);
+      expect(hashApiKey(key)).toHaveLength(32);
+    }
+  });
+});
+
+describe("an allowlist", () => {
+  it("lets every address pass when it is empty", () => {
+    const allows = makeAllowlist([]);
+    for (const address of ["203.0.113.7", "2001:db8::1", "::1", "", "garbage"]) expect(allows(address)).toBe(true);
+  });
+
+  const allows = makeAllowlist([
+    "10.20.0.0/16",
+    "203.0.113.7",
+    "198.51.100.9/32",
+    "192.0.2.128/25",
+    "2001:db8:1::/48",
+    "2001:db8:ffff::5",
+  ]);
+
+  it.each([
+    ["the first address of a network", "10.20.0.0"],
+    ["the last address of a network", "10.20.255.255"],
+    ["an address of its own", "203.0.113.7"],
+    ["an address with its /32", "198.51.100.9"],
+    ["the first address of a network that ends inside a byte", "192.0.2.128"],
+    ["the last one of it", "192.0.2.255"],
+    ["the first address of an IPv6 network", "2001:db8:1::"],
+    ["the last address of an IPv6 network", "2001:db8:1:ffff:ffff:ffff:ffff:ffff"],
+    ["an IPv6 address of its own", "2001:db8:ffff::5"],
+    ["an IPv6 address written out", "2001:0DB8:FFFF:0:0:0:0:0005"],
+    ["an IPv4 address mapped into IPv6, as a dual-stack socket tells it", "::ffff:10.20.30.40"],
+    ["an IPv4 address mapped into IPv6, in hexadecimal", "::ffff:cb00:7107"],
+  ])("lets pass %s (%s)", (_what, address) => {
+    expect(allows(address)).toBe(true);
+  });
+
+  it.each([
+    ["the address before a network", "10.19.255.255"],
+    ["the address behind a network", "10.21.0.0"],
+    ["the neighbour of a single address", "203.0.113.6"],
+    ["the neighbour of a /32", "198.51.100.8"],
+    ["the other half of a split byte", "192.0.2.127"],
+    ["an address of another IPv6 network", "2001:db8:2::1"],
+    ["the neighbour of a single IPv6 address", "2001:db8:ffff::6"],
+    ["a mapped IPv4 address outside", "::ffff:10.21.0.0"],
+    ["an IPv4 address in another embedding than the mapped one", "::10.20.30.40"],
+    ["the IPv6 loopback", "::1"],
+    ["nothing", ""],
+    ["a word", "garbage"],
+    ["a truncated address", "10.20.1"],
+    ["an address with a port", "10.20.1.1:443"],
+    ["a bracketed address", "[2001:db8:1::1]"],
+    ["an octal address", "012.024.1.1"],
+    ["a decimal address", "169148417"],
+    ["a hexadecimal address", "0x0a.0x14.1.1"],
+    ["a list", "10.20.1.1, 10.20.1.1"],
+    ["a padded address", " 10.20.1.1"],
+    ["a network", "10.20.0.0/16"],
+  ])("keeps out %s (%j)", (_what, address) => {
+    expect(allows(address)).toBe(false);
+  });
+
+  it("counts a network of IPv4-mapped addresses as the IPv4 network", () => {
+    const mapped = makeAllowlist(["::ffff:10.0.0.0/104"]);
+    expect(mapped("10.9.8.7")).toBe(true);
+    expect(mapped("::ffff:10.9.8.7")).toBe(true);
+    expect(mapped("11.0.0.0")).toBe(false);
+  });
+
+  it("keeps out every address outside a network, and lets every one inside pass", () => {
+    fc.assert(
+      fc.property(fc.ipV4(), fc.ipV4(), fc.integer({ min: 0, max: 32 }), (network, address, bits) => {
+        const number = (text: string) => text.split(".").reduce((value, part) => value * 256n + BigInt(part), 0n);
+        const inside = number(network) >> BigInt(32 - bits) === number(address) >> BigInt(32 - bits);
+        expect(makeAllowlist([`${network}/${bits}`])(address)).toBe(inside);
+        expect(makeAllowlist([`${network}/${bits}`])(`::ffff:${address}`)).toBe(inside);
+        expect(makeAllowlist(["192.0.2.1", `${network}/${bits}`])(network)).toBe(true);
+      }),
+    );
+  });
+
+  it.each([
+    "garbage",
+    "",
+    "10.0.0.0/33",
+    "10.0.0.0/-1",
+    "10.0.0.0/x",
+    "2001:db8::/129",
+    "10.0.0",
+  ])("cannot be made with %j", (cidr) => {
+    expect(() => makeAllowlist(["10.0.0.0/8", cidr])).toThrow();
+  });
+});

@@ -1,0 +1,253 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { builtinModules } from "node:module";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+interface Import {
+  /** Path of the importing file, from the root of the repository. */
+  from: string;
+  /** Path of the imported file likewise, or the name of a package. */
+  to: string;
+  /** `type`: erased before anything runs. */
+  kind: "value" | "type" | "dynamic";
+}
+
+/** Every import of a source text: static, re-exporting, for its effect, and dynamic with a literal. */
+function importsOf(from: string, text: string): Import[] {
+  const found: Import[] = [];
+  const add = (specifier: string, kind: Import["kind"]) => {
+    const to = specifier.startsWith(".") ? relative(ROOT, resolve(ROOT, dirname(from), specifier)) : specifier;
+    found.push({ from, to, kind });
+  };
+  const code = text.replace(/^\s*(\/\/|\/?\*).*$/gm, "");
+  for (const [, type, specifier = ""] of code.matchAll(
+    /^\s*(?:import|export)\s+(type\s+(?=[\w{*]))?(?:[\w\s{},*$]*?\sfrom\s+)?["']([^"'\n]+)["']/gm,
+  )) {
+    add(specifier, type === undefined ? "value" : "type");
+  }
+  for (const [, specifier = ""] of code.matchAll(/\b(?:import|require|resolve)\(\s*["'`]([^"'`]+)["'`]/g)) {
+    add(specifier, "dynamic");
+  }
+  return found;
+}
+
+function sourcesIn(directory: string): string[] {
+  return readdirSync(join(ROOT, directory), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => join(directory, name));
+}
+
+const FILES = [...sourcesIn("src"), ...sourcesIn("workers")].sort();
+const TEXTS = new Map(FILES.map((file) => [file, readFileSync(join(ROOT, file), "utf8")]));
+const IMPORTS = [...TEXTS].flatMap(([file, text]) => importsOf(file, text));
+const LOCAL_IMPORTS = IMPORTS.filter((edge) => edge.to.endsWith(".ts"));
+
+/** `src/db/pool.ts` belongs to `db`, `workers/main.ts` to `workers`, `src/config.ts` to itself. */
+function layerOf(file: string): string {
+  const [top = "", folder = "", ...rest] = file.split("/");
+  if (top !== "src") return top;
+  return rest.length > 0 ? folder : folder.replace(/\.ts$/, "");
+}
+
+/**
+ * Who may import whom, besides its own folder and the types of `src/context.ts`. Imports run one way: each line names only what
+ * stands above it, or what nothing else imports.
+ */
+const MAY_IMPORT: Record<string, string[]> = {
+  domain: [],
+  batching: [],
+  log: [],
+  random: [],
+  config: ["domain"],
+  process: ["config"],
+  db: ["domain", "batching"],
+  holds: ["domain", "batching"],
+  queues: ["domain", "batching"],
+  services: ["domain", "batching", "db", "holds", "queues"],
+  context: ["domain", "batching", "config", "log", "random", "db", "holds", "queues", "services"],
+  http: ["domain", "batching", "db", "holds", "queues", "services"],
+  app: ["http", "context", "config"],
+  main: ["app", "context", "process", "config", "http"],
+  workers: ["domain", "batching", "db", "holds", "queues", "services", "context", "process", "config", "log"],
+  local: ["domain", "batching", "db", "holds", "services", "context", "config", "log", "random"],
+  cli: ["domain", "batching", "db", "holds", "queues", "services", "context", "config", "log", "random"],
+};
+
+/** The one exception: the command line says where the embedded servers live, and loads them only when it needs them. */
+function mayCliImport(edge: Import): boolean {
+  return edge.kind === "dynamic" ? layerOf(edge.to) === "local" : edge.to === "src/local/directory.ts";
+}
+
+function isAllowed(edge: Import): boolean {
+  const [from, to] = [layerOf(edge.from), layerOf(edge.to)];
+  if (from === to) return true;
+  if (edge.kind === "type" && (edge.to === "src/context.ts" || edge.to === "src/log.ts")) return true;
+  if (from === "cli" && mayCliImport(edge)) return true;
+  return MAY_IMPORT[from]?.includes(to) ?? false;
+}
+
+function show(edge: Import): string {
+  return `${edge.from} imports ${edge.to}${edge.kind === "value" ? "" : ` (${edge.kind})`}`;
+}
+
+describe("the reader of imports", () => {
+  it("sees every way in which a file can name another", () => {
+    const text = `
+import { a } from "./a.ts";
+import type { B } from "../domain/b.ts";
+import c, { type D } from "pg";
+import {
+  e,
+  type F,
+} from '../queues/e.ts';
+import * as g from "./g.ts";
+import "./effect.ts";
+export { h } from "../http/h.ts";
+export * from "../http/i.ts";
+export type { J } from "../http/j.ts";
+import type from "./k.ts";
+// import { no } from "./comment.ts";
+/**
+ * import { no } from "./comment.ts";
+ */
+const l = await import("../local/l.ts");
+const m = require("m");
+const text = "import nothing";
+`;
+    expect(importsOf("src/db/x.ts", text)).toEqual([
+      { from: "src/db/x.ts", to: "src/db/a.ts", kind: "value" },
+      { from: "src/db/x.ts", to: "src/domain/b.ts", kind: "type" },
+      { from: "src/db/x.ts", to: "pg", kind: "value" },
+      { from: "src/db/x.ts", to: "src/queues/e.ts", kind: "value" },
+      { from: "src/db/x.ts", to: "src/db/g.ts", kind: "value" },
+      { from: "src/db/x.ts", to: "src/db/effect.ts", kind: "value" },
+      { from: "src/db/x.ts", to: "src/http/h.ts", kind: "value" },
+      { from: "src/db/x.ts", to: "src/http/i.ts", kind: "value" },
+      { from: "src/db/x.ts", to: "src/http/j.ts", kind: "type" },
+      { from: "src/db/x.ts", to: "src/db/k.ts", kind: "value" },
+      { from: "src/db/x.ts", to: "src/local/l.ts", kind: "dynamic" },
+      { from: "src/db/x.ts", to: "m", kind: "dynamic" },
+    ]);
+  });
+
+  it("overlooks no import of any source file", () => {
+    for (const [file, text] of TEXTS) {
+      const statements = text.match(/^import\b(?!\.)|^\s*}\s*from\s|^export\s.*\sfrom\s/gm)?.length ?? 0;
+      // A statement over several lines is counted at both its ends.
+      const multiline = text.match(/^import\s+(type\s+)?\{\s*$/gm)?.length ?? 0;
+      const found = importsOf(file, text).filter((edge) => edge.kind !== "dynamic").length;
+      expect(found, file).toBe(statements - multiline);
+    }
+    expect(LOCAL_IMPORTS.length).toBeGreaterThan(100);
+  });
+
+  it("finds a file behind every import that names one", () => {
+    for (const edge of IMPORTS.filter((candidate) => candidate.to.startsWith("src/"))) {
+      expect(TEXTS.has(edge.to), show(edge)).toBe(true);
+    }
+  });
+});
+
+describe("the rule of imports", () => {
+  it.each([
+    ["src/domain/redeem.ts", "src/db/pool.ts", "type"],
+    ["src/domain/redeem.ts", "src/log.ts", "value"],
+    ["src/domain/redeem.ts", "src/config.ts", "type"],
+    ["src/batching/coalescer.ts", "src/domain/errors.ts", "value"],
+    ["src/db/vouchers.ts", "src/holds/lease.ts", "value"],
+    ["src/db/vouchers.ts", "src/services/caller.ts", "type"],
+    ["src/holds/lease.ts", "src/queues/connections.ts", "value"],
+    ["src/holds/lease.ts", "src/log.ts", "value"],
+    ["src/queues/worker.ts", "src/db/pool.ts", "value"],
+    ["src/services/redeem-voucher.ts", "src/http/errors.ts", "type"],
+    ["src/services/redeem-voucher.ts", "src/context.ts", "value"],
+    ["src/services/redeem-voucher.ts", "src/config.ts", "value"],
+    ["src/http/routes/redeem.ts", "src/cli/command.ts", "value"],
+    ["src/http/routes/redeem.ts", "workers/redeem.ts", "value"],
+    ["src/http/routes/redeem.ts", "src/app.ts", "value"],
+    ["src/cli/command.ts", "src/local/servers.ts", "value"],
+    ["src/cli/command.ts", "src/http/errors.ts", "value"],
+    ["src/cli/command.ts", "src/http/errors.ts", "dynamic"],
+    ["src/local/start.ts", "src/cli/main.ts", "value"],
+    ["src/local/start.ts", "src/queues/catalog.ts", "value"],
+    ["workers/redeem.ts", "src/http/errors.ts", "value"],
+    ["workers/redeem.ts", "src/local/servers.ts", "dynamic"],
+    ["src/newfolder/file.ts", "src/domain/codes.ts", "value"],
+    ["src/domain/redeem.ts", "src/newfolder/file.ts", "value"],
+    ["src/services/redeem-voucher.ts", "test/support/until.ts", "value"],
+  ] as const)("would refuse that %s imports %s as a %s", (from, to, kind) => {
+    expect(isAllowed({ from, to, kind })).toBe(false);
+  });
+});
+
+describe("the source", () => {
+  it("imports one way only: domain, then db, holds and queues, then services, then http, cli, local and workers", () => {
+    expect(LOCAL_IMPORTS.filter((edge) => !isAllowed(edge)).map(show)).toEqual([]);
+  });
+
+  it("has a place in that order for every folder and every file at the top", () => {
+    expect(FILES.map(layerOf).filter((layer) => !(layer in MAY_IMPORT))).toEqual([]);
+  });
+
+  it("never imports in a circle", () => {
+    const edges = Map.groupBy(
+      LOCAL_IMPORTS.filter((edge) => edge.kind === "value"),
+      (edge) => edge.from,
+    );
+    const finished = new Set<string>();
+    const visit = (file: string, path: string[]): void => {
+      if (path.includes(file)) expect.fail([...path.slice(path.indexOf(file)), file].join(" imports "));
+      if (finished.has(file)) return;
+      for (const edge of edges.get(file) ?? []) visit(edge.to, [...path, file]);
+      finished.add(file);
+    };
+    for (const file of FILES) visit(file, []);
+    expect(finished.size).toBe(FILES.length);
+  });
+
+  it("decides without doing: domain and batching import no package that talks to anything", () => {
+    const pure = [
+      "canonicalize",
+      "typeid-js",
+      "zod",
+      "node:crypto",
+      "node:net",
+      "node:zlib",
+      "node:util",
+      "node:buffer",
+    ];
+    const outside = IMPORTS.filter(
+      (edge) => ["domain", "batching"].includes(layerOf(edge.from)) && !edge.to.endsWith(".ts"),
+    );
+    expect(outside.filter((edge) => !pure.includes(edge.to)).map(show)).toEqual([]);
+  });
+
+  it("names built-in modules with node:", () => {
+    expect(
+      IMPORTS.filter((edge) => builtinModules.includes(edge.to) && !edge.to.startsWith("node:")).map(show),
+    ).toEqual([]);
+  });
+
+  it("imports bullmq in src/queues alone", () => {
+    const importers = IMPORTS.filter((edge) => /^bullmq(\/|$)/.test(edge.to)).map((edge) => layerOf(edge.from));
+    expect(new Set(importers)).toEqual(new Set(["queues"]));
+  });
+
+  it("imports express in src/http and src/app.ts alone", () => {
+    const importers = IMPORTS.filter((edge) => edge.to === "express").map((edge) => layerOf(edge.from));
+    expect(new Set(importers)).toEqual(new Set(["app", "http"]));
+  });
+
+  it("reads the environment in src/config.ts, src/process.ts, src/local and src/cli alone", () => {
+    const readers = [...TEXTS]
+      .filter(([, text]) =>
+        /\bprocess\s*(\?\.|\.)\s*env\b|\benv\b[^\n]*=\s*process\b|["']node:process["']|process\[/.test(text),
+      )
+      .map(([file]) => layerOf(file));
+    expect(readers).toContain("process");
+    expect([...new Set(readers)].filter((layer) => !["config", "process", "local", "cli"].includes(layer))).toEqual([]);
+  });
+});

@@ -1,0 +1,576 @@
+import { createHash } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import {
+  ANCHOR_NAMESPACE,
+  type ChainHead,
+  ENTITY_TYPE,
+  EVENT_CODES,
+  type EventContent,
+  type EventType,
+  GENESIS_HASH,
+  type StoredEvent,
+  sealEvent,
+  verifyChain,
+} from "../../src/domain/chain.ts";
+
+const VOUCHER = "vch_01jz3v8q4xe7j9t2m5n6p8r0s1";
+const NONCE = "000102030405060708090a0b0c0d0e0f";
+
+function sha256(text: string): string {
+  return createHash("sha256").update(Buffer.from(text, "utf8")).digest("hex");
+}
+
+function event(sequence: number, changes: Partial<EventContent> = {}): EventContent {
+  return {
+    voucherId: VOUCHER,
+    sequence,
+    eventType: "voucher.instance.issued",
+    occurredAt: new Date(Date.UTC(2027, 2, 1, 12, 0, 0, sequence)),
+    actorConnectedId: null,
+    actorIsEmployee: null,
+    data: { nonce: NONCE },
+    ...changes,
+  };
+}
+
+/** The canonical text of one value, as it stands inside a payload. */
+function canonical(value: unknown): string {
+  const { payload } = sealEvent(event(1, { data: { nonce: NONCE, value } }), GENESIS_HASH);
+  const before = `"data":{"nonce":"${NONCE}","value":`;
+  const start = payload.indexOf(before) + before.length;
+  return payload.slice(start, payload.indexOf('},"entityId"', start));
+}
+
+describe("the sealed form of an event", () => {
+  it("is, character by character, what the documentation says, with its SHA-256 and its link", () => {
+    const content = event(2, {
+      eventType: "voucher.instance.redeemed",
+      occurredAt: new Date("2027-03-01T12:34:56.007Z"),
+      actorConnectedId: "key_01jz3v8q4x",
+      data: { priceUsd: 19.9, ticket: null, nonce: NONCE, note: 'Käse "1€" \u{1f39f}' },
+    });
+    const previousHash = "ab".repeat(32);
+    const seal = sealEvent(content, previousHash);
+    expect(seal.payload).toBe(
+      '{"actorConnectedId":"key_01jz3v8q4x","actorIsEmployee":null,"code":"VCH004",' +
+        `"data":{"nonce":"${NONCE}","note":"Käse \\"1€\\" 🎟","priceUsd":19.9,"ticket":null},` +
+        `"entityId":"${VOUCHER}","entityType":"VoucherInstance","eventType":"voucher.instance.redeemed",` +
+        `"occurredAt":"2027-03-01T12:34:56.007Z","previousHash":"${previousHash}","sequence":2,"v":1}`,
+    );
+    // Computed once with sha256sum.
+    expect(seal.recordHash).toBe("97332a3e3f3353810d68ffa7766bc3d7155cec0b9ea08106bcb0b0db01d0b931");
+    expect(seal.recordHash).toBe(sha256(seal.payload));
+    expect(seal.previousHash).toBe(previousHash);
+  });
+
+  it("names the fields of an event and no other", () => {
+    const { payload } = sealEvent(event(1, { actorConnectedId: "user-1", actorIsEmployee: true }), GENESIS_HASH);
+    expect(JSON.parse(payload)).toEqual({
+      v: 1,
+      entityType: "VoucherInstance",
+      entityId: VOUCHER,
+      sequence: 1,
+      eventType: "voucher.instance.issued",
+      code: "VCH001",
+      occurredAt: "2027-03-01T12:00:00.001Z",
+      previousHash: "0".repeat(64),
+      actorConnectedId: "user-1",
+      actorIsEmployee: true,
+      data: { nonce: NONCE },
+    });
+  });
+
+  it.each([
+    ["voucher.instance.issued", "VCH001"],
+    ["voucher.instance.claimed", "VCH002"],
+    ["voucher.instance.bought", "VCH003"],
+    ["voucher.instance.redeemed", "VCH004"],
+    ["voucher.instance.voided", "VCH005"],
+    ["voucher.instance.expired", "VCH006"],
+  ])("gives %s the code %s", (eventType, code) => {
+    const { payload } = sealEvent(event(1, { eventType: eventType as EventType }), GENESIS_HASH);
+    expect(JSON.parse(payload)).toMatchObject({ eventType, code });
+    expect(Object.keys(EVENT_CODES)).toHaveLength(6);
+  });
+
+  it("begins a chain with 64 zeros", () => {
+    expect(GENESIS_HASH).toBe("0000000000000000000000000000000000000000000000000000000000000000");
+    expect(ENTITY_TYPE).toBe("VoucherInstance");
+    expect(ANCHOR_NAMESPACE).toBe("VoucherInstance:events");
+  });
+
+  it("leaves a field out that is not supplied, and keeps one that is null or empty", () => {
+    const { payload } = sealEvent(
+      event(1, { data: { nonce: NONCE, note: undefined, ticket: null, reason: "" } }),
+      GENESIS_HASH,
+    );
+    expect(payload).toContain(`"data":{"nonce":"${NONCE}","reason":"","ticket":null}`);
+    expect(payload).not.toContain("note");
+  });
+
+  it("does not depend on the order in which an event's fields were written", () => {
+    const one = sealEvent(event(1, { data: { nonce: NONCE, a: 1, b: { c: 2, d: 3 } } }), GENESIS_HASH);
+    const other = sealEvent(event(1, { data: { b: { d: 3, c: 2 }, a: 1, nonce: NONCE } }), GENESIS_HASH);
+    expect(other).toEqual(one);
+  });
+
+  it("changes its hash with every field and with the event before", () => {
+    const hashes = [
+      sealEvent(event(1), GENESIS_HASH),
+      sealEvent(event(1), "1".repeat(64)),
+      sealEvent(event(2, { occurredAt: event(1).occurredAt }), GENESIS_HASH),
+      sealEvent(event(1, { voucherId: `${VOUCHER}x` }), GENESIS_HASH),
+      sealEvent(event(1, { eventType: "voucher.instance.voided" }), GENESIS_HASH),
+      sealEvent(event(1, { occurredAt: event(2).occurredAt }), GENESIS_HASH),
+      sealEvent(event(1, { actorConnectedId: "key_1" }), GENESIS_HASH),
+      sealEvent(event(1, { actorIsEmployee: false }), GENESIS_HASH),
+      sealEvent(event(1, { data: { nonce: "1".repeat(32) } }), GENESIS_HASH),
+    ].map((seal) => seal.recordHash);
+    expect(new Set(hashes).size).toBe(hashes.length);
+    for (const hash of hashes) expect(hash).toMatch(/^[0-9a-f]{64}$/);
+  });
+});
+
+describe("RFC 8785", () => {
+  it("sorts keys by UTF-16 code units (the example of section 3.2.3)", () => {
+    const value = {
+      "\u20ac": "Euro Sign",
+      "\r": "Carriage Return",
+      "\ufb33": "Hebrew Letter Dalet With Dagesh",
+      "1": "One",
+      "\ud83d\ude00": "Emoji: Grinning Face",
+      "\u0080": "Control",
+      "\u00f6": "Latin Small Letter O With Diaeresis",
+    };
+    expect(canonical(value)).toBe(
+      '{"\\r":"Carriage Return","1":"One","\u0080":"Control","ö":"Latin Small Letter O With Diaeresis",' +
+        '"€":"Euro Sign","😀":"Emoji: Grinning Face","\ufb33":"Hebrew Letter Dalet With Dagesh"}',
+    );
+  });
+
+  it("sorts the keys of objects inside arrays and leaves arrays in their order", () => {
+    expect(canonical([{ b: 1, a: [3, 1, 2] }, "z", "a"])).toBe('[{"a":[3,1,2],"b":1},"z","a"]');
+  });
+
+  it("writes the numbers and literals of section 3.2.2", () => {
+    // biome-ignore lint/correctness/noPrecisionLoss: the RFC's own example.
+    expect(canonical([333333333.33333329, 1e30, 4.5, 2e-3, 0.000000000000000000000000001])).toBe(
+      "[333333333.3333333,1e+30,4.5,0.002,1e-27]",
+    );
+    expect(canonical([null, true, false])).toBe("[null,true,false]");
+  });
+
+  it.each([
+    [0, "0"],
+    [-0, "0"],
+    [Number.MIN_VALUE, "5e-324"],
+    [Number.MAX_VALUE, "1.7976931348623157e+308"],
+    [9007199254740992, "9007199254740992"],
+    [295147905179352830000, "295147905179352830000"],
+    [9.999999999999997e22, "9.999999999999997e+22"],
+    [1e23, "1e+23"],
+    [1e21, "1e+21"],
+    [999999999999999900000, "999999999999999900000"],
+    [0.000001, "0.000001"],
+    [0.0000001, "1e-7"],
+    [333333333.3333332, "333333333.3333332"],
+    [1e3, "1000"],
+    [19.9, "19.9"],
+    [40.25, "40.25"],
+    [9999999999.99, "9999999999.99"],
+  ])("writes the number %d as %s", (number, text) => {
+    expect(canonical(number)).toBe(text);
+  });
+
+  it("escapes what section 3.2.2.2 names and nothing else", () => {
+    expect(canonical('€$\u000f\nA\'B"\\\\"/')).toBe('"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"');
+    expect(canonical("\b\t\n\f\r\0\u001f\u007f\u2028\u2029")).toBe('"\\b\\t\\n\\f\\r\\u0000\\u001f\u007f\u2028\u2029"');
+  });
+
+  it("keeps characters beyond ASCII as they are, unnormalised", () => {
+    expect(canonical("é e\u0301 ß 漢 🎟️")).toBe('"é e\u0301 ß 漢 🎟️"');
+  });
+
+  it.each([
+    ["a lone high surrogate", "\ud800"],
+    ["a lone low surrogate", "\udc00 behind"],
+    ["NaN", Number.NaN],
+    ["Infinity", Number.POSITIVE_INFINITY],
+  ])("has no form for %s, so that it is not sealed", (_name, value) => {
+    expect(() => canonical(value)).toThrow();
+    expect(() => canonical({ inside: [value] })).toThrow();
+  });
+
+  it("has no form for a lone surrogate in a key, or for a moment that is none", () => {
+    expect(() => canonical({ "\ud800": 1 })).toThrow();
+    expect(() => sealEvent(event(1, { occurredAt: new Date(Number.NaN) }), GENESIS_HASH)).toThrow();
+  });
+});
+
+interface Chain {
+  head: ChainHead;
+  events: StoredEvent[];
+}
+
+const CONTENTS: EventContent[] = [
+  event(1, { data: { nonce: NONCE, voucherCode: "7Q4K-9MZX-2HTB-W8RC", priceUsd: 19.9 } }),
+  event(2, {
+    eventType: "voucher.instance.claimed",
+    actorConnectedId: "user-1",
+    actorIsEmployee: true,
+    data: { nonce: NONCE },
+  }),
+  event(3, {
+    eventType: "voucher.instance.redeemed",
+    actorConnectedId: "key_1",
+    data: { nonce: NONCE, note: 'Tisch 4 / "Käse" \u{1f39f}', retailPriceUsd: 1000 },
+  }),
+];
+
+/** A good chain of these events; the last `pending` ones have no seal yet. */
+function makeChain(contents: readonly EventContent[] = CONTENTS, pending = 0): Chain {
+  let previousHash = GENESIS_HASH;
+  let sealedSequence = 0;
+  const events = contents.map((content, index): StoredEvent => {
+    const row = {
+      voucherId: content.voucherId,
+      sequence: content.sequence,
+      eventType: content.eventType,
+      occurredAt: content.occurredAt,
+      actorConnectedId: content.actorConnectedId,
+      actorIsEmployee: content.actorIsEmployee,
+    };
+    if (index >= contents.length - pending) {
+      return { ...row, sealStatus: "Pending", previousHash: null, recordHash: null, payload: null };
+    }
+    const seal = sealEvent(content, previousHash);
+    previousHash = seal.recordHash;
+    sealedSequence = content.sequence;
+    return { ...row, sealStatus: "Sealed", ...seal };
+  });
+  return {
+    events,
+    head: {
+      lastSequence: contents.length,
+      sealedSequence,
+      sealedHash: sealedSequence === 0 ? null : previousHash,
+    },
+  };
+}
+
+/** A chain one of whose rows was changed by hand; sequences count from 1. */
+function withRow(sequence: number, changes: Partial<StoredEvent>): Chain {
+  const chain = makeChain();
+  return { ...chain, events: chain.events.map((row) => (row.sequence === sequence ? { ...row, ...changes } : row)) };
+}
+
+/** A chain whose row got another payload, with a hash that fits it and, for the last event, a head that fits the hash. */
+function withPayload(sequence: number, change: (payload: string) => string, row: Partial<StoredEvent> = {}): Chain {
+  const payload = change(makeChain().events[sequence - 1]?.payload ?? "");
+  const recordHash = sha256(payload);
+  const chain = withRow(sequence, { payload, recordHash, ...row });
+  return sequence === CONTENTS.length ? { ...chain, head: { ...chain.head, sealedHash: recordHash } } : chain;
+}
+
+function verify(chain: Chain) {
+  return verifyChain(VOUCHER, chain.head, chain.events);
+}
+
+describe("verifyChain", () => {
+  it("finds nothing wrong with good chains, wherever their pending tail begins", () => {
+    for (let length = 0; length <= CONTENTS.length; length++) {
+      for (let pending = 0; pending <= length; pending++) {
+        expect(
+          verify(makeChain(CONTENTS.slice(0, length), pending)),
+          `${length} events, ${pending} pending`,
+        ).toBeNull();
+      }
+    }
+  });
+
+  describe.each([1, 2, 3])("with row %i changed", (sequence) => {
+    const row = makeChain().events[sequence - 1] as StoredEvent;
+
+    it.each<[string, Partial<StoredEvent>, RegExp]>([
+      ["its sequence", { sequence: 9 }, new RegExp(`event ${sequence} is missing`)],
+      ["its eventType", { eventType: "voucher.instance.voided" }, /eventType/],
+      ["an eventType that does not exist", { eventType: "voucher.instance.refunded" }, /eventType/],
+      ["its occurredAt, by a millisecond", { occurredAt: new Date(row.occurredAt.getTime() + 1) }, /occurredAt/],
+      ["its actorConnectedId", { actorConnectedId: "key_2" }, /actorConnectedId/],
+      ["its actorIsEmployee", { actorIsEmployee: row.actorIsEmployee === null ? false : null }, /actorIsEmployee/],
+      ["its previousHash", { previousHash: "f".repeat(64) }, /previousHash/],
+      ["its previousHash, to nothing", { previousHash: null }, /previousHash/],
+      ["its recordHash", { recordHash: "f".repeat(64) }, /recordHash/],
+      ["its recordHash, to nothing", { recordHash: null }, /recordHash/],
+      ["its recordHash, to upper case", { recordHash: (row.recordHash ?? "").toUpperCase() }, /recordHash/],
+      ["its payload", { payload: (row.payload ?? "").replace(NONCE, NONCE.replace("0", "1")) }, /recordHash/],
+      ["its payload, to nothing", { payload: null }, /no payload/],
+      ["its payload, to an empty text", { payload: "" }, /recordHash/],
+    ])("names the change of %s", (_what, changes, problem) => {
+      expect(verify(withRow(sequence, changes))).toEqual({ sequence, problem: expect.stringMatching(problem) });
+    });
+
+    it("names a seal that was taken off", () => {
+      const unsealed = { sealStatus: "Pending", previousHash: null, recordHash: null, payload: null } as const;
+      const found = verify(withRow(sequence, unsealed));
+      // In the middle the next event gives it away, at the end the head.
+      if (sequence < 3) expect(found).toEqual({ sequence: sequence + 1, problem: "sealed behind a pending event" });
+      else expect(found).toEqual({ sequence: 3, problem: expect.stringMatching(/3 sealed events, 2 exist/) });
+    });
+  });
+
+  it("names an actor that was removed", () => {
+    expect(verify(withRow(3, { actorConnectedId: null }))).toEqual({
+      sequence: 3,
+      problem: expect.stringMatching(/actorConnectedId/),
+    });
+  });
+
+  it("names a chain that stands under another voucher", () => {
+    const { head, events } = makeChain();
+    expect(verifyChain("vch_other", head, events)).toEqual({ sequence: 1, problem: expect.stringMatching(/entityId/) });
+  });
+
+  it("names an event that was moved here from another voucher's chain", () => {
+    const other = makeChain(CONTENTS.map((content) => ({ ...content, voucherId: "vch_other" })));
+    const { head, events } = makeChain();
+    const [first, second] = [events[0] as StoredEvent, other.events[1] as StoredEvent];
+    const moved = [first, { ...second, voucherId: VOUCHER }];
+    expect(verifyChain(VOUCHER, { ...head, lastSequence: 2 }, moved)).toMatchObject({ sequence: 2 });
+    // Its link cannot save it, even where the chains are alike so far.
+    const relinked = sealEvent({ ...(CONTENTS[1] as EventContent), voucherId: "vch_other" }, first.recordHash ?? "");
+    expect(
+      verifyChain(VOUCHER, { lastSequence: 2, sealedSequence: 2, sealedHash: relinked.recordHash }, [
+        first,
+        { ...second, voucherId: VOUCHER, ...relinked },
+      ]),
+    ).toEqual({ sequence: 2, problem: expect.stringMatching(/entityId/) });
+  });
+
+  it("names events that were removed from the middle or the beginning", () => {
+    const { head, events } = makeChain();
+    expect(verifyChain(VOUCHER, head, events.toSpliced(1, 1))).toEqual({ sequence: 2, problem: "event 2 is missing" });
+    expect(verifyChain(VOUCHER, head, events.slice(1))).toEqual({ sequence: 1, problem: "event 1 is missing" });
+  });
+
+  it("names the link that is missing when the events behind a removed one were renumbered", () => {
+    const { head, events } = makeChain();
+    const renumbered = (rows: StoredEvent[]) => rows.map((row, index) => ({ ...row, sequence: index + 1 }));
+    const shorter = { ...head, lastSequence: 2, sealedSequence: 2 };
+    expect(verifyChain(VOUCHER, shorter, renumbered(events.toSpliced(1, 1)))).toEqual({
+      sequence: 2,
+      problem: expect.stringMatching(/previousHash/),
+    });
+    expect(verifyChain(VOUCHER, shorter, renumbered(events.slice(1)))).toEqual({
+      sequence: 1,
+      problem: expect.stringMatching(/previousHash/),
+    });
+  });
+
+  it("names events that changed places, by their order and by their numbers", () => {
+    const { head, events } = makeChain();
+    const [first, second, third] = events as [StoredEvent, StoredEvent, StoredEvent];
+    expect(verifyChain(VOUCHER, head, [first, third, second])).toEqual({ sequence: 2, problem: "event 2 is missing" });
+    expect(verifyChain(VOUCHER, head, [first, { ...third, sequence: 2 }, { ...second, sequence: 3 }])).toEqual({
+      sequence: 2,
+      problem: expect.stringMatching(/previousHash/),
+    });
+  });
+
+  it("names an event that stands there twice, under its number and under the next", () => {
+    const { head, events } = makeChain();
+    const [first, second, third] = events as [StoredEvent, StoredEvent, StoredEvent];
+    const longer = { ...head, lastSequence: 4, sealedSequence: 4 };
+    expect(verifyChain(VOUCHER, longer, [first, second, second, third])).toEqual({
+      sequence: 3,
+      problem: "event 3 is missing",
+    });
+    expect(
+      verifyChain(VOUCHER, longer, [first, second, { ...second, sequence: 3 }, { ...third, sequence: 4 }]),
+    ).toEqual({ sequence: 3, problem: expect.stringMatching(/previousHash/) });
+  });
+
+  it("names a tail that was cut off, which only the voucher's row can tell", () => {
+    const { head, events } = makeChain();
+    expect(verifyChain(VOUCHER, head, events.slice(0, -1))).toEqual({
+      sequence: 3,
+      problem: "the voucher counts 3 events, 2 exist",
+    });
+    expect(verifyChain(VOUCHER, head, [])).toEqual({ sequence: 3, problem: "the voucher counts 3 events, 0 exist" });
+    // The rest of the chain looks whole: with a head that was cut as well there is nothing to see.
+    const cut = { lastSequence: 2, sealedSequence: 2, sealedHash: events[1]?.recordHash ?? null };
+    expect(verifyChain(VOUCHER, cut, events.slice(0, -1))).toBeNull();
+  });
+
+  it("names a pending tail that was cut off or added", () => {
+    const { head, events } = makeChain(CONTENTS, 1);
+    expect(verifyChain(VOUCHER, head, events.slice(0, -1))).toMatchObject({ sequence: 3 });
+    const added = { ...(events[2] as StoredEvent), sequence: 4 };
+    expect(verifyChain(VOUCHER, head, [...events, added])).toEqual({
+      sequence: 3,
+      problem: "the voucher counts 3 events, 4 exist",
+    });
+  });
+
+  it("names an event that was sealed behind a pending one", () => {
+    const { head, events } = makeChain();
+    const [first, second, third] = events as [StoredEvent, StoredEvent, StoredEvent];
+    const pending = { ...second, sealStatus: "Pending", previousHash: null, recordHash: null, payload: null } as const;
+    expect(verifyChain(VOUCHER, head, [first, pending, third])).toEqual({
+      sequence: 3,
+      problem: "sealed behind a pending event",
+    });
+  });
+
+  it.each<[string, Partial<ChainHead>, number, RegExp]>([
+    ["a last sequence that is too high", { lastSequence: 4 }, 4, /4 events, 3 exist/],
+    ["a last sequence that is too low", { lastSequence: 2 }, 2, /2 events, 3 exist/],
+    ["a sealed sequence that is too high", { sealedSequence: 4 }, 4, /4 sealed events, 3 exist/],
+    ["a sealed sequence that is too low", { sealedSequence: 2 }, 2, /2 sealed events, 3 exist/],
+    ["a hash of nothing", { sealedHash: "f".repeat(64) }, 3, /sealed head/],
+    ["the hash of an earlier event", { sealedHash: makeChain().events[1]?.recordHash ?? "" }, 3, /sealed head/],
+    ["the hash of the beginning", { sealedHash: GENESIS_HASH }, 3, /sealed head/],
+    ["no hash", { sealedHash: null }, 3, /sealed head/],
+  ])("names a head with %s", (_what, changes, sequence, problem) => {
+    const { head, events } = makeChain();
+    expect(verifyChain(VOUCHER, { ...head, ...changes }, events)).toEqual({
+      sequence,
+      problem: expect.stringMatching(problem),
+    });
+  });
+
+  it("names a head whose hash belongs to no event while nothing is sealed", () => {
+    const { head, events } = makeChain(CONTENTS, 3);
+    expect(verifyChain(VOUCHER, { ...head, sealedHash: "f".repeat(64) }, events)).toMatchObject({ sequence: 0 });
+  });
+
+  /** Ways to write the same content down differently. */
+  const REENCODINGS: [string, (payload: string) => string][] = [
+    ["with white space", (payload) => JSON.stringify(JSON.parse(payload), null, 1)],
+    ["with a blank behind it", (payload) => `${payload} `],
+    [
+      "with its keys in another order",
+      (payload) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(payload)).reverse())),
+    ],
+    ["with \\u escapes", (payload) => payload.replace("ä", "\\u00e4")],
+    ["with an escaped slash", (payload) => payload.replace("/", "\\/")],
+    [
+      "with a number in another notation",
+      (payload) => payload.replace('"retailPriceUsd":1000', '"retailPriceUsd":1e3'),
+    ],
+    [
+      "with a number that has trailing zeros",
+      (payload) => payload.replace('"retailPriceUsd":1000', '"retailPriceUsd":1000.00'),
+    ],
+    ["with a key twice", (payload) => payload.replace('{"actor', '{"actorConnectedId":"key_1","actor')],
+    ["with a byte order mark", (payload) => `\ufeff${payload}`],
+  ];
+
+  it.each(REENCODINGS)("names a payload that was written down again %s", (_how, reencode) => {
+    const payload = reencode(makeChain().events[2]?.payload ?? "");
+    expect(payload).not.toBe(makeChain().events[2]?.payload);
+    expect(verify(withRow(3, { payload }))).toEqual({ sequence: 3, problem: expect.stringMatching(/recordHash/) });
+  });
+
+  it.each(REENCODINGS)("names it also when hash and head were made to fit: %s", (_how, reencode) => {
+    expect(verify(withPayload(3, reencode))).toEqual({
+      sequence: 3,
+      problem: expect.stringMatching(/not in canonical form|not JSON/),
+    });
+  });
+
+  it.each([
+    ["no JSON at all", "no JSON"],
+    ["JSON that is cut off", '{"v":1'],
+    ["a lone surrogate", '{"v":"\\ud800"}'],
+    ["a list", "[]"],
+    ["a number", "1"],
+    ["a text", '"text"'],
+    ["null", "null"],
+    ["an object without the fields", "{}"],
+  ])("names a payload that is %s, whose hash and head fit it", (_what, payload) => {
+    expect(verify(withPayload(3, () => payload))).toEqual({
+      sequence: 3,
+      problem: expect.stringMatching(/payload/),
+    });
+  });
+
+  it("names a moment that is no moment, as Postgres gives 'infinity' back", () => {
+    const occurredAt = Number.POSITIVE_INFINITY as unknown as Date;
+    expect(verify(withRow(2, { occurredAt }))).toEqual({ sequence: 2, problem: expect.stringMatching(/occurredAt/) });
+  });
+
+  it.each([
+    "v",
+    "entityType",
+    "entityId",
+    "sequence",
+    "eventType",
+    "code",
+    "occurredAt",
+    "previousHash",
+    "actorConnectedId",
+    "actorIsEmployee",
+  ])("names a payload that says another %s, or none, behind hashes that fit", (field) => {
+    const changed = (change: (said: Record<string, unknown>) => void) =>
+      withPayload(3, (payload) => {
+        const said = JSON.parse(payload);
+        change(said);
+        return JSON.stringify(Object.fromEntries(Object.entries(said).sort(([a], [b]) => (a < b ? -1 : 1))));
+      });
+    for (const value of ["another", 7, false, ["key_1"]]) {
+      expect(verify(changed((said) => Object.assign(said, { [field]: value })))).toEqual({
+        sequence: 3,
+        problem: `the payload's ${field} is not the stored one`,
+      });
+    }
+    expect(verify(changed((said) => delete said[field]))).toEqual({
+      sequence: 3,
+      problem: `the payload's ${field} is not the stored one`,
+    });
+  });
+
+  it("names a payload whose previousHash was changed together with its own hash", () => {
+    const elsewhere = "f".repeat(64);
+    const change = (payload: string) => payload.replace(makeChain().events[1]?.recordHash ?? "", elsewhere);
+    expect(verify(withPayload(3, change))).toEqual({
+      sequence: 3,
+      problem: "the payload's previousHash is not the stored one",
+    });
+    expect(verify(withPayload(3, change, { previousHash: elsewhere }))).toEqual({
+      sequence: 3,
+      problem: "previousHash is not the hash of the event before",
+    });
+  });
+
+  it("names the next event when an earlier one was forged together with its own hash, and the head at the end", () => {
+    const forge = (payload: string) => payload.replace(NONCE, "f".repeat(32));
+    for (const sequence of [1, 2]) {
+      expect(verify(withPayload(sequence, forge))).toEqual({
+        sequence: sequence + 1,
+        problem: "previousHash is not the hash of the event before",
+      });
+    }
+    const forgedLast = withPayload(3, forge);
+    expect(verify({ ...forgedLast, head: makeChain().head })).toEqual({
+      sequence: 3,
+      problem: "the voucher's sealed head is not the hash of the last sealed event",
+    });
+  });
+
+  it("names the head when a chain was forged from its beginning and sealed anew", () => {
+    const [first, ...rest] = CONTENTS as [EventContent, ...EventContent[]];
+    const forged = makeChain([{ ...first, data: { ...first.data, priceUsd: 0 } }, ...rest]);
+    expect(verifyChain(VOUCHER, makeChain().head, forged.events)).toEqual({
+      sequence: 3,
+      problem: "the voucher's sealed head is not the hash of the last sealed event",
+    });
+  });
+
+  it("names the first of several problems", () => {
+    const chain = withRow(1, { payload: "{}" });
+    expect(verifyChain(VOUCHER, { ...chain.head, lastSequence: 9 }, chain.events.toSpliced(1, 1))).toMatchObject({
+      sequence: 1,
+    });
+  });
+});

@@ -1,0 +1,267 @@
+import { randomBytes } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  ALPHABET,
+  hasValidCheckSymbol,
+  makeRedeemCode,
+  makeVoucherCode,
+  normaliseCode,
+} from "../../src/domain/codes.ts";
+
+const SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/** Some random codes without their hyphens, and the two extremes. */
+const CODES = [
+  ...Array.from({ length: 8 }, () => makeVoucherCode(randomBytes)),
+  makeVoucherCode((size) => new Uint8Array(size)),
+  makeVoucherCode((size) => new Uint8Array(size).fill(255)),
+].map((code) => code.replaceAll("-", ""));
+
+const codeArbitrary = fc
+  .uint8Array({ minLength: 15, maxLength: 15 })
+  .map((bytes) => makeVoucherCode(() => bytes).replaceAll("-", ""));
+
+function replaceAt(text: string, position: number, symbol: string): string {
+  return text.slice(0, position) + symbol + text.slice(position + 1);
+}
+
+function swapAt(text: string, a: number, b: number): string {
+  return replaceAt(replaceAt(text, a, text.charAt(b)), b, text.charAt(a));
+}
+
+describe("a voucher code", () => {
+  it("has four groups of four symbols of an alphabet without I, L, O and U", () => {
+    expect(ALPHABET).toBe(SYMBOLS);
+    for (let i = 0; i < 1_000; i++) {
+      expect(makeVoucherCode(randomBytes)).toMatch(/^[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){3}$/);
+    }
+  });
+
+  it("carries 75 random bits: each of the low five bits of 15 bytes changes the symbol of its byte", () => {
+    const seen = new Set<string>();
+    for (let position = 0; position < 15; position++) {
+      for (let value = 0; value < 32; value++) {
+        const bytes = new Uint8Array(15);
+        bytes[position] = value;
+        const code = makeVoucherCode((size) => bytes.slice(0, size)).replaceAll("-", "");
+        expect(code.charAt(position)).toBe(SYMBOLS.charAt(value));
+        seen.add(code);
+      }
+    }
+    expect(seen.size).toBe(15 * 31 + 1);
+  });
+
+  it("ends with the check symbol of the documented weighted sum over GF(32)", () => {
+    fc.assert(
+      fc.property(codeArbitrary, (code) => {
+        const values = Array.from(code, (symbol) => SYMBOLS.indexOf(symbol));
+        // Horner's scheme from the fifteenth symbol to the first, multiplying by alpha modulo x^5 + x^2 + 1 each time.
+        const sum = values.slice(0, 15).reduceRight((accumulated, value) => {
+          const shifted = (accumulated ^ value) << 1;
+          return shifted >= 32 ? shifted ^ 37 : shifted;
+        }, 0);
+        expect(values[15]).toBe(sum);
+      }),
+    );
+  });
+
+  it("passes its own check", () => {
+    for (const code of CODES) expect(hasValidCheckSymbol(code)).toBe(true);
+    fc.assert(fc.property(codeArbitrary, (code) => hasValidCheckSymbol(code)));
+  });
+
+  it("shows every wrong symbol at every position", () => {
+    for (const code of CODES) {
+      for (let position = 0; position < 16; position++) {
+        for (const symbol of SYMBOLS) {
+          if (symbol === code.charAt(position)) continue;
+          const wrong = replaceAt(code, position, symbol);
+          expect(hasValidCheckSymbol(wrong), `${code} read as ${wrong}`).toBe(false);
+        }
+      }
+    }
+    fc.assert(
+      fc.property(codeArbitrary, fc.nat(15), fc.constantFrom(...SYMBOLS), (code, position, symbol) => {
+        fc.pre(symbol !== code.charAt(position));
+        expect(hasValidCheckSymbol(replaceAt(code, position, symbol))).toBe(false);
+      }),
+    );
+  });
+
+  it("shows every swap of two different symbols, neighbours or not", () => {
+    for (const code of CODES) {
+      for (let a = 0; a < 16; a++) {
+        for (let b = a + 1; b < 16; b++) {
+          if (code.charAt(a) === code.charAt(b)) continue;
+          const wrong = swapAt(code, a, b);
+          expect(hasValidCheckSymbol(wrong), `${code} read as ${wrong}`).toBe(false);
+        }
+      }
+    }
+    fc.assert(
+      fc.property(codeArbitrary, fc.nat(15), fc.nat(15), (code, a, b) => {
+        fc.pre(code.charAt(a) !== code.charAt(b));
+        expect(hasValidCheckSymbol(swapAt(code, a, b))).toBe(false);
+      }),
+    );
+  });
+
+  it("is checked in whatever way a person writes it", () => {
+    const code = makeVoucherCode((size) => new Uint8Array(size).map((_, index) => index % 2));
+    expect(code.startsWith("0101-0101")).toBe(true);
+    expect(hasValidCheckSymbol(code)).toBe(true);
+    expect(hasValidCheckSymbol(code.replaceAll("-", "").toLowerCase())).toBe(true);
+    expect(hasValidCheckSymbol(` ${code.replaceAll("0", "o").replaceAll("1", "l").replaceAll("-", " - ")} `)).toBe(
+      true,
+    );
+  });
+
+  it("fails its check when it is too short, too long, holds a symbol outside the alphabet or is no code at all", () => {
+    const [code = ""] = CODES;
+    expect(hasValidCheckSymbol(code.slice(1))).toBe(false);
+    expect(hasValidCheckSymbol(`0${code}`)).toBe(false);
+    // Sixteen zeros fit their check symbol; a U in a place whose zero it could stand for must not.
+    expect(hasValidCheckSymbol("0".repeat(16))).toBe(true);
+    expect(hasValidCheckSymbol(`U${"0".repeat(15)}`)).toBe(false);
+    expect(hasValidCheckSymbol(`${"0".repeat(15)}U`)).toBe(false);
+    expect(hasValidCheckSymbol("")).toBe(false);
+    expect(hasValidCheckSymbol(`${code}\0`)).toBe(false);
+  });
+});
+
+describe("a redeem code", () => {
+  it("has three groups of four symbols", () => {
+    for (let i = 0; i < 1_000; i++) {
+      expect(makeRedeemCode(randomBytes)).toMatch(/^[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){2}$/);
+    }
+  });
+
+  it("is random in all of its twelve symbols", () => {
+    for (let position = 0; position < 12; position++) {
+      const drawn = Array.from({ length: 256 }, (_, byte) => {
+        const bytes = new Uint8Array(12);
+        bytes[position] = byte;
+        return makeRedeemCode((size) => bytes.slice(0, size))
+          .replaceAll("-", "")
+          .charAt(position);
+      });
+      // Each symbol comes from as many byte values as any other.
+      const counts = Map.groupBy(drawn, (symbol) => symbol);
+      expect([...counts.keys()].sort().join("")).toBe(SYMBOLS);
+      for (const [symbol, draws] of counts) expect(draws.length, symbol).toBe(8);
+    }
+  });
+});
+
+describe("normaliseCode", () => {
+  it.each([
+    ["7q4k-9mzx-2htb-w8rc", "7Q4K9MZX2HTBW8RC"],
+    ["7Q4K9MZX2HTBW8RC", "7Q4K9MZX2HTBW8RC"],
+    ["  7Q4K  9mzx - 2htb --- w8rc  ", "7Q4K9MZX2HTBW8RC"],
+    ["-7-Q-4-K-", "7Q4K"],
+    ["OoOo-IiIi-LlLl", "000011111111"],
+    ["summer-sale_2027!", "SUMMERSA1E_2027!"],
+    ["UUUU-uuuu", "UUUUUUUU"],
+    ["~}|{", "~}|{"],
+    ["rsv_01jz", "RSV_01JZ"],
+  ])("reads %j as %j", (written, read) => {
+    expect(normaliseCode(written)).toBe(read);
+  });
+
+  it("counts 4 to 64 characters after normalising, not before", () => {
+    expect(normaliseCode("ABC")).toBeNull();
+    expect(normaliseCode("A-B - C")).toBeNull();
+    expect(normaliseCode("ABCD")).toBe("ABCD");
+    expect(normaliseCode("A".repeat(64))).toBe("A".repeat(64));
+    expect(normaliseCode("A-".repeat(64))).toBe("A".repeat(64));
+    expect(normaliseCode("A".repeat(65))).toBeNull();
+    expect(normaliseCode("A-".repeat(65))).toBeNull();
+  });
+
+  it("finds no code in an empty text or in separators alone", () => {
+    expect(normaliseCode("")).toBeNull();
+    expect(normaliseCode(" - ".repeat(20))).toBeNull();
+  });
+
+  it("finds no code in 10 kB of symbols and is not confused by 10 kB of separators", () => {
+    expect(normaliseCode("A".repeat(10_240))).toBeNull();
+    expect(normaliseCode(`${"- ".repeat(5_120)}ABCD`)).toBe("ABCD");
+  });
+
+  it.each([
+    ["a dotless i", "ABCD\u0131"],
+    ["a capital I with a dot", "ABCD\u0130"],
+    ["a long s, which upper-cases to S", "ABCD\u017f"],
+    ["a sharp s, which upper-cases to SS", "ABCD\u00df"],
+    ["a ligature, which upper-cases to FI", "ABCD\ufb01"],
+    ["the Kelvin sign, which lower-cases to k", "ABCD\u212a"],
+    ["full-width letters", "\uff21\uff22\uff23\uff24"],
+    ["a full-width zero", "ABCD\uff10"],
+    ["Cyrillic letters that look Latin", "\u0410\u0412\u0421\u0415"],
+    ["a Greek omicron", "ABCD\u039f"],
+    ["a mathematical capital", "ABCD\u{1d400}"],
+    ["an en dash", "ABCD\u2013EFGH"],
+    ["a non-breaking space", "ABCD\u00a0EFGH"],
+    ["a zero-width space", "ABCD\u200bEFGH"],
+    ["a byte order mark", "\ufeffABCD"],
+    ["a combining accent", "ABCDE\u0301"],
+    ["a lone surrogate", "ABCD\ud800"],
+    ["NUL", "ABCD\0"],
+    ["a tab", "ABCD\tEFGH"],
+    ["a line end behind the code", "ABCD\n"],
+    ["a line end inside the code", "ABCD\nEFGH"],
+    ["DEL", "ABCD\x7f"],
+  ])("finds no code in a text with %s", (_name, text) => {
+    expect(normaliseCode(text)).toBeNull();
+  });
+
+  it("admits printable ASCII and no other UTF-16 unit, wherever it stands", () => {
+    for (let unit = 0; unit <= 0xffff; unit++) {
+      const character = String.fromCharCode(unit);
+      const admitted = unit >= 0x20 && unit <= 0x7e;
+      for (const text of [`${character}ABCD`, `AB${character}CD`, `ABCD${character}`]) {
+        if ((normaliseCode(text) !== null) !== admitted)
+          expect.fail(`U+${unit.toString(16)} in ${JSON.stringify(text)}`);
+      }
+    }
+  });
+
+  it("leaves what it has normalised as it is", () => {
+    const texts = fc.oneof(
+      fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((unit) => String.fromCharCode(unit)), maxLength: 80 }),
+      fc.string({ unit: "binary", maxLength: 80 }),
+    );
+    fc.assert(
+      fc.property(texts, (text) => {
+        const key = normaliseCode(text);
+        if (key === null) return;
+        expect(key).toMatch(/^[!-,./-HJKMNP-`{-~]{4,64}$/);
+        expect(normaliseCode(key)).toBe(key);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("reads two writings of a code that differ in case, separators and look-alikes alike", () => {
+    const lookAlikes: Record<string, string[]> = { "0": ["0", "O", "o"], "1": ["1", "I", "i", "L", "l"] };
+    const written = (symbol: string) =>
+      fc
+        .tuple(
+          fc.constantFrom(...(lookAlikes[symbol] ?? [symbol, symbol.toLowerCase()])),
+          fc.constantFrom("", "-", " ", " - "),
+        )
+        .map((parts) => parts.join(""));
+    const pairs = codeArbitrary.chain((code) =>
+      fc.tuple(
+        fc.constant(code),
+        fc.tuple(...Array.from(code, written)).map((parts) => parts.join("")),
+      ),
+    );
+    fc.assert(
+      fc.property(pairs, ([code, text]) => {
+        expect(normaliseCode(text)).toBe(code);
+      }),
+    );
+  });
+});

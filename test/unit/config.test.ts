@@ -1,0 +1,244 @@
+import { describe, expect, it } from "vitest";
+import { ConfigError, readConfig, readDatabaseUrl } from "../../src/config.ts";
+
+type Environment = Record<string, string | undefined>;
+
+const REQUIRED = { DATABASE_URL: "postgres://app:secret@db.internal:5432/vouchers", REDIS_URL: "redis://cache:6379/0" };
+const OWN_SECRET = "a secret of our own, long enough";
+
+function read(env: Environment = {}) {
+  return readConfig({ ...REQUIRED, ...env });
+}
+
+/** The lines of the error that an environment stops the start with. */
+function complaints(env: Environment): string[] {
+  try {
+    readConfig({ ...REQUIRED, ...env });
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message.split("\n");
+    throw error;
+  }
+  return [];
+}
+
+describe("the configuration", () => {
+  it("needs the addresses of Postgres and Redis and has a default for everything else", () => {
+    expect(readConfig(REQUIRED)).toMatchObject({
+      production: false,
+      port: 3000,
+      baseUrl: "http://localhost:3000",
+      databaseUrl: REQUIRED.DATABASE_URL,
+      redisUrl: REQUIRED.REDIS_URL,
+      reservationSeconds: 900,
+      redeemWaitMs: 10_000,
+      trustProxy: [],
+      logLevel: "info",
+      workerConcurrency: 64,
+      workerQueues: expect.arrayContaining(["redeem", "seal"]),
+    });
+    expect(read().reservationTokenSecrets).toHaveLength(1);
+  });
+
+  it("takes every value that it is given", () => {
+    expect(
+      read({
+        NODE_ENV: "production",
+        PORT: "8080",
+        BASE_URL: "https://vouchers.example/api",
+        DATABASE_URL: "postgresql://other/db",
+        REDIS_URL: "rediss://other:6380/1",
+        RESERVATION_SECONDS: "60",
+        RESERVATION_TOKEN_SECRET: OWN_SECRET,
+        REDEEM_WAIT_MS: "2500",
+        TRUST_PROXY: "10.0.0.0/8, 2001:db8::1",
+        LOG_LEVEL: "warn",
+        WORKER_CONCURRENCY: "8",
+        WORKER_QUEUES: "seal",
+      }),
+    ).toMatchObject({
+      production: true,
+      port: 8080,
+      baseUrl: "https://vouchers.example/api",
+      databaseUrl: "postgresql://other/db",
+      redisUrl: "rediss://other:6380/1",
+      reservationSeconds: 60,
+      reservationTokenSecrets: [OWN_SECRET],
+      redeemWaitMs: 2_500,
+      trustProxy: ["10.0.0.0/8", "2001:db8::1"],
+      logLevel: "warn",
+      workerConcurrency: 8,
+      workerQueues: ["seal"],
+    });
+  });
+
+  it("takes an empty variable for one that is not set", () => {
+    const empty: Environment = {
+      NODE_ENV: "",
+      PORT: "",
+      BASE_URL: "",
+      RESERVATION_SECONDS: "",
+      RESERVATION_TOKEN_SECRET: "",
+      REDEEM_WAIT_MS: "",
+      TRUST_PROXY: "",
+      LOG_LEVEL: "",
+      WORKER_CONCURRENCY: "",
+      WORKER_QUEUES: "",
+    };
+    expect(read(empty)).toEqual(readConfig(REQUIRED));
+    expect(complaints({ DATABASE_URL: "" })).toEqual(["DATABASE_URL is not set"]);
+  });
+
+  it("ignores variables that it does not know", () => {
+    expect(read({ PATH: "/bin", LC_ALL: "C", PORTS: "x" })).toEqual(readConfig(REQUIRED));
+  });
+
+  it("derives the base address from the port and drops slashes at its end", () => {
+    expect(read({ PORT: "8080" }).baseUrl).toBe("http://localhost:8080");
+    expect(read({ BASE_URL: "https://vouchers.example/" }).baseUrl).toBe("https://vouchers.example");
+    expect(read({ BASE_URL: "https://vouchers.example/api//" }).baseUrl).toBe("https://vouchers.example/api");
+  });
+
+  it("reads lists with or without blanks and drops empty entries", () => {
+    expect(read({ TRUST_PROXY: " 10.0.0.1 ,,10.0.0.2," }).trustProxy).toEqual(["10.0.0.1", "10.0.0.2"]);
+    expect(read({ WORKER_QUEUES: "seal , redeem" }).workerQueues).toEqual(["seal", "redeem"]);
+  });
+
+  it("keeps the order of token secrets: the first signs", () => {
+    const secrets = ["the newest secret of all", "the secret before that"];
+    expect(read({ RESERVATION_TOKEN_SECRET: secrets.join(", ") }).reservationTokenSecrets).toEqual(secrets);
+  });
+
+  it.each(["DATABASE_URL", "REDIS_URL"])("does not start without %s", (name) => {
+    expect(complaints({ [name]: undefined })).toEqual([`${name} is not set`]);
+  });
+
+  it.each<[name: string, ...values: string[]]>([
+    ["PORT", "http", "-1", "65536", "80.5", "NaN", "Infinity", "3000;", "true"],
+    ["BASE_URL", "vouchers.example", "/api", "ftp://vouchers.example", "javascript:alert(1)", "http://", "http:x"],
+    ["DATABASE_URL", "localhost", "mysql://db/vouchers", "http://db/vouchers", "postgres"],
+    ["REDIS_URL", "localhost:6379", "http://cache", "postgres://db/x"],
+    ["RESERVATION_SECONDS", "0", "-900", "86401", "15m", "0.5"],
+    ["RESERVATION_TOKEN_SECRET", "short", ",", `${OWN_SECRET},short`, "123456789012345"],
+    ["REDEEM_WAIT_MS", "99", "60001", "10s", "-1"],
+    ["LOG_LEVEL", "verbose", "INFO", "30"],
+    ["WORKER_CONCURRENCY", "0", "1001", "many", "1.5"],
+    ["WORKER_QUEUES", "redeem,mail", ",", "all", "redeem seal"],
+  ])("does not start with a bad %s, and names it", (name, ...values) => {
+    for (const value of values) {
+      const lines = complaints({ [name]: value });
+      expect(lines.length, `${name}=${value}`).toBeGreaterThan(0);
+      for (const line of lines) expect(line).toMatch(new RegExp(`^${name} .{4}`));
+    }
+  });
+
+  it.each([
+    "true",
+    "1",
+    "*",
+    "loopback",
+    "uniquelocal",
+    "10.0.0.0/33",
+    "10.0.0.0/-1",
+    "10.0.0.0/",
+    "10.0.0.0/8/8",
+    "10.0.0.0/a",
+    "2001:db8::/129",
+    "10.0.0",
+    "10.0.0.0-10.0.0.9",
+    "proxy.internal",
+    "10.0.0.1,true",
+    "10.0.0.1 10.0.0.2",
+  ])("trusts no proxy that is not an address or a CIDR: TRUST_PROXY=%s", (value) => {
+    expect(complaints({ TRUST_PROXY: value })).toEqual([expect.stringMatching(/^TRUST_PROXY .*(address|CIDR)/)]);
+  });
+
+  it.each([
+    "10.0.0.1",
+    "10.0.0.0/8",
+    "2001:db8::1",
+    "2001:db8::/32",
+    "::ffff:10.0.0.1",
+    "192.0.2.1/32",
+    "::1/128",
+  ])("trusts an address or a CIDR: TRUST_PROXY=%s", (value) => {
+    expect(read({ TRUST_PROXY: value }).trustProxy).toEqual([value]);
+  });
+
+  it.each([
+    "0.0.0.0/0",
+    "::/0",
+    "10.0.0.1,0.0.0.0/0",
+  ])("does not trust the whole world as a proxy, which true would mean: TRUST_PROXY=%s", (value) => {
+    expect(complaints({ TRUST_PROXY: value })).toEqual([expect.stringMatching(/^TRUST_PROXY /)]);
+  });
+
+  it("does not take a port of blanks for port 0, which would be any port", () => {
+    expect(complaints({ PORT: " " })).toEqual([expect.stringMatching(/^PORT /)]);
+  });
+
+  it.each([
+    "https://vouchers.example/?tenant=1",
+    "https://vouchers.example/#top",
+  ])("does not start with a base address that no path can follow: %s", (value) => {
+    expect(complaints({ BASE_URL: value })).toEqual([expect.stringMatching(/^BASE_URL /)]);
+  });
+
+  it("names every bad variable at once, each on a line of its own", () => {
+    const lines = complaints({
+      PORT: "http",
+      REDIS_URL: undefined,
+      DATABASE_URL: "mysql://db",
+      TRUST_PROXY: "true",
+      LOG_LEVEL: "verbose",
+      RESERVATION_TOKEN_SECRET: "short",
+    });
+    expect(lines.map((line) => line.split(" ")[0]).sort()).toEqual([
+      "DATABASE_URL",
+      "LOG_LEVEL",
+      "PORT",
+      "REDIS_URL",
+      "RESERVATION_TOKEN_SECRET",
+      "TRUST_PROXY",
+    ]);
+    expect(lines).toContain("REDIS_URL is not set");
+  });
+
+  it("says nothing of a secret's or an address's value when it is bad", () => {
+    const lines = complaints({ RESERVATION_TOKEN_SECRET: "s3cr3t,s3cr3t", DATABASE_URL: "mysql://app:pa55word@db/x" });
+    expect(lines).toHaveLength(2);
+    expect(lines.join()).not.toMatch(/s3cr3t|pa55word/);
+  });
+});
+
+describe("the development secret", () => {
+  const development = readConfig(REQUIRED).reservationTokenSecrets[0] ?? "";
+
+  it("is refused in production, set or left to its default, first or last in the list", () => {
+    for (const value of [undefined, "", development, `${OWN_SECRET},${development}`, `${development},${OWN_SECRET}`]) {
+      const lines = complaints({ NODE_ENV: "production", RESERVATION_TOKEN_SECRET: value });
+      expect(lines).toEqual([expect.stringMatching(/^RESERVATION_TOKEN_SECRET .*production/)]);
+    }
+  });
+
+  it("gives way to a secret of one's own in production, and is enough elsewhere", () => {
+    const production = read({ NODE_ENV: "production", RESERVATION_TOKEN_SECRET: OWN_SECRET });
+    expect(production).toMatchObject({ production: true, reservationTokenSecrets: [OWN_SECRET] });
+    for (const environment of ["development", "test", undefined]) {
+      expect(read({ NODE_ENV: environment })).toMatchObject({
+        production: false,
+        reservationTokenSecrets: [development],
+      });
+    }
+  });
+});
+
+describe("readDatabaseUrl", () => {
+  it("reads the database's address and asks for nothing else", () => {
+    expect(readDatabaseUrl({ DATABASE_URL: REQUIRED.DATABASE_URL, PORT: "http" })).toBe(REQUIRED.DATABASE_URL);
+  });
+
+  it.each([undefined, "", "localhost", "mysql://db/x"])("names DATABASE_URL when it is %j", (value) => {
+    expect(() => readDatabaseUrl({ DATABASE_URL: value })).toThrow(ConfigError);
+    expect(() => readDatabaseUrl({ DATABASE_URL: value })).toThrow(/^DATABASE_URL /);
+  });
+});

@@ -1,0 +1,299 @@
+import { describe, expect, it } from "vitest";
+import { decideHold, type Hold, liveHold } from "../../src/domain/hold.ts";
+import { type Confirmation, decideRedeem, type RedeemDecision, type RedeemRequest } from "../../src/domain/redeem.ts";
+import { hashToken } from "../../src/domain/reservation-token.ts";
+import { finalRefusal, type StoredStatus, statusAt, type VoucherState } from "../../src/domain/voucher.ts";
+
+const NOW = new Date("2027-03-01T12:00:00.000Z");
+
+/** Where a moment lies, seen from now. */
+const MOMENTS = { before: -1, at: 0, after: 1 } as const;
+type Moment = keyof typeof MOMENTS;
+const moments = Object.keys(MOMENTS) as Moment[];
+const momentOf = (moment: Moment) => new Date(NOW.getTime() + MOMENTS[moment]);
+
+const statuses: StoredStatus[] = ["Active", "Redeemed", "Voided"];
+
+/** The Live row that a voucher may have: whose it is, and where its end lies. */
+const HOLDS = {
+  none: null,
+  ownLive: { keyId: "key_caller", end: "after" },
+  ownEndingNow: { keyId: "key_caller", end: "at" },
+  ownPast: { keyId: "key_caller", end: "before" },
+  foreignLive: { keyId: "key_other", end: "after" },
+  foreignEndingNow: { keyId: "key_other", end: "at" },
+  foreignPast: { keyId: "key_other", end: "before" },
+} as const;
+type HoldCase = keyof typeof HOLDS;
+const holdCases = Object.keys(HOLDS) as HoldCase[];
+const isLive = (hold: HoldCase) => hold === "ownLive" || hold === "foreignLive";
+
+const TICKET = "rsv_of_the_row";
+const RIGHT_TOKEN = hashToken("the token of rsv_of_the_row");
+const WRONG_TOKEN = hashToken("the token of some other hold");
+
+function makeHold(holdCase: HoldCase): Hold | null {
+  const shape = HOLDS[holdCase];
+  if (shape === null) return null;
+  return Object.freeze({
+    ticket: TICKET,
+    keyId: shape.keyId,
+    startedAt: new Date(NOW.getTime() - 60_000),
+    expiresAt: momentOf(shape.end),
+    tokenSecretId: "0123abcd",
+  });
+}
+
+function makeVoucher(status: StoredStatus, validUntil: Moment): VoucherState {
+  return Object.freeze({ status, validUntil: momentOf(validUntil) });
+}
+
+const STATUS_TABLE: Record<StoredStatus, Record<Moment, [status: string, refusal: string | null]>> = {
+  Active: {
+    before: ["Expired", "voucher_expired"],
+    at: ["Expired", "voucher_expired"],
+    after: ["Active", null],
+  },
+  Redeemed: {
+    before: ["Redeemed", "voucher_used"],
+    at: ["Redeemed", "voucher_used"],
+    after: ["Redeemed", "voucher_used"],
+  },
+  Voided: {
+    before: ["Voided", "voucher_voided"],
+    at: ["Voided", "voucher_voided"],
+    after: ["Voided", "voucher_voided"],
+  },
+};
+
+describe("a voucher's status", () => {
+  for (const status of statuses) {
+    for (const validUntil of moments) {
+      const [read, refusal] = STATUS_TABLE[status][validUntil];
+      it(`reads ${read} when ${status} is stored and validUntil lies ${validUntil} now, and refuses with ${refusal}`, () => {
+        expect(statusAt(makeVoucher(status, validUntil), NOW)).toBe(read);
+        expect(finalRefusal(makeVoucher(status, validUntil), NOW)).toBe(refusal);
+      });
+    }
+  }
+});
+
+describe("a hold's row", () => {
+  it.each(holdCases)("counts exactly while its end lies ahead: %s", (holdCase) => {
+    const hold = makeHold(holdCase);
+    expect(liveHold(hold, NOW)).toBe(isLive(holdCase) ? hold : null);
+  });
+});
+
+describe("decideHold", () => {
+  const request = Object.freeze({
+    ticket: "rsv_new",
+    keyId: "key_caller",
+    tokenSecretId: "fedc9876",
+    seconds: 900,
+  });
+
+  /** What the specification promises a reserve call, in its order of refusals. */
+  function promised(status: StoredStatus, validUntil: Moment, holdCase: HoldCase): object {
+    if (status === "Redeemed") return { kind: "refused", code: "voucher_used" };
+    if (status === "Voided") return { kind: "refused", code: "voucher_voided" };
+    if (validUntil !== "after") return { kind: "refused", code: "voucher_expired" };
+    switch (holdCase) {
+      case "ownLive":
+        // Same ticket, same end, same secret: a repeat extends nothing.
+        return { kind: "repeated", hold: makeHold("ownLive") };
+      case "foreignLive":
+        return { kind: "refused", code: "voucher_reserved" };
+      default:
+        return {
+          kind: "opened",
+          hold: {
+            ticket: "rsv_new",
+            keyId: "key_caller",
+            tokenSecretId: "fedc9876",
+            startedAt: NOW,
+            expiresAt: new Date("2027-03-01T12:15:00.000Z"),
+          },
+        };
+    }
+  }
+
+  it("decides every state of voucher and hold as the specification orders its refusals", () => {
+    let cases = 0;
+    for (const status of statuses) {
+      for (const validUntil of moments) {
+        for (const holdCase of holdCases) {
+          const outcome = decideHold(makeVoucher(status, validUntil), makeHold(holdCase), request, NOW);
+          expect(outcome, `${status}, validUntil ${validUntil}, ${holdCase}`).toEqual(
+            promised(status, validUntil, holdCase),
+          );
+          cases += 1;
+        }
+      }
+    }
+    expect(cases).toBe(3 * 3 * 7);
+  });
+
+  it("lets a hold last as long as it is asked to", () => {
+    const outcome = decideHold(makeVoucher("Active", "after"), null, { ...request, seconds: 1 }, NOW);
+    expect(outcome).toMatchObject({ hold: { startedAt: NOW, expiresAt: new Date(NOW.getTime() + 1_000) } });
+  });
+});
+
+describe("decideRedeem", () => {
+  const namings = ["code", "ticketOfTheRow", "otherTicket"] as const;
+  const tokens = ["none", "right", "wrong"] as const;
+  const confirmations = ["none", "ownAttempt", "otherAttempt"] as const;
+
+  interface Case {
+    status: StoredStatus;
+    validUntil: Moment;
+    hold: HoldCase;
+    naming: (typeof namings)[number];
+    token: (typeof tokens)[number];
+    confirmation: (typeof confirmations)[number];
+    deadline: Moment;
+  }
+
+  const CASES: Case[] = statuses.flatMap((status) =>
+    moments.flatMap((validUntil) =>
+      holdCases.flatMap((hold) =>
+        namings.flatMap((naming) =>
+          tokens.flatMap((token) =>
+            confirmations.flatMap((confirmation) =>
+              moments.map((deadline) => ({ status, validUntil, hold, naming, token, confirmation, deadline })),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+
+  const CONFIRMATIONS: Record<Case["confirmation"], Confirmation | null> = {
+    none: null,
+    ownAttempt: { attemptId: "attempt_this", redeemCode: "7Q4K-9MZX-2HTB", redeemedAt: momentOf("before") },
+    otherAttempt: { attemptId: "attempt_other", redeemCode: "W8RC-7Q4K-9MZX", redeemedAt: momentOf("before") },
+  };
+
+  function decide(given: Case): RedeemDecision {
+    const request: RedeemRequest = Object.freeze({
+      attemptId: "attempt_this",
+      voucherId: "vch_1",
+      organizationId: "org_1",
+      keyId: "key_caller",
+      externalRef: "order-1",
+      ticket: { code: null, ticketOfTheRow: TICKET, otherTicket: "rsv_of_long_ago" }[given.naming],
+      tokenHash: { none: null, right: RIGHT_TOKEN, wrong: WRONG_TOKEN }[given.token],
+      note: null,
+      deadlineMs: momentOf(given.deadline).getTime(),
+    });
+    return decideRedeem(
+      makeVoucher(given.status, given.validUntil),
+      makeHold(given.hold),
+      CONFIRMATIONS[given.confirmation],
+      request,
+      NOW,
+      (hold) => (hold.ticket === TICKET ? RIGHT_TOKEN : WRONG_TOKEN),
+    );
+  }
+
+  /** The specification's order: what applies first decides. */
+  const ORDER: [applies: (given: Case) => boolean, decision: (given: Case) => RedeemDecision][] = [
+    [
+      (given) => given.confirmation === "ownAttempt",
+      () => ({ kind: "burnt_before", confirmation: CONFIRMATIONS.ownAttempt as Confirmation }),
+    ],
+    [(given) => given.confirmation === "otherAttempt", () => ({ kind: "confirmed" })],
+    [(given) => given.deadline === "before", () => ({ kind: "late" })],
+    [(given) => given.status === "Redeemed", () => ({ kind: "refused", code: "voucher_used" })],
+    [(given) => given.status === "Voided", () => ({ kind: "refused", code: "voucher_voided" })],
+    [(given) => given.validUntil !== "after", () => ({ kind: "refused", code: "voucher_expired" })],
+    // A ticket must be the live one.
+    [(given) => given.naming === "otherTicket", () => ({ kind: "refused", code: "reservation_ended" })],
+    [
+      (given) => given.naming === "ticketOfTheRow" && !isLive(given.hold),
+      () => ({ kind: "refused", code: "reservation_ended" }),
+    ],
+    // A token that is given must match a live hold, the holder's own token included.
+    [(given) => given.token === "wrong", () => ({ kind: "refused", code: "token_mismatch" })],
+    [(given) => given.token === "right" && !isLive(given.hold), () => ({ kind: "refused", code: "token_mismatch" })],
+    // The holder needs no token; another key needs it, and has it right by now if it has one.
+    [
+      (given) => given.hold === "foreignLive" && given.token === "none",
+      () => ({ kind: "refused", code: "voucher_reserved" }),
+    ],
+    [() => true, (given) => ({ kind: "burn", consumed: isLive(given.hold) ? makeHold(given.hold) : null })],
+  ];
+
+  it("decides every combination as the specification orders its answers", () => {
+    expect(CASES).toHaveLength(3 * 3 * 7 * 3 * 3 * 3 * 3);
+    for (const given of CASES) {
+      const promised = ORDER.find(([applies]) => applies(given))?.[1](given);
+      expect(decide(given), JSON.stringify(given)).toEqual(promised);
+    }
+  });
+
+  it("reaches every answer in its table, so that no line of it is idle", () => {
+    const firsts = CASES.map((given) => ORDER.findIndex(([applies]) => applies(given)));
+    expect([...new Set(firsts)].sort((a, b) => a - b)).toEqual(ORDER.map((_, index) => index));
+  });
+
+  it("never burns a voucher that is not Active and valid, for a confirmed reference or behind the deadline", () => {
+    const burning = CASES.filter((given) => decide(given).kind === "burn");
+    expect(burning.length).toBeGreaterThan(0);
+    for (const given of burning) {
+      expect(given).toMatchObject({ status: "Active", validUntil: "after", confirmation: "none" });
+      expect(given.deadline).not.toBe("before");
+    }
+  });
+
+  it("never reports a hold of the caller's own as someone else's, and never a hold that is over", () => {
+    for (const given of CASES) {
+      const decision = decide(given);
+      if (decision.kind === "refused" && decision.code === "voucher_reserved") expect(given.hold).toBe("foreignLive");
+    }
+  });
+
+  it("gives an attempt that has burnt its own result again, whatever became of the voucher, its hold and the time", () => {
+    for (const given of CASES.filter((candidate) => candidate.confirmation === "ownAttempt")) {
+      expect(decide(given)).toEqual({ kind: "burnt_before", confirmation: CONFIRMATIONS.ownAttempt });
+    }
+  });
+
+  it("lets another key of the organization finish a checkout with the token alone", () => {
+    const base = { status: "Active", validUntil: "after", hold: "foreignLive", confirmation: "none" } as const;
+    for (const naming of ["code", "ticketOfTheRow"] as const) {
+      const given = { ...base, naming, deadline: "after" } as const;
+      expect(decide({ ...given, token: "right" })).toEqual({ kind: "burn", consumed: makeHold("foreignLive") });
+      expect(decide({ ...given, token: "none" })).toEqual({ kind: "refused", code: "voucher_reserved" });
+    }
+  });
+
+  it("compares with the token of the live hold and asks for no other hold's", () => {
+    const asked: Hold[] = [];
+    for (const holdCase of holdCases) {
+      decideRedeem(
+        makeVoucher("Active", "after"),
+        makeHold(holdCase),
+        null,
+        {
+          attemptId: "attempt_this",
+          voucherId: "vch_1",
+          organizationId: "org_1",
+          keyId: "key_caller",
+          externalRef: "order-1",
+          ticket: null,
+          tokenHash: RIGHT_TOKEN,
+          note: null,
+          deadlineMs: NOW.getTime(),
+        },
+        NOW,
+        (hold) => {
+          asked.push(hold);
+          return RIGHT_TOKEN;
+        },
+      );
+    }
+    expect(asked).toEqual([makeHold("ownLive"), makeHold("foreignLive")]);
+  });
+});

@@ -1,0 +1,116 @@
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { hashToken, nameTokenSecrets, reservationToken, sameTokenHash } from "../../src/domain/reservation-token.ts";
+
+const OLD = "the-secret-of-last-year";
+const NEW = "the-secret-of-this-year";
+const TICKET = "rsv_01jz3v8q4xe7j9t2m5n6p8r0s1";
+
+function sha256(...parts: Uint8Array[]): Buffer {
+  return createHash("sha256").update(Buffer.concat(parts)).digest();
+}
+
+/** HMAC-SHA256 by the definition of RFC 2104, without the library that the service uses. */
+function hmac(secret: string, text: string): Buffer {
+  const long = Buffer.from(secret);
+  const key = Buffer.alloc(64);
+  (long.length > 64 ? sha256(long) : long).copy(key);
+  const padded = (byte: number) => key.map((value) => value ^ byte);
+  return sha256(padded(0x5c), sha256(padded(0x36), Buffer.from(text)));
+}
+
+function idOf(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex").slice(0, 8);
+}
+
+describe("a reservation token", () => {
+  it("is the HMAC-SHA256 of RFC 4231's second test case for its secret and text", () => {
+    const secrets = nameTokenSecrets(["Jefe"]);
+    const token = reservationToken(secrets, "what do ya want for nothing?", secrets[0]?.id ?? "");
+    expect(Buffer.from(token, "base64url").toString("hex")).toBe(
+      "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+    );
+  });
+
+  it("is the HMAC-SHA256 of the ticket in base64url without padding", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", minLength: 1, maxLength: 100 }), fc.string(), (secret, ticket) => {
+        const token = reservationToken(nameTokenSecrets([secret]), ticket, idOf(secret));
+        expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/);
+        expect(Buffer.from(token, "base64url").equals(hmac(secret, ticket))).toBe(true);
+      }),
+    );
+  });
+
+  it("is the same each time and another for another ticket", () => {
+    const secrets = nameTokenSecrets([OLD]);
+    expect(reservationToken(secrets, TICKET, idOf(OLD))).toBe(reservationToken(secrets, TICKET, idOf(OLD)));
+    expect(reservationToken(secrets, TICKET, idOf(OLD))).not.toBe(reservationToken(secrets, `${TICKET}0`, idOf(OLD)));
+  });
+
+  it("cannot be made without a secret", () => {
+    expect(() => reservationToken([], TICKET, idOf(OLD))).toThrow();
+  });
+});
+
+describe("the names of token secrets", () => {
+  it("are the first 8 hex digits of their SHA-256, wherever in the list they stand", () => {
+    expect(nameTokenSecrets([OLD, NEW])).toEqual([
+      { id: idOf(OLD), secret: OLD },
+      { id: idOf(NEW), secret: NEW },
+    ]);
+    expect(nameTokenSecrets([NEW, OLD]).map((named) => named.id)).toEqual([idOf(NEW), idOf(OLD)]);
+    expect(idOf(OLD)).toMatch(/^[0-9a-f]{8}$/);
+  });
+});
+
+describe("rotating the secrets", () => {
+  const token = reservationToken(nameTokenSecrets([OLD]), TICKET, idOf(OLD));
+
+  it("keeps the token of a hold while the new secret is added behind the old one", () => {
+    expect(reservationToken(nameTokenSecrets([OLD, NEW]), TICKET, idOf(OLD))).toBe(token);
+  });
+
+  it("keeps the token of a hold once the new secret has moved to the front", () => {
+    expect(reservationToken(nameTokenSecrets([NEW, OLD]), TICKET, idOf(OLD))).toBe(token);
+  });
+
+  it("gives a hold that the new secret signed the same token in both orders of the list", () => {
+    const signedByNew = Buffer.from(hmac(NEW, TICKET)).toString("base64url");
+    expect(reservationToken(nameTokenSecrets([NEW, OLD]), TICKET, idOf(NEW))).toBe(signedByNew);
+    expect(reservationToken(nameTokenSecrets([OLD, NEW]), TICKET, idOf(NEW))).toBe(signedByNew);
+    expect(signedByNew).not.toBe(token);
+  });
+
+  it("lets the first secret speak for a hold whose own secret was taken off the list", () => {
+    const signedByNew = Buffer.from(hmac(NEW, TICKET)).toString("base64url");
+    expect(reservationToken(nameTokenSecrets([NEW, "yet-another-secret"]), TICKET, idOf(OLD))).toBe(signedByNew);
+  });
+});
+
+describe("a token's hash", () => {
+  it("is its SHA-256 in lower-case hex", () => {
+    expect(hashToken("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    expect(hashToken("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  });
+
+  it("equals itself alone", () => {
+    const hash = hashToken("a token");
+    expect(sameTokenHash(hash, hashToken("a token"))).toBe(true);
+    for (let position = 0; position < hash.length; position++) {
+      const other = hash.charAt(position) === "0" ? "1" : "0";
+      const wrong = hash.slice(0, position) + other + hash.slice(position + 1);
+      expect(sameTokenHash(hash, wrong)).toBe(false);
+      expect(sameTokenHash(wrong, hash)).toBe(false);
+    }
+  });
+
+  it("equals no beginning of itself, nothing longer and nothing empty", () => {
+    const hash = hashToken("a token");
+    for (const other of [hash.slice(1), hash.slice(0, -1), `${hash}0`, "", hash.toUpperCase()]) {
+      expect(sameTokenHash(hash, other)).toBe(false);
+      expect(sameTokenHash(other, hash)).toBe(false);
+    }
+  });
+});
