@@ -2,6 +2,7 @@ import express, { type Express } from "express";
 import type { ApiContext } from "./context.ts";
 import { errorAnswer, unknownPath } from "./http/errors.ts";
 import { requestLog } from "./http/request-log.ts";
+import { requireHost } from "./http/require-host.ts";
 import { mount, type Route } from "./http/route.ts";
 import { healthRoute, readyRoute } from "./http/routes/health.ts";
 import { lookUpRoute } from "./http/routes/look-up.ts";
@@ -33,6 +34,7 @@ export function createApp(ctx: ApiContext): Express {
   app.set("trust proxy", ctx.config.trustProxy);
   app.set("case sensitive routing", true);
   app.use(requestLog(ctx.log));
+  app.use(requireHost);
   for (const route of routes(ctx)) mount(app, route);
   app.use(unknownPath);
   app.use(errorAnswer(ctx.log));

@@ -5,17 +5,24 @@ import { RESERVATION_SECONDS } from "./domain/hold.ts";
 /** Signs reservation tokens when nothing else is configured. Public, so production refuses it. */
 const DEVELOPMENT_TOKEN_SECRET = "development-only-reservation-token-secret";
 
-const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+const integer = (min: number, max: number) =>
+  z.string().regex(/^\d+$/, "must be a whole number").pipe(z.coerce.number<string>().min(min).max(max));
 
 const trustedProxies = z
   .string()
   .transform((text) => splitList(text))
-  .refine((entries) => entries.every(isAddressOrCidr), "must be a list of IP addresses and CIDRs, separated by commas");
+  .refine(
+    (entries) => entries.every(isAddressOrCidr),
+    "must be a list of IP addresses and CIDRs, separated by commas, and never the whole world",
+  );
 
 const environment = z.object({
   NODE_ENV: z.string().default("development"),
   PORT: integer(0, 65_535).default(3000),
-  BASE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  BASE_URL: z
+    .url({ protocol: /^https?$/ })
+    .refine((url) => !/[?#]/.test(url), "must have neither a query nor a fragment")
+    .optional(),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
   REDIS_URL: z.url({ protocol: /^rediss?$/ }),
   RESERVATION_SECONDS: integer(1, 86_400).default(RESERVATION_SECONDS),
@@ -120,6 +127,7 @@ function isAddressOrCidr(entry: string): boolean {
   const version = isIP(address);
   if (version === 0 || rest.length > 0) return false;
   if (bits === undefined) return true;
+  if (Number(bits) === 0) return false;
   try {
     new BlockList().addSubnet(address, /^\d+$/.test(bits) ? Number(bits) : -1, version === 6 ? "ipv6" : "ipv4");
     return true;

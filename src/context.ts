@@ -16,7 +16,7 @@ import { openFailFast } from "./queues/connections.ts";
 import { pooledRandomBytes } from "./random.ts";
 import { KeyAuthenticator } from "./services/authenticate-key.ts";
 import { type BurnResult, openBurnLanes } from "./services/burn-vouchers.ts";
-import { type OpenHold, type OpenHoldOutcome, openHoldLanes } from "./services/reserve-voucher.ts";
+import { type HoldMove, type HoldMoveOutcome, openHoldLanes } from "./services/move-holds.ts";
 import { openVoucherReads } from "./services/resolve-voucher.ts";
 import type { VoucherLanes } from "./services/voucher-lanes.ts";
 
@@ -43,7 +43,7 @@ export interface ServiceContext extends Context {
 export interface ApiContext extends ServiceContext {
   keys: KeyAuthenticator;
   voucherReads: Coalescer<WantedVoucher, ResolvedVoucher>;
-  holdLanes: VoucherLanes<OpenHold, OpenHoldOutcome>;
+  holdLanes: VoucherLanes<HoldMove, HoldMoveOutcome>;
   redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
 }
 
@@ -51,7 +51,7 @@ export interface WorkerContext extends ServiceContext {
   burnLanes: VoucherLanes<RedeemRequest, BurnResult>;
 }
 
-/** Connections of an API process: two coalesced reads, one hold batch and four waiting rows, releases and event reads. */
+/** Connections of an API process: two coalesced reads, one batch of holds and four waiting rows, event reads. */
 const API_POOL_MAX = 12;
 /** Connections of a worker process: one burn batch, four waiting rows, seals. */
 const WORKER_POOL_MAX = 10;
@@ -85,7 +85,7 @@ export function openWorkerContext(config: Config): WorkerContext {
 /** Opens what administration needs. */
 export function openAdminContext(databaseUrl: string, log: Logger): AdminContext {
   const closers = new Closers();
-  const pool = openPool({ databaseUrl, max: ADMIN_POOL_MAX, applicationName: "voucherctl", fixedPlans: false, log });
+  const pool = openPool({ databaseUrl, max: ADMIN_POOL_MAX, applicationName: "voucherctl", partnerFacing: false, log });
   closers.add(() => pool.end());
   return { log, pool, randomBytes: pooledRandomBytes, close: () => closers.close() };
 }
@@ -101,7 +101,7 @@ function openServiceContext(
     databaseUrl: config.databaseUrl,
     max: poolMax,
     applicationName: role,
-    fixedPlans: true,
+    partnerFacing: true,
     log,
   });
   closers.add(() => pool.end());

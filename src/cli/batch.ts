@@ -1,6 +1,6 @@
-import { createReadStream, createWriteStream, renameSync, rmSync } from "node:fs";
+import { createReadStream, renameSync, rmSync, statSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import { finished } from "node:stream/promises";
 import { type Command, Option } from "commander";
 import { findBatch } from "../db/catalogue.ts";
 import { AppError } from "../domain/errors.ts";
@@ -38,32 +38,30 @@ export function addBatchCommands(program: Command): void {
       .option("--codes <file>", "use these printed codes, one a line, instead of new ones")
       .option("--out <file.csv>", "write id,code,serial of every voucher"),
     async (ctx, options) => {
-      const out = options.out === undefined ? null : openCsv(options.out);
-      try {
-        const result = await issueBatch(
-          ctx,
-          {
-            productId: options.product,
-            count: options.count,
-            validUntil: options.validUntil,
-            audience: options.audience,
-            codes: options.codes === undefined ? null : linesOf(options.codes),
-          },
-          async (vouchers) => {
-            ctx.progress(`${vouchers.at(-1)?.serial} of ${options.count} vouchers`);
-            await out?.write(vouchers);
-          },
-        );
-        await out?.keep();
-        ctx.progress("");
-        ctx.print(
-          result,
-          `Batch ${result.id}: ${result.count} vouchers, serials ${result.firstSerial} to ${result.lastSerial}.`,
-        );
-      } catch (error) {
+      const out = options.out === undefined ? null : await openCsv(options.out);
+      const result = await issueBatch(
+        ctx,
+        {
+          productId: options.product,
+          count: options.count,
+          validUntil: options.validUntil,
+          audience: options.audience,
+          codes: options.codes === undefined ? null : linesOf(options.codes),
+        },
+        async (vouchers) => {
+          ctx.progress(`${vouchers.at(-1)?.serial} of ${options.count} vouchers`);
+          await out?.write(vouchers);
+        },
+      ).catch(async (error) => {
         await out?.discard();
         throw error;
-      }
+      });
+      await out?.keep();
+      ctx.progress("");
+      ctx.print(
+        result,
+        `Batch ${result.id}: ${result.count} vouchers, serials ${result.firstSerial} to ${result.lastSerial}.`,
+      );
     },
   );
   action(
@@ -88,27 +86,27 @@ async function* linesOf(file: string): AsyncGenerator<string> {
   yield* createInterface({ input: createReadStream(file, "utf8"), crlfDelay: Number.POSITIVE_INFINITY });
 }
 
-/** A CSV file that appears under its name only when it is kept, with every code in it. Readable by its owner alone. */
-function openCsv(file: string) {
+/**
+ * A CSV file that appears under its name only when it is kept, with every code in it. Readable by its owner alone. What was
+ * written is with the file system, so that nothing is left that could fail once the vouchers exist but the new name.
+ */
+async function openCsv(file: string) {
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new AppError("invalid_request", `${file} is a directory.`);
+  }
   const unfinished = `${file}.unfinished`;
-  const stream = createWriteStream(unfinished, { mode: 0o600 });
-  const failed = finished(stream);
-  failed.catch(() => undefined);
-  stream.write("id,code,serial\n");
+  const handle = await open(unfinished, "w", 0o600);
+  await handle.write("id,code,serial\n");
   return {
     async write(vouchers: readonly IssuedVoucher[]): Promise<void> {
-      const text = vouchers.map(({ id, code, serial }) => `${id},${quote(code)},${serial}\n`).join("");
-      if (!stream.write(text))
-        await Promise.race([new Promise<void>((resolve) => stream.once("drain", resolve)), failed]);
+      await handle.write(vouchers.map(({ id, code, serial }) => `${id},${quote(code)},${serial}\n`).join(""));
     },
     async keep(): Promise<void> {
-      stream.end();
-      await failed;
+      await handle.close();
       renameSync(unfinished, file);
     },
     async discard(): Promise<void> {
-      stream.destroy();
-      await failed.catch(() => undefined);
+      await handle.close();
       rmSync(unfinished, { force: true });
     },
   };

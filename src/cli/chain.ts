@@ -1,5 +1,4 @@
-import type { Command } from "commander";
-import { AppError } from "../domain/errors.ts";
+import { type Command, Option } from "commander";
 import { verifyAllChains, verifyOneChain } from "../services/verify-chains.ts";
 import { action } from "./command.ts";
 
@@ -11,11 +10,8 @@ export function addChainCommands(program: Command): void {
       .command("verify")
       .description("recompute hashes and links; exits with 1 when a chain is broken")
       .option("--voucher <id>", "one voucher's chain")
-      .option("--all", "every chain"),
+      .addOption(new Option("--all", "every chain, which is what it does when told nothing").conflicts("voucher")),
     async (ctx, options) => {
-      if ((options.voucher === undefined) === (options.all !== true)) {
-        throw new AppError("invalid_request", "Give either --voucher ID or --all.");
-      }
       const result =
         options.voucher === undefined
           ? await verifyAllChains(ctx, (sofar) =>

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { z } from "zod";
 import { readDatabaseUrl } from "../config.ts";
 import { type AdminContext, openAdminContext } from "../context.ts";
 import { LOCAL_DIRECTORY } from "../local/directory.ts";
@@ -67,11 +68,10 @@ async function useServers(): Promise<Servers> {
 
 /** Option parser: a moment in ISO 8601. A date alone is its midnight in UTC. */
 export function isoDate(text: string): Date {
-  const date = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text) ? new Date(text) : null;
-  if (date === null || Number.isNaN(date.getTime())) {
+  if (!z.union([z.iso.datetime({ offset: true }), z.iso.date()]).safeParse(text).success) {
     throw new InvalidArgumentError("Give a moment like 2027-12-31T23:59:59Z, or a date.");
   }
-  return date;
+  return new Date(text);
 }
 
 /** Option parser: a whole number from `min` to `max`. */

@@ -1,7 +1,9 @@
 import { isIP } from "node:net";
 import { type Command, InvalidArgumentError } from "commander";
 import { selectKeys } from "../db/api-keys.ts";
+import { findOrganization } from "../db/catalogue.ts";
 import { makeAllowlist, SCOPES, type Scope } from "../domain/api-keys.ts";
+import { AppError } from "../domain/errors.ts";
 import { createKey, endKey, rotateKey } from "../services/manage-keys.ts";
 import { action, duration, isoDate, name } from "./command.ts";
 
@@ -42,6 +44,9 @@ export function addKeyCommands(program: Command): void {
       .description("show an organization's keys, without their secrets")
       .requiredOption("--org <id>", "the organization"),
     async (ctx, options) => {
+      if ((await findOrganization(ctx.pool, options.org)) === null) {
+        throw new AppError("not_found", `There is no organization ${options.org}.`);
+      }
       const keys = await selectKeys(ctx.pool, options.org);
       const words = keys.map((listed) => {
         const state =

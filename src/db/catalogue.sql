@@ -2,6 +2,11 @@
 -- $1 id text, $2 name text
 INSERT INTO organizations (id, name) VALUES ($1::text, $2::text);
 
+-- name: find_organization
+-- An organization's name.
+-- $1 id text
+SELECT o.name FROM organizations AS o WHERE o.id = $1::text;
+
 -- name: insert_brand
 -- $1 id text, $2 organization_id text, $3 name text
 INSERT INTO brands (id, organization_id, name) VALUES ($1::text, $2::text, $3::text);

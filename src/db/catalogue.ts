@@ -4,6 +4,7 @@ import { bind, loadStatements } from "./statements.ts";
 
 const sql = loadStatements(new URL("./catalogue.sql", import.meta.url), [
   "insert_organization",
+  "find_organization",
   "insert_brand",
   "insert_product",
   "insert_batch",
@@ -13,6 +14,12 @@ const sql = loadStatements(new URL("./catalogue.sql", import.meta.url), [
 /** Writes an organization. */
 export async function insertOrganization(db: Queryable, id: string, name: string): Promise<void> {
   await db.query(bind(sql.insert_organization, [id, name]));
+}
+
+/** An organization's name, or null. */
+export async function findOrganization(db: Queryable, id: string): Promise<string | null> {
+  const { rows } = await db.query<{ name: string }>(bind(sql.find_organization, [id]));
+  return rows[0]?.name ?? null;
 }
 
 /** Writes a brand of an organization. */

@@ -18,6 +18,12 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 15_000;
 
 /**
+ * Longest a partner-facing statement waits for a lock, unless its transaction says that it may wait. Such a lock is another
+ * transaction's few milliseconds, or something is stuck.
+ */
+const LOCK_TIMEOUT_MS = 250;
+
+/**
  * Plans of the service's statements, fixed: every one of them is written to go through indexes for a few hundred keys at most.
  * Generic plans are made once per connection, which saves a millisecond in each burn; and without the other ways of reading and
  * joining, a plan that was made while a table was small is still the right one when a million vouchers have been issued since.
@@ -38,8 +44,8 @@ export function openPool(options: {
   databaseUrl: string;
   max: number;
   applicationName: string;
-  /** For connections that run partner-facing statements only; administration reads whole tables. */
-  fixedPlans: boolean;
+  /** Runs partner-facing statements only: fixed plans, and little patience. Administration reads whole tables and may wait. */
+  partnerFacing: boolean;
   log: Logger;
 }): pg.Pool {
   const pool = new pg.Pool({
@@ -49,7 +55,10 @@ export function openPool(options: {
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     keepAlive: true,
-    ...(options.fixedPlans && { options: FIXED_PLANS.map((setting) => `-c ${setting}`).join(" ") }),
+    ...(options.partnerFacing && {
+      lock_timeout: LOCK_TIMEOUT_MS,
+      options: FIXED_PLANS.map((setting) => `-c ${setting}`).join(" "),
+    }),
   });
   pool.on("error", (error) => options.log.warn({ err: error }, "an idle database connection was lost"));
   return pool;

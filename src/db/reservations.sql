@@ -1,6 +1,6 @@
 -- name: open_holds
--- Opens holds on locked vouchers that are Active and still valid; returns the tickets that were opened. A voucher that has a Live row, or a
--- ticket that exists, is left out: the caller decided on state read under the lock, so a missing ticket is an error there.
+-- Opens holds on locked vouchers that are Active and still valid, and leaves out a voucher that has a Live row and a ticket that exists:
+-- the caller decided on state read under the lock, and counts.
 -- $1 ticket text[], $2 voucher_id text[], $3 organization_id text[], $4 key_id text[], $5 started_at timestamptz[],
 -- $6 expires_at timestamptz[], $7 token_secret_id text[]
 INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
@@ -10,17 +10,16 @@ SELECT w.started_at, w.expires_at, w.ticket, w.voucher_id, w.organization_id, w.
   JOIN vouchers AS v ON v.id = w.voucher_id
   JOIN batches AS b ON b.id = v.batch_id
  WHERE v.status = 'Active' AND b.valid_until > w.started_at
-    ON CONFLICT DO NOTHING
-RETURNING ticket;
+    ON CONFLICT DO NOTHING;
 
 -- name: end_holds
--- Ends Live holds of locked vouchers; returns the tickets that were ended. $3 says how; the moment of an Expired one is its own end.
--- $1 ticket text[], $2 ended_at timestamptz, $3 state text, $4 end_reason text or null
+-- Ends Live holds of locked vouchers, and returns no row for one that is not Live. The moment of an Expired one is its own end.
+-- $1 ticket text[], $2 state text[], $3 end_reason text[] or nulls, $4 ended_at timestamptz
 UPDATE reservations AS r
-   SET state = $3::text, end_reason = $4::text,
-       ended_at = CASE WHEN $3::text = 'Expired' THEN r.expires_at ELSE $2::timestamptz END
- WHERE r.ticket = ANY ($1::text[]) AND r.state = 'Live'
-RETURNING r.ticket;
+   SET state = w.state, end_reason = w.end_reason,
+       ended_at = CASE WHEN w.state = 'Expired' THEN r.expires_at ELSE $4::timestamptz END
+  FROM unnest($1::text[], $2::text[], $3::text[]) AS w (ticket, state, end_reason)
+ WHERE r.ticket = w.ticket AND r.state = 'Live';
 
 -- name: find_hold_voucher
 -- The voucher that a ticket of this organization was given for, whatever became of the hold.

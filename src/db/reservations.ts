@@ -17,9 +17,17 @@ export interface NewHold extends Hold {
   organizationId: string;
 }
 
-/** Opens holds on locked vouchers and returns the tickets that were opened. */
-export async function openHolds(tx: Transaction, holds: readonly NewHold[]): Promise<Set<string>> {
-  const { rows } = await tx.query<{ ticket: string }>(
+/** How a hold is ended. */
+export interface EndedHold {
+  ticket: string;
+  state: Exclude<HoldState, "Live">;
+  reason?: string | null;
+}
+
+/** Opens holds on locked vouchers; returns how many were opened. */
+export async function openHolds(tx: Transaction, holds: readonly NewHold[]): Promise<number> {
+  if (holds.length === 0) return 0;
+  const { rowCount } = await tx.query(
     bind(sql.open_holds, [
       holds.map((hold) => hold.ticket),
       holds.map((hold) => hold.voucherId),
@@ -30,19 +38,21 @@ export async function openHolds(tx: Transaction, holds: readonly NewHold[]): Pro
       holds.map((hold) => hold.tokenSecretId),
     ]),
   );
-  return new Set(rows.map((row) => row.ticket));
+  return rowCount ?? 0;
 }
 
-/** Ends Live holds of locked vouchers and returns the tickets that were ended. */
-export async function endHolds(
-  tx: Transaction,
-  tickets: readonly string[],
-  endedAt: Date,
-  state: Exclude<HoldState, "Live">,
-  reason: string | null = null,
-): Promise<Set<string>> {
-  const { rows } = await tx.query<{ ticket: string }>(bind(sql.end_holds, [tickets, endedAt, state, reason]));
-  return new Set(rows.map((row) => row.ticket));
+/** Ends Live holds of locked vouchers; returns how many were Live. */
+export async function endHolds(tx: Transaction, holds: readonly EndedHold[], endedAt: Date): Promise<number> {
+  if (holds.length === 0) return 0;
+  const { rowCount } = await tx.query(
+    bind(sql.end_holds, [
+      holds.map((hold) => hold.ticket),
+      holds.map((hold) => hold.state),
+      holds.map((hold) => hold.reason ?? null),
+      endedAt,
+    ]),
+  );
+  return rowCount ?? 0;
 }
 
 /** The voucher of a ticket of this organization, or null. */

@@ -26,22 +26,19 @@ export async function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) =>
   }
 }
 
+/** Lets the transaction wait this long for each lock, instead of the little that its pool allows. */
+export async function waitForLocks(tx: Transaction, timeoutMs: number): Promise<void> {
+  await tx.query("SELECT set_config('lock_timeout', $1, true)", [String(timeoutMs)]);
+}
+
 /** Two transactions got in each other's way and one was ended: the same work may succeed when it is done again. */
 export function isRetryable(error: unknown): boolean {
   return hasSqlState(error, SERIALIZATION_FAILURE) || hasSqlState(error, DEADLOCK_DETECTED);
 }
 
-/** A row lock was not granted within `lock_timeout`. */
+/** A lock was not granted within `lock_timeout`. */
 export function isLockTimeout(error: unknown): boolean {
   return hasSqlState(error, LOCK_NOT_AVAILABLE);
-}
-
-/**
- * A fault of the statement or its data, not of the connection: the other items of a batch may pass without the one that
- * causes it.
- */
-export function isStatementFault(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && /^(2[0-9]|P0|XX)/.test(error.code ?? "");
 }
 
 /** Whether a unique constraint of this name was hit. */

@@ -132,6 +132,7 @@ function verifySealedEvent(voucherId: string, event: StoredEvent, previousHash: 
   } catch {
     return "the payload is not JSON";
   }
+  if (said === null) return "the payload is not an object";
   const stored: Record<string, unknown> = {
     v: 1,
     entityType: ENTITY_TYPE,
@@ -139,7 +140,7 @@ function verifySealedEvent(voucherId: string, event: StoredEvent, previousHash: 
     sequence: event.sequence,
     eventType: event.eventType,
     code: EVENT_CODES[event.eventType as EventType],
-    occurredAt: event.occurredAt.toISOString(),
+    occurredAt: new Date(event.occurredAt).toJSON(),
     previousHash,
     actorConnectedId: event.actorConnectedId,
     actorIsEmployee: event.actorIsEmployee,

@@ -1,5 +1,6 @@
 /** Every code that an error body may carry. Stable: partners branch on it. */
 export type ErrorCode =
+  | "invalid_http"
   | "invalid_json"
   | "invalid_request"
   | "body_too_large"

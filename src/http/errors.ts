@@ -3,7 +3,6 @@ import type { Logger } from "pino";
 import { CoalescerFull } from "../batching/coalescer.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
 import { AppError } from "../domain/errors.ts";
-import { voucherNotFound } from "../services/resolve-voucher.ts";
 import { STATUS } from "./error-map.ts";
 
 /** Answers everything that no route answered. */
@@ -43,8 +42,6 @@ function toAppError(error: unknown): AppError {
 /** Errors of Express and its body parser, which carry a status. */
 function fromHttpError(error: unknown): AppError | null {
   if (!(error instanceof Error) || !("status" in error)) return null;
-  // The one thing in a path that cannot be decoded is a code or an id, and as such it matches nothing.
-  if (error instanceof URIError) return voucherNotFound();
   switch (error.status) {
     case 400:
       return new AppError("invalid_json", "The body must be a JSON object.");

@@ -10,15 +10,46 @@ const KEEP_ALIVE_MS = 65_000;
 
 /** Serves `app` on a port, with limits on how slow a client may be. Resolves when connections are accepted. */
 export function listen(app: RequestListener, port: number): Promise<Server> {
-  const server = createServer(
-    { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS },
-    app,
-  );
+  const server = createServer({
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // Node's own refusal has no body; nothing here depends on the Host.
+    requireHostHeader: false,
+  });
+  const serve: RequestListener = (request, response) => {
+    request.url = readableTarget(request.url ?? "/");
+    app(request, response);
+  };
+  server.on("request", serve);
+  // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
+  server.on("checkExpectation", serve);
   server.on("clientError", refuseBrokenRequest);
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, () => resolve(server));
   });
+}
+
+/**
+ * A request's target as a path that every router can read (RFC 9112, section 3.2): the path of an address in absolute form, and
+ * what cannot be decoded taken literally, so that it is an unknown code or path like any other.
+ */
+function readableTarget(target: string): string {
+  const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0] ?? "";
+  const path = target.slice(origin.length);
+  const rooted = path.startsWith("/") ? path : `/${path}`;
+  const [pathname = "/", ...query] = rooted.split("?");
+  return [isDecodable(pathname) ? pathname : pathname.replaceAll("%", "%25"), ...query].join("?");
+}
+
+function isDecodable(pathname: string): boolean {
+  try {
+    decodeURIComponent(pathname);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Stops accepting and resolves when every request under way has its answer. Idle connections are closed at once. */

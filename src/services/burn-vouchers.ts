@@ -1,7 +1,7 @@
 import type { WorkerContext } from "../context.ts";
 import type { Transaction } from "../db/pool.ts";
 import { findConfirmations, insertRedemptions, type NewRedemption, refKey } from "../db/redemptions.ts";
-import { endHolds } from "../db/reservations.ts";
+import { type EndedHold, endHolds } from "../db/reservations.ts";
 import { type LockedVoucher, readLockedVouchers, redeemVouchers } from "../db/vouchers.ts";
 import type { EventContent } from "../domain/chain.ts";
 import { makeRedeemCode } from "../domain/codes.ts";
@@ -54,7 +54,7 @@ export async function runRedeemJob(
 /**
  * Decides requests whose vouchers this transaction has locked, one after another on the state in memory, and writes all burns
  * at once. Redemptions first: if a reference was confirmed elsewhere meanwhile, nothing else has been written yet.
- * @throws DecidedOnOldState when that happened.
+ * @throws DecidedOnOldState when that happened, or when something moved a hold without the voucher's lock.
  */
 async function burnBatch(
   ctx: Pick<WorkerContext, "tokenSecrets" | "randomBytes">,
@@ -63,8 +63,8 @@ async function burnBatch(
 ): Promise<BurnResult[]> {
   const { now, vouchers } = await readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]);
   const confirmations = await findConfirmations(tx, requests);
-  const stale = [...vouchers.values()].filter(
-    (voucher) => voucher.hold !== null && liveHold(voucher.hold, now) === null,
+  const expired = [...vouchers.values()].flatMap(({ hold }): EndedHold[] =>
+    hold !== null && liveHold(hold, now) === null ? [{ ticket: hold.ticket, state: "Expired" }] : [],
   );
   const expectedTokenHash = (hold: Hold) =>
     hashToken(reservationToken(ctx.tokenSecrets, hold.ticket, hold.tokenSecretId));
@@ -97,8 +97,7 @@ async function burnBatch(
     }
   });
   if (burns.length > 0) await writeBurns(ctx, tx, burns, now);
-  const expired = stale.flatMap((voucher) => (voucher.hold === null ? [] : [voucher.hold.ticket]));
-  if (expired.length > 0) await endHolds(tx, expired, now, "Expired");
+  await endHolds(tx, expired, now);
   return results;
 }
 
@@ -114,11 +113,8 @@ async function writeBurns(
 ): Promise<void> {
   const redemptions = burns.map((burn) => burn.redemption);
   if ((await insertRedemptions(tx, redemptions, now)) < burns.length) throw new DecidedOnOldState();
-  const consumed = redemptions.flatMap((redemption) => redemption.ticket ?? []);
-  if (consumed.length > 0) {
-    const ended = await endHolds(tx, consumed, now, "Consumed");
-    if (ended.size !== consumed.length) throw new Error("a hold to consume was not Live");
-  }
+  const consumed = redemptions.flatMap(({ ticket }): EndedHold[] => (ticket ? [{ ticket, state: "Consumed" }] : []));
+  if ((await endHolds(tx, consumed, now)) < consumed.length) throw new DecidedOnOldState();
   const heads = await sealPending(
     tx,
     burns.map((burn) => burn.voucher),

@@ -126,7 +126,7 @@ async function* printedCodes(lines: AsyncIterable<string>, count: number): Async
         `Line ${line} is no code: ${CODE_KEY_MIN} to ${CODE_KEY_MAX} visible ASCII characters, spaces and hyphens not counted. Nothing was issued.`,
       );
     }
-    if (/^rsv_/i.test(code)) {
+    if (/^rsv_/i.test(codeKey)) {
       throw new AppError("invalid_request", `Line ${line} begins like a reservation ticket. Nothing was issued.`);
     }
     yield { code, codeKey };

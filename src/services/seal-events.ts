@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { insertSealedEvents, type SealedEvent, selectPendingEvents, writeSeals } from "../db/events.ts";
 import type { Transaction } from "../db/pool.ts";
-import { inTransaction } from "../db/transaction.ts";
+import { inTransaction, waitForLocks } from "../db/transaction.ts";
 import { advanceChains, lockVoucher, readLockedVouchers } from "../db/vouchers.ts";
 import { type ChainHead, type EventContent, GENESIS_HASH, sealEvent } from "../domain/chain.ts";
 
@@ -67,7 +67,7 @@ const LOCK_WAIT_MS = 5_000;
 /** Seals the Pending events of one voucher; returns how many. None when another sealer was first. */
 export async function sealVoucher(ctx: Pick<Context, "pool">, voucherId: string): Promise<number> {
   return inTransaction(ctx.pool, async (tx) => {
-    await tx.query("SELECT set_config('lock_timeout', $1, true)", [String(LOCK_WAIT_MS)]);
+    await waitForLocks(tx, LOCK_WAIT_MS);
     if (!(await lockVoucher(tx, voucherId))) return 0;
     const { vouchers } = await readLockedVouchers(tx, [voucherId]);
     const before = vouchers.get(voucherId);

@@ -1,7 +1,7 @@
 import type { AdminContext } from "../context.ts";
 import { insertPendingEvent } from "../db/events.ts";
 import { endHolds } from "../db/reservations.ts";
-import { inTransaction } from "../db/transaction.ts";
+import { inTransaction, waitForLocks } from "../db/transaction.ts";
 import { findVoucherInOrganization, lockVoucher, readLockedVouchers, voidVoucherRow } from "../db/vouchers.ts";
 import { normaliseCode } from "../domain/codes.ts";
 import { refusal } from "../domain/errors.ts";
@@ -32,7 +32,7 @@ export async function voidVoucher(
   const voucherId = await findVoucherInOrganization(ctx.pool, organizationId, normaliseCode(code));
   if (voucherId === null) throw voucherNotFound();
   return inTransaction(ctx.pool, async (tx) => {
-    await tx.query("SELECT set_config('lock_timeout', $1, true)", [String(LOCK_WAIT_MS)]);
+    await waitForLocks(tx, LOCK_WAIT_MS);
     await lockVoucher(tx, voucherId);
     const { now, vouchers } = await readLockedVouchers(tx, [voucherId]);
     const voucher = vouchers.get(voucherId);
@@ -41,8 +41,8 @@ export async function voidVoucher(
     if (final !== null) throw refusal(final);
     const { hold } = voucher;
     const live = liveHold(hold, now);
-    if (live !== null) await endHolds(tx, [live.ticket], now, "Released", "voided");
-    else if (hold !== null) await endHolds(tx, [hold.ticket], now, "Expired");
+    if (live !== null) await endHolds(tx, [{ ticket: live.ticket, state: "Released", reason: "voided" }], now);
+    else if (hold !== null) await endHolds(tx, [{ ticket: hold.ticket, state: "Expired" }], now);
     await insertPendingEvent(tx, {
       voucherId,
       sequence: await voidVoucherRow(tx, voucherId),

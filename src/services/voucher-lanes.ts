@@ -1,8 +1,9 @@
-import pLimit from "p-limit";
+import { setTimeout as sleep } from "node:timers/promises";
+import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import { Coalescer } from "../batching/coalescer.ts";
 import type { Transaction } from "../db/pool.ts";
-import { inTransaction, isLockTimeout, isRetryable, isStatementFault } from "../db/transaction.ts";
+import { inTransaction, isDatabaseUnavailable, isLockTimeout, isRetryable, waitForLocks } from "../db/transaction.ts";
 import { lockFreeVouchers, lockVoucher } from "../db/vouchers.ts";
 
 /** Thrown by `decide` when what it decided on has changed under it: the whole batch is decided again. */
@@ -28,17 +29,29 @@ const BATCH_MAX = 128;
 const ATTEMPTS_MAX = 3;
 /** Connections that may wait for locked rows at the same time; the fast lane keeps one of its own. */
 const WAITING_ROWS_MAX = 4;
+/** The share of all items that may wait for one locked row. */
+const ROW_SHARE = 1 / 4;
+/** How long an item beyond that share waits for a place before it is told that its voucher is busy. Milliseconds. */
+const CROWD_WAIT_MS = 250;
+
+/** What waits for one voucher's row. */
+interface WaitingRow<Item, Result> {
+  lane: Coalescer<Item, Result>;
+  places: LimitFunction;
+  results: Set<Promise<Result>>;
+}
 
 /**
  * Group commit for everything that moves vouchers. Items that are ready together share one transaction, which locks their
- * vouchers in id order and never waits for a lock. An item whose voucher is locked elsewhere goes to a second lane of its own
- * voucher, which does wait: one stuck row stalls nobody else.
+ * vouchers in id order and waits for no row. An item whose voucher is locked elsewhere goes to a second lane of its own
+ * voucher, which does wait; and when the transaction meets another lock for longer than the pool's `lock_timeout`, as behind
+ * another's uncommitted reference, all its items go there. One stuck row stalls nobody else, nor does a crowd that wants it.
  */
 export class VoucherLanes<Item extends { voucherId: string }, Result> {
   readonly #options: VoucherLanesOptions<Item, Result>;
   readonly #fast: Coalescer<Item, Result>;
-  readonly #slow = new Map<string, Coalescer<Item, Result>>();
-  readonly #waitingRow = pLimit(WAITING_ROWS_MAX);
+  readonly #waitingRows = new Map<string, WaitingRow<Item, Result>>();
+  readonly #connections = pLimit(WAITING_ROWS_MAX);
 
   constructor(options: VoucherLanesOptions<Item, Result>) {
     this.#options = options;
@@ -56,47 +69,78 @@ export class VoucherLanes<Item extends { voucherId: string }, Result> {
   /** Resolves once nothing is under way. */
   async drain(): Promise<void> {
     await this.#fast.drain();
-    await Promise.all([...this.#slow.values()].map((lane) => lane.drain()));
+    await Promise.allSettled([...this.#waitingRows.values()].flatMap(({ results }) => [...results]));
   }
 
   #coalescer(run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>): Coalescer<Item, Result> {
     return new Coalescer((items: Item[]) => decideAgain(() => run(items)), {
       batchMax: BATCH_MAX,
       waitingMax: this.#options.waitingMax,
-      splitOn: (error) => isWorthRepeating(error) || isStatementFault(error),
+      splitOn: (error) => !isDatabaseUnavailable(error),
     });
   }
 
   async #decideFree(items: Item[]): Promise<(Result | PromiseLike<Result>)[]> {
     const { pool, decide } = this.#options;
-    const decided = new Map<Item, Result>();
-    await inTransaction(pool, async (tx) => {
+    const decided = await inTransaction(pool, async (tx) => {
       const locked = await lockFreeVouchers(tx, [...new Set(items.map((item) => item.voucherId))]);
       const ours = items.filter((item) => locked.has(item.voucherId));
-      if (ours.length === 0) return;
-      const results = await decide(tx, ours);
-      for (const [index, item] of ours.entries()) decided.set(item, results[index] as Result);
+      const results = ours.length > 0 ? await decide(tx, ours) : [];
+      return new Map(ours.map((item, index) => [item, results[index] as Result]));
+    }).catch((error) => {
+      if (isLockTimeout(error)) return new Map<Item, Result>();
+      throw error;
     });
     return items.map((item) => (decided.has(item) ? (decided.get(item) as Result) : this.#waitForRow(item)));
   }
 
   #waitForRow(item: Item): Promise<Result> {
-    const { voucherId } = item;
-    let lane = this.#slow.get(voucherId);
-    if (lane === undefined) {
-      lane = this.#coalescer((items) => this.#waitingRow(() => this.#decideLocked(voucherId, items)));
-      this.#slow.set(voucherId, lane);
-    }
-    const result = lane.submit(item);
-    void lane.drain().then(() => this.#slow.delete(voucherId));
+    const row = this.#waitingRow(item.voucherId);
+    const result = this.#takePlace(row, item);
+    row.results.add(result);
+    const leave = () => {
+      row.results.delete(result);
+      if (row.results.size === 0) this.#waitingRows.delete(item.voucherId);
+    };
+    result.then(leave, leave);
     return result;
+  }
+
+  #takePlace({ lane, places }: WaitingRow<Item, Result>, item: Item): Promise<Result> {
+    const { busy } = this.#options;
+    let began = false;
+    let gaveUp = false;
+    const result = places(() => {
+      if (gaveUp) return busy;
+      began = true;
+      return lane.submit(item);
+    });
+    if (places.pendingCount === 0) return result;
+    const outOfPatience = sleep(CROWD_WAIT_MS).then(() => {
+      if (began) return result;
+      gaveUp = true;
+      return busy;
+    });
+    return Promise.race([result, outOfPatience]);
+  }
+
+  #waitingRow(voucherId: string): WaitingRow<Item, Result> {
+    const known = this.#waitingRows.get(voucherId);
+    if (known !== undefined) return known;
+    const row: WaitingRow<Item, Result> = {
+      lane: this.#coalescer((items) => this.#connections(() => this.#decideLocked(voucherId, items))),
+      places: pLimit(Math.max(1, Math.floor(this.#options.waitingMax * ROW_SHARE))),
+      results: new Set(),
+    };
+    this.#waitingRows.set(voucherId, row);
+    return row;
   }
 
   async #decideLocked(voucherId: string, items: Item[]): Promise<Result[]> {
     const { pool, decide, busy, lockWaitMs } = this.#options;
     try {
       return await inTransaction(pool, async (tx) => {
-        await tx.query("SELECT set_config('lock_timeout', $1, true)", [String(lockWaitMs)]);
+        await waitForLocks(tx, lockWaitMs);
         if (!(await lockVoucher(tx, voucherId))) throw new Error(`there is no voucher ${voucherId}`);
         return decide(tx, items);
       });

@@ -437,25 +437,4 @@ describe("GET /integrity/events/{entityType}/{entityId}", () => {
       expect({ status, code: body.code }, path).toEqual({ status: 404, code: "entity_not_found" });
     }
   });
-
-  it("gives a browser a page that shows the chain, and no secret, and everyone else JSON", async () => {
-    const voucher = await issue();
-    const { redeemCode } = (await till.redeem({ code: voucher.code, externalRef: "page-secret-ref" })).body;
-    const { events } = (await publicly(voucher.id)).body;
-    const page = await fetch(`${api.url}/integrity/events/VoucherInstance/${voucher.id}`, {
-      headers: { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" },
-    });
-    const html = await page.text();
-    expect(page.status).toBe(200);
-    expect(page.headers.get("content-type")).toMatch(/^text\/html; *charset=utf-8/i);
-    for (const event of events) {
-      expect(html).toContain(event.recordHash);
-      expect(html).toContain(event.eventType);
-    }
-    for (const secret of [voucher.code, redeemCode, tillKey.id, "page-secret-ref"]) expect(html).not.toContain(secret);
-    for (const accept of ["*/*", "application/json", "application/json, text/html;q=0.5"]) {
-      const { status, body } = await publicly(voucher.id, "", { headers: { accept } });
-      expect({ status, events: body.events }).toEqual({ status: 200, events });
-    }
-  });
 });

@@ -26,7 +26,7 @@ beforeAll(async () => {
     databaseUrl: servers.databaseUrl,
     max: 1,
     applicationName: "plans",
-    fixedPlans: true,
+    partnerFacing: true,
     log: pino({ level: "silent" }),
   });
 });

@@ -4,25 +4,12 @@ import { leaseKey } from "../../src/holds/lease.ts";
 import { voidVoucher } from "../../src/services/void-voucher.ts";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
-import {
-  besideTransaction,
-  countWaiting,
-  untilPast,
-  untilWaiting,
-  whileLocked,
-} from "../support/outside-transaction.ts";
+import { countWaiting, untilPast, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded, readReservation } from "../support/recorded.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
-import {
-  issueVoucher,
-  issueVouchers,
-  makeKey,
-  makePartner,
-  provisioning,
-  type TestPartner,
-} from "../support/supply.ts";
+import { issueVouchers, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
 let servers: TestServers;

@@ -50,11 +50,16 @@ afterAll(async () => {
   await servers.close();
 });
 
-/** Leases with something in the way: of giving one back, or of going on after taking one. */
-class HinderedLeases extends Leases {
-  readonly #hindrance: { beforeRelease?: () => Promise<void>; afterAcquire?: () => Promise<void> };
+/** What stands in the way of giving a lease back, or of going on after taking one. */
+interface Hindrance {
+  beforeRelease?: () => Promise<void>;
+  afterAcquire?: () => Promise<void>;
+}
 
-  constructor(hindrance: HinderedLeases["#hindrance"]) {
+class HinderedLeases extends Leases {
+  readonly #hindrance: Hindrance;
+
+  constructor(hindrance: Hindrance) {
     super(hindered.ctx.redis);
     this.#hindrance = hindrance;
   }
@@ -186,7 +191,7 @@ describe("a lease", () => {
     const others = await issueVouchers(servers.db, partner, 5);
     const open = (voucherId: string, ticket: string) =>
       hindered.ctx.holdLanes
-        .submit({ ...holder, voucherId, ticket, tokenSecretId: "none", seconds: 900 })
+        .submit({ kind: "open", ...holder, voucherId, ticket, tokenSecretId: "none", seconds: 900 })
         .catch((error: unknown) => error);
     const [, ...outcomes] = await Promise.all([
       open(id, hold.ticket),

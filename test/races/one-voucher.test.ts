@@ -73,18 +73,16 @@ describe("redeeming one voucher under many references", () => {
     await expectOneBurn(voucher.id, replies[winner]?.body.redeemCode, `many-${winner}`);
   });
 
-  it("burns once when all 200 redeems have read the voucher as Active before the first of them decides", async () => {
+  it("burns once when all of 12 redeems have read the voucher as Active before the first of them decides", async () => {
     const voucher = await issueVoucher(servers.db, partner);
     const tills = await makeTills();
     const { pending } = await whileLocked(servers.db, [voucher.id], async () => {
-      const pending = sendAtOnce(tills, 200, (till, n) =>
-        till.redeem({ code: voucher.code, externalRef: `read-${n}` }),
-      );
-      await until(async () => (await countJobs(servers.redis, "redeem")) === 200);
+      const pending = sendAtOnce(tills, 12, (till, n) => till.redeem({ code: voucher.code, externalRef: `read-${n}` }));
+      await until(async () => (await countJobs(servers.redis, "redeem")) === 12);
       return { pending };
     });
     const replies = await Promise.all(pending);
-    expect(outcomes(replies)).toEqual({ "200": 1, "409 voucher_used": 199 });
+    expect(outcomes(replies)).toEqual({ "200": 1, "409 voucher_used": 11 });
     const winner = replies.findIndex((reply) => reply.status === 200);
     await expectOneBurn(voucher.id, replies[winner]?.body.redeemCode, `read-${winner}`);
   });
@@ -103,16 +101,16 @@ describe("redeeming one voucher under one reference", () => {
     await expectOneBurn(voucher.id, replies[0]?.body.redeemCode, "same");
   });
 
-  it("calls the burn new exactly once when no redeem could know of the others", async () => {
+  it("calls the burn new exactly once when none of 12 redeems could know of the others", async () => {
     const voucher = await issueVoucher(servers.db, partner);
     const tills = await makeTills();
     const { pending } = await whileLocked(servers.db, [voucher.id], async () => {
-      const pending = sendAtOnce(tills, 100, (till) => till.redeem({ code: voucher.code, externalRef: "same-read" }));
-      await until(async () => (await countJobs(servers.redis, "redeem")) === 100);
+      const pending = sendAtOnce(tills, 12, (till) => till.redeem({ code: voucher.code, externalRef: "same-read" }));
+      await until(async () => (await countJobs(servers.redis, "redeem")) === 12);
       return { pending };
     });
     const replies = await Promise.all(pending);
-    expect(outcomes(replies)).toEqual({ "200": 100 });
+    expect(outcomes(replies)).toEqual({ "200": 12 });
     expect(replies.filter((reply) => reply.body.alreadyConfirmed === false)).toHaveLength(1);
     expect(new Set(replies.map(({ body }) => body.redeemCode)).size).toBe(1);
     await expectOneBurn(voucher.id, replies[0]?.body.redeemCode, "same-read");

@@ -41,6 +41,16 @@ export async function untilWaiting(db: pg.Pool, count: number, role: "api" | "wo
   await until(async () => (await countWaiting(db, role)) >= count);
 }
 
+/** The waits for locks that are going on right now, each by its connection and the statement's beginning. */
+export async function currentWaits(db: pg.Pool, role: "api" | "worker"): Promise<string[]> {
+  const { rows } = await db.query<{ wait: string }>(
+    `SELECT pid || ' ' || query_start AS wait FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = $1`,
+    [role],
+  );
+  return rows.map(({ wait }) => wait);
+}
+
 /** Waits until the database's clock has passed a moment. */
 export async function untilPast(db: pg.Pool, moment: Date): Promise<void> {
   await until(async () => {

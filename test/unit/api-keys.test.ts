@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { hashApiKey, isWellFormedApiKey, makeAllowlist, makeApiKey } from "../../src/domain/api-keys.ts";
@@ -69,6 +70,19 @@ describe("an API key", () => {
     expect(isWellFormedApiKey("")).toBe(false);
     expect(isWellFormedApiKey("pvk_")).toBe(false);
     expect(isWellFormedApiKey(`pvk_${"0".repeat(10_240)}`)).toBe(false);
+  });
+
+  it("is refused with more or fewer random symbols, even if its checksum fits them", () => {
+    const withChecksum = (secret: string) => {
+      const bits = crc32(`pvk_${secret}`).toString(2).padStart(35, "0");
+      return `pvk_${secret}${bits.replace(/.{5}/g, (five) => "0123456789ABCDEFGHJKMNPQRSTVWXYZ".charAt(Number.parseInt(five, 2)))}`;
+    };
+    expect(isWellFormedApiKey(withChecksum("7".repeat(40)))).toBe(true);
+    for (const length of [0, 1, 39, 41, 80]) expect(isWellFormedApiKey(withChecksum("7".repeat(length)))).toBe(false);
+    for (const symbol of ["U", "a", "-", " ", "\n", "é"]) {
+      expect(isWellFormedApiKey(withChecksum("7".repeat(39) + symbol))).toBe(false);
+      expect(isWellFormedApiKey(withChecksum(symbol + "7".repeat(39)))).toBe(false);
+    }
   });
 
   it("is stored as the SHA-256 of its characters", () => {

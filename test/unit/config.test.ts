@@ -4,7 +4,7 @@ import { ConfigError, readConfig, readDatabaseUrl } from "../../src/config.ts";
 type Environment = Record<string, string | undefined>;
 
 const REQUIRED = { DATABASE_URL: "postgres://app:secret@db.internal:5432/vouchers", REDIS_URL: "redis://cache:6379/0" };
-const OWN_SECRET = "a secret of our own, long enough";
+const OWN_SECRET = "a secret of our own that is long enough";
 
 function read(env: Environment = {}) {
   return readConfig({ ...REQUIRED, ...env });

@@ -1,5 +1,6 @@
 import type { Response } from "express";
 import type { ApiContext } from "../../context.ts";
+import { STATUS } from "../error-map.ts";
 import { answer, type Route } from "../route.ts";
 
 /** Longest wait for a server that a readiness probe asks. Milliseconds. */
@@ -19,14 +20,13 @@ export function readyRoute(ctx: ApiContext): Route {
       get: [
         answer(async (_request, response: Response) => {
           const [postgres, redis] = await Promise.all([answers(ctx.pool.query("SELECT 1")), answers(ctx.redis.ping())]);
-          const ready = postgres && redis;
-          response.status(ready ? 200 : 503);
-          if (!ready) response.setHeader("Retry-After", "1");
-          return {
-            status: ready ? "ok" : "unavailable",
-            postgres: postgres ? "ok" : "unavailable",
-            redis: redis ? "ok" : "unavailable",
-          };
+          const servers = { postgres: postgres ? "ok" : "unavailable", redis: redis ? "ok" : "unavailable" };
+          if (postgres && redis) return { status: "ok", ...servers };
+          const silent = [postgres ? [] : "Postgres", redis ? [] : "Redis"].flat().join(" and ");
+          const { requestId } = response.locals;
+          response.locals.errorCode = "unavailable";
+          response.status(STATUS.unavailable).setHeader("Retry-After", "1");
+          return { error: `No answer from ${silent}.`, code: "unavailable", requestId, ...servers };
         }),
       ],
     },

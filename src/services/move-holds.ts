@@ -1,0 +1,68 @@
+import type { ApiContext } from "../context.ts";
+import type { Transaction } from "../db/pool.ts";
+import { type EndedHold, endHolds, type NewHold, openHolds } from "../db/reservations.ts";
+import { readLockedVouchers } from "../db/vouchers.ts";
+import { AppError } from "../domain/errors.ts";
+import { decideHold, type HoldOutcome, type HoldRequest, liveHold } from "../domain/hold.ts";
+import { DecidedOnOldState, VoucherLanes } from "./voucher-lanes.ts";
+
+/** A reserve call that has the lease and wants the row, or a release of a ticket. */
+export type HoldMove =
+  | ({ kind: "open"; voucherId: string; organizationId: string } & HoldRequest)
+  | { kind: "release"; voucherId: string; ticket: string; reason: string | null };
+
+export type HoldMoveOutcome = HoldOutcome | { kind: "released" } | { kind: "nothing_live" } | { kind: "busy" };
+
+/** How long a move waits for a voucher's row that something else has locked. Milliseconds. */
+const LOCK_WAIT_MS = 3_000;
+/** Moves that may wait in one process. */
+const WAITING_MAX = 2_000;
+
+/** The group commit of holds of an API process. */
+export function openHoldLanes(ctx: Pick<ApiContext, "pool">): VoucherLanes<HoldMove, HoldMoveOutcome> {
+  return new VoucherLanes<HoldMove, HoldMoveOutcome>({
+    pool: ctx.pool,
+    decide: moveHolds,
+    busy: { kind: "busy" },
+    lockWaitMs: LOCK_WAIT_MS,
+    waitingMax: WAITING_MAX,
+  });
+}
+
+/** The answer to a move whose voucher's row stayed locked. */
+export function voucherBusy(): AppError {
+  return new AppError("voucher_busy", "This voucher is being changed at the moment. Please try again.", {
+    retryAfterSeconds: 1,
+  });
+}
+
+/**
+ * Decides moves of vouchers that this transaction has locked, one after another on the state in memory, and writes all ends and
+ * all openings at once.
+ * @throws DecidedOnOldState when a row is not what was read: something moved a hold without the voucher's lock.
+ */
+async function moveHolds(tx: Transaction, moves: readonly HoldMove[]): Promise<HoldMoveOutcome[]> {
+  const { now, vouchers } = await readLockedVouchers(tx, [...new Set(moves.map((move) => move.voucherId))]);
+  const ended: EndedHold[] = [];
+  const opened: NewHold[] = [];
+  const outcomes = moves.map((move): HoldMoveOutcome => {
+    const voucher = vouchers.get(move.voucherId);
+    if (voucher === undefined) throw new Error(`the locked voucher ${move.voucherId} was not read`);
+    if (move.kind === "release") {
+      if (liveHold(voucher.hold, now)?.ticket !== move.ticket) return { kind: "nothing_live" };
+      ended.push({ ticket: move.ticket, state: "Released", reason: move.reason });
+      voucher.hold = null;
+      return { kind: "released" };
+    }
+    const outcome = decideHold(voucher, voucher.hold, move, now);
+    if (outcome.kind === "opened") {
+      if (voucher.hold !== null) ended.push({ ticket: voucher.hold.ticket, state: "Expired" });
+      opened.push({ ...outcome.hold, voucherId: move.voucherId, organizationId: move.organizationId });
+      voucher.hold = outcome.hold;
+    }
+    return outcome;
+  });
+  if ((await endHolds(tx, ended, now)) < ended.length) throw new DecidedOnOldState();
+  if ((await openHolds(tx, opened)) < opened.length) throw new DecidedOnOldState();
+  return outcomes;
+}

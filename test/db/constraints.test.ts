@@ -1,0 +1,710 @@
+import { createHash } from "node:crypto";
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { GENESIS_HASH, sealEvent } from "../../src/domain/chain.ts";
+import { normaliseCode } from "../../src/domain/codes.ts";
+import { newId } from "../../src/domain/ids.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { issueVoucher, makePartner, type TestPartner } from "../support/supply.ts";
+
+/** What Postgres says when it refuses (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+const UNIQUE = "23505";
+const CHECK = "23514";
+const FOREIGN_KEY = "23503";
+/** What the project's own triggers say: restrict_violation. */
+const TRIGGER = "23001";
+
+let servers: TestServers;
+let db: pg.Pool;
+let partner: TestPartner;
+let neighbour: TestPartner;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  db = servers.db;
+  partner = await makePartner(db);
+  neighbour = await makePartner(db);
+});
+
+afterAll(async () => {
+  await servers.close();
+});
+
+type Row = Record<string, unknown>;
+
+/** Expects Postgres itself to refuse a statement with this SQLSTATE, naming this constraint or saying these words. */
+async function refused(code: string, by: string, text: string, values: unknown[] = []): Promise<void> {
+  const error = await db.query(text, values).then(
+    ({ rowCount }) => expect.fail(`accepted with ${rowCount} rows: ${text}`),
+    (thrown: pg.DatabaseError) => thrown,
+  );
+  expect({ code: error.code, by: error.constraint ?? error.message }, text).toEqual({
+    code,
+    by: error.constraint === undefined ? expect.stringContaining(by) : by,
+  });
+}
+
+/** Expects Postgres to accept a statement and to change exactly one row. */
+async function accepted(text: string, values: unknown[] = []): Promise<void> {
+  const { rowCount } = await db.query(text, values);
+  expect(rowCount, text).toBe(1);
+}
+
+function insert(table: string, row: Row): [text: string, values: unknown[]] {
+  const columns = Object.keys(row);
+  return [
+    `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map((_, index) => `$${index + 1}`).join(", ")})`,
+    Object.values(row),
+  ];
+}
+
+async function newVoucher(owner = partner): Promise<string> {
+  return (await issueVoucher(db, owner)).id;
+}
+
+function holdRow(voucherId: string, changes: Row = {}) {
+  return {
+    started_at: "2027-03-01T12:00:00Z",
+    expires_at: "2027-03-01T12:15:00Z",
+    ended_at: null,
+    ticket: newId("rsv"),
+    voucher_id: voucherId,
+    organization_id: partner.organizationId,
+    key_id: "key_1",
+    state: "Live",
+    token_secret_id: "0123abcd",
+    end_reason: null,
+    ...changes,
+  };
+}
+
+let references = 0;
+
+function redemptionRow(voucherId: string, changes: Row = {}) {
+  references += 1;
+  return {
+    redeemed_at: "2027-03-01T12:00:00Z",
+    voucher_id: voucherId,
+    organization_id: partner.organizationId,
+    key_id: "key_1",
+    attempt_id: `attempt-${references}`,
+    ticket: null,
+    redeem_code: `CODE-${references}`,
+    external_ref: `order-${references}`,
+    ...changes,
+  };
+}
+
+function sha256(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
+
+const PENDING_DATA = '{"nonce": "00",  "b": 1, "a": 2}';
+
+function pendingRow(voucherId: string, sequence: number, changes: Row = {}): Row {
+  return {
+    occurred_at: "2027-03-01T12:00:00Z",
+    sequence,
+    actor_is_employee: null,
+    voucher_id: voucherId,
+    seal_status: "Pending",
+    event_type: "voucher.instance.voided",
+    actor_connected_id: null,
+    previous_hash: null,
+    record_hash: null,
+    data: PENDING_DATA,
+    payload: null,
+    ...changes,
+  };
+}
+
+function sealedRow(voucherId: string, sequence: number, changes: Row = {}): Row {
+  const payload = `{"sequence":${sequence},"voucher":"${voucherId}"}`;
+  return pendingRow(voucherId, sequence, {
+    seal_status: "Sealed",
+    previous_hash: sha256(`before ${sequence}`),
+    record_hash: sha256(payload),
+    data: null,
+    payload,
+    ...changes,
+  });
+}
+
+describe("a voucher's holds", () => {
+  it("are live one at a time: the second Live row is refused until the first has ended", async () => {
+    const voucherId = await newVoucher();
+    const first = holdRow(voucherId);
+    await accepted(...insert("reservations", first));
+    await refused(UNIQUE, "reservations_one_live", ...insert("reservations", holdRow(voucherId)));
+    await accepted(...insert("reservations", holdRow(await newVoucher())));
+    await accepted(
+      ...insert("reservations", holdRow(voucherId, { state: "Released", ended_at: "2027-03-01T12:01:00Z" })),
+    );
+    await accepted("UPDATE reservations SET state = 'Released', ended_at = started_at WHERE ticket = $1", [
+      first.ticket,
+    ]);
+    await accepted(...insert("reservations", holdRow(voucherId)));
+  });
+
+  it("cannot become live again beside a live one by way of an update", async () => {
+    const voucherId = await newVoucher();
+    const other = holdRow(await newVoucher());
+    await accepted(...insert("reservations", holdRow(voucherId)));
+    await accepted(...insert("reservations", other));
+    await refused(UNIQUE, "reservations_one_live", "UPDATE reservations SET voucher_id = $1 WHERE ticket = $2", [
+      voucherId,
+      other.ticket,
+    ]);
+  });
+
+  it.each(["Consumed", "Released", "Expired"])("never change once they are %s", async (state) => {
+    const hold = holdRow(await newVoucher());
+    await accepted(...insert("reservations", hold));
+    await accepted("UPDATE reservations SET state = $1, ended_at = expires_at WHERE ticket = $2", [state, hold.ticket]);
+    for (const change of [
+      "state = 'Live', ended_at = NULL",
+      "state = CASE state WHEN 'Released' THEN 'Consumed' ELSE 'Released' END",
+      "end_reason = 'something else'",
+      "ended_at = ended_at + interval '1 second'",
+      "expires_at = expires_at + interval '1 hour'",
+      "started_at = started_at - interval '1 second'",
+      "key_id = 'key_2'",
+      "organization_id = 'org_2'",
+      "token_secret_id = 'ffffffff'",
+      "ticket = 'rsv_other'",
+      "key_id = key_id",
+    ]) {
+      await refused(TRIGGER, "an ended hold stays", `UPDATE reservations SET ${change} WHERE ticket = $1`, [
+        hold.ticket,
+      ]);
+    }
+  });
+
+  it("say when they ended exactly if they ended, and have a length and a state that exists", async () => {
+    const voucherId = await newVoucher();
+    const now = "2027-03-01T12:01:00Z";
+    await refused(CHECK, "ended_holds_say_when", ...insert("reservations", holdRow(voucherId, { ended_at: now })));
+    await refused(CHECK, "ended_holds_say_when", ...insert("reservations", holdRow(voucherId, { state: "Released" })));
+    await refused(
+      CHECK,
+      "holds_have_a_length",
+      ...insert("reservations", holdRow(voucherId, { expires_at: "2027-03-01T12:00:00Z" })),
+    );
+    await refused(
+      CHECK,
+      "reservations_state_check",
+      ...insert("reservations", holdRow(voucherId, { state: "Held", ended_at: now })),
+    );
+    await refused(
+      CHECK,
+      "reservations_end_reason_check",
+      ...insert("reservations", holdRow(voucherId, { state: "Released", ended_at: now, end_reason: "x".repeat(201) })),
+    );
+    await refused(FOREIGN_KEY, "reservations_voucher_id_fkey", ...insert("reservations", holdRow("vch_none")));
+  });
+
+  it("have tickets that are given once", async () => {
+    const hold = holdRow(await newVoucher());
+    await accepted(...insert("reservations", hold));
+    await refused(
+      UNIQUE,
+      "reservations_pkey",
+      ...insert("reservations", holdRow(await newVoucher(), { ticket: hold.ticket })),
+    );
+  });
+});
+
+describe("redemptions", () => {
+  it("happen once per voucher, whatever the reference and whoever the organization", async () => {
+    const voucherId = await newVoucher();
+    await accepted(...insert("redemptions", redemptionRow(voucherId)));
+    await refused(UNIQUE, "redemptions_pkey", ...insert("redemptions", redemptionRow(voucherId)));
+    await refused(
+      UNIQUE,
+      "redemptions_pkey",
+      ...insert("redemptions", redemptionRow(voucherId, { organization_id: neighbour.organizationId })),
+    );
+  });
+
+  it("happen once per reference in an organization, and independently in another organization", async () => {
+    const ref = { external_ref: "the same order" };
+    await accepted(...insert("redemptions", redemptionRow(await newVoucher(), ref)));
+    await refused(UNIQUE, "redemptions_external_ref", ...insert("redemptions", redemptionRow(await newVoucher(), ref)));
+    const elsewhere = { ...ref, organization_id: neighbour.organizationId };
+    await accepted(...insert("redemptions", redemptionRow(await newVoucher(neighbour), elsewhere)));
+  });
+
+  it("compare references byte by byte: case and accents tell them apart", async () => {
+    for (const external_ref of ["Order-é", "order-é", "order-e\u0301"]) {
+      await accepted(...insert("redemptions", redemptionRow(await newVoucher(), { external_ref })));
+    }
+  });
+
+  it("have references of 1 to 128 code points", async () => {
+    for (const external_ref of ["", "x".repeat(129), "🎟".repeat(129)]) {
+      await refused(
+        CHECK,
+        "redemptions_external_ref_check",
+        ...insert("redemptions", redemptionRow(await newVoucher(), { external_ref })),
+      );
+    }
+    await accepted(...insert("redemptions", redemptionRow(await newVoucher(), { external_ref: "🎟".repeat(128) })));
+  });
+
+  it("hand out each redeem code once in an organization", async () => {
+    const code = { redeem_code: "7Q4K-9MZX-2HTB" };
+    await accepted(...insert("redemptions", redemptionRow(await newVoucher(), code)));
+    await refused(UNIQUE, "redemptions_redeem_code", ...insert("redemptions", redemptionRow(await newVoucher(), code)));
+    const elsewhere = { ...code, organization_id: neighbour.organizationId };
+    await accepted(...insert("redemptions", redemptionRow(await newVoucher(neighbour), elsewhere)));
+  });
+
+  it("belong to a voucher and, if they name one, to a hold", async () => {
+    await refused(FOREIGN_KEY, "redemptions_voucher_id_fkey", ...insert("redemptions", redemptionRow("vch_none")));
+    await refused(
+      FOREIGN_KEY,
+      "redemptions_ticket_fkey",
+      ...insert("redemptions", redemptionRow(await newVoucher(), { ticket: "rsv_none" })),
+    );
+  });
+
+  it("are never changed, deleted or truncated, not even by way of another table", async () => {
+    const voucherId = await newVoucher();
+    await accepted(...insert("redemptions", redemptionRow(voucherId)));
+    for (const statement of [
+      "UPDATE redemptions SET external_ref = 'another'",
+      "UPDATE redemptions SET redeemed_at = redeemed_at",
+      "UPDATE redemptions SET key_id = 'key_2' WHERE false",
+      "DELETE FROM redemptions",
+      "DELETE FROM redemptions WHERE false",
+      "TRUNCATE redemptions",
+      "TRUNCATE redemptions CASCADE",
+      "TRUNCATE reservations CASCADE",
+    ]) {
+      await refused(TRIGGER, "a redemption is never undone", statement);
+    }
+  });
+});
+
+describe("the events of a chain", () => {
+  it("have a sequence of their own per voucher", async () => {
+    const voucherId = await newVoucher();
+    // Issuing has written event 1.
+    await refused(UNIQUE, "voucher_events_pkey", ...insert("voucher_events", sealedRow(voucherId, 1)));
+    await refused(UNIQUE, "voucher_events_pkey", ...insert("voucher_events", pendingRow(voucherId, 1)));
+    await accepted(...insert("voucher_events", pendingRow(voucherId, 2)));
+    await refused(CHECK, "voucher_events_sequence_check", ...insert("voucher_events", pendingRow(voucherId, 0)));
+  });
+
+  it("have one successor at most: nothing forks, not even at the beginning", async () => {
+    const voucherId = await newVoucher();
+    const genesis = { previous_hash: Buffer.from(GENESIS_HASH, "hex") };
+    await refused(UNIQUE, "voucher_events_no_fork", ...insert("voucher_events", sealedRow(voucherId, 2, genesis)));
+    const link = { previous_hash: sha256("the event before") };
+    await accepted(...insert("voucher_events", sealedRow(voucherId, 2, link)));
+    await refused(UNIQUE, "voucher_events_no_fork", ...insert("voucher_events", sealedRow(voucherId, 3, link)));
+    // Another voucher's chain is another chain.
+    await accepted(...insert("voucher_events", sealedRow(await newVoucher(), 2, link)));
+    await accepted(...insert("voucher_events", pendingRow(voucherId, 3)));
+    await accepted(...insert("voucher_events", pendingRow(voucherId, 4)));
+  });
+
+  it.each(["previous_hash", "record_hash", "payload"])("are not Sealed without their %s", async (column) => {
+    const voucherId = await newVoucher();
+    await refused(
+      CHECK,
+      "sealed_events_are_complete",
+      ...insert("voucher_events", sealedRow(voucherId, 2, { [column]: null })),
+    );
+    const { [column]: value } = sealedRow(voucherId, 2);
+    await refused(
+      CHECK,
+      "sealed_events_are_complete",
+      ...insert("voucher_events", pendingRow(voucherId, 2, { [column]: value })),
+    );
+    await accepted(...insert("voucher_events", pendingRow(voucherId, 2)));
+    const seal = sealedRow(voucherId, 2, { [column]: null });
+    await refused(
+      CHECK,
+      "sealed_events_are_complete",
+      `UPDATE voucher_events SET seal_status = 'Sealed', previous_hash = $2, record_hash = $3, payload = $4
+        WHERE voucher_id = $1 AND sequence = 2`,
+      [voucherId, seal.previous_hash, seal.record_hash, seal.payload],
+    );
+  });
+
+  it("are not Pending without what they will say, and are Pending or Sealed and nothing else", async () => {
+    const voucherId = await newVoucher();
+    await refused(
+      CHECK,
+      "pending_events_keep_their_data",
+      ...insert("voucher_events", pendingRow(voucherId, 2, { data: null })),
+    );
+    await refused(
+      CHECK,
+      "voucher_events_seal_status_check",
+      ...insert("voucher_events", pendingRow(voucherId, 2, { seal_status: "Open" })),
+    );
+    await refused(
+      CHECK,
+      "voucher_events_event_type_check",
+      ...insert("voucher_events", pendingRow(voucherId, 2, { event_type: "brand.created" })),
+    );
+    await refused(
+      FOREIGN_KEY,
+      "voucher_events_voucher_id_fkey",
+      ...insert("voucher_events", pendingRow("vch_none", 1)),
+    );
+  });
+
+  it("keep the hash of exactly the characters that they keep", async () => {
+    const voucherId = await newVoucher();
+    const payload = '{"note":"Käse 🎟"}';
+    for (const wrong of [
+      sha256("something else"),
+      sha256(`${payload} `),
+      Buffer.alloc(32),
+      sha256(payload).subarray(1),
+    ]) {
+      await refused(
+        CHECK,
+        "record_hash_is_of_payload",
+        ...insert("voucher_events", sealedRow(voucherId, 2, { payload, record_hash: wrong })),
+      );
+    }
+    await accepted(...insert("voucher_events", pendingRow(voucherId, 2)));
+    await refused(
+      CHECK,
+      "record_hash_is_of_payload",
+      `UPDATE voucher_events SET seal_status = 'Sealed', previous_hash = $2, record_hash = $3, payload = $4
+        WHERE voucher_id = $1 AND sequence = 2`,
+      [voucherId, sha256("before"), sha256("something else"), payload],
+    );
+    await accepted(...insert("voucher_events", sealedRow(voucherId, 3, { payload, record_hash: sha256(payload) })));
+  });
+
+  it("keep a previous hash of 32 bytes", async () => {
+    const voucherId = await newVoucher();
+    for (const bytes of [0, 31, 33]) {
+      await refused(
+        CHECK,
+        "voucher_events_previous_hash_check",
+        ...insert("voucher_events", sealedRow(voucherId, 2, { previous_hash: Buffer.alloc(bytes, 1) })),
+      );
+    }
+  });
+
+  describe("that are Pending", () => {
+    const SEAL = `seal_status = 'Sealed', previous_hash = decode(repeat('ab', 32), 'hex'), payload = '{}',
+                  record_hash = sha256(convert_to('{}', 'UTF8'))`;
+    /** Another value for every column that sealing leaves alone, most of them harmless to every other constraint. */
+    const CHANGES: Record<string, string> = {
+      occurred_at: "occurred_at = occurred_at + interval '1 microsecond'",
+      sequence: "sequence = sequence + 1",
+      voucher_id: "voucher_id = $2",
+      event_type: "event_type = 'voucher.instance.expired'",
+      actor_connected_id: "actor_connected_id = 'key_2'",
+      actor_is_employee: "actor_is_employee = true",
+      data: `data = '{"nonce": "01"}'`,
+    };
+    /** The same for values that are there already, or that only look the same. */
+    const MORE_CHANGES = [
+      "data = NULL",
+      `data = '{"nonce":"00","b":1,"a":2}'`,
+      `data = '{"nonce": "00",  "a": 2, "b": 1}'`,
+    ];
+
+    async function pendingEvent(changes: Row = {}): Promise<string> {
+      const voucherId = await newVoucher();
+      await accepted(...insert("voucher_events", pendingRow(voucherId, 2, changes)));
+      return voucherId;
+    }
+
+    function update(set: string): string {
+      return `UPDATE voucher_events SET ${set} WHERE voucher_id = $1 AND sequence = 2`;
+    }
+
+    it("become Sealed by filling the three columns, and change in no other way afterwards", async () => {
+      const voucherId = await pendingEvent();
+      await accepted(update(SEAL), [voucherId]);
+      const { rows } = await db.query("SELECT * FROM voucher_events WHERE voucher_id = $1 AND sequence = 2", [
+        voucherId,
+      ]);
+      expect(rows[0]).toMatchObject({ seal_status: "Sealed", payload: "{}", event_type: "voucher.instance.voided" });
+      await refused(TRIGGER, "changes once", update(SEAL), [voucherId]);
+      await refused(
+        TRIGGER,
+        "changes once",
+        update("seal_status = 'Pending', previous_hash = NULL, record_hash = NULL, payload = NULL"),
+        [voucherId],
+      );
+    });
+
+    it("have no column besides the three that this test does not try", async () => {
+      const { rows } = await db.query<{ column_name: string }>(
+        "SELECT column_name FROM information_schema.columns WHERE table_name = 'voucher_events'",
+      );
+      const seal = ["seal_status", "previous_hash", "record_hash", "payload"];
+      expect(rows.map((row) => row.column_name).sort()).toEqual([...Object.keys(CHANGES), ...seal].sort());
+    });
+
+    it.each([...Object.values(CHANGES), ...MORE_CHANGES])("do not change otherwise: %s", async (change) => {
+      const voucherId = await pendingEvent();
+      const values = change.includes("$2") ? [voucherId, await newVoucher()] : [voucherId];
+      await refused(TRIGGER, "changes once", update(change), values);
+      await refused(TRIGGER, "changes once", update(`${SEAL}, ${change}`), values);
+      await accepted(update(SEAL), [voucherId]);
+      await refused(TRIGGER, "changes once", update(change), values);
+    });
+
+    it("do not lose or exchange their actor while they are sealed", async () => {
+      const voucherId = await pendingEvent({ actor_connected_id: "user-1", actor_is_employee: true });
+      for (const change of [
+        "actor_connected_id = NULL",
+        "actor_connected_id = 'user-2'",
+        "actor_is_employee = NULL",
+        "actor_is_employee = false",
+      ]) {
+        await refused(TRIGGER, "changes once", update(`${SEAL}, ${change}`), [voucherId]);
+      }
+      await accepted(update(SEAL), [voucherId]);
+    });
+
+    it("are not even touched without a change", async () => {
+      const voucherId = await pendingEvent();
+      await refused(TRIGGER, "changes once", update("payload = payload"), [voucherId]);
+    });
+  });
+
+  it("that are Sealed change in no column at all", async () => {
+    const voucherId = await newVoucher();
+    for (const change of [
+      "payload = payload || ' '",
+      "record_hash = sha256(record_hash)",
+      "payload = '{}', record_hash = sha256(convert_to('{}', 'UTF8'))",
+      "previous_hash = sha256(previous_hash)",
+      "seal_status = 'Pending', previous_hash = NULL, record_hash = NULL, payload = NULL, data = '{}'",
+      "data = '{}'",
+      "sequence = 7",
+      "seal_status = seal_status",
+    ]) {
+      await refused(TRIGGER, "changes once", `UPDATE voucher_events SET ${change} WHERE voucher_id = $1`, [voucherId]);
+    }
+  });
+
+  it("are never deleted or truncated, not even by way of another table", async () => {
+    const voucherId = await newVoucher();
+    await accepted(...insert("voucher_events", pendingRow(voucherId, 2)));
+    for (const statement of [
+      "DELETE FROM voucher_events",
+      "DELETE FROM voucher_events WHERE seal_status = 'Pending'",
+      "DELETE FROM voucher_events WHERE false",
+      "TRUNCATE voucher_events",
+      "TRUNCATE voucher_events CASCADE",
+    ]) {
+      await refused(TRIGGER, "events are kept for ever", statement);
+    }
+    for (const table of ["vouchers", "batches", "products", "brands", "organizations"]) {
+      // Which of the tables behind it refuses first is Postgres's choice.
+      await refused(TRIGGER, "is refused", `TRUNCATE ${table} CASCADE`);
+    }
+    await refused(FOREIGN_KEY, "voucher_events_voucher_id_fkey", "DELETE FROM vouchers WHERE id = $1", [voucherId]);
+    const { rows } = await db.query("SELECT count(*)::int AS count FROM voucher_events WHERE voucher_id = $1", [
+      voucherId,
+    ]);
+    expect(rows[0]).toEqual({ count: 2 });
+  });
+
+  it("accept what the service seals", async () => {
+    const voucherId = await newVoucher();
+    const { rows } = await db.query(
+      "SELECT encode(record_hash, 'hex') AS hash FROM voucher_events WHERE voucher_id = $1",
+      [voucherId],
+    );
+    const seal = sealEvent(
+      {
+        voucherId,
+        sequence: 2,
+        eventType: "voucher.instance.voided",
+        occurredAt: new Date("2027-03-01T12:00:00Z"),
+        actorConnectedId: null,
+        actorIsEmployee: null,
+        data: { nonce: "00".repeat(16), reason: 'Käse "🎟" \\ \u2028' },
+      },
+      rows[0].hash,
+    );
+    await accepted(
+      ...insert(
+        "voucher_events",
+        sealedRow(voucherId, 2, {
+          previous_hash: Buffer.from(seal.previousHash, "hex"),
+          record_hash: Buffer.from(seal.recordHash, "hex"),
+          payload: seal.payload,
+        }),
+      ),
+    );
+  });
+});
+
+describe("a batch", () => {
+  it("keeps the audience it was issued with, in both directions", async () => {
+    await newVoucher();
+    const other = await issueReferrerOnly();
+    await refused(TRIGGER, "the audience of a batch", "UPDATE batches SET audience = 'OpenToAll' WHERE id = $1", [
+      other,
+    ]);
+    await refused(
+      TRIGGER,
+      "the audience of a batch",
+      "UPDATE batches SET audience = 'ReferrerOnly' WHERE audience = 'OpenToAll'",
+    );
+    // Whatever else an update does, an unchanged audience is no obstacle.
+    await accepted("UPDATE batches SET audience = audience, usage_unit_label = 'ride' WHERE id = $1", [other]);
+  });
+
+  it("has one of the two audiences, vouchers, and prices that are not negative", async () => {
+    const { rows } = await db.query("SELECT * FROM batches LIMIT 1");
+    const copy = (changes: object) => insert("batches", { ...rows[0], id: newId("bat"), ...changes });
+    await accepted(...copy({}));
+    await refused(CHECK, "batches_audience_check", ...copy({ audience: "Nobody" }));
+    await refused(CHECK, "batches_voucher_count_check", ...copy({ voucher_count: 0 }));
+    await refused(CHECK, "batches_price_usd_check", ...copy({ price_usd: -0.01 }));
+    await refused(CHECK, "batches_retail_price_usd_check", ...copy({ retail_price_usd: -1 }));
+    await refused(CHECK, "batches_benefit_months_check", ...copy({ benefit_months: -1 }));
+  });
+
+  async function issueReferrerOnly(): Promise<string> {
+    const { rows } = await db.query(
+      `INSERT INTO batches (id, product_id, audience, voucher_count, valid_until, retail_price_usd, price_usd, benefit_months)
+       VALUES ($1, $2, 'ReferrerOnly', 1, now(), 1, 1, 1) RETURNING id`,
+      [newId("bat"), partner.productId],
+    );
+    return rows[0].id;
+  }
+});
+
+describe("a voucher", () => {
+  const REDEEM = "status = 'Redeemed', redeemed_at = clock_timestamp()";
+
+  function update(set: string): string {
+    return `UPDATE vouchers SET ${set} WHERE id = $1`;
+  }
+
+  it("stays Redeemed once it is", async () => {
+    const id = await newVoucher();
+    await accepted(update(REDEEM), [id]);
+    for (const change of ["status = 'Active', redeemed_at = NULL", "status = 'Voided', redeemed_at = NULL"]) {
+      await refused(TRIGGER, "stays what it is", update(change), [id]);
+    }
+    await accepted(update("last_sequence = last_sequence + 1"), [id]);
+  });
+
+  it("stays Voided once it is", async () => {
+    const id = await newVoucher();
+    await accepted(update("status = 'Voided'"), [id]);
+    for (const change of ["status = 'Active'", REDEEM]) {
+      await refused(TRIGGER, "stays what it is", update(change), [id]);
+    }
+    await accepted(update("last_sequence = last_sequence + 1"), [id]);
+  });
+
+  it("says when it was redeemed exactly if it is Redeemed, and has a stored status that exists", async () => {
+    const id = await newVoucher();
+    await refused(CHECK, "redeemed_vouchers_say_when", update("status = 'Redeemed'"), [id]);
+    await refused(CHECK, "redeemed_vouchers_say_when", update("redeemed_at = clock_timestamp()"), [id]);
+    await refused(CHECK, "redeemed_vouchers_say_when", update("status = 'Voided', redeemed_at = clock_timestamp()"), [
+      id,
+    ]);
+    await refused(CHECK, "vouchers_status_check", update("status = 'Expired'"), [id]);
+  });
+
+  it("has a chain head that can be one", async () => {
+    const id = await newVoucher();
+    for (const change of [
+      "sealed_sequence = last_sequence + 1",
+      "sealed_sequence = -1",
+      "sealed_sequence = 0",
+      "sealed_hash = NULL",
+      "last_sequence = 0",
+    ]) {
+      await refused(CHECK, "chain_head_is_consistent", update(change), [id]);
+    }
+    await refused(CHECK, "vouchers_sealed_hash_check", update("sealed_hash = 'too short'"), [id]);
+  });
+
+  /** The row of a voucher with this code, as issuing would write it. */
+  async function rowWithCode(code: string, owner: TestPartner): Promise<Row> {
+    const template = await newVoucher(owner);
+    const { rows } = await db.query("SELECT * FROM vouchers WHERE id = $1", [template]);
+    return { ...rows[0], id: newId("vch"), serial: 2, code, code_key: normaliseCode(code) };
+  }
+
+  it("has a code that its organization has once, however it is written, and that another may have, too", async () => {
+    await accepted(...insert("vouchers", await rowWithCode("SOLO-2027", partner)));
+    for (const code of [
+      "SOLO-2027",
+      "solo2027",
+      " s o l o - 2 0 2 7 ",
+      "S0L0-2O27",
+      "501O-2027".replace("5", "S"),
+      "soio2027",
+    ]) {
+      await refused(UNIQUE, "vouchers_code_key", ...insert("vouchers", await rowWithCode(code, partner)));
+    }
+    await accepted(...insert("vouchers", await rowWithCode("SOLO-2028", partner)));
+    await accepted(...insert("vouchers", await rowWithCode("SOLO-2027", neighbour)));
+  });
+
+  it("has a serial that its batch has once", async () => {
+    const row = await rowWithCode("SERIAL-1", partner);
+    await refused(UNIQUE, "vouchers_serial", ...insert("vouchers", { ...row, serial: 1 }));
+    await refused(CHECK, "vouchers_serial_check", ...insert("vouchers", { ...row, serial: 0 }));
+    await accepted(...insert("vouchers", row));
+  });
+});
+
+describe("the deployment row", () => {
+  it("is written once, by the migration", async () => {
+    for (const statement of [
+      "UPDATE deployment SET canon_preserved_since = clock_timestamp()",
+      "UPDATE deployment SET canon_preserved_since = canon_preserved_since",
+      "DELETE FROM deployment",
+      "TRUNCATE deployment",
+      "TRUNCATE deployment CASCADE",
+    ]) {
+      await refused(TRIGGER, "it is written once", statement);
+    }
+    await refused(UNIQUE, "deployment_pkey", "INSERT INTO deployment (canon_preserved_since) VALUES (now())");
+    await refused(
+      CHECK,
+      "deployment_singleton_check",
+      "INSERT INTO deployment (singleton, canon_preserved_since) VALUES (false, now())",
+    );
+    const { rows } = await db.query(
+      "SELECT canon_preserved_since = date_trunc('milliseconds', canon_preserved_since) AS whole FROM deployment",
+    );
+    expect(rows).toEqual([{ whole: true }]);
+  });
+});
+
+describe("an API key", () => {
+  it("has one current secret, kept as 32 bytes that no other key has, and scopes that exist", async () => {
+    const key = { id: newId("key"), organization_id: partner.organizationId, scopes: ["voucher.read"] };
+    await accepted(...insert("api_keys", key));
+    const secret = { key_id: key.id, secret_hash: sha256("first") };
+    await accepted(...insert("api_key_secrets", secret));
+    await refused(UNIQUE, "api_key_secrets_pkey", ...insert("api_key_secrets", secret));
+    const second = { key_id: key.id, secret_hash: sha256("second") };
+    await refused(UNIQUE, "api_key_secrets_current", ...insert("api_key_secrets", second));
+    await refused(
+      CHECK,
+      "api_key_secrets_secret_hash_check",
+      ...insert("api_key_secrets", { ...secret, secret_hash: Buffer.from("pvk_in_plain_text") }),
+    );
+    await accepted("UPDATE api_key_secrets SET expires_at = clock_timestamp() WHERE key_id = $1", [key.id]);
+    await accepted(...insert("api_key_secrets", second));
+    for (const scopes of [[], ["voucher.void"], ["voucher.read", "voucher.void"]]) {
+      await refused(CHECK, "api_keys_scopes_check", ...insert("api_keys", { ...key, id: newId("key"), scopes }));
+    }
+  });
+});

@@ -1,0 +1,886 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Queue } from "bullmq";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { newId } from "../../src/domain/ids.ts";
+import { leaseKey } from "../../src/holds/lease.ts";
+import { freePort } from "../../src/local/servers.ts";
+import { PREFIX, sealQueue } from "../../src/queues/catalog.ts";
+import { sealVoucher } from "../../src/services/seal-events.ts";
+import { type Ended, runNode } from "../support/child-process.ts";
+import { partnerClient } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { dumpRows } from "../support/row-dump.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi } from "../support/service.ts";
+import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+
+let servers: TestServers;
+let api: TestApi;
+let partner: TestPartner;
+let directory: string;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  api = await startApi(servers);
+  partner = await makePartner(servers.db);
+  directory = mkdtempSync(join(tmpdir(), "voucherctl-test-"));
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await api.close();
+  await servers.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  return runNode(["src/cli/main.ts", ...args], {
+    DATABASE_URL: servers.databaseUrl,
+    REDIS_URL: servers.redisUrl,
+    ...env,
+  });
+}
+
+/** Runs a command with --json that must succeed: its one object on standard output, and nothing beside it. */
+// biome-ignore lint/suspicious/noExplicitAny: each command prints an object of its own shape.
+async function json(...args: string[]): Promise<any> {
+  const { exitCode, stdout, stderr } = await run([...args, "--json"]);
+  expect({ exitCode, stderr }, args.join(" ")).toEqual({ exitCode: 0, stderr: "" });
+  expect(stdout.split("\n")).toHaveLength(2);
+  expect(stdout.endsWith("\n")).toBe(true);
+  return JSON.parse(stdout);
+}
+
+/** Expects that a command fails in words, prints no result and writes no row. */
+async function expectFailure(
+  args: readonly string[],
+  sentence: RegExp,
+  env: Record<string, string> = {},
+): Promise<void> {
+  const before = await dumpRows(servers.db);
+  for (const more of [[], ["--json"]]) {
+    const { exitCode, stdout, stderr } = await run([...args, ...more], env);
+    expect({ failed: exitCode !== 0 && exitCode !== null, stdout }, args.join(" ")).toEqual({
+      failed: true,
+      stdout: "",
+    });
+    expect(stderr).toMatch(sentence);
+    // Words for a person, not a trace of the program.
+    expect(stderr).not.toMatch(/^\s+at .+:\d+/m);
+  }
+  expect(await dumpRows(servers.db)).toEqual(before);
+}
+
+async function readRow(table: string, id: string) {
+  const { rows } = await servers.db.query(`SELECT * FROM ${table} WHERE id = $1`, [id]);
+  return rows[0];
+}
+
+/** A file in this test's directory. */
+function file(name: string, content?: string): string {
+  const path = join(directory, name);
+  if (content !== undefined) writeFileSync(path, content);
+  return path;
+}
+
+const VALID = ["--valid-until", "2099-12-31T23:59:59Z"];
+const id = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_[0-9a-z]{26}$`));
+
+describe("voucherctl", () => {
+  it("refuses an unknown command, none at all, and an unknown option", async () => {
+    await expectFailure(["frobnicate"], /frobnicate/);
+    await expectFailure(["org"], /Usage/);
+    await expectFailure(["org", "create", "--name", "x", "--frobnicate"], /frobnicate/);
+  });
+
+  it("says which variable is wrong, that a database does not answer, and that one is not migrated", async () => {
+    const list = ["key", "list", "--org", partner.organizationId];
+    await expectFailure(list, /DATABASE_URL/, { DATABASE_URL: "nonsense" });
+    const closed = await freePort();
+    await expectFailure(list, /\S/, { DATABASE_URL: `postgres://nobody@127.0.0.1:${closed}/x` });
+
+    const name = `voucherctl_bare_${process.pid}`;
+    await servers.db.query(`CREATE DATABASE ${name}`);
+    const bare = new URL(inject("databaseUrl"));
+    bare.pathname = `/${name}`;
+    try {
+      for (const args of [
+        list,
+        ["org", "create", "--name", "x"],
+        ["batch", "issue", "--product", "prd_x", "--count", "1", ...VALID],
+        ["chain", "verify", "--all"],
+      ]) {
+        await expectFailure(args, /not been migrated/, { DATABASE_URL: bare.href });
+      }
+    } finally {
+      await servers.db.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    }
+  });
+});
+
+describe("voucherctl org create", () => {
+  it("makes an organization and answers its id", async () => {
+    const made = await json("org", "create", "--name", "  Café Größenwahn ");
+    expect(made).toStrictEqual({ id: id("org") });
+    expect(await readRow("organizations", made.id)).toMatchObject({ name: "Café Größenwahn" });
+  });
+
+  it("tells people name and id without --json", async () => {
+    const { exitCode, stdout, stderr } = await run(["org", "create", "--name", "Words"]);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toMatch(/^Organization Words: org_[0-9a-z]{26}\n$/);
+  });
+
+  it("refuses a missing, an empty, a too long and a many-line name", async () => {
+    await expectFailure(["org", "create"], /--name/);
+    for (const name of ["", "   ", "x".repeat(201), "two\nlines"]) {
+      await expectFailure(["org", "create", "--name", name], /--name/);
+    }
+  });
+});
+
+describe("voucherctl brand create", () => {
+  it("makes a brand of an organization and answers its id", async () => {
+    const made = await json("brand", "create", "--org", partner.organizationId, "--name", "Second brand");
+    expect(made).toStrictEqual({ id: id("brd") });
+    expect(await readRow("brands", made.id)).toMatchObject({
+      name: "Second brand",
+      organization_id: partner.organizationId,
+    });
+  });
+
+  it("refuses an unknown organization by name, and missing options", async () => {
+    const unknown = newId("org");
+    await expectFailure(["brand", "create", "--org", unknown, "--name", "x"], new RegExp(unknown));
+    await expectFailure(["brand", "create", "--name", "x"], /--org/);
+    await expectFailure(["brand", "create", "--org", partner.organizationId], /--name/);
+  });
+});
+
+describe("voucherctl product create", () => {
+  const options = (change: Record<string, string | null> = {}) => {
+    const all: Record<string, string | null> = {
+      "--brand": partner.brandId,
+      "--key": `key-${crypto.randomUUID()}`,
+      "--name": "Day pass",
+      "--type": "Service",
+      "--retail-price-usd": "19.90",
+      "--price-usd": "12",
+      ...change,
+    };
+    return Object.entries(all).flatMap(([name, value]) => (value === null ? [] : [name, value]));
+  };
+
+  it("makes a product and answers its id", async () => {
+    const made = await json(
+      "product",
+      "create",
+      ...options({ "--key": "day-pass", "--benefit-months": "12", "--usage-unit-label": "entry" }),
+    );
+    expect(made).toStrictEqual({ id: id("prd") });
+    expect(await readRow("products", made.id)).toMatchObject({
+      brand_id: partner.brandId,
+      key: "day-pass",
+      name: "Day pass",
+      type: "Service",
+      retail_price_usd: 19.9,
+      price_usd: 12,
+      benefit_months: 12,
+      usage_unit_label: "entry",
+    });
+  });
+
+  it("states no term and no label unless told, and keeps the largest price to the cent", async () => {
+    const made = await json(
+      "product",
+      "create",
+      ...options({ "--retail-price-usd": "9999999999.99", "--price-usd": "0.01" }),
+    );
+    expect(await readRow("products", made.id)).toMatchObject({
+      retail_price_usd: 9999999999.99,
+      price_usd: 0.01,
+      benefit_months: 0,
+      usage_unit_label: null,
+    });
+  });
+
+  it("refuses a key that the brand has already, and takes it for another brand", async () => {
+    await json("product", "create", ...options({ "--key": "taken" }));
+    await expectFailure(["product", "create", ...options({ "--key": "taken" })], /taken/);
+    const other = await makePartner(servers.db);
+    await json("product", "create", ...options({ "--key": "taken", "--brand": other.brandId }));
+  });
+
+  it.each([
+    "--brand",
+    "--key",
+    "--name",
+    "--type",
+    "--retail-price-usd",
+    "--price-usd",
+  ])("refuses to go without %s", async (name) => {
+    await expectFailure(["product", "create", ...options({ [name]: null })], new RegExp(name));
+  });
+
+  it.each([
+    ["--type", "Gift"],
+    ["--type", "subscription"],
+    ["--retail-price-usd", "-1"],
+    ["--retail-price-usd", "1.999"],
+    ["--retail-price-usd", "10000000000"],
+    ["--price-usd", "free"],
+    ["--price-usd", "1,5"],
+    ["--price-usd", "NaN"],
+    ["--benefit-months", "-1"],
+    ["--benefit-months", "1.5"],
+    ["--usage-unit-label", ""],
+  ])("refuses %s %s", async (name, value) => {
+    await expectFailure(["product", "create", ...options({ [name]: value })], new RegExp(name));
+  });
+
+  it("refuses an unknown brand by name", async () => {
+    const unknown = newId("brd");
+    await expectFailure(["product", "create", ...options({ "--brand": unknown })], new RegExp(unknown));
+  });
+});
+
+describe("voucherctl key", () => {
+  const both = ["--scope", "voucher.read", "--scope", "voucher.redeem"];
+  const lookUp = async (key: string) => (await partnerClient(api.url, key).lookUp("7Q4K-9MZX-2HTB-W8RC")).status;
+
+  it("create makes a key that works, shown once", async () => {
+    const made = await json("key", "create", "--org", partner.organizationId, ...both, "--label", "till 1");
+    expect(made).toStrictEqual({ id: id("key"), key: expect.stringMatching(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/) });
+    expect(await lookUp(made.key)).toBe(404);
+    expect(await readRow("api_keys", made.id)).toMatchObject({
+      organization_id: partner.organizationId,
+      label: "till 1",
+      scopes: ["voucher.read", "voucher.redeem"],
+      allow_ips: [],
+      expires_at: null,
+      revoked_at: null,
+    });
+    expect(JSON.stringify(await dumpRows(servers.db))).not.toContain(made.key);
+  });
+
+  it("create makes a key of one scope, of none of an organization, of some addresses, with an end", async () => {
+    const read = await json("key", "create", "--org", partner.organizationId, "--scope", "voucher.read");
+    expect((await partnerClient(api.url, read.key).reserve("7Q4K")).status).toBe(401);
+    const unbound = await json("key", "create", ...both);
+    expect(await lookUp(unbound.key)).toBe(403);
+    const elsewhere = ["--allow-ip", "192.0.2.0/24", "--allow-ip", "2001:db8::/32", "--allow-ip", "198.51.100.7"];
+    const far = await json("key", "create", "--org", partner.organizationId, ...both, ...elsewhere);
+    expect(await lookUp(far.key)).toBe(403);
+    const ended = await json("key", "create", "--org", partner.organizationId, ...both, "--expires", "2020-01-01");
+    expect(await lookUp(ended.key)).toBe(401);
+    expect(await readRow("api_keys", ended.id)).toMatchObject({ expires_at: new Date("2020-01-01T00:00:00Z") });
+  });
+
+  it("create refuses unknown organizations, scopes, addresses and moments, and to go without a scope", async () => {
+    const create = ["key", "create", "--org", partner.organizationId];
+    const unknown = newId("org");
+    await expectFailure(["key", "create", "--org", unknown, ...both], new RegExp(unknown));
+    await expectFailure(create, /--scope/);
+    await expectFailure([...create, "--scope", "voucher.write"], /--scope/);
+    for (const address of [
+      "300.1.1.1",
+      "10.0.0.0/33",
+      "2001:db8::/129",
+      "example.org",
+      "10.0.0.0/8/8",
+      "10.1.2.3/8",
+      "",
+    ]) {
+      await expectFailure([...create, ...both, "--allow-ip", address], /\S/);
+    }
+    for (const moment of ["tomorrow", "2027-13-01", "2027-02-30", "1e9"]) {
+      await expectFailure([...create, ...both, "--expires", moment], /--expires/);
+    }
+  });
+
+  it("list answers an organization's keys, the newest first, without anything that could be used", async () => {
+    const own = await makePartner(servers.db);
+    expect(await json("key", "list", "--org", own.organizationId)).toStrictEqual({ keys: [] });
+    const older = await json("key", "create", "--org", own.organizationId, "--scope", "voucher.read");
+    const newer = await json(
+      ...["key", "create", "--org", own.organizationId, ...both, "--label", "newer"],
+      ...["--allow-ip", "192.0.2.0/24", "--expires", "2099-01-02T03:04:05Z"],
+    );
+    await json("key", "revoke", older.id);
+    const listed = await json("key", "list", "--org", own.organizationId);
+    const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(listed).toStrictEqual({
+      keys: [
+        {
+          id: newer.id,
+          label: "newer",
+          scopes: ["voucher.read", "voucher.redeem"],
+          allowIps: ["192.0.2.0/24"],
+          createdAt: moment,
+          expiresAt: "2099-01-02T03:04:05.000Z",
+          revokedAt: null,
+        },
+        {
+          id: older.id,
+          label: null,
+          scopes: ["voucher.read"],
+          allowIps: [],
+          createdAt: moment,
+          expiresAt: null,
+          revokedAt: moment,
+        },
+      ],
+    });
+    const { stdout } = await run(["key", "list", "--org", own.organizationId]);
+    expect(stdout).toContain("revoked");
+    for (const { key } of [older, newer]) expect(JSON.stringify(listed) + stdout).not.toContain(key.slice(4));
+  });
+
+  it("list refuses an unknown organization, as a mistyped one is", async () => {
+    const unknown = newId("org");
+    await expectFailure(["key", "list", "--org", unknown], new RegExp(unknown));
+    await expectFailure(["key", "list"], /--org/);
+  });
+
+  it("revoke ends a key within a second, and may be repeated", async () => {
+    const made = await json("key", "create", "--org", partner.organizationId, ...both);
+    expect(await lookUp(made.key)).toBe(404);
+    expect(await json("key", "revoke", made.id)).toStrictEqual({ id: made.id, revoked: true });
+    await until(async () => (await lookUp(made.key)) === 401, 1_000);
+    const { revoked_at } = await readRow("api_keys", made.id);
+    await json("key", "revoke", made.id);
+    expect((await readRow("api_keys", made.id)).revoked_at).toEqual(revoked_at);
+  });
+
+  it("rotate gives a key a new secret and leaves the old one its grace", async () => {
+    const made = await json("key", "create", "--org", partner.organizationId, ...both);
+    const rotated = await json("key", "rotate", made.id);
+    expect(rotated).toStrictEqual({ id: made.id, key: expect.stringMatching(/^pvk_/) });
+    expect([await lookUp(made.key), await lookUp(rotated.key)]).toEqual([404, 404]);
+    const { rows } = await servers.db.query(
+      "SELECT extract(epoch FROM expires_at - now())::float8 / 3600 AS hours FROM api_key_secrets WHERE key_id = $1 AND expires_at IS NOT NULL",
+      [made.id],
+    );
+    expect(rows).toHaveLength(1);
+    expect(rows[0].hours).toBeGreaterThan(23.9);
+    expect(rows[0].hours).toBeLessThanOrEqual(24);
+    const again = await json("key", "rotate", made.id, "--grace", "0s");
+    await until(async () => (await lookUp(rotated.key)) === 401, 1_000);
+    expect([await lookUp(made.key), await lookUp(again.key)]).toEqual([404, 404]);
+  });
+
+  it("revoke and rotate refuse an unknown key by name, rotate a revoked one, and both to go without an id", async () => {
+    const unknown = newId("key");
+    await expectFailure(["key", "revoke", unknown], new RegExp(unknown));
+    await expectFailure(["key", "rotate", unknown], new RegExp(unknown));
+    const made = await json("key", "create", "--org", partner.organizationId, ...both);
+    await json("key", "revoke", made.id);
+    await expectFailure(["key", "rotate", made.id], new RegExp(made.id));
+    await expectFailure(["key", "revoke"], /id/);
+    await expectFailure(["key", "rotate"], /id/);
+    for (const grace of ["24", "-1h", "1w", "1.5h", "h"]) {
+      await expectFailure(["key", "rotate", made.id, "--grace", grace], /--grace/);
+    }
+  });
+});
+
+describe("voucherctl batch issue", () => {
+  const issue = (...more: string[]) => ["batch", "issue", "--product", partner.productId, ...more];
+
+  it("issues vouchers with new codes and answers id, count and serials", async () => {
+    const made = await json(...issue("--count", "3", "--valid-until", "2099-12-31T23:59:59Z"));
+    expect(made).toStrictEqual({ id: id("bat"), count: 3, firstSerial: 1, lastSerial: 3 });
+    expect(await readRow("batches", made.id)).toMatchObject({
+      product_id: partner.productId,
+      audience: "OpenToAll",
+      voucher_count: 3,
+      valid_until: new Date("2099-12-31T23:59:59Z"),
+      retail_price_usd: 50,
+      price_usd: 40.25,
+      benefit_months: 6,
+      usage_unit_label: "visit",
+    });
+    const { rows } = await servers.db.query(
+      "SELECT code, serial, status, last_sequence, sealed_sequence FROM vouchers WHERE batch_id = $1 ORDER BY serial",
+      [made.id],
+    );
+    expect(rows.map(({ serial }) => serial)).toEqual([1, 2, 3]);
+    expect(new Set(rows.map(({ code }) => code)).size).toBe(3);
+    for (const row of rows) {
+      expect(row.code).toMatch(/^[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){3}$/);
+      expect(row).toMatchObject({ status: "Active", last_sequence: 1, sealed_sequence: 1 });
+    }
+  });
+
+  it("takes an audience, which then is fixed for ever", async () => {
+    for (const audience of ["OpenToAll", "ReferrerOnly"]) {
+      const made = await json(...issue("--count", "1", ...VALID, "--audience", audience));
+      expect(await readRow("batches", made.id)).toMatchObject({ audience });
+      const other = audience === "OpenToAll" ? "ReferrerOnly" : "OpenToAll";
+      await expect(
+        servers.db.query("UPDATE batches SET audience = $2 WHERE id = $1", [made.id, other]),
+      ).rejects.toThrow(/audience/);
+    }
+  });
+
+  it("reads moments with Z, with an offset and as a date, which is its midnight in UTC", async () => {
+    for (const [text, moment] of [
+      ["2099-06-30T12:00:00Z", "2099-06-30T12:00:00Z"],
+      ["2099-06-30T12:00:00.250+02:00", "2099-06-30T10:00:00.250Z"],
+      ["2099-06-30", "2099-06-30T00:00:00Z"],
+      ["2096-02-29", "2096-02-29T00:00:00Z"],
+    ] as const) {
+      const made = await json(...issue("--count", "1", "--valid-until", text));
+      expect((await readRow("batches", made.id)).valid_until).toEqual(new Date(moment));
+    }
+  });
+
+  it("writes id, code and serial of every voucher to --out, for its owner alone", async () => {
+    const out = file("out.csv");
+    const made = await json(...issue("--count", "12", ...VALID, "--out", out));
+    const { rows } = await servers.db.query(
+      "SELECT id, code, serial FROM vouchers WHERE batch_id = $1 ORDER BY serial",
+      [made.id],
+    );
+    const lines = rows.map((row) => `${row.id},${row.code},${row.serial}\n`).join("");
+    expect(readFileSync(out, "utf8")).toBe(`id,code,serial\n${lines}`);
+    expect(statSync(out).mode & 0o777).toBe(0o600);
+    expect(readdirSync(directory).filter((name) => name.startsWith("out.csv"))).toEqual(["out.csv"]);
+  });
+
+  it("issues more than fit in one piece, with every code in the file once", async () => {
+    const out = file("many.csv");
+    const made = await json(...issue("--count", "12001", ...VALID, "--out", out));
+    expect(made).toMatchObject({ count: 12_001, firstSerial: 1, lastSerial: 12_001 });
+    const [header, ...lines] = readFileSync(out, "utf8").trimEnd().split("\n");
+    expect(header).toBe("id,code,serial");
+    expect(lines.map((line) => Number(line.split(",")[2]))).toEqual(Array.from({ length: 12_001 }, (_, i) => i + 1));
+    expect(new Set(lines.map((line) => line.split(",")[1])).size).toBe(12_001);
+    const { rows } = await servers.db.query(
+      "SELECT count(*)::int AS n FROM vouchers v JOIN voucher_events e ON e.voucher_id = v.id WHERE v.batch_id = $1",
+      [made.id],
+    );
+    expect(rows[0].n).toBe(12_001);
+  });
+
+  it.each([
+    ["an unknown product", ["--product", "prd_unknown", "--count", "1", ...VALID], /prd_unknown/],
+    ["no product", ["--count", "1", ...VALID], /--product/],
+    ["no count", ["--product", "prd_x", ...VALID], /--count/],
+    ["no moment", ["--product", "prd_x", "--count", "1"], /--valid-until/],
+    ["a count of 0", ["--product", "prd_x", "--count", "0", ...VALID], /--count/],
+    ["a negative count", ["--product", "prd_x", "--count=-1", ...VALID], /--count/],
+    ["a broken count", ["--product", "prd_x", "--count", "1.5", ...VALID], /--count/],
+    ["a count in another notation", ["--product", "prd_x", "--count", "1e3", ...VALID], /--count/],
+    ["an unknown audience", ["--product", "prd_x", "--count", "1", ...VALID, "--audience", "Everyone"], /--audience/],
+    ["a moment in words", ["--product", "prd_x", "--count", "1", "--valid-until", "tomorrow"], /--valid-until/],
+    [
+      "a moment without a zone",
+      ["--product", "prd_x", "--count", "1", "--valid-until", "2099-01-01T00:00:00"],
+      /--valid-until/,
+    ],
+    ["a 13th month", ["--product", "prd_x", "--count", "1", "--valid-until", "2099-13-01"], /--valid-until/],
+    ["a 30th of February", ["--product", "prd_x", "--count", "1", "--valid-until", "2099-02-30"], /--valid-until/],
+    [
+      "a 29th of February in a common year",
+      ["--product", "prd_x", "--count", "1", "--valid-until", "2099-02-29T00:00:00Z"],
+      /--valid-until/,
+    ],
+  ])("refuses %s and leaves nothing behind", async (_what, args, sentence) => {
+    await expectFailure(["batch", "issue", ...args], sentence);
+  });
+
+  it("leaves no file behind when it fails, and an older file as it was", async () => {
+    const failing = ["batch", "issue", "--product", "prd_unknown", "--count", "1", ...VALID];
+    await expectFailure([...failing, "--out", file("never.csv")], /prd_unknown/);
+    await expectFailure([...failing, "--out", file("older.csv", "kept\n")], /prd_unknown/);
+    expect(readdirSync(directory).filter((name) => /^(never|older)/.test(name))).toEqual(["older.csv"]);
+    expect(readFileSync(file("older.csv"), "utf8")).toBe("kept\n");
+  });
+
+  it("issues nothing when the file cannot be written: no such directory, or a directory of that name", async () => {
+    mkdirSync(file("a-directory"));
+    await expectFailure(issue("--count", "2", ...VALID, "--out", file("nowhere/out.csv")), /nowhere/);
+    await expectFailure(issue("--count", "2", ...VALID, "--out", file("a-directory")), /a-directory/);
+    expect(readdirSync(directory).filter((name) => name.includes("unfinished"))).toEqual([]);
+  });
+});
+
+describe("voucherctl batch issue --codes", () => {
+  let own: TestPartner;
+  const issue = (content: string, count: number, ...more: string[]) => [
+    ...["batch", "issue", "--product", own.productId, "--count", String(count), ...VALID],
+    ...["--codes", file(`${crypto.randomUUID()}.txt`, content), ...more],
+  ];
+  const readCodes = async (batchId: string) => {
+    const query = "SELECT code, code_key FROM vouchers WHERE batch_id = $1 ORDER BY serial";
+    return (await servers.db.query(query, [batchId])).rows;
+  };
+
+  beforeAll(async () => {
+    own = await makePartner(servers.db);
+  });
+
+  it("imports codes as they are printed, in the order of the lines, and finds them in every spelling", async () => {
+    const made = await json(...issue("First-Code 01\nsecond/code?\n ~third~ \n", 3));
+    expect(made).toMatchObject({ count: 3, firstSerial: 1, lastSerial: 3 });
+    expect(await readCodes(made.id)).toEqual([
+      { code: "First-Code 01", code_key: "F1RSTC0DE01" },
+      { code: "second/code?", code_key: "SEC0ND/C0DE?" },
+      { code: "~third~", code_key: "~TH1RD~" },
+    ]);
+    const client = partnerClient(api.url, (await makeKey(servers.db, own.organizationId)).key);
+    expect((await client.lookUp("fIRST CODE-OL")).body.voucher).toMatchObject({ code: "First-Code 01", serial: 1 });
+  });
+
+  it.each([
+    ["ends its lines with CRLF", "CRLF-0001\r\nCRLF-0002\r\n"],
+    ["has no line end at its end", "BARE-0001\nBARE-0002"],
+    ["begins with a byte order mark", "\ufeffMARK-0001\nMARK-0002\n"],
+  ])("reads a file that %s", async (_what, content) => {
+    const made = await json(...issue(content, 2));
+    const printed = content.replace("\ufeff", "").trim().split(/\r?\n/);
+    expect((await readCodes(made.id)).map(({ code }) => code)).toEqual(printed);
+  });
+
+  it("counts lengths after normalising: 4 and 64 symbols, however many hyphens and spaces", async () => {
+    const made = await json(...issue(`A-B C--D\n${"X-".repeat(63)}X\n`, 2));
+    expect((await readCodes(made.id)).map(({ code_key }) => code_key.length)).toEqual([4, 64]);
+  });
+
+  it("quotes codes with commas and quotes in --out", async () => {
+    const out = file("quoted.csv");
+    const made = await json(...issue('COMMA,CODE\nQUOTE"CODE\n', 2, "--out", out));
+    const { rows } = await servers.db.query("SELECT id FROM vouchers WHERE batch_id = $1 ORDER BY serial", [made.id]);
+    expect(readFileSync(out, "utf8")).toBe(
+      `id,code,serial\n${rows[0].id},"COMMA,CODE",1\n${rows[1].id},"QUOTE""CODE",2\n`,
+    );
+  });
+
+  it("takes a code that another organization has already", async () => {
+    const other = await makePartner(servers.db);
+    await issueVouchers(servers.db, other, 1, { codes: ["SHARED-AMONG-TWO"] });
+    await json(...issue("SHARED-AMONG-TWO\n", 1));
+  });
+
+  it.each([
+    ["fewer codes than --count", "FEWER-1\nFEWER-2\n", 3, /2.*3|3.*2/],
+    ["more codes than --count", "MORE-1\nMORE-2\nMORE-3\n", 2, /more than 2/],
+    ["no codes at all", "", 1, /0/],
+    ["the same code twice", "TWICE-1\nTWICE-2\nTWICE-1\n", 3, /twice/],
+    ["the same code twice once normalised", "NORM-O1L0\nnorm 0 i 1 o\n", 2, /twice/],
+    ["a code of 3 symbols", "FINE-0001\nA-B-C\n", 2, /Line 2/],
+    ["a code of 65 symbols", `FINE-0002\n${"X".repeat(65)}\n`, 2, /Line 2/],
+    ["an empty line", "FINE-0003\n\nFINE-0004\n", 3, /Line 2/],
+    ["letters beyond ASCII", "FINE-0005\nGRÖSSE-1\n", 2, /Line 2/],
+    ["a tab inside a code", "FINE-0006\nTAB\tBED-1\n", 2, /Line 2/],
+    ["a code that begins like a ticket", "FINE-0007\nrsv_12345\n", 2, /Line 2/],
+    ["a code that begins like a ticket in upper case", "RSV_12345\n", 1, /Line 1/],
+    ["a code that normalises to the beginning of a ticket", "FINE-0008\nr-sv_12345\n", 2, /Line 2/],
+  ])("refuses a file with %s, and leaves neither a row nor a file behind", async (_what, content, count, sentence) => {
+    const out = file("refused.csv");
+    await expectFailure(issue(content, count, "--out", out), sentence);
+    expect(existsSync(out)).toBe(false);
+    expect(readdirSync(directory).filter((name) => name.includes("unfinished"))).toEqual([]);
+  });
+
+  it("refuses a code that the organization has already, in whatever spelling and from whatever batch", async () => {
+    await json(...issue("BEFORE-0001\n", 1));
+    await expectFailure(issue("NEW-0001\nbefore OOOL\n", 2), /already/);
+  });
+
+  it("refuses a file that is not there or cannot be read", async () => {
+    const missing = [...["batch", "issue", "--product", own.productId, "--count", "1", ...VALID], "--codes"];
+    await expectFailure([...missing, file("missing.txt")], /missing\.txt/);
+    await expectFailure([...missing, directory], /\S/);
+  });
+});
+
+describe("voucherctl batch show", () => {
+  it("answers a batch and how its vouchers stand now", async () => {
+    const own = await makePartner(servers.db);
+    const made = await json("batch", "issue", "--product", own.productId, "--count", "4", ...VALID);
+    const { rows } = await servers.db.query("SELECT code FROM vouchers WHERE batch_id = $1 ORDER BY serial", [made.id]);
+    await json("voucher", "void", rows[0].code, "--org", own.organizationId);
+    const worker = await startWorkers(servers);
+    const till = partnerClient(api.url, (await makeKey(servers.db, own.organizationId)).key);
+    expect((await till.redeem({ code: rows[1].code, externalRef: "batch-show" })).status).toBe(200);
+    await worker.close();
+    const shown = {
+      id: made.id,
+      productId: own.productId,
+      productName: "Pass",
+      audience: "OpenToAll",
+      count: 4,
+      validUntil: "2099-12-31T23:59:59.000Z",
+      retailPriceUsd: 50,
+      priceUsd: 40.25,
+      benefitMonths: 6,
+      usageUnitLabel: "visit",
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    };
+    expect(await json("batch", "show", made.id)).toStrictEqual({
+      ...shown,
+      active: 2,
+      expired: 0,
+      redeemed: 1,
+      voided: 1,
+    });
+    await servers.db.query("UPDATE batches SET valid_until = '2020-01-01Z' WHERE id = $1", [made.id]);
+    expect(await json("batch", "show", made.id)).toStrictEqual({
+      ...shown,
+      validUntil: "2020-01-01T00:00:00.000Z",
+      ...{ active: 0, expired: 2, redeemed: 1, voided: 1 },
+    });
+    const { stdout } = await run(["batch", "show", made.id]);
+    expect(stdout).toContain("4 vouchers: 0 active, 2 expired, 1 redeemed, 1 voided");
+  });
+
+  it("refuses an unknown batch by name, and to go without an id", async () => {
+    await expectFailure(["batch", "show", "bat_unknown"], /bat_unknown/);
+    await expectFailure(["batch", "show"], /id/);
+  });
+});
+
+describe("voucherctl voucher", () => {
+  const org = () => ["--org", partner.organizationId];
+
+  it("show answers a voucher by its code in any spelling, with the hold that lives", async () => {
+    const voucher = await issueVoucher(servers.db, partner, { validUntil: new Date("2099-01-01T00:00:00Z") });
+    const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
+    const shown = {
+      id: voucher.id,
+      code: voucher.code,
+      serial: 1,
+      status: "Active",
+      redeemedAt: null,
+      validUntil: "2099-01-01T00:00:00.000Z",
+      retailPriceUsd: 50,
+      priceUsd: 40.25,
+      benefitMonths: 6,
+      usageUnitLabel: "visit",
+      productName: "Pass",
+      productKey: "pass",
+      type: "Subscription",
+      brand: rows[0].name,
+    };
+    const before = await dumpRows(servers.db);
+    for (const spelt of [voucher.code, voucher.code.toLowerCase().replaceAll("-", " ")]) {
+      expect(await json("voucher", "show", spelt, ...org())).toStrictEqual({ voucher: shown, reservation: null });
+    }
+    expect(await dumpRows(servers.db)).toEqual(before);
+    const key = await makeKey(servers.db, partner.organizationId);
+    const hold = (await partnerClient(api.url, key.key).reserve(voucher.code)).body;
+    const held = await json("voucher", "show", voucher.code, ...org());
+    expect(held).toStrictEqual({
+      voucher: shown,
+      reservation: { ticket: hold.ticket, keyId: key.id, startedAt: expect.any(String), expiresAt: hold.expiresAt },
+    });
+    expect(JSON.stringify(held)).not.toContain(hold.token);
+    const expired = await issueVoucher(servers.db, partner, { validUntil: new Date("2020-01-01T00:00:00Z") });
+    expect(await json("voucher", "show", expired.code, ...org())).toMatchObject({ voucher: { status: "Expired" } });
+  });
+
+  it("void ends voucher and hold, keeps the reason, gives the lease back and has the event sealed", async () => {
+    const voucher = await issueVoucher(servers.db, partner);
+    const key = await makeKey(servers.db, partner.organizationId);
+    const till = partnerClient(api.url, key.key);
+    const { ticket } = (await till.reserve(voucher.code)).body;
+    const voided = await json("voucher", "void", voucher.code.toLowerCase(), ...org(), "--reason", "printed twice");
+    expect(voided).toStrictEqual({ id: voucher.id, status: "Voided" });
+    expect((await till.lookUp(voucher.code)).body).toMatchObject({ voucher: { status: "Voided" }, reservation: null });
+    const { rows } = await servers.db.query("SELECT state, end_reason FROM reservations WHERE ticket = $1", [ticket]);
+    expect(rows).toEqual([{ state: "Released", end_reason: "voided" }]);
+    expect(await servers.redis.exists(leaseKey(voucher.id))).toBe(0);
+
+    const queue = new Queue(sealQueue.name, { prefix: PREFIX, connection: { url: servers.redisUrl } });
+    const jobs = await queue.getWaiting();
+    await queue.close();
+    expect(jobs.map(({ data }) => data)).toContainEqual({ voucherId: voucher.id });
+    expect((await till.events(voucher.code)).body.events[1]).toMatchObject({ sealStatus: "Pending" });
+    const worker = await startWorkers(servers);
+    const sealed = await until(async () => {
+      const event = (await till.events(voucher.code)).body.events[1];
+      return event.sealStatus === "Sealed" ? event : null;
+    });
+    await worker.close();
+    expect(JSON.parse(sealed.payload)).toMatchObject({
+      eventType: "voucher.instance.voided",
+      actorConnectedId: null,
+      data: { reason: "printed twice" },
+    });
+  });
+
+  it("void works without Redis, and without one that answers: the event is sealed later", async () => {
+    const [one, two] = await issueVouchers(servers.db, partner, 2);
+    const without = await run(["voucher", "void", one?.code ?? "", ...org(), "--json"], { REDIS_URL: "" });
+    expect(without).toEqual({ exitCode: 0, stderr: "", stdout: `{"id":"${one?.id}","status":"Voided"}\n` });
+    const closed = { REDIS_URL: `redis://127.0.0.1:${await freePort()}/0` };
+    const away = await run(["voucher", "void", two?.code ?? "", ...org(), "--json"], closed);
+    expect(away).toMatchObject({ exitCode: 0, stdout: `{"id":"${two?.id}","status":"Voided"}\n` });
+    expect(away.stderr).toMatch(/sealed later/);
+    for (const voucher of [one, two]) expect(await sealVoucher({ pool: servers.db }, voucher?.id ?? "")).toBe(1);
+  });
+
+  it("void refuses what is voided, used or expired already, and says so", async () => {
+    const [voided, used] = await issueVouchers(servers.db, partner, 2);
+    const expired = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
+    await json("voucher", "void", voided?.code ?? "", ...org());
+    const worker = await startWorkers(servers);
+    const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
+    expect((await till.redeem({ code: used?.code, externalRef: "used-before-void" })).status).toBe(200);
+    await until(async () => {
+      const { rows } = await servers.db.query(
+        "SELECT count(*)::int AS n FROM voucher_events WHERE seal_status = 'Pending'",
+      );
+      return rows[0].n === 0;
+    });
+    await worker.close();
+    await expectFailure(["voucher", "void", voided?.code ?? "", ...org()], /cancelled/);
+    await expectFailure(["voucher", "void", used?.code ?? "", ...org()], /used/);
+    await expectFailure(["voucher", "void", expired.code, ...org()], /expired/);
+  });
+
+  it("show and void refuse unknown and foreign codes, unknown organizations, and to go without either", async () => {
+    const other = await makePartner(servers.db);
+    const theirs = await issueVoucher(servers.db, other);
+    for (const command of ["show", "void"]) {
+      for (const code of [theirs.code, "7Q4K-9MZX-2HTB-W8RC", "?", "größe"]) {
+        await expectFailure(["voucher", command, code, ...org()], /No voucher/);
+      }
+      await expectFailure(["voucher", command, theirs.code, "--org", "org_unknown"], /\S/);
+      await expectFailure(["voucher", command, theirs.code], /--org/);
+      await expectFailure(["voucher", command, ...org()], /code/);
+    }
+    await expectFailure(
+      ["voucher", "void", theirs.code, "--org", other.organizationId, "--reason", "x".repeat(201)],
+      /--reason/,
+    );
+  });
+});
+
+describe("voucherctl chain verify", () => {
+  it("finds every chain of a sound database in order, Pending events included", async () => {
+    const voucher = await issueVoucher(servers.db, partner);
+    await run(["voucher", "void", voucher.code, "--org", partner.organizationId], { REDIS_URL: "" });
+    const { rows } = await servers.db.query(
+      "SELECT (SELECT count(*)::int FROM vouchers) AS vouchers, (SELECT count(*)::int FROM voucher_events) AS events",
+    );
+    const before = await dumpRows(servers.db);
+    expect(await json("chain", "verify", "--all")).toStrictEqual({ ...rows[0], broken: [] });
+    expect(await json("chain", "verify", "--voucher", voucher.id)).toStrictEqual({
+      vouchers: 1,
+      events: 2,
+      broken: [],
+    });
+    expect(await dumpRows(servers.db)).toEqual(before);
+  });
+
+  it("verifies every chain when it is told nothing else", async () => {
+    expect(await json("chain", "verify")).toStrictEqual(await json("chain", "verify", "--all"));
+  });
+
+  it("refuses an unknown voucher by name, and one voucher together with all", async () => {
+    await expectFailure(["chain", "verify", "--voucher", "vch_unknown"], /vch_unknown/);
+    await expectFailure(["chain", "verify", "--voucher", "vch_unknown", "--all"], /--all/);
+  });
+
+  describe("of a database in which somebody changed rows past the constraints", () => {
+    let tampered: TestServers;
+    let env: Record<string, string>;
+    /** What was done to a voucher, by its id. */
+    const done = new Map<string, string>();
+    let intact: string;
+
+    beforeAll(async () => {
+      tampered = await openTestServers();
+      env = { DATABASE_URL: tampered.databaseUrl };
+      const owner = await makePartner(tampered.db);
+      const vouchers = await issueVouchers(tampered.db, owner, 11);
+      intact = vouchers.pop()?.id ?? "";
+      for (const { code } of vouchers) {
+        await run(["voucher", "void", code, "--org", owner.organizationId, "--reason", "a"], { ...env, REDIS_URL: "" });
+      }
+      for (const voucher of vouchers) await sealVoucher({ pool: tampered.db }, voucher.id);
+      await tampered.db.query(`
+        ALTER TABLE voucher_events DISABLE TRIGGER USER;
+        ALTER TABLE voucher_events DROP CONSTRAINT record_hash_is_of_payload;
+        ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_no_fork;
+        ALTER TABLE voucher_events DROP CONSTRAINT sealed_events_are_complete;
+        ALTER TABLE vouchers DISABLE TRIGGER USER`);
+      const event = (set: string, sequence = 2) =>
+        `UPDATE voucher_events SET ${set} WHERE voucher_id = $1 AND sequence = ${sequence}`;
+      const changes: Record<string, string> = {
+        "payload changed": event('payload = replace(payload, \'reason":"a"\', \'reason":"b"\')'),
+        "payload and hash changed": event(
+          'payload = replace(payload, \'reason":"a"\', \'reason":"b"\'), record_hash = sha256(convert_to(replace(payload, \'reason":"a"\', \'reason":"b"\'), \'UTF8\'))',
+        ),
+        "first event and its hash changed": event(
+          "payload = replace(payload, 'OpenToAll', 'ReferrerOnly'), record_hash = sha256(convert_to(replace(payload, 'OpenToAll', 'ReferrerOnly'), 'UTF8'))",
+          1,
+        ),
+        "link changed": event("previous_hash = decode(repeat('ab', 32), 'hex')"),
+        "moment changed": event("occurred_at = occurred_at - interval '1 hour'"),
+        "actor changed": event("actor_connected_id = 'key_of_somebody'"),
+        "type changed": event("event_type = 'voucher.instance.expired'"),
+        "tail cut off": "DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 2",
+        "beginning cut off": "DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 1",
+        "head changed": "UPDATE vouchers SET sealed_hash = decode(repeat('cd', 32), 'hex') WHERE id = $1",
+      };
+      for (const [index, [what, statement]] of Object.entries(changes).entries()) {
+        const { id: voucherId = "" } = vouchers[index] ?? {};
+        const { rowCount } = await tampered.db.query(statement, [voucherId]);
+        expect(rowCount, what).toBe(1);
+        done.set(voucherId, what);
+      }
+    });
+
+    afterAll(() => tampered.close());
+
+    it("exits with 1 and names every broken voucher once, and no other", async () => {
+      const { exitCode, stdout, stderr } = await run(["chain", "verify", "--all", "--json"], env);
+      expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: "" });
+      const result = JSON.parse(stdout);
+      expect(Object.keys(result)).toEqual(["vouchers", "events", "broken"]);
+      expect(result).toMatchObject({ vouchers: 11, events: 19 });
+      const named = result.broken.map(({ voucherId }: { voucherId: string }) => done.get(voucherId)).sort();
+      expect(named).toEqual([...done.values()].sort());
+      for (const entry of result.broken) {
+        expect(entry).toStrictEqual({
+          voucherId: expect.any(String),
+          sequence: expect.any(Number),
+          problem: expect.stringMatching(/\S/),
+        });
+      }
+    });
+
+    it("exits with 1 for a broken voucher alone and with 0 for one that nobody touched", async () => {
+      const [broken = ""] = done.keys();
+      const bad = await run(["chain", "verify", "--voucher", broken, "--json"], env);
+      expect({ exitCode: bad.exitCode, stderr: bad.stderr }).toEqual({ exitCode: 1, stderr: "" });
+      expect(JSON.parse(bad.stdout)).toMatchObject({ vouchers: 1, broken: [{ voucherId: broken, sequence: 2 }] });
+      const good = await run(["chain", "verify", "--voucher", intact, "--json"], env);
+      expect(good).toEqual({ exitCode: 0, stderr: "", stdout: '{"vouchers":1,"events":1,"broken":[]}\n' });
+    });
+
+    it("names the broken vouchers in words, too", async () => {
+      const { exitCode, stdout } = await run(["chain", "verify", "--all"], env);
+      expect(exitCode).toBe(1);
+      for (const voucherId of done.keys()) expect(stdout).toContain(`BROKEN ${voucherId}`);
+      expect(stdout).not.toContain(intact);
+      expect(stdout).toContain("10 broken chains");
+    });
+  });
+});
