@@ -70,8 +70,7 @@ async function expectFailure(
   env: Record<string, string> = {},
 ): Promise<void> {
   const before = await dumpRows(servers.db);
-  for (const more of [[], ["--json"]]) {
-    const { exitCode, stdout, stderr } = await run([...args, ...more], env);
+  for (const { exitCode, stdout, stderr } of await Promise.all([run(args, env), run([...args, "--json"], env)])) {
     expect({ failed: exitCode !== 0 && exitCode !== null, stdout }, args.join(" ")).toEqual({
       failed: true,
       stdout: "",

@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+/** Spares the many short processes of a test run a third of their time. */
+const COMPILE_CACHE = join(ROOT, "node_modules/.cache/node");
 
 /** How a process ended and what it wrote. */
 export interface Ended {
@@ -23,7 +26,7 @@ export interface Started {
 export function startNode(args: readonly string[], env: Record<string, string>): Started {
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
-    env: { PATH: process.env.PATH ?? "", ...env },
+    env: { PATH: process.env.PATH ?? "", NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let stdout = "";
