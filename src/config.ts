@@ -5,6 +5,9 @@ import { RESERVATION_SECONDS } from "./domain/hold.ts";
 /** Signs reservation tokens when nothing else is configured. Public, so production refuses it. */
 const DEVELOPMENT_TOKEN_SECRET = "development-only-reservation-token-secret";
 
+/** The queues that a worker process may work on. */
+const QUEUES = ["redeem", "seal", "sweep"] as const;
+
 const integer = (min: number, max: number) =>
   z.string().regex(/^\d+$/, "must be a whole number").pipe(z.coerce.number<string>().min(min).max(max));
 
@@ -40,9 +43,11 @@ const environment = z.object({
   WORKER_CONCURRENCY: integer(1, 1000).default(64),
   WORKER_QUEUES: z
     .string()
-    .default("redeem,seal")
+    .default(QUEUES.join(","))
     .transform((text) => splitList(text))
-    .pipe(z.array(z.enum(["redeem", "seal"])).min(1)),
+    .pipe(z.array(z.enum(QUEUES)).min(1)),
+  SWEEP_INTERVAL_MS: integer(100, 600_000).default(5_000),
+  CHAIN_CHECK_HOURS: integer(1, 8_760).default(168),
 });
 
 /** What a process is told by its environment. Durations are milliseconds unless the name says otherwise. */
@@ -61,7 +66,10 @@ export interface Config {
   trustProxy: string[];
   logLevel: string;
   workerConcurrency: number;
-  workerQueues: ("redeem" | "seal")[];
+  workerQueues: (typeof QUEUES)[number][];
+  sweepIntervalMs: number;
+  /** Every chain is verified again within about this time. */
+  chainCheckMs: number;
 }
 
 /** The environment cannot be used; `message` has one line per variable, naming it. */
@@ -92,6 +100,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     logLevel: values.LOG_LEVEL,
     workerConcurrency: values.WORKER_CONCURRENCY,
     workerQueues: values.WORKER_QUEUES,
+    sweepIntervalMs: values.SWEEP_INTERVAL_MS,
+    chainCheckMs: values.CHAIN_CHECK_HOURS * 3_600_000,
   };
 }
 

@@ -13,6 +13,7 @@ import { openLog } from "./log.ts";
 import { AwaitedQueue } from "./queues/awaited-queue.ts";
 import { type RedeemJob, type RedeemReply, redeemQueue, redeemReply } from "./queues/catalog.ts";
 import { openFailFast } from "./queues/connections.ts";
+import { SealRequests } from "./queues/seal-requests.ts";
 import { pooledRandomBytes } from "./random.ts";
 import { KeyAuthenticator } from "./services/authenticate-key.ts";
 import { type BurnResult, openBurnLanes } from "./services/burn-vouchers.ts";
@@ -49,11 +50,12 @@ export interface ApiContext extends ServiceContext {
 
 export interface WorkerContext extends ServiceContext {
   burnLanes: VoucherLanes<RedeemRequest, BurnResult>;
+  sealRequests: SealRequests;
 }
 
 /** Connections of an API process: two coalesced reads, one batch of holds and four waiting rows, event reads. */
 const API_POOL_MAX = 12;
-/** Connections of a worker process: one burn batch, four waiting rows, seals. */
+/** Connections of a worker process: one burn batch, four waiting rows, four seals, the sweeper. */
 const WORKER_POOL_MAX = 10;
 const ADMIN_POOL_MAX = 2;
 
@@ -79,7 +81,9 @@ export function openWorkerContext(config: Config): WorkerContext {
   const service = openServiceContext(config, "worker", WORKER_POOL_MAX);
   const burnLanes = openBurnLanes(service);
   service.onClose(() => burnLanes.drain());
-  return { ...service, burnLanes };
+  const sealRequests = new SealRequests(service.redis, service.log);
+  service.onClose(() => sealRequests.close());
+  return { ...service, burnLanes, sealRequests };
 }
 
 /** Opens what administration needs. */

@@ -2,9 +2,10 @@ import { openWorkerContext } from "../src/context.ts";
 import { configureProcess, drainOnSignal } from "../src/process.ts";
 import { startRedeemWorker } from "./redeem.ts";
 import { startSealWorker } from "./seal.ts";
+import { startSweepWorker } from "./sweep.ts";
 
 // A worker process: works on the queues that WORKER_QUEUES names. Any number of them may run.
-const START = { redeem: startRedeemWorker, seal: startSealWorker };
+const START = { redeem: startRedeemWorker, seal: startSealWorker, sweep: startSweepWorker };
 
 const config = configureProcess();
 const ctx = openWorkerContext(config);

@@ -23,6 +23,13 @@ VALUES ($4::timestamptz, $2::int, $6::boolean, $1::text, 'Pending', $3::text, $5
 SELECT e.voucher_id, e.sequence, e.event_type, e.occurred_at, e.actor_connected_id, e.actor_is_employee, e.data
   FROM voucher_events AS e WHERE e.voucher_id = ANY ($1::text[]) AND e.seal_status = 'Pending' ORDER BY e.voucher_id, e.sequence;
 
+-- name: select_overdue_seals
+-- Vouchers whose events have been waiting for their seal for a while, the longest first, up to $2 events.
+-- $1 age int, milliseconds, $2 limit int
+SELECT e.voucher_id FROM voucher_events AS e
+ WHERE e.seal_status = 'Pending' AND e.occurred_at < (SELECT clock_timestamp() - make_interval(secs => $1::int / 1000.0))
+ ORDER BY e.occurred_at LIMIT $2::int;
+
 -- name: seal_events
 -- Seals Pending events of locked vouchers. The WHERE leaves sealed ones alone; the table's trigger allows nothing else.
 -- $1 voucher_id text[], $2 sequence int[], $3 previous_hash text[] hex, $4 record_hash text[] hex, $5 payload text[]

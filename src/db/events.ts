@@ -6,6 +6,7 @@ const sql = loadStatements(new URL("./events.sql", import.meta.url), [
   "insert_sealed_events",
   "insert_pending_event",
   "select_pending_events",
+  "select_overdue_seals",
   "seal_events",
   "select_events_page",
   "select_events_of_range",
@@ -70,6 +71,12 @@ export async function selectPendingEvents(tx: Transaction, voucherIds: readonly 
     actorIsEmployee: row.actor_is_employee,
     data: row.data,
   }));
+}
+
+/** Vouchers that have had a Pending event for longer than `ageMs`; looks at `limit` events at most. */
+export async function selectOverdueSeals(db: Queryable, ageMs: number, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ voucher_id: string }>(bind(sql.select_overdue_seals, [ageMs, limit]));
+  return [...new Set(rows.map((row) => row.voucher_id))];
 }
 
 /** Writes the seals of Pending events of locked vouchers. */

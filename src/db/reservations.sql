@@ -25,3 +25,27 @@ UPDATE reservations AS r
 -- The voucher that a ticket of this organization was given for, whatever became of the hold.
 -- $1 ticket text, $2 organization_id text
 SELECT r.voucher_id FROM reservations AS r WHERE r.ticket = $1::text AND r.organization_id = $2::text;
+
+-- name: select_overdue_holds
+-- Live rows whose time is over, the oldest first, behind a row already seen. Found without locks; whoever ends them locks their vouchers.
+-- $1 expires_at timestamptz and $2 ticket text of the last row seen, $3 limit int
+SELECT r.ticket, r.voucher_id, r.expires_at FROM reservations AS r
+ WHERE r.state = 'Live' AND r.expires_at <= (SELECT clock_timestamp()) AND r.expires_at >= $1::timestamptz
+   AND (r.expires_at, r.ticket) > ($1::timestamptz, $2::text)
+ ORDER BY r.expires_at, r.ticket LIMIT $3::int;
+
+-- name: select_live_holds
+-- Holds that live, the next to end first, behind one already seen, with their age and the time they have left in milliseconds.
+-- $1 expires_at timestamptz and $2 ticket text of the last hold seen, $3 limit int
+SELECT r.ticket, r.voucher_id, r.key_id, r.expires_at, (extract(epoch FROM clock.now - r.started_at) * 1000)::bigint AS age_ms,
+       (extract(epoch FROM r.expires_at - clock.now) * 1000)::bigint AS left_ms
+  FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock
+  JOIN reservations AS r ON r.state = 'Live' AND r.expires_at > clock.now AND r.expires_at >= $1::timestamptz
+   AND (r.expires_at, r.ticket) > ($1::timestamptz, $2::text)
+ ORDER BY r.expires_at, r.ticket LIMIT $3::int;
+
+-- name: select_live_tickets
+-- Those of the tickets whose hold lives.
+-- $1 ticket text[]
+SELECT r.ticket FROM reservations AS r
+ WHERE r.ticket = ANY ($1::text[]) AND r.state = 'Live' AND r.expires_at > (SELECT clock_timestamp());

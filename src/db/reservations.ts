@@ -6,6 +6,9 @@ const sql = loadStatements(new URL("./reservations.sql", import.meta.url), [
   "open_holds",
   "end_holds",
   "find_hold_voucher",
+  "select_overdue_holds",
+  "select_live_holds",
+  "select_live_tickets",
 ]);
 
 /** How a hold stands, or how it ended. */
@@ -59,4 +62,59 @@ export async function endHolds(tx: Transaction, holds: readonly EndedHold[], end
 export async function findHoldVoucher(db: Queryable, ticket: string, organizationId: string): Promise<string | null> {
   const { rows } = await db.query<{ voucher_id: string }>(bind(sql.find_hold_voucher, [ticket, organizationId]));
   return rows[0]?.voucher_id ?? null;
+}
+
+/** A place in the order in which holds end. */
+export interface HoldPosition {
+  expiresAt: Date;
+  ticket: string;
+}
+
+/** Before all holds. */
+export const FIRST_HOLD: HoldPosition = { expiresAt: new Date(0), ticket: "" };
+
+/** At most `limit` Live rows behind `after` whose time is over, in the order in which it ended. */
+export async function selectOverdueHolds(
+  db: Queryable,
+  after: HoldPosition,
+  limit: number,
+): Promise<(HoldPosition & { voucherId: string })[]> {
+  const { rows } = await db.query<{ ticket: string; voucher_id: string; expires_at: Date }>(
+    bind(sql.select_overdue_holds, [after.expiresAt, after.ticket, limit]),
+  );
+  return rows.map((row) => ({ ticket: row.ticket, voucherId: row.voucher_id, expiresAt: row.expires_at }));
+}
+
+/** A hold that lives. Durations are milliseconds by the database's clock. */
+export interface LivingHold extends HoldPosition {
+  voucherId: string;
+  keyId: string;
+  ageMs: number;
+  leftMs: number;
+}
+
+/** At most `limit` holds that live, behind `after`, in the order in which they will end. */
+export async function selectLiveHolds(db: Queryable, after: HoldPosition, limit: number): Promise<LivingHold[]> {
+  const { rows } = await db.query<{
+    ticket: string;
+    voucher_id: string;
+    key_id: string;
+    expires_at: Date;
+    age_ms: number;
+    left_ms: number;
+  }>(bind(sql.select_live_holds, [after.expiresAt, after.ticket, limit]));
+  return rows.map((row) => ({
+    ticket: row.ticket,
+    voucherId: row.voucher_id,
+    keyId: row.key_id,
+    expiresAt: row.expires_at,
+    ageMs: row.age_ms,
+    leftMs: row.left_ms,
+  }));
+}
+
+/** Those of the tickets whose hold lives. */
+export async function selectLiveTickets(db: Queryable, tickets: readonly string[]): Promise<Set<string>> {
+  const { rows } = await db.query<{ ticket: string }>(bind(sql.select_live_tickets, [tickets]));
+  return new Set(rows.map((row) => row.ticket));
 }

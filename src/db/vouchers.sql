@@ -91,3 +91,35 @@ SELECT v.id AS voucher_id, v.last_sequence, v.sealed_sequence, encode(v.sealed_h
 -- $1 voucher_id text
 SELECT v.id AS voucher_id, v.last_sequence, v.sealed_sequence, encode(v.sealed_hash, 'hex') AS sealed_hash
   FROM vouchers AS v WHERE v.id = $1::text;
+
+-- name: lock_expired_batch
+-- Locks the batch whose vouchers expired first and are not all recorded, leaving out those in $1 and those that another sweeper has
+-- locked. Only sweepers lock batches, and they do so before vouchers; nobody who has a voucher's lock waits for a batch.
+-- $1 batch_id text[]
+SELECT b.id AS batch_id, b.expiry_recorded_to, b.voucher_count FROM batches AS b
+ WHERE b.expiry_recorded_to < b.voucher_count AND b.valid_until <= (SELECT clock_timestamp()) AND b.id <> ALL ($1::text[])
+ ORDER BY b.valid_until, b.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: lock_unrecorded_expiries
+-- Locks the free ones among the Active vouchers of a serial range whose expiry is not recorded, in id order.
+-- $1 batch_id text, $2 serial int behind which the range begins, $3 last serial int
+SELECT v.id FROM vouchers AS v
+ WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.serial <= $3::int AND v.status = 'Active'
+   AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired')
+ ORDER BY v.id FOR NO KEY UPDATE OF v SKIP LOCKED;
+
+-- name: advance_expiry
+-- Moves a locked batch's mark to the end of a serial range, or to just before the first voucher in it that was passed over.
+-- $1 batch_id text, $2 serial int behind which the range begins, $3 last serial int
+UPDATE batches AS b
+   SET expiry_recorded_to = coalesce((
+         SELECT min(v.serial) - 1 FROM vouchers AS v
+          WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.serial <= $3::int AND v.status = 'Active'
+            AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired')
+       ), $3::int)
+ WHERE b.id = $1::text
+RETURNING b.expiry_recorded_to;
+
+-- name: estimate_voucher_count
+-- About how many vouchers there are, as the last ANALYZE saw it; -1 before the first.
+SELECT c.reltuples AS estimate FROM pg_class AS c WHERE c.oid = 'vouchers'::regclass;

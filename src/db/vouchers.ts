@@ -15,6 +15,10 @@ const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), [
   "find_voucher_in_organization",
   "select_chain_heads_after",
   "find_chain_head",
+  "lock_expired_batch",
+  "lock_unrecorded_expiries",
+  "advance_expiry",
+  "estimate_voucher_count",
 ]);
 
 /** How a partner names a voucher: by normalised code or by ticket, one of them null (both: nothing matches). */
@@ -299,4 +303,55 @@ export async function findChainHead(
 ): Promise<(ChainHead & { voucherId: string }) | null> {
   const { rows } = await db.query<HeadRow>(bind(sql.find_chain_head, [voucherId]));
   return rows[0] === undefined ? null : toHead(rows[0]);
+}
+
+/** A batch whose vouchers are past their time, locked by this transaction. */
+export interface ExpiredBatch {
+  batchId: string;
+  /** Serial up to which every expiry is recorded. */
+  recordedTo: number;
+  voucherCount: number;
+}
+
+/** Locks the next batch with expiries to record, other than `except`; null when there is none that nobody works on. */
+export async function lockExpiredBatch(tx: Transaction, except: readonly string[]): Promise<ExpiredBatch | null> {
+  const { rows } = await tx.query<{ batch_id: string; expiry_recorded_to: number; voucher_count: number }>(
+    bind(sql.lock_expired_batch, [except]),
+  );
+  const row = rows[0];
+  if (row === undefined) return null;
+  return { batchId: row.batch_id, recordedTo: row.expiry_recorded_to, voucherCount: row.voucher_count };
+}
+
+/** Locks the vouchers of a serial range whose expiry is to be recorded and that nobody else has locked. */
+export async function lockUnrecordedExpiries(
+  tx: Transaction,
+  batchId: string,
+  afterSerial: number,
+  lastSerial: number,
+): Promise<string[]> {
+  const { rows } = await tx.query<{ id: string }>(
+    bind(sql.lock_unrecorded_expiries, [batchId, afterSerial, lastSerial]),
+  );
+  return rows.map((row) => row.id);
+}
+
+/** Moves a locked batch's mark over a serial range, up to the first voucher that was passed over; returns the mark. */
+export async function advanceExpiry(
+  tx: Transaction,
+  batchId: string,
+  afterSerial: number,
+  lastSerial: number,
+): Promise<number> {
+  const { rows } = await tx.query<{ expiry_recorded_to: number }>(
+    bind(sql.advance_expiry, [batchId, afterSerial, lastSerial]),
+  );
+  if (rows[0] === undefined) throw new Error(`the locked batch ${batchId} could not be moved on`);
+  return rows[0].expiry_recorded_to;
+}
+
+/** About how many vouchers there are. */
+export async function estimateVoucherCount(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ estimate: number }>(bind(sql.estimate_voucher_count, []));
+  return Math.max(0, rows[0]?.estimate ?? 0);
 }

@@ -19,7 +19,22 @@ type Scripted = Redis & {
     orphanMs: number,
   ): Promise<[number, string, string]>;
   releaseLease(key: string, ticket: string): Promise<number>;
+  restoreLease(key: string, ticket: string, keyId: string, ageMs: number, leftMs: number): Promise<number>;
 };
+
+/** A live hold whose lease should stand. Durations are milliseconds. */
+export interface LeasedHold extends LeaseHolder {
+  voucherId: string;
+  ageMs: number;
+  leftMs: number;
+}
+
+/** A lease that was found. `ageMs` is by Redis's own clock. */
+export interface FoundLease {
+  voucherId: string;
+  ticket: string;
+  ageMs: number;
+}
 
 /**
  * The per-voucher lease in Redis. It turns contenders away before they reach Postgres, and proves nothing: whether a voucher
@@ -31,6 +46,7 @@ export class Leases {
   constructor(redis: Redis) {
     redis.defineCommand("acquireLease", { numberOfKeys: 1, lua: script("acquire") });
     redis.defineCommand("releaseLease", { numberOfKeys: 1, lua: script("release") });
+    redis.defineCommand("restoreLease", { numberOfKeys: 1, lua: script("restore") });
     this.#redis = redis as Scripted;
   }
 
@@ -46,15 +62,39 @@ export class Leases {
     return taken === 1 ? null : { ticket, keyId };
   }
 
-  /** Gives the lease back if it is still this ticket's; another's lease is left alone. */
-  async release(voucherId: string, ticket: string): Promise<void> {
-    await this.#redis.releaseLease(leaseKey(voucherId), ticket);
+  /** Gives the lease back if it is still this ticket's; another's lease is left alone. Returns whether there was one. */
+  async release(voucherId: string, ticket: string): Promise<boolean> {
+    return (await this.#redis.releaseLease(leaseKey(voucherId), ticket)) === 1;
+  }
+
+  /** Puts a live hold's lease back, to end with the hold, unless it stands. Returns whether it was missing. */
+  async restore({ voucherId, ticket, keyId, ageMs, leftMs }: LeasedHold): Promise<boolean> {
+    return (await this.#redis.restoreLease(leaseKey(voucherId), ticket, keyId, ageMs, leftMs)) === 1;
+  }
+
+  /**
+   * Looks through about `count` keys of Redis for leases, from a cursor on ("0" to begin). The next cursor is "0" when all have
+   * been seen.
+   */
+  async scan(cursor: string, count: number): Promise<{ cursor: string; found: FoundLease[] }> {
+    const [next, keys] = await this.#redis.scan(cursor, "MATCH", leaseKey("*"), "COUNT", count);
+    if (keys.length === 0) return { cursor: next, found: [] };
+    const [seconds, microseconds] = await this.#redis.time();
+    const now = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+    const held = await Promise.all(keys.map((key) => this.#redis.hmget(key, "ticket", "start")));
+    const found = keys.flatMap((key, index) => {
+      const [ticket, start] = held[index] ?? [];
+      return ticket ? [{ voucherId: key.slice(LEASE_PREFIX.length, -1), ticket, ageMs: now - Number(start) }] : [];
+    });
+    return { cursor: next, found };
   }
 }
 
+const LEASE_PREFIX = "lease:{";
+
 /** Redis key of a voucher's lease; the braces make it the hash tag, so a cluster spreads leases over its slots. */
 export function leaseKey(voucherId: string): string {
-  return `lease:{${voucherId}}`;
+  return `${LEASE_PREFIX}${voucherId}}`;
 }
 
 function script(name: string): string {

@@ -91,3 +91,33 @@ export interface SealJob {
 /** How a seal job ended: how many events it sealed; none when another sealer was first. */
 export const sealReply = z.object({ sealed: z.number() });
 export type SealReply = z.infer<typeof sealReply>;
+
+/** The sweeper's regular pass. Its jobs carry nothing: what there is to do is in Postgres. */
+export const sweepQueue: QueueDefinition<Record<string, never>> = {
+  name: "sweep",
+  data: z.object({}).strict(),
+  dataMaxBytes: 64,
+  keep: { age: 3_600, count: 1_000 },
+  keepFailed: { age: 86_400, count: 1_000 },
+  eventsMax: 1_000,
+};
+
+/** What a pass of the sweeper did. */
+export interface SweepReport {
+  /** Holds past their time whose end was recorded. */
+  holdsExpired: number;
+  /** Leases that were missing behind a live hold. */
+  leasesRestored: number;
+  /** Leases without a live hold that were removed. */
+  leasesRemoved: number;
+  /** Vouchers past their `validUntil` whose history says so now. */
+  expiriesRecorded: number;
+  /** Vouchers with an event that waits for its seal, for which a seal job was added. */
+  sealsRequested: number;
+  /** Chains that were verified, and how many of them are broken. */
+  chainsChecked: number;
+  chainsBroken: number;
+  /** Tasks that failed, with why; the next pass tries them again. */
+  failures: Record<string, string>;
+  durationMs: number;
+}

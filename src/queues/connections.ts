@@ -28,3 +28,8 @@ export function openFailFast(redisUrl: string, name: string, log: Logger): Redis
 export function patient(redisUrl: string, name: string) {
   return { ...reconnecting, url: redisUrl, connectionName: name, maxRetriesPerRequest: null };
 }
+
+/** A connection of that kind for our own commands. The caller closes it. */
+export function openPatient(redisUrl: string, name: string): Redis {
+  return new Redis(redisUrl, { ...reconnecting, connectionName: name, maxRetriesPerRequest: null });
+}

@@ -70,9 +70,9 @@ class HinderedLeases extends Leases {
     return held;
   }
 
-  override async release(...args: Parameters<Leases["release"]>): Promise<void> {
+  override async release(...args: Parameters<Leases["release"]>): Promise<boolean> {
     await this.#hindrance.beforeRelease?.();
-    await super.release(...args);
+    return super.release(...args);
   }
 }
 

@@ -12,6 +12,7 @@ const TABLES = [
   "reservations",
   "redemptions",
   "voucher_events",
+  "sweep_positions",
 ] as const;
 type Table = (typeof TABLES)[number];
 

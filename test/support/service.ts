@@ -6,6 +6,7 @@ import { type ApiContext, openApiContext, openWorkerContext, type WorkerContext 
 import { closeServer, listen } from "../../src/http/server.ts";
 import { startRedeemWorker } from "../../workers/redeem.ts";
 import { startSealWorker } from "../../workers/seal.ts";
+import { startSweepWorker } from "../../workers/sweep.ts";
 import type { TestServers } from "./servers.ts";
 
 /** The base address that answers name; not the address that listens. */
@@ -55,10 +56,12 @@ export interface TestWorker {
   close(): Promise<void>;
 }
 
-/** Starts a redeem and a seal worker with connections of their own. */
+const START = { redeem: startRedeemWorker, seal: startSealWorker, sweep: startSweepWorker };
+
+/** Starts workers with connections of their own; a sweeper only when WORKER_QUEUES names it, so that it surprises no test. */
 export async function startWorkers(servers: TestServers, env: Environment = {}): Promise<TestWorker> {
-  const ctx = openWorkerContext(testConfig(servers, env));
-  const workers = [startRedeemWorker(ctx), startSealWorker(ctx)];
+  const ctx = openWorkerContext(testConfig(servers, { WORKER_QUEUES: "redeem,seal", ...env }));
+  const workers = ctx.config.workerQueues.map((queue) => START[queue](ctx));
   return {
     ctx,
     async close() {

@@ -1,0 +1,11 @@
+-- Puts a live hold's lease back when it is missing or another ticket's: the row is the truth.
+-- KEYS[1] lease; ARGV[1] ticket, ARGV[2] key id, ARGV[3] the hold's age in ms, ARGV[4] the time it has left in ms
+-- Answers 1 when it was put back, 0 when it stood.
+if redis.call('HGET', KEYS[1], 'ticket') == ARGV[1] then
+  return 0
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('HSET', KEYS[1], 'ticket', ARGV[1], 'key', ARGV[2], 'start', now - ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return 1
