@@ -18,6 +18,9 @@ export type Answer<Reply> =
 /** Most callers that may wait in one process; one more is turned away at once. */
 const WAITERS_MAX = 2_000;
 
+/** How old the known number of waiting jobs may get while callers come. Milliseconds. */
+const DEPTH_EVERY_MS = 250;
+
 interface Waiter<Reply> {
   settle: (answer: Answer<Reply>) => void;
 }
@@ -36,6 +39,8 @@ export class AwaitedQueue<Data, Reply> {
   readonly #waiters = new Map<string, Waiter<Reply>>();
   readonly #open: () => void;
   #closed = false;
+  #depth = 0;
+  #depthDueAt = 0;
   #queue: Queue | undefined;
   #events: QueueEvents | undefined;
 
@@ -50,9 +55,10 @@ export class AwaitedQueue<Data, Reply> {
     else redis.once("ready", this.#open);
   }
 
-  /** Whether one more caller may wait. */
+  /** Whether one more caller may wait: in this process, and behind the jobs that wait in the queue. Costs no round trip. */
   get hasRoom(): boolean {
-    return this.#waiters.size < WAITERS_MAX;
+    this.#measureDepth();
+    return this.#waiters.size < WAITERS_MAX && this.#depth < this.#definition.waitingMax;
   }
 
   /** Adds a job without waiting for its reply. Rejects when Redis does not take it. */
@@ -95,6 +101,19 @@ export class AwaitedQueue<Data, Reply> {
       waiter.settle({ kind: "unknown", cause: new Error("the process is closing") });
     await this.#events?.close();
     await this.#queue?.close();
+  }
+
+  #measureDepth(): void {
+    const now = performance.now();
+    if (this.#queue === undefined || now < this.#depthDueAt) return;
+    this.#depthDueAt = now + DEPTH_EVERY_MS;
+    this.#redis.llen(this.#queue.toKey("wait")).then(
+      (waiting) => {
+        this.#depth = waiting;
+      },
+      // A queue that cannot be asked cannot be added to either.
+      () => undefined,
+    );
   }
 
   async #openNow(redisUrl: string): Promise<void> {

@@ -10,6 +10,8 @@ export interface QueueDefinition<Data> {
   data: z.ZodType<Data>;
   /** Largest job data, in bytes. */
   dataMaxBytes: number;
+  /** Jobs that may wait for a worker: when there are more, new callers are turned away at once. */
+  waitingMax: number;
   /** Finished jobs are kept for this long (seconds) and this many, for people who look and for waiters who missed the event. */
   keep: { age: number; count: number };
   keepFailed: { age: number; count: number };
@@ -34,6 +36,8 @@ export const redeemQueue: QueueDefinition<RedeemJob> = {
     deadlineMs: z.number(),
   }),
   dataMaxBytes: 8_192,
+  // What two workers burn in the ten seconds that a caller waits, at 1 000 jobs/s: who comes later would wait in vain.
+  waitingMax: 10_000,
   keep: { age: 120, count: 20_000 },
   keepFailed: { age: 86_400, count: 5_000 },
   eventsMax: 50_000,
@@ -79,6 +83,7 @@ export const sealQueue: QueueDefinition<SealJob> = {
   name: "seal",
   data: z.object({ voucherId: z.string() }),
   dataMaxBytes: 1_024,
+  waitingMax: 10_000,
   keep: { age: 120, count: 5_000 },
   keepFailed: { age: 86_400, count: 5_000 },
   eventsMax: 50_000,
@@ -97,6 +102,7 @@ export const sweepQueue: QueueDefinition<Record<string, never>> = {
   name: "sweep",
   data: z.object({}).strict(),
   dataMaxBytes: 64,
+  waitingMax: 1,
   keep: { age: 3_600, count: 1_000 },
   keepFailed: { age: 86_400, count: 1_000 },
   eventsMax: 1_000,

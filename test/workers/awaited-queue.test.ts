@@ -24,6 +24,7 @@ const sumQueue: QueueDefinition<Sum> = {
   name: "sum",
   data: z.object({ a: z.number(), b: z.number() }),
   dataMaxBytes: 64,
+  waitingMax: 5_000,
   keep: { age: 60, count: 5_000 },
   keepFailed: { age: 60, count: 5_000 },
   eventsMax: 50_000,
@@ -335,5 +336,14 @@ describe("the callers of one process", () => {
     await Promise.race(asked);
     expect(asking.hasRoom).toBe(true);
     await Promise.all(asked);
+  });
+
+  it("has no room behind more waiting jobs than the queue may hold, and has room again once they are worked off", async () => {
+    const key = `${PREFIX}:${sumQueue.name}:wait`;
+    expect(asking.hasRoom).toBe(true);
+    await servers.redis.rpush(key, ...Array.from({ length: sumQueue.waitingMax }, (_, n) => `job-${n}`));
+    await until(() => !asking.hasRoom);
+    await servers.redis.lpop(key);
+    await until(() => asking.hasRoom);
   });
 });
