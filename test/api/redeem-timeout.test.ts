@@ -1,7 +1,7 @@
 import { Queue } from "bullmq";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PREFIX, redeemQueue } from "../../src/queues/catalog.ts";
-import { type PartnerClient, partnerClient } from "../support/client.ts";
+import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -47,6 +47,37 @@ describe("POST /partner/vouchers/redeem while no worker runs", () => {
     expect(await dumpRows(servers.db)).toEqual(before);
     expect(await queue.getJobCounts()).toMatchObject({ waiting: 0, active: 0, delayed: 0, completed: 0, failed: 0 });
     expect(await servers.redis.keys(`${PREFIX}:${redeemQueue.name}:${voucher.id}*`)).toEqual([]);
+  });
+
+  it("answers 503 overloaded at once when more jobs wait than workers can reach in time, and tells others as ever", async () => {
+    const [burnt, other] = await issueVouchers(servers.db, partner, 2);
+    const worker = await startWorkers(servers);
+    expect((await till.redeem({ code: burnt?.code, externalRef: "before-the-load" })).status).toBe(200);
+    await worker.close();
+    const waiting = `${PREFIX}:${redeemQueue.name}:wait`;
+    const jobIds = Array.from({ length: redeemQueue.waitingMax }, (_, n) => `waiting-${n}`);
+    await servers.redis.rpush(waiting, ...jobIds);
+    try {
+      let reply: Reply;
+      await until(async () => {
+        reply = await till.redeem({ code: other?.code, externalRef: "too-many" });
+        return reply.body.code === "overloaded";
+      });
+      const startedAt = performance.now();
+      const { status, headers } = await till.redeem({ code: other?.code, externalRef: "too-many" });
+      expect(performance.now() - startedAt).toBeLessThan(WAIT_MS);
+      expect(status).toBe(503);
+      expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+      const retry = await till.redeem({ code: burnt?.code, externalRef: "before-the-load" });
+      expect(retry).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
+      expect((await till.lookUp(other?.code ?? "")).body.voucher.status).toBe("Active");
+    } finally {
+      await servers.redis.del(waiting);
+    }
+    // Known anew within a quarter of a second of the next call.
+    await until(
+      async () => (await till.redeem({ code: other?.code, externalRef: "too-many" })).body.code !== "overloaded",
+    );
   });
 
   it("takes back its own job only, when several wait", async () => {
