@@ -4,7 +4,13 @@ import { errorAnswer, unknownPath } from "./http/errors.ts";
 import { requestLog } from "./http/request-log.ts";
 import { requireHost } from "./http/require-host.ts";
 import { mount, type Route } from "./http/route.ts";
+import { buyListingRoute } from "./http/routes/buy-listing.ts";
+import { buyProductRoute } from "./http/routes/buy-product.ts";
+import { claimByLinkRoute } from "./http/routes/claim-by-link.ts";
+import { claimProductRoute } from "./http/routes/claim-product.ts";
 import { healthRoute, readyRoute } from "./http/routes/health.ts";
+import { listingRoute } from "./http/routes/listing.ts";
+import { listingsRoute } from "./http/routes/listings.ts";
 import { lookUpRoute } from "./http/routes/look-up.ts";
 import { partnerEventsRoute } from "./http/routes/partner-events.ts";
 import { publicEventsRoute } from "./http/routes/public-events.ts";
@@ -21,6 +27,12 @@ function routes(ctx: ApiContext): Route[] {
     lookUpRoute(ctx),
     partnerEventsRoute(ctx),
     publicEventsRoute(ctx),
+    listingsRoute(ctx),
+    listingRoute(ctx),
+    buyListingRoute(ctx),
+    buyProductRoute(ctx),
+    claimProductRoute(ctx),
+    claimByLinkRoute(ctx),
     healthRoute,
     readyRoute(ctx),
   ];

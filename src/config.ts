@@ -46,9 +46,20 @@ const environment = z.object({
     .default(QUEUES.join(","))
     .transform((text) => splitList(text))
     .pipe(z.array(z.enum(QUEUES)).min(1)),
+  AUTH_JWKS_URL: z.url({ protocol: /^(https?|file)$/ }).optional(),
+  AUTH_ISSUER: z.string().optional(),
+  AUTH_AUDIENCE: z.string().optional(),
   SWEEP_INTERVAL_MS: integer(100, 600_000).default(5_000),
   CHAIN_CHECK_HOURS: integer(1, 8_760).default(168),
 });
+
+/** Where the keys that sign users' tokens are published, and what the tokens must say. */
+export interface UserTokens {
+  /** Null: nobody's tokens are good. */
+  jwksUrl: string | null;
+  issuer: string | null;
+  audience: string | null;
+}
 
 /** What a process is told by its environment. Durations are milliseconds unless the name says otherwise. */
 export interface Config {
@@ -66,6 +77,8 @@ export interface Config {
   trustProxy: string[];
   logLevel: string;
   workerConcurrency: number;
+  /** How users' tokens are judged. */
+  users: UserTokens;
   workerQueues: (typeof QUEUES)[number][];
   sweepIntervalMs: number;
   /** Every chain is verified again within about this time. */
@@ -99,6 +112,11 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     trustProxy: values.TRUST_PROXY,
     logLevel: values.LOG_LEVEL,
     workerConcurrency: values.WORKER_CONCURRENCY,
+    users: {
+      jwksUrl: values.AUTH_JWKS_URL ?? null,
+      issuer: values.AUTH_ISSUER ?? null,
+      audience: values.AUTH_AUDIENCE ?? null,
+    },
     workerQueues: values.WORKER_QUEUES,
     sweepIntervalMs: values.SWEEP_INTERVAL_MS,
     chainCheckMs: values.CHAIN_CHECK_HOURS * 3_600_000,

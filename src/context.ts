@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import type { Logger } from "pino";
 import type { Coalescer } from "./batching/coalescer.ts";
@@ -11,14 +12,25 @@ import { nameTokenSecrets, type TokenSecret } from "./domain/reservation-token.t
 import { Leases } from "./holds/lease.ts";
 import { openLog } from "./log.ts";
 import { AwaitedQueue } from "./queues/awaited-queue.ts";
-import { type RedeemJob, type RedeemReply, redeemQueue, redeemReply } from "./queues/catalog.ts";
+import {
+  type RedeemJob,
+  type RedeemReply,
+  redeemQueue,
+  redeemReply,
+  type SealJob,
+  type SealReply,
+  sealQueue,
+  sealReply,
+} from "./queues/catalog.ts";
 import { openFailFast } from "./queues/connections.ts";
 import { SealRequests } from "./queues/seal-requests.ts";
 import { pooledRandomBytes } from "./random.ts";
 import { KeyAuthenticator } from "./services/authenticate-key.ts";
+import { UserAuthenticator } from "./services/authenticate-user.ts";
 import { type BurnResult, openBurnLanes } from "./services/burn-vouchers.ts";
 import { type HoldMove, type HoldMoveOutcome, openHoldLanes } from "./services/move-holds.ts";
 import { openVoucherReads } from "./services/resolve-voucher.ts";
+import { TAKINGS_MAX } from "./services/take-voucher.ts";
 import type { VoucherLanes } from "./services/voucher-lanes.ts";
 
 /** What every process has. */
@@ -46,6 +58,9 @@ export interface ApiContext extends ServiceContext {
   voucherReads: Coalescer<WantedVoucher, ResolvedVoucher>;
   holdLanes: VoucherLanes<HoldMove, HoldMoveOutcome>;
   redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
+  sealQueue: AwaitedQueue<SealJob, SealReply>;
+  takings: LimitFunction;
+  users: UserAuthenticator;
 }
 
 export interface WorkerContext extends ServiceContext {
@@ -53,8 +68,8 @@ export interface WorkerContext extends ServiceContext {
   sealRequests: SealRequests;
 }
 
-/** Connections of an API process: two coalesced reads, one batch of holds and four waiting rows, event reads. */
-const API_POOL_MAX = 12;
+/** Connections of an API process: two coalesced reads, one batch of holds and four waiting rows, four takings, event reads. */
+const API_POOL_MAX = 16;
 /** Connections of a worker process: one burn batch, four waiting rows, four seals, the sweeper. */
 const WORKER_POOL_MAX = 10;
 const ADMIN_POOL_MAX = 2;
@@ -64,15 +79,20 @@ export function openApiContext(config: Config): ApiContext {
   const service = openServiceContext(config, "api", API_POOL_MAX);
   const { pool, redis, log } = service;
   const holdLanes = openHoldLanes({ pool });
-  const queue = new AwaitedQueue(redeemQueue, redeemReply, redis, config.redisUrl, log);
-  service.onClose(() => queue.close());
+  const redeems = new AwaitedQueue(redeemQueue, redeemReply, redis, config.redisUrl, log);
+  service.onClose(() => redeems.close());
+  const seals = new AwaitedQueue(sealQueue, sealReply, redis, config.redisUrl, log);
+  service.onClose(() => seals.close());
   service.onClose(() => holdLanes.drain());
   return {
     ...service,
     keys: new KeyAuthenticator(pool),
     voucherReads: openVoucherReads(pool),
     holdLanes,
-    redeemQueue: queue,
+    redeemQueue: redeems,
+    sealQueue: seals,
+    takings: pLimit(TAKINGS_MAX),
+    users: new UserAuthenticator(config.users),
   };
 }
 

@@ -5,7 +5,7 @@ import { type Command, Option } from "commander";
 import { findBatch } from "../db/catalogue.ts";
 import { AppError } from "../domain/errors.ts";
 import { AUDIENCES, type Audience } from "../domain/voucher.ts";
-import { type IssuedVoucher, issueBatch } from "../services/issue-batch.ts";
+import { type IssuedVoucher, type IssueInput, issueBatch } from "../services/issue-batch.ts";
 import { action, integer, isoDate } from "./command.ts";
 
 /** Largest batch. */
@@ -16,6 +16,10 @@ interface IssueOptions {
   count: number;
   validUntil: Date;
   audience: Audience;
+  claim?: boolean;
+  buy?: boolean;
+  opensAt?: Date;
+  closesAt?: Date;
   codes?: string;
   out?: string;
 }
@@ -35,9 +39,14 @@ export function addBatchCommands(program: Command): void {
           .choices(AUDIENCES)
           .default("OpenToAll"),
       )
+      .option("--claim", "open a window through which users claim them")
+      .option("--buy", "open a window through which users buy them")
+      .option("--opens-at <moment>", "when the windows open; without it they are open at once", isoDate)
+      .option("--closes-at <moment>", "when the windows close; without it they stay open", isoDate)
       .option("--codes <file>", "use these printed codes, one a line, instead of new ones")
       .option("--out <file.csv>", "write id,code,serial of every voucher"),
     async (ctx, options) => {
+      const windows = windowsOf(options);
       const out = options.out === undefined ? null : await openCsv(options.out);
       const result = await issueBatch(
         ctx,
@@ -46,6 +55,7 @@ export function addBatchCommands(program: Command): void {
           count: options.count,
           validUntil: options.validUntil,
           audience: options.audience,
+          windows,
           codes: options.codes === undefined ? null : linesOf(options.codes),
         },
         async (vouchers) => {
@@ -80,6 +90,17 @@ export function addBatchCommands(program: Command): void {
       );
     },
   );
+}
+
+function windowsOf({ claim, buy, opensAt, closesAt }: IssueOptions): IssueInput["windows"] {
+  if (!claim && !buy && (opensAt !== undefined || closesAt !== undefined)) {
+    throw new AppError("invalid_request", "--opens-at and --closes-at are for windows: give --claim, --buy or both.");
+  }
+  if (opensAt !== undefined && closesAt !== undefined && closesAt <= opensAt) {
+    throw new AppError("invalid_request", "--closes-at must be later than --opens-at.");
+  }
+  const window = { opensAt: opensAt ?? null, closesAt: closesAt ?? null };
+  return { ...(claim && { claim: window }), ...(buy && { buy: window }) };
 }
 
 async function* linesOf(file: string): AsyncGenerator<string> {

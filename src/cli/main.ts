@@ -4,8 +4,10 @@ import { addBatchCommands } from "./batch.ts";
 import { addChainCommands } from "./chain.ts";
 import { explain } from "./explain.ts";
 import { addKeyCommands } from "./key.ts";
+import { addMarketplaceCommands } from "./marketplace.ts";
 import { addOrgCommands } from "./org.ts";
 import { addProductCommands } from "./product.ts";
+import { addUserCommands } from "./user.ts";
 import { addVoucherCommands } from "./voucher.ts";
 
 const program = new Command("voucherctl")
@@ -17,6 +19,8 @@ addKeyCommands(program);
 addBatchCommands(program);
 addVoucherCommands(program);
 addChainCommands(program);
+addMarketplaceCommands(program);
+addUserCommands(program);
 
 try {
   await program.parseAsync();

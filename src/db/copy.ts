@@ -11,6 +11,8 @@ export interface NewVoucher {
   serial: number;
   code: string;
   codeKey: string;
+  /** Its batch has windows. */
+  pickable: boolean;
   issued: SealedEvent;
 }
 
@@ -24,6 +26,7 @@ const COPY_VOUCHERS = copyText("vouchers", [
   "code",
   "code_key",
   "sealed_hash",
+  "pickable",
 ]);
 const COPY_EVENTS = copyText("voucher_events", [
   "voucher_id",
@@ -42,7 +45,7 @@ export async function copyVouchers(tx: Transaction, vouchers: readonly NewVouche
     tx,
     COPY_VOUCHERS,
     vouchers,
-    ({ organizationId, batchId, serial, code, codeKey, issued: { event, seal } }) => [
+    ({ organizationId, batchId, serial, code, codeKey, pickable, issued: { event, seal } }) => [
       event.voucherId,
       organizationId,
       batchId,
@@ -52,6 +55,7 @@ export async function copyVouchers(tx: Transaction, vouchers: readonly NewVouche
       code,
       codeKey,
       `\\x${seal.recordHash}`,
+      String(pickable),
     ],
   );
   await copy(tx, COPY_EVENTS, vouchers, ({ issued: { event, seal } }) => [

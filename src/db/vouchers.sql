@@ -63,7 +63,7 @@ UPDATE vouchers AS v
 -- $1 voucher_id text[], $2 last_sequence int[] before, $3 last_sequence int[] after (all of it sealed), $4 sealed_hash text[], hex,
 -- $5 redeemed_at timestamptz
 UPDATE vouchers AS v
-   SET status = 'Redeemed', redeemed_at = $5::timestamptz, last_sequence = w.last_after, sealed_sequence = w.last_after,
+   SET status = 'Redeemed', pickable = false, redeemed_at = $5::timestamptz, last_sequence = w.last_after, sealed_sequence = w.last_after,
        sealed_hash = decode(w.hash_after, 'hex')
   FROM unnest($1::text[], $2::int[], $3::int[], $4::text[]) AS w (id, last_before, last_after, hash_after)
  WHERE v.id = w.id AND v.status = 'Active' AND v.last_sequence = w.last_before;
@@ -71,7 +71,7 @@ UPDATE vouchers AS v
 -- name: void_voucher
 -- Sets a locked, Active voucher to Voided and counts the event that says so, which is Pending.
 -- $1 voucher_id text
-UPDATE vouchers AS v SET status = 'Voided', last_sequence = v.last_sequence + 1
+UPDATE vouchers AS v SET status = 'Voided', pickable = false, last_sequence = v.last_sequence + 1
  WHERE v.id = $1::text AND v.status = 'Active'
 RETURNING v.last_sequence;
 

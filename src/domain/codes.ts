@@ -5,6 +5,8 @@ export const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 export const CODE_SYMBOLS = 16;
 /** Symbols of a redeem code, all random (60 bits). */
 export const REDEEM_CODE_SYMBOLS = 12;
+/** Symbols of a referral link's code, all random (60 bits). */
+export const LINK_CODE_SYMBOLS = 12;
 /** Bounds of a code's normalised form, imported codes included. */
 export const CODE_KEY_MIN = 4;
 export const CODE_KEY_MAX = 64;
@@ -49,6 +51,11 @@ export function makeVoucherCode(randomBytes: RandomBytes): string {
 /** Makes the code that a burn hands to the customer: three groups of four symbols. */
 export function makeRedeemCode(randomBytes: RandomBytes): string {
   return inGroups(symbolValues(REDEEM_CODE_SYMBOLS, randomBytes));
+}
+
+/** Makes the code of a referral link: twelve symbols in lower case, for addresses. */
+export function makeLinkCode(randomBytes: RandomBytes): string {
+  return inGroups(symbolValues(LINK_CODE_SYMBOLS, randomBytes)).replaceAll("-", "").toLowerCase();
 }
 
 /** 256 is a multiple of 32, so the low five bits of a random byte are uniform. */

@@ -1,7 +1,7 @@
 import { typeidUnboxed } from "typeid-js";
 
 /** What an id names; the prefix of the id says it. */
-export type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv";
+export type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | "ctr";
 
 /**
  * Makes a TypeID: the prefix, an underscore and a UUIDv7 in 26 lower-case base32 symbols (https://github.com/jetify-com/typeid).

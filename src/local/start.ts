@@ -4,7 +4,7 @@ import { readConfig } from "../config.ts";
 import { openAdminContext } from "../context.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { openLog } from "../log.ts";
-import { makeDemo, showDemo } from "./demo.ts";
+import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
 
 // `npm start`: servers, migrations, one API process, two worker processes and, the first time, a demo. Ctrl-C stops it all.
@@ -21,6 +21,7 @@ const env = {
   ...process.env,
   DATABASE_URL: servers.databaseUrl,
   REDIS_URL: servers.redisUrl,
+  ...(servers.userKeysUrl !== null && { AUTH_JWKS_URL: servers.userKeysUrl }),
   RESERVATION_TOKEN_SECRET: process.env.RESERVATION_TOKEN_SECRET || servers.reservationTokenSecret,
 };
 process.on("SIGINT", () => void stop(0));
@@ -37,7 +38,10 @@ try {
   console.log(
     `\nThe API answers at ${config.baseUrl}. Ctrl-C stops everything${servers.embedded ? `; data stays in ${LOCAL_DIRECTORY}/` : ""}.`,
   );
-  if (demo !== null) console.log(showDemo(demo, config.baseUrl));
+  if (demo !== null) {
+    console.log(showDemo(demo, config.baseUrl));
+    if (servers.userKeysUrl !== null) console.log(await showMarketplaceDemo(demo));
+  }
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   await stop(1);
@@ -48,6 +52,8 @@ interface Servers {
   databaseUrl: string;
   redisUrl: string;
   reservationTokenSecret: string | undefined;
+  /** Where the embedded default's own user keys are, if they count. */
+  userKeysUrl: string | null;
   release(): Promise<void>;
 }
 
@@ -60,17 +66,21 @@ async function useServers(): Promise<Servers> {
       databaseUrl,
       redisUrl,
       reservationTokenSecret: undefined,
+      userKeysUrl: null,
       release: async () => undefined,
     };
   }
   try {
     const { useLocalServers } = await import("./servers.ts");
+    const { useLocalUserKeys } = await import("./user-keys.ts");
     const local = await useLocalServers(LOCAL_DIRECTORY, (line) => console.log(line));
+    const ownKeysCount = !databaseUrl && !process.env.AUTH_JWKS_URL;
     return {
       ...local,
       embedded: true,
       databaseUrl: databaseUrl || local.databaseUrl,
       redisUrl: redisUrl || local.redisUrl,
+      userKeysUrl: ownKeysCount ? await useLocalUserKeys(LOCAL_DIRECTORY) : null,
     };
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);

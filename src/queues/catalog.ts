@@ -118,6 +118,8 @@ export interface SweepReport {
   leasesRemoved: number;
   /** Vouchers past their `validUntil` whose history says so now. */
   expiriesRecorded: number;
+  /** Referrer contracts past their end whose end was recorded. */
+  contractsEnded: number;
   /** Vouchers with an event that waits for its seal, for which a seal job was added. */
   sealsRequested: number;
   /** Chains that were verified, and how many of them are broken. */

@@ -1,11 +1,13 @@
 import type { AdminContext } from "../context.ts";
 import { insertBatch } from "../db/catalogue.ts";
 import { copyVouchers, type NewVoucher } from "../db/copy.ts";
+import { insertWindow } from "../db/listings.ts";
 import { inTransaction, violates } from "../db/transaction.ts";
 import { GENESIS_HASH, sealEvent } from "../domain/chain.ts";
 import { CODE_KEY_MAX, CODE_KEY_MIN, makeVoucherCode, normaliseCode } from "../domain/codes.ts";
 import { AppError } from "../domain/errors.ts";
 import { newId } from "../domain/ids.ts";
+import type { Window, WindowKind } from "../domain/supply.ts";
 import type { Audience } from "../domain/voucher.ts";
 
 /** Vouchers written at once: less than a megabyte. */
@@ -16,6 +18,8 @@ export interface IssueInput {
   count: number;
   validUntil: Date;
   audience: Audience;
+  /** Through which windows users may take the vouchers, and when. */
+  windows: Partial<Record<WindowKind, Window>>;
   /** Codes that are printed already, exactly `count` of them; null: make new ones. */
   codes: AsyncIterable<string> | null;
 }
@@ -49,6 +53,9 @@ export async function issueBatch(
     await inTransaction(ctx.pool, async (tx) => {
       const terms = await insertBatch(tx, { ...input, id });
       if (terms === null) throw new AppError("not_found", `There is no product ${input.productId}.`);
+      const windows = Object.entries(input.windows) as [WindowKind, Window][];
+      for (const [kind, window] of windows) await insertWindow(tx, id, kind, window);
+      const pickable = windows.length > 0;
       let chunk: NewVoucher[] = [];
       const write = async () => {
         await copyVouchers(tx, chunk);
@@ -80,7 +87,7 @@ export async function issueBatch(
           },
         };
         const issued = { event, seal: sealEvent(event, GENESIS_HASH) };
-        chunk.push({ organizationId: terms.organizationId, batchId: id, serial, ...code, issued });
+        chunk.push({ organizationId: terms.organizationId, batchId: id, serial, pickable, ...code, issued });
         if (chunk.length === CHUNK) await write();
       }
       if (chunk.length > 0) await write();

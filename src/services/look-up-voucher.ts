@@ -60,7 +60,8 @@ export function verifyUrl(ctx: Pick<ApiContext, "config">, voucherId: string): s
   return `${ctx.config.baseUrl}/integrity/events/${ENTITY_TYPE}/${voucherId}`;
 }
 
-function viewVoucher(voucher: Voucher, now: Date): VoucherView {
+/** A voucher as answers show it, with its status at `now`. */
+export function viewVoucher(voucher: Voucher, now: Date): VoucherView {
   return {
     id: voucher.id,
     code: voucher.code,

@@ -1,4 +1,5 @@
 import type { WorkerContext } from "../context.ts";
+import { endOverdueContracts } from "../db/contracts.ts";
 import type { SweepReport } from "../queues/catalog.ts";
 import { checkChains } from "./check-chains.ts";
 import { expireHolds } from "./expire-holds.ts";
@@ -11,6 +12,9 @@ import { requestSeals } from "./request-seals.ts";
  * must have stopped. Milliseconds.
  */
 const TASK_MAX_MS = 2_000;
+
+/** Contracts whose end one pass records. */
+const CONTRACTS_MAX = 1_000;
 
 /**
  * One pass of the sweeper: catches up on everything that nobody waits for. Any number may run at the same time. A task that fails
@@ -32,6 +36,7 @@ export async function sweep(ctx: WorkerContext): Promise<SweepReport> {
   const leasesRestored = await run("restoreLeases", (until) => restoreLeases(ctx, until), 0);
   const leasesRemoved = await run("removeOrphanLeases", (until) => removeOrphanLeases(ctx, until), 0);
   const expiriesRecorded = await run("recordExpiries", (until) => recordExpiries(ctx, until), 0);
+  const contractsEnded = await run("endContracts", () => endOverdueContracts(ctx.pool, CONTRACTS_MAX), 0);
   const sealsRequested = await run("requestSeals", () => requestSeals(ctx), 0);
   const checked = await run("checkChains", () => checkChains(ctx), { vouchers: 0, events: 0, broken: [] });
   return {
@@ -39,6 +44,7 @@ export async function sweep(ctx: WorkerContext): Promise<SweepReport> {
     leasesRestored,
     leasesRemoved,
     expiriesRecorded,
+    contractsEnded,
     sealsRequested,
     chainsChecked: checked.vouchers,
     chainsBroken: checked.broken.length,

@@ -4,7 +4,7 @@ import type { Scope } from "../../src/domain/api-keys.ts";
 import { newId } from "../../src/domain/ids.ts";
 import type { Audience } from "../../src/domain/voucher.ts";
 import { pooledRandomBytes } from "../../src/random.ts";
-import { type IssuedVoucher, issueBatch } from "../../src/services/issue-batch.ts";
+import { type IssuedVoucher, type IssueInput, issueBatch } from "../../src/services/issue-batch.ts";
 import { createKey, type ShownKey } from "../../src/services/manage-keys.ts";
 
 /** What test data is made with. */
@@ -56,12 +56,19 @@ export function makeKey(
   });
 }
 
+interface IssueOptions {
+  validUntil?: Date;
+  audience?: Audience;
+  windows?: IssueInput["windows"];
+  codes?: string[];
+}
+
 /** Issues vouchers of a product, valid for a day unless told otherwise. */
 export async function issueVouchers(
   db: pg.Pool,
   partner: TestPartner,
   count: number,
-  options: { validUntil?: Date; audience?: Audience; codes?: string[] } = {},
+  options: IssueOptions = {},
 ): Promise<IssuedVoucher[]> {
   const issued: IssuedVoucher[] = [];
   await issueBatch(
@@ -71,6 +78,7 @@ export async function issueVouchers(
       count,
       validUntil: options.validUntil ?? new Date(Date.now() + 86_400_000),
       audience: options.audience ?? "OpenToAll",
+      windows: options.windows ?? {},
       codes: options.codes === undefined ? null : toAsync(options.codes),
     },
     (vouchers) => void issued.push(...vouchers),

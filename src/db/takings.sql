@@ -1,0 +1,69 @@
+-- name: insert_claim
+-- Begins a user's one claim of a product, or returns no row when there is one, after waiting for one that is being made.
+-- $1 user_id text, $2 product_id text
+INSERT INTO claims (user_id, product_id) VALUES ($1::text, $2::text) ON CONFLICT (user_id, product_id) DO NOTHING RETURNING user_id;
+
+-- name: fill_claim
+-- $1 user_id text, $2 product_id text, $3 voucher_id text
+UPDATE claims AS c SET voucher_id = $3::text WHERE c.user_id = $1::text AND c.product_id = $2::text;
+
+-- name: find_claim
+-- $1 user_id text, $2 product_id text
+SELECT c.voucher_id FROM claims AS c WHERE c.user_id = $1::text AND c.product_id = $2::text;
+
+-- name: insert_purchase
+-- Begins the one purchase of a user's payment, or returns no row when there is one, after waiting for one that is being made.
+-- $1 user_id text, $2 payment_ref text
+INSERT INTO purchases (user_id, payment_ref) VALUES ($1::text, $2::text) ON CONFLICT (user_id, payment_ref) DO NOTHING RETURNING user_id;
+
+-- name: fill_purchase
+-- $1 user_id text, $2 payment_ref text, $3 voucher_id text
+UPDATE purchases AS s SET voucher_id = $3::text WHERE s.user_id = $1::text AND s.payment_ref = $2::text;
+
+-- name: find_purchase
+-- $1 user_id text, $2 payment_ref text
+SELECT s.voucher_id FROM purchases AS s WHERE s.user_id = $1::text AND s.payment_ref = $2::text;
+
+-- name: select_offers
+-- What decides who may take from a product's batches through one kind of window, and what a user is to its brand, at one moment. One
+-- row per batch that has such a window, and one without a batch when there is none; no row when there is no such product.
+-- $1 user_id text, $2 product_id text, $3 kind text, $4 batch_id text or null: this batch only
+SELECT clock.now, m.role, c.id AS contract_id, c.ends_at, b.id AS batch_id, b.audience, b.valid_until, w.opens_at, w.closes_at
+  FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock
+  JOIN products AS p ON p.id = $2::text
+  JOIN brands AS br ON br.id = p.brand_id
+  LEFT JOIN members AS m ON m.organization_id = br.organization_id AND m.user_id = $1::text
+  LEFT JOIN referrer_contracts AS c ON c.user_id = $1::text AND c.brand_id = br.id AND c.status = 'Active'
+  LEFT JOIN (batches AS b JOIN batch_windows AS w ON w.batch_id = b.id AND w.kind = $3::text)
+    ON b.product_id = p.id AND b.id = coalesce($4::text, b.id) AND b.valid_until > clock.now;
+
+-- name: pick_free_voucher
+-- Locks the next voucher of a batch's windows that nobody has locked and that had no live hold when this statement began. Nothing is
+-- decided here: the state is read under the lock, by a later statement.
+-- $1 batch_id text, $2 voucher_id text[] not to pick
+SELECT v.id FROM vouchers AS v
+ WHERE v.batch_id = $1::text AND v.pickable AND v.id <> ALL ($2::text[])
+   AND NOT EXISTS (SELECT 1 FROM reservations AS h
+                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
+ ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v SKIP LOCKED;
+
+-- name: pick_voucher
+-- The same, waiting for locks: what others were about to take may be left after all.
+-- $1 batch_id text, $2 voucher_id text[] not to pick
+SELECT v.id FROM vouchers AS v
+ WHERE v.batch_id = $1::text AND v.pickable AND v.id <> ALL ($2::text[])
+   AND NOT EXISTS (SELECT 1 FROM reservations AS h
+                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
+ ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v;
+
+-- name: take_voucher
+-- Takes a locked, Active voucher out of its windows and counts the event that says so, which is Pending. No row: it had left already.
+-- $1 voucher_id text
+UPDATE vouchers AS v SET pickable = false, last_sequence = v.last_sequence + 1
+ WHERE v.id = $1::text AND v.pickable AND v.status = 'Active'
+RETURNING v.last_sequence;
+
+-- name: find_voucher_name
+-- What a voucher is resolved by.
+-- $1 voucher_id text
+SELECT v.organization_id, v.code_key FROM vouchers AS v WHERE v.id = $1::text;

@@ -1,0 +1,136 @@
+import type { MemberRole, Standing } from "../domain/audience.ts";
+import type { Offer, WindowKind } from "../domain/supply.ts";
+import type { Audience } from "../domain/voucher.ts";
+import type { Queryable, Transaction } from "./pool.ts";
+import { bind, loadStatements } from "./statements.ts";
+
+const sql = loadStatements(new URL("./takings.sql", import.meta.url), [
+  "insert_claim",
+  "fill_claim",
+  "find_claim",
+  "insert_purchase",
+  "fill_purchase",
+  "find_purchase",
+  "select_offers",
+  "pick_free_voucher",
+  "pick_voucher",
+  "take_voucher",
+  "find_voucher_name",
+]);
+
+/** What makes a user's taking one: their claim of a product, or their payment. */
+export type TakingKey =
+  | { kind: "claim"; userId: string; productId: string }
+  | { kind: "buy"; userId: string; paymentRef: string };
+
+const STATEMENTS = {
+  claim: { insert: sql.insert_claim, fill: sql.fill_claim, find: sql.find_claim },
+  buy: { insert: sql.insert_purchase, fill: sql.fill_purchase, find: sql.find_purchase },
+};
+
+function keyOf(taking: TakingKey): [string, string] {
+  return [taking.userId, taking.kind === "claim" ? taking.productId : taking.paymentRef];
+}
+
+/** The voucher that a user took by this key before, or null. */
+export async function findTaking(db: Queryable, taking: TakingKey): Promise<string | null> {
+  const { rows } = await db.query<{ voucher_id: string }>(bind(STATEMENTS[taking.kind].find, keyOf(taking)));
+  return rows[0]?.voucher_id ?? null;
+}
+
+/**
+ * Begins a taking; false when the user has it already. Waits for one of the same key that is being made. Must be filled before
+ * the commit.
+ */
+export async function insertTaking(tx: Transaction, taking: TakingKey): Promise<boolean> {
+  const { rowCount } = await tx.query(bind(STATEMENTS[taking.kind].insert, keyOf(taking)));
+  return rowCount === 1;
+}
+
+/** Says which voucher was taken. */
+export async function fillTaking(tx: Transaction, taking: TakingKey, voucherId: string): Promise<void> {
+  await tx.query(bind(STATEMENTS[taking.kind].fill, [...keyOf(taking), voucherId]));
+}
+
+/** A product's supply as it stands towards one user. */
+export interface ProductOffers {
+  now: Date;
+  standing: Standing;
+  /** The user's role in the brand's organization. */
+  role: MemberRole | null;
+  offers: Offer[];
+}
+
+/** The batches of a product, or one of them, that have a window of this kind; null when there is no such product. */
+export async function selectOffers(
+  db: Queryable,
+  userId: string,
+  productId: string,
+  kind: WindowKind,
+  batchId: string | null,
+): Promise<ProductOffers | null> {
+  const { rows } = await db.query<{
+    now: Date;
+    role: MemberRole | null;
+    contract_id: string | null;
+    ends_at: Date | null;
+    batch_id: string | null;
+    audience: Audience;
+    valid_until: Date;
+    opens_at: Date | null;
+    closes_at: Date | null;
+  }>(bind(sql.select_offers, [userId, productId, kind, batchId]));
+  const first = rows[0];
+  if (first === undefined) return null;
+  return {
+    now: first.now,
+    role: first.role,
+    standing: {
+      isOwner: first.role === "owner",
+      contract: first.contract_id === null ? null : { id: first.contract_id, status: "Active", endsAt: first.ends_at },
+    },
+    offers: rows.flatMap((row) =>
+      row.batch_id === null
+        ? []
+        : [
+            {
+              batchId: row.batch_id,
+              audience: row.audience,
+              validUntil: row.valid_until,
+              window: { opensAt: row.opens_at, closesAt: row.closes_at },
+            },
+          ],
+    ),
+  };
+}
+
+/** Locks the next voucher of a batch's windows other than `except`, or returns null. Waits for locked ones only when told to. */
+export async function pickVoucher(
+  tx: Transaction,
+  batchId: string,
+  except: readonly string[],
+  waiting: boolean,
+): Promise<string | null> {
+  const statement = waiting ? sql.pick_voucher : sql.pick_free_voucher;
+  const { rows } = await tx.query<{ id: string }>(bind(statement, [batchId, except]));
+  return rows[0]?.id ?? null;
+}
+
+/** Takes a locked voucher out of its windows; returns the sequence of the event that must say so. */
+export async function takeVoucherRow(tx: Transaction, voucherId: string): Promise<number> {
+  const { rows } = await tx.query<{ last_sequence: number }>(bind(sql.take_voucher, [voucherId]));
+  if (rows[0] === undefined) throw new Error(`the locked voucher ${voucherId} had left its window`);
+  return rows[0].last_sequence;
+}
+
+/** What a voucher is resolved by: its organization and its normalised code. */
+export async function selectVoucherName(
+  db: Queryable,
+  voucherId: string,
+): Promise<{ organizationId: string; codeKey: string }> {
+  const { rows } = await db.query<{ organization_id: string; code_key: string }>(
+    bind(sql.find_voucher_name, [voucherId]),
+  );
+  if (rows[0] === undefined) throw new Error(`there is no voucher ${voucherId}`);
+  return { organizationId: rows[0].organization_id, codeKey: rows[0].code_key };
+}

@@ -1,0 +1,39 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { exportJWK, generateKeyPair, importJWK, SignJWT } from "jose";
+
+const ALGORITHM = "EdDSA";
+const KEY_ID = "embedded";
+
+/**
+ * The key pair with which the embedded default signs users' tokens, made once. Returns the address of its public half, for
+ * `AUTH_JWKS_URL`. A deployment with a database of its own never trusts it.
+ */
+export async function useLocalUserKeys(directory: string): Promise<string> {
+  const { privateFile, publicFile } = filesOf(directory);
+  if (!existsSync(publicFile)) {
+    const { publicKey, privateKey } = await generateKeyPair(ALGORITHM, { crv: "Ed25519", extractable: true });
+    const named = { kid: KEY_ID, alg: ALGORITHM, use: "sig" };
+    writeFileSync(privateFile, JSON.stringify({ ...(await exportJWK(privateKey)), ...named }), { mode: 0o600 });
+    writeFileSync(publicFile, JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), ...named }] }));
+  }
+  return pathToFileURL(publicFile).href;
+}
+
+/** Makes a token for a user of the embedded default. */
+export async function mintUserToken(directory: string, userId: string, ttlMs: number): Promise<string> {
+  await useLocalUserKeys(directory);
+  const key = await importJWK(JSON.parse(readFileSync(filesOf(directory).privateFile, "utf8")), ALGORITHM);
+  return new SignJWT()
+    .setProtectedHeader({ alg: ALGORITHM, kid: KEY_ID })
+    .setSubject(userId)
+    .setIssuedAt()
+    .setExpirationTime(new Date(Date.now() + ttlMs))
+    .sign(key);
+}
+
+function filesOf(directory: string): { privateFile: string; publicFile: string } {
+  const root = resolve(directory);
+  return { privateFile: join(root, "user-key.json"), publicFile: join(root, "user-keys.jwks.json") };
+}

@@ -1,0 +1,207 @@
+import type { ApiContext } from "../context.ts";
+import { findLink, type ReferralLink } from "../db/contracts.ts";
+import { insertPendingEvent } from "../db/events.ts";
+import { findListingBatch } from "../db/listings.ts";
+import type { Transaction } from "../db/pool.ts";
+import {
+  fillTaking,
+  findTaking,
+  insertTaking,
+  type ProductOffers,
+  pickVoucher,
+  selectOffers,
+  selectVoucherName,
+  type TakingKey,
+  takeVoucherRow,
+} from "../db/takings.ts";
+import { inTransaction, isLockTimeout, waitForLocks } from "../db/transaction.ts";
+import { type LockedVoucher, readLockedVouchers } from "../db/vouchers.ts";
+import { type AudienceRule, isContractActive } from "../domain/audience.ts";
+import { AppError } from "../domain/errors.ts";
+import { liveHold } from "../domain/hold.ts";
+import { decideSupply, type SupplyRefusal } from "../domain/supply.ts";
+import type { Audience } from "../domain/voucher.ts";
+import { type VoucherView, verifyUrl, viewVoucher } from "./look-up-voucher.ts";
+import { voucherBusy } from "./move-holds.ts";
+
+/** The ways to supply (contract, "Referrer-only rules on open windows"). */
+export type TakeRequest =
+  | { by: "listing"; listingId: string; paymentRef: string }
+  | { by: "product"; productId: string; paymentRef: string }
+  | { by: "product"; productId: string; paymentRef: null }
+  | { by: "link"; linkCode: string };
+
+/** The answer to claim and buy. */
+export interface TakeResult {
+  voucher: VoucherView;
+  alreadyConfirmed: boolean;
+  verifyUrl: string;
+}
+
+/** Supply that a request leads to. */
+interface Source {
+  productId: string;
+  /** One batch only, for a listing. */
+  batchId: string | null;
+  /** Who sent the user, when they came by a referrer's link. */
+  referral: { linkCode: string; contractId: string; referrerId: string; contract: ReferralLink } | null;
+}
+
+interface Taken {
+  voucherId: string;
+  alreadyConfirmed: boolean;
+}
+
+/** How long a taking waits for locks: for the same user's other call, and for the last vouchers when all are being taken. Milliseconds. */
+const LOCK_WAIT_MS = 3_000;
+/** How long the answer waits for the event's seal. The voucher is taken either way, and the sweeper seals what was late. Milliseconds. */
+const SEAL_WAIT_MS = 1_000;
+/** Vouchers that turn out to be held, one after another, before a batch counts as having none left to pick. */
+const PASSED_OVER_MAX = 50;
+
+type Deps = Pick<ApiContext, "pool" | "takings" | "sealQueue" | "voucherReads" | "randomBytes" | "config" | "log">;
+
+/**
+ * Gives a user a voucher from an open window, once per claim or payment. A repeat gives the same voucher, whatever became of
+ * audience, window and supply meanwhile.
+ * @throws AppError `listing_not_found`, `product_not_found`, `link_not_found`, `referrers_only`, `window_closed`, `sold_out`,
+ * `voucher_busy`, `overloaded`.
+ */
+export async function takeVoucher(ctx: Deps, userId: string, request: TakeRequest): Promise<TakeResult> {
+  const source = await findSource(ctx, request);
+  const taking: TakingKey =
+    request.by === "link" || request.paymentRef === null
+      ? { kind: "claim", userId, productId: source.productId }
+      : { kind: "buy", userId, paymentRef: request.paymentRef };
+  const before = await findTaking(ctx.pool, taking);
+  if (before !== null) return answer(ctx, { voucherId: before, alreadyConfirmed: true });
+  if (ctx.takings.pendingCount >= WAITING_MAX) {
+    throw new AppError("overloaded", "The service is busy. Please try again.", { retryAfterSeconds: 1 });
+  }
+  const taken = await ctx.takings(() =>
+    inTransaction(ctx.pool, (tx) => takeOnce(ctx, tx, taking, source)).catch((error) => {
+      throw isLockTimeout(error) ? voucherBusy() : error;
+    }),
+  );
+  if (!taken.alreadyConfirmed) await awaitSeal(ctx, taken.voucherId);
+  return answer(ctx, taken);
+}
+
+/** Takings that may wait in one process, and those that may be under way, each with a connection. */
+const WAITING_MAX = 2_000;
+export const TAKINGS_MAX = 4;
+
+async function findSource(ctx: Pick<Deps, "pool">, request: TakeRequest): Promise<Source> {
+  switch (request.by) {
+    case "product":
+      return { productId: request.productId, batchId: null, referral: null };
+    case "listing": {
+      const listed = await findListingBatch(ctx.pool, request.listingId);
+      if (listed === null) throw new AppError("listing_not_found", "There is no such listing.");
+      return { ...listed, referral: null };
+    }
+    case "link": {
+      const { linkCode } = request;
+      const link = await findLink(ctx.pool, linkCode);
+      if (link === null) throw linkNotFound();
+      const { productId, contractId, referrerId } = link;
+      return { productId, batchId: null, referral: { linkCode, contractId, referrerId, contract: link } };
+    }
+  }
+}
+
+function linkNotFound(): AppError {
+  return new AppError("link_not_found", "This link does not lead anywhere, or not any more.");
+}
+
+/** Writes the user's key first, so that repeats wait here, then picks, then judges once more under the voucher's lock. */
+async function takeOnce(ctx: Deps, tx: Transaction, taking: TakingKey, source: Source): Promise<Taken> {
+  await waitForLocks(tx, LOCK_WAIT_MS);
+  const supply = await selectOffers(tx, taking.userId, source.productId, taking.kind, source.batchId);
+  if (supply === null) throw new AppError("product_not_found", "There is no such product.");
+  if (!(await insertTaking(tx, taking))) {
+    const voucherId = await findTaking(tx, taking);
+    if (voucherId === null) throw new Error("a taking was committed without its voucher");
+    return { voucherId, alreadyConfirmed: true };
+  }
+  if (source.referral !== null && !isContractActive(source.referral.contract, supply.now)) throw linkNotFound();
+  const picked = (await pick(tx, supply, source, false)) ?? (await pick(tx, supply, source, true));
+  if (picked === null) throw new AppError("sold_out", "There is nothing left.");
+  const { voucher, now } = picked;
+  await fillTaking(tx, taking, voucher.id);
+  await insertPendingEvent(tx, {
+    voucherId: voucher.id,
+    sequence: await takeVoucherRow(tx, voucher.id),
+    eventType: taking.kind === "claim" ? "voucher.instance.claimed" : "voucher.instance.bought",
+    occurredAt: now,
+    actorConnectedId: taking.userId,
+    actorIsEmployee: supply.role !== null,
+    data: {
+      nonce: Buffer.from(ctx.randomBytes(16)).toString("hex"),
+      voucherCode: voucher.code,
+      serial: voucher.serial,
+      audience: picked.audience,
+      audienceRule: picked.rule,
+      contractId: picked.rule === "active_contract" ? supply.standing.contract?.id : source.referral?.contractId,
+      referrer: source.referral?.referrerId,
+      referralLink: source.referral?.linkCode,
+      ...(taking.kind === "buy" && { paymentRef: taking.paymentRef, pricePaidUsd: voucher.priceUsd }),
+    },
+  });
+  return { voucherId: voucher.id, alreadyConfirmed: false };
+}
+
+interface Picked {
+  voucher: LockedVoucher;
+  now: Date;
+  audience: Audience;
+  rule: AudienceRule;
+}
+
+/** Locks a voucher that may be taken, from the first batch that has one; null when none is left. */
+async function pick(tx: Transaction, supply: ProductOffers, source: Source, waiting: boolean): Promise<Picked | null> {
+  const byLink = source.referral !== null;
+  for (const { batchId, audience, rule } of openBatches(supply, supply.now, byLink)) {
+    const passedOver: string[] = [];
+    while (passedOver.length < PASSED_OVER_MAX) {
+      const voucherId = await pickVoucher(tx, batchId, passedOver, waiting);
+      if (voucherId === null) break;
+      const { now, vouchers } = await readLockedVouchers(tx, [voucherId]);
+      const voucher = vouchers.get(voucherId);
+      if (voucher === undefined) throw new Error(`the locked voucher ${voucherId} was not read`);
+      // The wait for the lock may have outlived the window or the voucher.
+      const stillOpen = openBatches(supply, now, byLink).some((batch) => batch.batchId === batchId);
+      if (!stillOpen) break;
+      if (liveHold(voucher.hold, now) === null) return { voucher, now, audience, rule };
+      passedOver.push(voucherId);
+    }
+  }
+  return null;
+}
+
+function openBatches({ offers, standing }: ProductOffers, now: Date, byLink: boolean) {
+  const decision = decideSupply(offers, standing, now, byLink);
+  if (decision.kind === "refused") throw refusal(decision.code);
+  return decision.batches;
+}
+
+const REFUSALS: Record<SupplyRefusal, string> = {
+  referrers_only: "Only referrers with an active contract may take this voucher. Ask a referrer for their link.",
+  window_closed: "This offer is not open at the moment.",
+};
+
+function refusal(code: SupplyRefusal): AppError {
+  return new AppError(code, REFUSALS[code]);
+}
+
+async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
+  const sealed = await ctx.sealQueue.ask(`${voucherId}-${crypto.randomUUID()}`, { voucherId }, SEAL_WAIT_MS);
+  if (sealed.kind !== "reply") ctx.log.warn({ voucherId, sealed: sealed.kind }, "an event will be sealed later");
+}
+
+async function answer(ctx: Deps, { voucherId, alreadyConfirmed }: Taken): Promise<TakeResult> {
+  const name = await selectVoucherName(ctx.pool, voucherId);
+  const { now, voucher } = await ctx.voucherReads.submit({ ...name, ticket: null, externalRef: null });
+  if (voucher === null) throw new Error(`the taken voucher ${voucherId} could not be read`);
+  return { voucher: viewVoucher(voucher, now), alreadyConfirmed, verifyUrl: verifyUrl(ctx, voucherId) };
+}
