@@ -13,6 +13,7 @@ const CHECK = "23514";
 const FOREIGN_KEY = "23503";
 /** What the project's own triggers say: restrict_violation. */
 const TRIGGER = "23001";
+const NOT_NULL = "23502";
 
 let servers: TestServers;
 let db: pg.Pool;
@@ -705,6 +706,234 @@ describe("an API key", () => {
     await accepted(...insert("api_key_secrets", second));
     for (const scopes of [[], ["voucher.void"], ["voucher.read", "voucher.void"]]) {
       await refused(CHECK, "api_keys_scopes_check", ...insert("api_keys", { ...key, id: newId("key"), scopes }));
+    }
+  });
+});
+
+let users = 0;
+
+function newUser(): string {
+  users += 1;
+  return `user-${users}`;
+}
+
+describe("a referrer contract", () => {
+  const MOVES: [from: string, to: string][] = [
+    ["Offered", "Active"],
+    ["Offered", "Declined"],
+    ["Active", "Ended"],
+  ];
+  const STATUSES = ["Offered", "Active", "Ended", "Declined"];
+
+  function contractRow(changes: Row = {}) {
+    return { id: newId("ctr"), brand_id: partner.brandId, user_id: newUser(), status: "Offered", ...changes };
+  }
+
+  async function contractIn(status: string): Promise<string> {
+    const row = contractRow({ status });
+    await accepted(...insert("referrer_contracts", row));
+    return row.id;
+  }
+
+  it.each(
+    STATUSES.flatMap((from) => STATUSES.map((to) => [from, to] as const)),
+  )("goes from %s to %s exactly if that is legal", async (from, to) => {
+    const move: [string, unknown[]] = [
+      "UPDATE referrer_contracts SET status = $2 WHERE id = $1",
+      [await contractIn(from), to],
+    ];
+    if (MOVES.some(([start, end]) => start === from && end === to)) await accepted(...move);
+    else await refused(TRIGGER, `not from ${from} to ${to}`, ...move);
+  });
+
+  it("never changes whose it is or what it is called, with a legal move or without one", async () => {
+    for (const change of [`brand_id = '${neighbour.brandId}'`, "user_id = 'somebody else'", "id = 'ctr_other'"]) {
+      const id = await contractIn("Offered");
+      await refused(TRIGGER, "a contract goes from", `UPDATE referrer_contracts SET ${change} WHERE id = $1`, [id]);
+      await refused(
+        TRIGGER,
+        "a contract goes from",
+        `UPDATE referrer_contracts SET status = 'Active', ${change} WHERE id = $1`,
+        [id],
+      );
+    }
+  });
+
+  it("keeps the end that it was offered with while it is Active", async () => {
+    const id = await contractIn("Active");
+    await refused(TRIGGER, "a contract goes from", "UPDATE referrer_contracts SET ends_at = 'infinity' WHERE id = $1", [
+      id,
+    ]);
+  });
+
+  it("is one at a time between a user and a brand, and may follow one that is over", async () => {
+    for (const open of ["Offered", "Active"]) {
+      const first = contractRow({ status: open });
+      await accepted(...insert("referrer_contracts", first));
+      for (const status of ["Offered", "Active"]) {
+        const second = contractRow({ user_id: first.user_id, status });
+        await refused(UNIQUE, "referrer_contracts_one_open", ...insert("referrer_contracts", second));
+      }
+      const elsewhere = contractRow({ user_id: first.user_id, brand_id: neighbour.brandId, status: "Active" });
+      await accepted(...insert("referrer_contracts", elsewhere));
+      const over = open === "Offered" ? "Declined" : "Ended";
+      await accepted("UPDATE referrer_contracts SET status = $2 WHERE id = $1", [first.id, over]);
+      await accepted(...insert("referrer_contracts", contractRow({ user_id: first.user_id })));
+    }
+  });
+
+  it("has a status that exists, a brand that exists and a user", async () => {
+    const refuse = (code: string, by: string, changes: Row) =>
+      refused(code, by, ...insert("referrer_contracts", contractRow(changes)));
+    await refuse(CHECK, "referrer_contracts_status_check", { status: "Paused" });
+    await refuse(FOREIGN_KEY, "referrer_contracts_brand_id_fkey", { brand_id: "brd_none" });
+    await refuse(CHECK, "referrer_contracts_user_id_check", { user_id: "" });
+    await refuse(CHECK, "referrer_contracts_user_id_check", { user_id: "x".repeat(256) });
+  });
+
+  it("has links to products of its own brand alone", async () => {
+    const id = await contractIn("Active");
+    const link = { code: newId("ctr"), contract_id: id, product_id: partner.productId, brand_id: partner.brandId };
+    const foreign = { ...link, code: newId("ctr"), product_id: neighbour.productId };
+    await accepted(...insert("referral_links", link));
+    await refused(UNIQUE, "referral_links_pkey", ...insert("referral_links", link));
+    await refused(FOREIGN_KEY, "referral_links_product_id_brand_id_fkey", ...insert("referral_links", foreign));
+    await refused(
+      FOREIGN_KEY,
+      "referral_links_contract_id_brand_id_fkey",
+      ...insert("referral_links", { ...foreign, brand_id: neighbour.brandId }),
+    );
+  });
+});
+
+describe("a member", () => {
+  it("is one once per organization, in a role that exists", async () => {
+    const row = { organization_id: partner.organizationId, user_id: newUser(), role: "owner" };
+    await accepted(...insert("members", row));
+    await refused(UNIQUE, "members_pkey", ...insert("members", { ...row, role: "employee" }));
+    await accepted(...insert("members", { ...row, organization_id: neighbour.organizationId }));
+    await refused(CHECK, "members_role_check", ...insert("members", { ...row, user_id: newUser(), role: "Owner" }));
+    await refused(CHECK, "members_user_id_check", ...insert("members", { ...row, user_id: "" }));
+    await refused(
+      FOREIGN_KEY,
+      "members_organization_id_fkey",
+      ...insert("members", { ...row, organization_id: "org_none" }),
+    );
+  });
+});
+
+describe("a batch's windows and listing", () => {
+  async function newBatch(): Promise<string> {
+    const { rows } = await db.query("SELECT batch_id FROM vouchers WHERE id = $1", [await newVoucher()]);
+    return rows[0].batch_id;
+  }
+
+  it("are one of each kind, of a kind that exists, and close after they open", async () => {
+    const window = { batch_id: await newBatch(), kind: "claim" };
+    await accepted(...insert("batch_windows", window));
+    await refused(UNIQUE, "batch_windows_pkey", ...insert("batch_windows", window));
+    await refused(CHECK, "batch_windows_kind_check", ...insert("batch_windows", { ...window, kind: "rent" }));
+    const buy = { ...window, kind: "buy", opens_at: "2027-03-01T12:00:00Z" };
+    for (const closes_at of ["2027-03-01T12:00:00Z", "2027-03-01T11:59:59Z"]) {
+      await refused(CHECK, "windows_have_a_length", ...insert("batch_windows", { ...buy, closes_at }));
+    }
+    await accepted(...insert("batch_windows", { ...buy, closes_at: "2027-03-01T12:00:01Z" }));
+  });
+
+  it("are one listing a batch, of a batch that exists", async () => {
+    const batch_id = await newBatch();
+    await accepted(...insert("listings", { id: newId("lst"), batch_id }));
+    await refused(UNIQUE, "listings_batch_id_key", ...insert("listings", { id: newId("lst"), batch_id }));
+    await refused(
+      FOREIGN_KEY,
+      "listings_batch_id_fkey",
+      ...insert("listings", { id: newId("lst"), batch_id: "bat_none" }),
+    );
+  });
+});
+
+describe("a voucher in its windows", () => {
+  const pickable = (value: boolean) => `UPDATE vouchers SET pickable = ${value} WHERE id = $1`;
+
+  /** A voucher as issuing would put it into its windows. */
+  async function newPickable(): Promise<string> {
+    const { rows } = await db.query("SELECT * FROM vouchers WHERE id = $1", [await newVoucher()]);
+    const id = newId("vch");
+    await accepted(...insert("vouchers", { ...rows[0], id, code: id, code_key: id, serial: 2, pickable: true }));
+    return id;
+  }
+
+  it("leaves them once and does not come back, nor does one come that was never there", async () => {
+    const id = await newPickable();
+    await accepted(pickable(true), [id]);
+    await accepted(pickable(false), [id]);
+    await refused(TRIGGER, "does not come back", pickable(true), [id]);
+    await refused(TRIGGER, "does not come back", pickable(true), [await newVoucher()]);
+  });
+
+  it("is Active: burning or voiding it takes it out, or is refused", async () => {
+    for (const change of ["status = 'Voided'", "status = 'Redeemed', redeemed_at = clock_timestamp()"]) {
+      const id = await newPickable();
+      const update = (more: string) => `UPDATE vouchers SET ${change}${more} WHERE id = $1`;
+      await refused(CHECK, "only_active_vouchers_are_pickable", update(""), [id]);
+      await accepted(update(", pickable = false"), [id]);
+    }
+  });
+});
+
+describe.each([
+  { table: "claims", key: (user: string) => ({ user_id: user, product_id: partner.productId }), pkey: "claims_pkey" },
+  { table: "purchases", key: (user: string) => ({ user_id: user, payment_ref: "payment" }), pkey: "purchases_pkey" },
+])("a row of $table", ({ table, key, pkey }) => {
+  it("is one per user and key, and another user's is another", async () => {
+    const user = newUser();
+    await accepted(...insert(table, { ...key(user), voucher_id: await newVoucher() }));
+    await refused(UNIQUE, pkey, ...insert(table, { ...key(user), voucher_id: await newVoucher() }));
+    await accepted(...insert(table, { ...key(newUser()), voucher_id: await newVoucher() }));
+  });
+
+  it("names a voucher that exists and that no other one names", async () => {
+    const voucher_id = await newVoucher();
+    await accepted(...insert(table, { ...key(newUser()), voucher_id }));
+    await refused(UNIQUE, `${table}_voucher_id_key`, ...insert(table, { ...key(newUser()), voucher_id }));
+    await refused(
+      FOREIGN_KEY,
+      `${table}_voucher_id_fkey`,
+      ...insert(table, { ...key(newUser()), voucher_id: "vch_none" }),
+    );
+  });
+
+  it("may be written before its voucher is known, and not committed without it", async () => {
+    await refused(NOT_NULL, "without its voucher", ...insert(table, key(newUser())));
+    const [user, other] = [newUser(), newUser()];
+    const client = await db.connect();
+    try {
+      for (const [who, voucherId, ends] of [
+        [user, await newVoucher(), "accepted"],
+        [other, null, "refused"],
+      ] as const) {
+        await client.query("BEGIN");
+        await client.query(...insert(table, key(who)));
+        await client.query(`UPDATE ${table} SET voucher_id = $2 WHERE user_id = $1`, [who, await newVoucher()]);
+        await client.query(`UPDATE ${table} SET voucher_id = $2 WHERE user_id = $1`, [who, voucherId]);
+        const end = await client.query("COMMIT").then(
+          () => "accepted",
+          (error: pg.DatabaseError) => (error.code === NOT_NULL ? "refused" : error),
+        );
+        expect(end).toBe(ends);
+      }
+    } finally {
+      client.release();
+    }
+    await refused(NOT_NULL, "without its voucher", `UPDATE ${table} SET voucher_id = NULL WHERE user_id = $1`, [user]);
+    const { rows } = await db.query(`SELECT user_id FROM ${table} WHERE user_id = ANY ($1)`, [[user, other]]);
+    expect(rows).toEqual([{ user_id: user }]);
+  });
+
+  it("is kept for ever", async () => {
+    await accepted(...insert(table, { ...key(newUser()), voucher_id: await newVoucher() }));
+    for (const statement of [`DELETE FROM ${table}`, `DELETE FROM ${table} WHERE false`, `TRUNCATE ${table}`]) {
+      await refused(TRIGGER, `${table} are kept for ever`, statement);
     }
   });
 });

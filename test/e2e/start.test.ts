@@ -9,6 +9,7 @@ import { verifyServedChain } from "../support/independent-verifier.ts";
 import { until } from "../support/until.ts";
 
 const START = fileURLToPath(new URL("../../src/local/start.ts", import.meta.url));
+const VOUCHERCTL = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
 /** `npm start` as a new user runs it: in an empty folder, with no server named. */
 class Started {
@@ -74,6 +75,48 @@ describe("npm start on a machine without servers", () => {
     const chain = JSON.parse(paste(events));
     expect(verifyServedChain(chain.events)).toBeNull();
     expect(paste(hash)).toContain(chain.events[1].recordHash);
+  });
+
+  it("prints lines that show the marketplace to a user and to a referrer, with tokens for both", async () => {
+    await until(() => /\/r\/.*\n/.test(first.output));
+    const lines = first.output.split("\n").map((line) => line.trim());
+    const exports = lines.filter((line) => line.startsWith("export ")).join("\n");
+    const [listings = "", open = "", closed = "", referred = "", link = ""] = lines.filter((line) =>
+      /^curl .*(marketplace|\/r\/)/.test(line),
+    );
+    const paste = (line: string) =>
+      JSON.parse(execFileSync("bash", ["-c", `${exports}\n${line}`], { encoding: "utf8" }));
+
+    expect(paste(listings).listings).toMatchObject([
+      { audience: "OpenToAll", referrerOnly: false, available: 20, canBuy: true },
+      { audience: "ReferrerOnly", referrerOnly: true, available: 20, canBuy: false },
+    ]);
+    const bought = paste(open);
+    expect(bought).toMatchObject({ voucher: { status: "Active" }, alreadyConfirmed: false });
+    expect(paste(open)).toEqual({ ...bought, alreadyConfirmed: true });
+    expect(paste(closed)).toMatchObject({ code: "referrers_only" });
+    expect(paste(referred)).toMatchObject({ voucher: { status: "Active" }, alreadyConfirmed: false });
+    expect(paste(link)).toMatchObject({ voucher: { status: "Active" }, alreadyConfirmed: false });
+  });
+
+  it("takes tokens of voucherctl user token as long as they last", async () => {
+    const { PATH, HOME } = process.env;
+    const token = (...more: string[]) =>
+      execFileSync(process.execPath, [VOUCHERCTL, "user", "token", "--user", "somebody", ...more], {
+        cwd: directory,
+        env: { PATH, HOME },
+        encoding: "utf8",
+      });
+    const claim = async (bearer: string) => {
+      const address = `http://127.0.0.1:${port}/products/prd_none/claim`;
+      return (await fetch(address, { method: "POST", headers: { authorization: `Bearer ${bearer}` } })).status;
+    };
+    expect(await claim(JSON.parse(token("--json")).token)).toBe(404);
+    expect(await claim(token("--ttl", "1m").trim())).toBe(404);
+    const [, payload = ""] = token("--ttl", "30m").split(".");
+    const { sub, iat, exp } = JSON.parse(Buffer.from(payload, "base64url").toString());
+    expect(sub).toBe("somebody");
+    expect(Math.abs(exp - iat - 1_800)).toBeLessThanOrEqual(1);
   });
 
   it("stops everything on Ctrl-C, keeps its data, and makes no second demo", async () => {

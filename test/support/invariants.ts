@@ -25,6 +25,37 @@ const IMPOSSIBLE: Record<string, string> = {
      WHERE v.last_sequence <> (SELECT count(*) FROM voucher_events e WHERE e.voucher_id = v.id)
         OR v.sealed_hash IS DISTINCT FROM (SELECT e.record_hash FROM voucher_events e
              WHERE e.voucher_id = v.id AND e.sequence = v.sealed_sequence)`,
+  "a voucher that was taken twice": `
+    SELECT count(*) FROM (SELECT 1 FROM (SELECT voucher_id FROM claims UNION ALL SELECT voucher_id FROM purchases) AS takings
+                           GROUP BY voucher_id HAVING count(*) > 1) AS twice`,
+  "a claim without the one event that says so": `
+    SELECT count(*) FROM claims c WHERE (SELECT array_agg(e.event_type || ' ' || e.actor_connected_id) FROM voucher_events e
+            WHERE e.voucher_id = c.voucher_id AND e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought'))
+       IS DISTINCT FROM ARRAY['voucher.instance.claimed ' || c.user_id]`,
+  "a purchase without the one event that says so": `
+    SELECT count(*) FROM purchases s WHERE (SELECT array_agg(e.event_type || ' ' || e.actor_connected_id) FROM voucher_events e
+            WHERE e.voucher_id = s.voucher_id AND e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought'))
+       IS DISTINCT FROM ARRAY['voucher.instance.bought ' || s.user_id]`,
+  "an event from a window about a taking that nobody made": `
+    SELECT count(*) FROM voucher_events e JOIN vouchers v ON v.id = e.voucher_id
+     WHERE v.batch_id IN (SELECT batch_id FROM batch_windows) AND e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought')
+       AND NOT EXISTS (SELECT 1 FROM claims c WHERE c.voucher_id = e.voucher_id)
+       AND NOT EXISTS (SELECT 1 FROM purchases s WHERE s.voucher_id = e.voucher_id)`,
+  "a voucher in a window that is taken, not Active or of a batch without windows": `
+    SELECT count(*) FROM vouchers v WHERE v.pickable AND (v.status <> 'Active'
+        OR EXISTS (SELECT 1 FROM claims c WHERE c.voucher_id = v.id) OR EXISTS (SELECT 1 FROM purchases s WHERE s.voucher_id = v.id)
+        OR NOT EXISTS (SELECT 1 FROM batch_windows w WHERE w.batch_id = v.batch_id))`,
+  "a voucher that left its windows though nobody took, burnt or voided it": `
+    SELECT count(*) FROM vouchers v JOIN (SELECT DISTINCT batch_id FROM batch_windows) AS w ON w.batch_id = v.batch_id
+     WHERE NOT v.pickable AND v.status = 'Active'
+       AND NOT EXISTS (SELECT 1 FROM claims c WHERE c.voucher_id = v.id) AND NOT EXISTS (SELECT 1 FROM purchases s WHERE s.voucher_id = v.id)`,
+  "a taking of a voucher while a hold on it was live": `
+    SELECT count(*) FROM voucher_events e JOIN reservations r ON r.voucher_id = e.voucher_id
+     WHERE e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought')
+       AND r.started_at < e.occurred_at AND e.occurred_at < coalesce(r.ended_at, r.expires_at)`,
+  "a contract that is Active or Offered twice between a user and a brand": `
+    SELECT count(*) FROM (SELECT 1 FROM referrer_contracts WHERE status IN ('Offered', 'Active')
+                           GROUP BY brand_id, user_id HAVING count(*) > 1) AS twice`,
 };
 
 /** Fails unless everything in the database is as it must always be, each chain included. */

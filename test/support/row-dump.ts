@@ -13,6 +13,13 @@ const TABLES = [
   "redemptions",
   "voucher_events",
   "sweep_positions",
+  "members",
+  "referrer_contracts",
+  "referral_links",
+  "batch_windows",
+  "listings",
+  "claims",
+  "purchases",
 ] as const;
 type Table = (typeof TABLES)[number];
 

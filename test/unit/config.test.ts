@@ -71,6 +71,19 @@ describe("the configuration", () => {
     });
   });
 
+  it("trusts no user's token unless told whose keys sign them, and where told so checks who issued them for whom", () => {
+    expect(read().users).toEqual({ jwksUrl: null, issuer: null, audience: null });
+    const users = {
+      jwksUrl: "https://login.example/jwks.json",
+      issuer: "https://login.example/",
+      audience: "vouchers",
+    };
+    const { jwksUrl, issuer, audience } = users;
+    expect(read({ AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience }).users).toEqual(users);
+    expect(read({ AUTH_JWKS_URL: "file:///keys.json" }).users.jwksUrl).toBe("file:///keys.json");
+    expect(read({ AUTH_JWKS_URL: "", AUTH_ISSUER: "", AUTH_AUDIENCE: "" })).toEqual(readConfig(REQUIRED));
+  });
+
   it("takes an empty variable for one that is not set", () => {
     const empty: Environment = {
       NODE_ENV: "",
@@ -116,6 +129,7 @@ describe("the configuration", () => {
     ["PORT", "http", "-1", "65536", "80.5", "NaN", "Infinity", "3000;", "true"],
     ["BASE_URL", "vouchers.example", "/api", "ftp://vouchers.example", "javascript:alert(1)", "http://", "http:x"],
     ["DATABASE_URL", "localhost", "mysql://db/vouchers", "http://db/vouchers", "postgres"],
+    ["AUTH_JWKS_URL", "login.example", "/jwks.json", "ftp://login.example/jwks.json", "data:application/json,{}"],
     ["REDIS_URL", "localhost:6379", "http://cache", "postgres://db/x"],
     ["RESERVATION_SECONDS", "0", "-900", "86401", "15m", "0.5"],
     ["RESERVATION_TOKEN_SECRET", "short", ",", `${OWN_SECRET},short`, "123456789012345"],

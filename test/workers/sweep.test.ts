@@ -8,7 +8,8 @@ import { sweep } from "../../src/services/sweep.ts";
 import { voidVoucher } from "../../src/services/void-voucher.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
-import { untilPast, whileLocked } from "../support/outside-transaction.ts";
+import { inSeconds, makeContract, newUser } from "../support/marketplace.ts";
+import { besideTransaction, untilPast, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded, readReservation } from "../support/recorded.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -320,6 +321,59 @@ describe("vouchers past their validUntil", () => {
       "voucher.instance.claimed Sealed",
       "voucher.instance.expired Sealed",
     ]);
+  });
+});
+
+describe("referrer contracts past their end", () => {
+  const statusOf = async (id: string) => {
+    const { rows } = await servers.db.query(
+      "SELECT status, changed_at > ends_at AS after FROM referrer_contracts WHERE id = $1",
+      [id],
+    );
+    return rows[0];
+  };
+  const contract = (...how: [status?: "Offered" | "Active" | "Ended" | "Declined", endsAt?: Date | null]) =>
+    makeContract(servers.db, partner.brandId, newUser(), ...how);
+
+  it("are recorded as Ended, once, and make room for a new one; all others stay what they are", async () => {
+    const user = newUser();
+    const over = await makeContract(servers.db, partner.brandId, user, "Active", inSeconds(-1));
+    const others = [
+      [await contract("Active", inSeconds(600)), "Active"],
+      [await contract("Active"), "Active"],
+      [await contract("Offered", inSeconds(-1)), "Offered"],
+      [await contract("Declined", inSeconds(-1)), "Declined"],
+    ] as const;
+    const { contractsEnded, failures } = await sweep(ctx);
+    expect({ contractsEnded, failures }).toEqual({ contractsEnded: 1, failures: {} });
+    expect(await statusOf(over)).toEqual({ status: "Ended", after: true });
+    for (const [id, status] of others) expect(await statusOf(id)).toMatchObject({ status });
+    expect((await sweep(ctx)).contractsEnded).toBe(0);
+    await makeContract(servers.db, partner.brandId, user, "Active");
+  });
+
+  it("are recorded once by passes at the same time, more than one pass's worth by the next ones", async () => {
+    const before = (await sweep(ctx)).contractsEnded;
+    expect(before).toBe(0);
+    await servers.db.query(
+      `INSERT INTO referrer_contracts (id, brand_id, user_id, status, ends_at)
+       SELECT 'ctr_many_' || n, $1, 'many-' || n, 'Active', now() - interval '1 second' FROM generate_series(1, 1500) AS n`,
+      [partner.brandId],
+    );
+    const passes = await Promise.all([sweep(ctx), sweep(ctx)]);
+    const { contractsEnded } = await sweep(ctx);
+    expect(passes.reduce((sum, pass) => sum + pass.contractsEnded, contractsEnded)).toBe(1_500);
+  });
+
+  it("wait for the next pass when somebody else is moving them, and hold no others up", async () => {
+    const [stuck, free] = [await contract("Active", inSeconds(-1)), await contract("Active", inSeconds(-1))];
+    await besideTransaction(servers.db, async (outside) => {
+      await outside.query("SELECT 1 FROM referrer_contracts WHERE id = $1 FOR UPDATE", [stuck]);
+      expect((await sweep(ctx)).contractsEnded).toBe(1);
+      expect(await statusOf(free)).toMatchObject({ status: "Ended" });
+    });
+    expect((await sweep(ctx)).contractsEnded).toBe(1);
+    expect(await statusOf(stuck)).toMatchObject({ status: "Ended" });
   });
 });
 

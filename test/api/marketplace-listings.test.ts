@@ -1,0 +1,337 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Reply, send } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import {
+  holdVouchers,
+  inSeconds,
+  type MarketClient,
+  makeContract,
+  makeOffer,
+  marketClient,
+  newUser,
+  type Offered,
+  offerBatch,
+  outcome,
+  signedIn,
+} from "../support/marketplace.ts";
+import { exchange } from "../support/raw-http.ts";
+import { dumpRows } from "../support/row-dump.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { makePartner, type TestPartner } from "../support/supply.ts";
+import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+
+let servers: TestServers;
+let api: TestApi;
+let worker: TestWorker;
+let key: IssuerKey;
+let keysFile: KeysFile;
+let anyone: MarketClient;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  key = await makeIssuerKey();
+  keysFile = writeKeysFile(key);
+  [api, worker] = await Promise.all([startApi(servers, { AUTH_JWKS_URL: keysFile.url }), startWorkers(servers)]);
+  anyone = marketClient(api.url, null);
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await api.close();
+  await worker.close();
+  await servers.close();
+  keysFile.remove();
+});
+
+function expectRefused({ status, body }: Reply, expected: number, code: string, sentence = /^\S.*\.$/): void {
+  expect({ status, body }).toEqual({
+    status: expected,
+    body: { error: expect.stringMatching(sentence), code, requestId: expect.any(String) },
+  });
+}
+
+describe("GET /marketplace/listings/{id}", () => {
+  it("answers the product, its prices, what is left and whether the caller may buy it", async () => {
+    const validUntil = new Date("2099-12-31T23:59:59.500Z");
+    const offer = await makeOffer(servers.db, 3, { validUntil });
+    const reply = await anyone.listing(offer.listingId);
+    expect({ status: reply.status, body: reply.body }).toStrictEqual({
+      status: 200,
+      body: {
+        id: offer.listingId,
+        productId: offer.productId,
+        productName: "Pass",
+        productKey: "pass",
+        type: "Subscription",
+        brand: expect.stringMatching(/^Brand \d+$/),
+        retailPriceUsd: 50,
+        priceUsd: 40.25,
+        benefitMonths: 6,
+        usageUnitLabel: "visit",
+        audience: "OpenToAll",
+        referrerOnly: false,
+        available: 3,
+        availableMore: false,
+        validUntil: "2099-12-31T23:59:59.500Z",
+        canBuy: true,
+      },
+    });
+    expect(reply.headers.get("cache-control")).toBe("no-store");
+    expect(reply.headers.get("www-authenticate")).toBeNull();
+  });
+
+  it("writes nothing", async () => {
+    const { listingId } = await makeOffer(servers.db, 1);
+    const before = await dumpRows(servers.db);
+    await anyone.listing(listingId);
+    await anyone.listings();
+    expect(await dumpRows(servers.db)).toEqual(before);
+  });
+
+  it("badges a listing for referrers, and tells each caller apart", async () => {
+    const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
+    const referrer = newUser();
+    await makeContract(servers.db, offer.brandId, referrer);
+    const seen = async (client: MarketClient) => (await client.listing(offer.listingId)).body;
+    const badge = { audience: "ReferrerOnly", referrerOnly: true, available: 1 };
+    expect(await seen(anyone)).toMatchObject({ ...badge, canBuy: false });
+    expect(await seen(await signedIn(api.url, key))).toMatchObject({ ...badge, canBuy: false });
+    expect(await seen(await signedIn(api.url, key, referrer))).toMatchObject({ ...badge, canBuy: true });
+  });
+
+  it("counts what can be bought: neither held, nor taken, nor burnt, nor voided vouchers", async () => {
+    const offer = await makeOffer(servers.db, 5);
+    const ids = offer.vouchers.map(({ id }) => id);
+    const count = async () => (await anyone.listing(offer.listingId)).body.available;
+    await holdVouchers(servers.db, ids.slice(0, 1), inSeconds(600));
+    await holdVouchers(servers.db, ids.slice(1, 2), inSeconds(-1));
+    expect(await count()).toBe(4);
+    expect(outcome(await (await signedIn(api.url, key)).buyListing(offer.listingId))).toBe("200");
+    expect(await count()).toBe(3);
+    await servers.db.query("UPDATE vouchers SET status = 'Voided', pickable = false WHERE id = $1", [ids[4]]);
+    expect(await count()).toBe(2);
+  });
+
+  it("counts exactly up to 1 000, and says when there are more", async () => {
+    const [thousand, more] = [await makeOffer(servers.db, 1_000), await makeOffer(servers.db, 1_002)];
+    const count = async ({ listingId }: Offered) => {
+      const { available, availableMore } = (await anyone.listing(listingId)).body;
+      return { available, availableMore };
+    };
+    expect(await count(thousand)).toEqual({ available: 1_000, availableMore: false });
+    expect(await count(more)).toEqual({ available: 1_000, availableMore: true });
+    const ids = more.vouchers.map(({ id }) => id);
+    await holdVouchers(servers.db, ids.slice(500, 501), inSeconds(600));
+    expect(await count(more)).toEqual({ available: 1_000, availableMore: true });
+    await holdVouchers(servers.db, ids.slice(0, 1), inSeconds(600));
+    expect(await count(more)).toEqual({ available: 1_000, availableMore: false });
+    await holdVouchers(servers.db, ids.slice(1, 2), inSeconds(600));
+    expect(await count(more)).toEqual({ available: 999, availableMore: false });
+  });
+
+  it("shows an expired one, of which nothing is available, and one that can be claimed but not bought", async () => {
+    const expired = await makeOffer(servers.db, 2, { validUntil: inSeconds(-1) });
+    expect((await anyone.listing(expired.listingId)).body).toMatchObject({ available: 0, canBuy: false });
+    const claims = await makeOffer(servers.db, 2, { windows: { claim: { opensAt: null, closesAt: null } } });
+    expect((await anyone.listing(claims.listingId)).body).toMatchObject({ canBuy: false });
+  });
+
+  it("shows the terms of the batch, not those that the product has by now", async () => {
+    const offer = await makeOffer(servers.db, 1);
+    await servers.db.query(
+      "UPDATE products SET price_usd = 1, retail_price_usd = 2, benefit_months = 9 WHERE id = $1",
+      [offer.productId],
+    );
+    const shown = (await anyone.listing(offer.listingId)).body;
+    expect(shown).toMatchObject({ priceUsd: 40.25, retailPriceUsd: 50, benefitMonths: 6 });
+    const bought = await (await signedIn(api.url, key)).buyListing(offer.listingId);
+    expect(bought.body.voucher).toMatchObject({ priceUsd: 40.25, retailPriceUsd: 50, benefitMonths: 6 });
+  });
+
+  it("answers 404 to unknown and hostile ids", async () => {
+    const { batchId } = await makeOffer(servers.db, 1);
+    for (const id of [
+      "lst_none",
+      batchId,
+      "%00",
+      "a%00",
+      "%",
+      "%ff",
+      "%2e%2e%2f",
+      "x".repeat(129),
+      "x".repeat(10_000),
+      "%ED%A0%80",
+    ]) {
+      const reply = await exchange(
+        api.url,
+        `GET /marketplace/listings/${id} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+      );
+      expect({ id, status: reply.status, code: JSON.parse(reply.text).code }).toEqual({
+        id,
+        status: 404,
+        code: "listing_not_found",
+      });
+    }
+  });
+
+  it.each([
+    "/marketplace/listings",
+    "/marketplace/listings/lst_x",
+  ])("answers 405 with Allow to other methods at %s", async (path) => {
+    for (const method of ["POST", "PUT", "DELETE", "OPTIONS"]) {
+      const reply = await send(method, `${api.url}${path}`);
+      expect({ status: reply.status, allow: reply.headers.get("allow"), code: reply.body.code }).toEqual({
+        status: 405,
+        allow: "GET, HEAD",
+        code: "method_not_allowed",
+      });
+    }
+  });
+});
+
+describe("GET /marketplace/listings", () => {
+  /** All pages from the first to the last. */
+  async function readAll(limit: number, between: (page: number) => Promise<unknown> = async () => undefined) {
+    const pages: string[][] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const { status, body }: Reply = await anyone.listings(`?limit=${limit}&cursor=${encodeURIComponent(cursor)}`);
+      expect(status).toBe(200);
+      expect(Object.keys(body)).toEqual(["listings", "nextCursor"]);
+      expect(body.listings.length).toBeLessThanOrEqual(limit);
+      pages.push(body.listings.map(({ id }: { id: string }) => id));
+      cursor = body.nextCursor;
+      await between(pages.length);
+    }
+    return pages;
+  }
+
+  /** The listings that are to be shown, the oldest first. */
+  async function shown(): Promise<string[]> {
+    const { rows } = await servers.db.query(
+      `SELECT l.id FROM listings l JOIN batches b ON b.id = l.batch_id WHERE b.valid_until > clock_timestamp() ORDER BY l.id`,
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  let partner: TestPartner;
+
+  beforeAll(async () => {
+    partner = await makePartner(servers.db);
+    for (let i = 0; i < 7; i++) {
+      await offerBatch(servers.db, partner, 1, {
+        audience: i % 2 === 0 ? "OpenToAll" : "ReferrerOnly",
+        validUntil: inSeconds(i === 3 ? -60 : 3_600),
+        ...(i === 5 && { windows: {} }),
+      });
+    }
+  });
+
+  it.each([
+    1, 2, 3, 100,
+  ])("shows every listing once from page to page, the oldest first, %s at a time", async (limit) => {
+    const expected = await shown();
+    const pages = await readAll(limit);
+    expect(pages.flat()).toEqual(expected);
+    for (const page of pages.slice(0, -1)) expect(page).toHaveLength(limit);
+    expect(pages.at(-1)?.length).toBeGreaterThan(0);
+  });
+
+  it("says on a last page that is full that there is no other", async () => {
+    const count = (await shown()).length;
+    expect((await anyone.listings(`?limit=${count}`)).body.nextCursor).toBeNull();
+    expect((await anyone.listings(`?limit=${count - 1}`)).body.nextCursor).not.toBeNull();
+  });
+
+  it("leaves expired ones out and shows referrer-only, closed and sold-out ones", async () => {
+    const { rows } = await servers.db.query(
+      "SELECT l.id FROM listings l JOIN batches b ON b.id = l.batch_id WHERE b.valid_until <= clock_timestamp()",
+    );
+    const soldOut = await offerBatch(servers.db, partner, 1);
+    await (await signedIn(api.url, key)).buyListing(soldOut.listingId);
+    const { listings } = (await anyone.listings("?limit=100")).body;
+    const ids = listings.map(({ id }: { id: string }) => id);
+    expect(rows.length).toBeGreaterThan(0);
+    for (const { id } of rows) expect(ids).not.toContain(id);
+    expect(listings.filter((one: { referrerOnly: boolean }) => one.referrerOnly).length).toBeGreaterThanOrEqual(3);
+    expect(listings).toContainEqual(expect.objectContaining({ id: soldOut.listingId, available: 0, canBuy: false }));
+  });
+
+  it("shows each listing as the listing's own address does", async () => {
+    const user = newUser();
+    await makeContract(servers.db, partner.brandId, user);
+    for (const client of [anyone, await signedIn(api.url, key, user)]) {
+      for (const listing of (await client.listings("?limit=100")).body.listings) {
+        expect((await client.listing(listing.id)).body).toEqual(listing);
+      }
+    }
+  });
+
+  it("loses and repeats nothing while listings come and the last one of a page expires", async () => {
+    const before = await shown();
+    let last = "";
+    const pages = await readAll(2, async (page) => {
+      if (page === 1) last = (await offerBatch(servers.db, partner, 1)).listingId;
+      if (page === 2)
+        await servers.db.query(
+          "UPDATE batches SET valid_until = clock_timestamp() WHERE id = (SELECT batch_id FROM listings WHERE id = $1)",
+          [before[3]],
+        );
+    });
+    expect(pages.flat()).toEqual([...before, last]);
+  });
+
+  it("shows 20 at a time unless told otherwise, and 100 at most", async () => {
+    while ((await shown()).length < 21) await offerBatch(servers.db, partner, 1);
+    expect((await anyone.listings()).body.listings).toHaveLength(20);
+    expect((await anyone.listings("?cursor=")).body).toEqual((await anyone.listings()).body);
+    expect((await anyone.listings("?unknown=1&limit=100")).status).toBe(200);
+  });
+
+  it.each([
+    "limit=0",
+    "limit=101",
+    "limit=-1",
+    "limit=1.5",
+    "limit=",
+    "limit=ten",
+    "limit=1e1",
+    "limit=5&limit=6",
+    "limit=%00",
+  ])("refuses ?%s with 400, naming it", async (query) => {
+    const reply = await anyone.listings(`?${query}`);
+    expectRefused(reply, 400, "invalid_request", /^limit /);
+  });
+
+  it.each([
+    ["two of them", "cursor=a&cursor=b"],
+    ["one that is too long", `cursor=${"x".repeat(129)}`],
+    ["NUL", "cursor=%00"],
+  ])("refuses a cursor that is none with 400, naming it: %s", async (_name, query) => {
+    expectRefused(await anyone.listings(`?${query}`), 400, "invalid_request", /^cursor /);
+  });
+
+  it("answers a page to any other cursor, hostile ones included", async () => {
+    for (const cursor of ["zzz", "' OR ''='", "%", "\u{1f39f}", "../..", "\ufffd"]) {
+      expect((await anyone.listings(`?cursor=${encodeURIComponent(cursor)}`)).status).toBe(200);
+    }
+    for (const raw of ["%ff", "%ED%A0%80", "%", "%zz"])
+      expect((await anyone.listings(`?cursor=${raw}`)).status).toBe(200);
+  });
+
+  it("answers 401 to a bad token, though it needs none: whoever sends one means to be somebody", async () => {
+    const { listingId } = await makeOffer(servers.db, 1);
+    for (const authorization of ["Bearer nonsense", "Bearer", "Basic dXNlcjpwYXNz", "Bearer a.b.c", "", "bearer  "]) {
+      for (const path of ["/marketplace/listings", `/marketplace/listings/${listingId}`]) {
+        const reply = await send("GET", `${api.url}${path}`, { headers: { authorization } });
+        expect({ authorization, status: reply.status, challenge: reply.headers.get("www-authenticate") }).toEqual({
+          authorization,
+          status: 401,
+          challenge: "Bearer",
+        });
+        expect(["missing_token", "invalid_token"]).toContain(reply.body.code);
+      }
+    }
+  });
+});

@@ -1,0 +1,255 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
+import { sealVoucher } from "../../src/services/seal-events.ts";
+import { sweep } from "../../src/services/sweep.ts";
+import { startSealWorker } from "../../workers/seal.ts";
+import { partnerClient, type Reply, send } from "../support/client.ts";
+import { verifyServedChain } from "../support/independent-verifier.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import {
+  inSeconds,
+  makeContract,
+  makeMember,
+  makeOffer,
+  makeReferral,
+  newPayment,
+  newUser,
+  outcome,
+  signedIn,
+} from "../support/marketplace.ts";
+import { readRecorded } from "../support/recorded.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker, testConfig } from "../support/service.ts";
+import { makeKey, type TestPartner } from "../support/supply.ts";
+import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { until } from "../support/until.ts";
+import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+
+let servers: TestServers;
+let key: IssuerKey;
+let keysFile: KeysFile;
+let api: TestApi;
+/** Reaches Redis by a wire that can be cut. */
+let wired: TestApi;
+let wire: TcpProxy;
+let worker: TestWorker;
+let ctx: WorkerContext;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  key = await makeIssuerKey();
+  keysFile = writeKeysFile(key);
+  wire = await openTcpProxy(servers.redisUrl);
+  const env = { AUTH_JWKS_URL: keysFile.url };
+  [api, wired, worker] = await Promise.all([
+    startApi(servers, env),
+    startApi(servers, { ...env, REDIS_URL: wire.url }),
+    startWorkers(servers, { WORKER_QUEUES: "redeem" }),
+  ]);
+  ctx = openWorkerContext(testConfig(servers));
+  await until(() => ctx.redis.status === "ready");
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await Promise.all([api.close(), wired.close(), worker.close(), ctx.close()]);
+  await wire.close();
+  await servers.close();
+  keysFile.remove();
+});
+
+/** Runs `work` while a seal worker is there. */
+async function whileSealing<T>(work: () => Promise<T>): Promise<T> {
+  const sealing = startSealWorker(ctx);
+  try {
+    return await work();
+  } finally {
+    await sealing.close();
+  }
+}
+
+async function makeTill({ organizationId }: TestPartner) {
+  return partnerClient(api.url, (await makeKey(servers.db, organizationId)).key);
+}
+
+/** The chain as the partner endpoint serves it. */
+async function serve(partner: TestPartner, code: string) {
+  const { events } = (await (await makeTill(partner)).events(code)).body;
+  expect(verifyServedChain(events)).toBeNull();
+  return events;
+}
+
+const statuses = async (voucherId: string) =>
+  (await readRecorded(servers.db, voucherId)).events.map(
+    ({ eventType, sealStatus }) => `${eventType.split(".").at(-1)} ${sealStatus}`,
+  );
+
+describe("the event of a taking, while a worker seals", () => {
+  it("is sealed when the answer comes: ten times out of ten", async () => {
+    const offer = await makeOffer(servers.db, 10);
+    const seen: (string | undefined)[] = [];
+    await whileSealing(async () => {
+      for (const _ of offer.vouchers) {
+        const { voucher } = (await (await signedIn(api.url, key)).buyListing(offer.listingId)).body;
+        seen.push((await statuses(voucher.id)).at(-1));
+      }
+    });
+    expect(seen).toEqual(offer.vouchers.map(() => "bought Sealed"));
+  });
+
+  it("of a buy is sealed when the answer comes, and says who bought by which rule, what they paid and how", async () => {
+    const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
+    const user = newUser("käufer");
+    const contractId = await makeContract(servers.db, offer.brandId, user);
+    const client = await signedIn(api.url, key, user);
+    const paymentRef = newPayment();
+    const { voucher } = (await whileSealing(() => client.buyListing(offer.listingId, { paymentRef }))).body;
+    expect(await statuses(voucher.id)).toEqual(["issued Sealed", "bought Sealed"]);
+    const [, bought] = await serve(offer, voucher.code);
+    expect(bought).toMatchObject({
+      sequence: 2,
+      eventType: "voucher.instance.bought",
+      code: "VCH003",
+      sealStatus: "Sealed",
+      actorConnectedId: user,
+      actorIsEmployee: false,
+    });
+    const payload = JSON.parse(bought.payload);
+    expect(payload).toMatchObject({
+      entityId: voucher.id,
+      sequence: 2,
+      actorConnectedId: user,
+      actorIsEmployee: false,
+    });
+    expect(payload.data).toStrictEqual({
+      nonce: expect.stringMatching(/^[0-9a-f]{32}$/),
+      voucherCode: voucher.code,
+      serial: 1,
+      audience: "ReferrerOnly",
+      audienceRule: "active_contract",
+      contractId,
+      paymentRef,
+      pricePaidUsd: 40.25,
+    });
+  });
+
+  it("of a claim by link names the referrer, their contract and the link", async () => {
+    const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
+    const { code, contractId, referrerId } = await makeReferral(servers.db, offer);
+    const user = newUser();
+    const client = await signedIn(api.url, key, user);
+    const { voucher } = (await whileSealing(() => client.claimByLink(code))).body;
+    const [, claimed] = await serve(offer, voucher.code);
+    expect(claimed).toMatchObject({
+      eventType: "voucher.instance.claimed",
+      code: "VCH002",
+      sealStatus: "Sealed",
+      actorConnectedId: user,
+      actorIsEmployee: false,
+    });
+    const { data } = JSON.parse(claimed.payload);
+    expect(data).toMatchObject({
+      audience: "ReferrerOnly",
+      audienceRule: "referral_link",
+      contractId,
+      referrer: referrerId,
+      referralLink: code,
+    });
+    expect(data).not.toHaveProperty("paymentRef");
+  });
+
+  it.each([
+    ["owner", "ReferrerOnly", "brand_owner", true],
+    ["owner", "OpenToAll", "open_to_all", true],
+    ["employee", "OpenToAll", "open_to_all", true],
+    [null, "OpenToAll", "open_to_all", false],
+  ] as const)("by a member with role %s from %s says %s, and actorIsEmployee %s", async (role, audience, rule, isEmployee) => {
+    const offer = await makeOffer(servers.db, 1, { audience });
+    const user = newUser();
+    if (role !== null) await makeMember(servers.db, offer.organizationId, user, role);
+    const client = await signedIn(api.url, key, user);
+    const { voucher } = (await whileSealing(() => client.claimProduct(offer.productId))).body;
+    const [, claimed] = await serve(offer, voucher.code);
+    expect(claimed).toMatchObject({ actorConnectedId: user, actorIsEmployee: isEmployee });
+    const { data } = JSON.parse(claimed.payload);
+    expect(data).toMatchObject({ audience, audienceRule: rule });
+    for (const field of ["contractId", "referrer", "referralLink"]) expect(data).not.toHaveProperty(field);
+  });
+
+  it("stays away from the public: neither user nor payload is shown, and the hash is that of the payload", async () => {
+    const offer = await makeOffer(servers.db, 1);
+    const user = newUser("private");
+    const client = await signedIn(api.url, key, user);
+    const { voucher } = (await whileSealing(() => client.buyListing(offer.listingId))).body;
+    const reply: Reply = await send("GET", `${api.url}/integrity/events/VoucherInstance/${voucher.id}`);
+    expect(JSON.stringify(reply.body)).not.toContain(user);
+    expect(reply.body.events[1]).toMatchObject({ eventType: "voucher.instance.bought", sealStatus: "Sealed" });
+    expect(reply.body.events[1].recordHash).toBe((await serve(offer, voucher.code))[1].recordHash);
+  });
+});
+
+describe("the event of a taking, while nobody seals", () => {
+  it("does not keep the answer: it comes, the event is Pending, and a redeem seals it before its own", async () => {
+    const offer = await makeOffer(servers.db, 1);
+    const client = await signedIn(api.url, key);
+    const reply = await client.buyListing(offer.listingId);
+    expect(outcome(reply)).toBe("200");
+    const { voucher } = reply.body;
+    expect(await statuses(voucher.id)).toEqual(["issued Sealed", "bought Pending"]);
+    expect((await serve(offer, voucher.code))[1]).toMatchObject({
+      payload: null,
+      recordHash: null,
+      previousHash: null,
+    });
+    const burnt = await (await makeTill(offer)).redeem({ code: voucher.code, externalRef: newPayment() });
+    expect(burnt.status).toBe(200);
+    expect(await statuses(voucher.id)).toEqual(["issued Sealed", "bought Sealed", "redeemed Sealed"]);
+    await serve(offer, voucher.code);
+  });
+
+  it.each([
+    ["away", () => wire.cut()],
+    ["hanging", () => wire.jam()],
+  ])("does not keep the answer with Redis %s, and is sealed by the sweeper's request later", async (_name, breakWire) => {
+    const offer = await makeOffer(servers.db, 2);
+    const { code } = await makeReferral(servers.db, offer);
+    const client = await signedIn(wired.url, key);
+    breakWire();
+    const [bought, claimed] = await Promise.all([client.buyProduct(offer.productId), client.claimByLink(code)]).finally(
+      () => wire.mend(),
+    );
+    for (const reply of [bought, claimed])
+      expect(reply).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
+    const ids = [bought, claimed].map(({ body }) => body.voucher.id);
+    for (const id of ids) expect((await statuses(id)).at(-1)).toMatch(/Pending$/);
+    // As if some seconds had passed: what is younger may have a job that is under way.
+    const aged = await servers.db.connect();
+    await aged.query("SET session_replication_role = replica");
+    await aged.query(
+      "UPDATE voucher_events SET occurred_at = occurred_at - interval '6 seconds' WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'",
+      [ids],
+    );
+    aged.release(true);
+    const { sealsRequested, failures } = await sweep(ctx);
+    expect({ failures, enough: sealsRequested >= 2 }).toEqual({ failures: {}, enough: true });
+    await whileSealing(async () => {
+      for (const id of ids) await until(async () => (await statuses(id)).at(-1)?.endsWith("Sealed"));
+    });
+    for (const { body } of [bought, claimed]) await serve(offer, body.voucher.code);
+    await until(() => wired.ctx.redis.status === "ready");
+  });
+
+  it("is sealed before the expiry that the sweeper records for a voucher that was never used", async () => {
+    const validUntil = inSeconds(2);
+    const offer = await makeOffer(servers.db, 2, { validUntil });
+    const { voucher } = (await (await signedIn(api.url, key)).claimProduct(offer.productId)).body;
+    await sealVoucher(ctx, voucher.id);
+    const left = offer.vouchers.find(({ id }) => id !== voucher.id);
+    await until(async () => {
+      await sweep(ctx);
+      return (await statuses(voucher.id)).length === 3;
+    });
+    expect(await statuses(voucher.id)).toEqual(["issued Sealed", "claimed Sealed", "expired Sealed"]);
+    expect(await statuses(left?.id ?? "")).toEqual(["issued Sealed", "expired Sealed"]);
+  });
+});

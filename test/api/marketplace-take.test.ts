@@ -1,0 +1,550 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { changeContract } from "../../src/services/manage-contracts.ts";
+import { partnerClient, type Reply, send } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import {
+  holdVouchers,
+  inSeconds,
+  type MarketClient,
+  makeContract,
+  makeMember,
+  makeOffer,
+  makeReferral,
+  newPayment,
+  newUser,
+  type Offered,
+  OPEN,
+  offerBatch,
+  outcome,
+  readTakings,
+  signedIn,
+} from "../support/marketplace.ts";
+import { exchange } from "../support/raw-http.ts";
+import { dumpRows } from "../support/row-dump.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { BASE_URL, startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { type IssuerKey, type KeysFile, makeIssuerKey, signUser, writeKeysFile } from "../support/user-tokens.ts";
+
+let servers: TestServers;
+let api: TestApi;
+let worker: TestWorker;
+let key: IssuerKey;
+let keysFile: KeysFile;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  key = await makeIssuerKey();
+  keysFile = writeKeysFile(key);
+  [api, worker] = await Promise.all([startApi(servers, { AUTH_JWKS_URL: keysFile.url }), startWorkers(servers)]);
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await api.close();
+  await worker.close();
+  await servers.close();
+  keysFile.remove();
+});
+
+const as = (userId?: string) => signedIn(api.url, key, userId);
+
+type Supply = TestPartner & Offered & { linkCode: string; contractId: string };
+
+/** A batch with everything that leads to it. */
+async function makeSupply(count: number, options: Parameters<typeof makeOffer>[2] = {}): Promise<Supply> {
+  const offer = await makeOffer(servers.db, count, options);
+  const { code, contractId } = await makeReferral(servers.db, offer);
+  return { ...offer, linkCode: code, contractId };
+}
+
+interface TakeRoute {
+  name: string;
+  kind: "claim" | "buy";
+  take(client: MarketClient, supply: Supply, body?: unknown): Promise<Reply>;
+  /** With an id of one's own, already encoded. */
+  path(id: string): string;
+  unknown: string;
+}
+
+const ROUTES: TakeRoute[] = [
+  {
+    name: "POST /marketplace/listings/{id}/buy",
+    kind: "buy",
+    take: (client, { listingId }, body) => client.buyListing(listingId, body),
+    path: (id) => `/marketplace/listings/${id}/buy`,
+    unknown: "listing_not_found",
+  },
+  {
+    name: "POST /products/{id}/buy",
+    kind: "buy",
+    take: (client, { productId }, body) => client.buyProduct(productId, body),
+    path: (id) => `/products/${id}/buy`,
+    unknown: "product_not_found",
+  },
+  {
+    name: "POST /products/{id}/claim",
+    kind: "claim",
+    take: (client, { productId }, body) => client.claimProduct(productId, body),
+    path: (id) => `/products/${id}/claim`,
+    unknown: "product_not_found",
+  },
+  {
+    name: "POST /r/{code}/claim",
+    kind: "claim",
+    take: (client, { linkCode }, body) => client.claimByLink(linkCode, body),
+    path: (id) => `/r/${id}/claim`,
+    unknown: "link_not_found",
+  },
+];
+const BUYS = ROUTES.filter(({ kind }) => kind === "buy");
+const CLAIMS = ROUTES.filter(({ kind }) => kind === "claim");
+
+/** Expects a refusal in the one form that all have, and that it wrote nothing. */
+async function expectRefused(status: number, code: string, call: () => Promise<Reply>): Promise<void> {
+  const before = await dumpRows(servers.db);
+  const reply = await call();
+  expect({ status: reply.status, body: reply.body }).toEqual({
+    status,
+    body: { error: expect.stringMatching(/^\S.*\.$/), code, requestId: expect.any(String) },
+  });
+  expect(await dumpRows(servers.db)).toEqual(before);
+}
+
+describe.each(ROUTES)("$name", ({ kind, take, path, unknown }) => {
+  it("gives a voucher: the lookup's fields, that it is new, and where to verify it", async () => {
+    const supply = await makeSupply(1);
+    const [issued] = supply.vouchers;
+    const reply = await take(await as(), supply);
+    expect({ status: reply.status, body: reply.body }).toStrictEqual({
+      status: 200,
+      body: {
+        voucher: {
+          id: issued?.id,
+          code: issued?.code,
+          serial: 1,
+          brand: expect.stringMatching(/^Brand \d+$/),
+          productName: "Pass",
+          productKey: "pass",
+          type: "Subscription",
+          retailPriceUsd: 50,
+          priceUsd: 40.25,
+          benefitMonths: 6,
+          usageUnitLabel: "visit",
+          validUntil: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+          status: "Active",
+          redeemedAt: null,
+        },
+        alreadyConfirmed: false,
+        verifyUrl: `${BASE_URL}/integrity/events/VoucherInstance/${issued?.id}`,
+      },
+    });
+    expect(reply.headers.get("cache-control")).toBe("no-store");
+    expect(reply.headers.get("www-authenticate")).toBeNull();
+    const till = partnerClient(api.url, (await makeKey(servers.db, supply.organizationId)).key);
+    expect((await till.lookUp(reply.body.voucher.code)).body).toEqual({
+      voucher: reply.body.voucher,
+      reservation: null,
+      verifyUrl: reply.body.verifyUrl,
+    });
+  });
+
+  it("gives vouchers in the order of their serials, each to one user", async () => {
+    const supply = await makeSupply(3);
+    const given: string[] = [];
+    for (const _ of supply.vouchers) given.push((await take(await as(), supply)).body.voucher.id);
+    expect(given).toEqual(supply.vouchers.map(({ id }) => id));
+  });
+
+  it("answers a repeat with the same voucher, and that it is confirmed already, whatever became of everything", async () => {
+    const supply = await makeSupply(2, { audience: "ReferrerOnly" });
+    const user = newUser();
+    const client = await as(user);
+    await makeMember(servers.db, supply.organizationId, user, "owner");
+    const body = kind === "buy" ? { paymentRef: newPayment() } : undefined;
+    const first = await take(client, supply, body);
+    expect(first).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
+    const repeats = async () => {
+      const before = await dumpRows(servers.db);
+      const again = await take(client, supply, body);
+      expect({ status: again.status, body: again.body }).toEqual({
+        status: 200,
+        body: { ...first.body, alreadyConfirmed: true },
+      });
+      expect(await dumpRows(servers.db)).toEqual(before);
+    };
+    await repeats();
+    await servers.db.query("DELETE FROM members WHERE user_id = $1", [user]);
+    await changeContract(provisioning(servers.db), supply.contractId, "Ended");
+    await repeats();
+    await servers.db.query("UPDATE vouchers SET pickable = false, status = 'Voided' WHERE id = $1", [
+      supply.vouchers[1]?.id,
+    ]);
+    await repeats();
+    await servers.db.query("UPDATE batch_windows SET closes_at = clock_timestamp() WHERE batch_id = $1", [
+      supply.batchId,
+    ]);
+    await repeats();
+  });
+
+  it("says in a repeat what became of the voucher since", async () => {
+    const supply = await makeSupply(1);
+    const client = await as();
+    const body = kind === "buy" ? { paymentRef: newPayment() } : undefined;
+    const { voucher } = (await take(client, supply, body)).body;
+    const till = partnerClient(api.url, (await makeKey(servers.db, supply.organizationId)).key);
+    const burnt = await till.redeem({ code: voucher.code, externalRef: newPayment() });
+    expect((await take(client, supply, body)).body).toMatchObject({
+      voucher: { id: voucher.id, status: "Redeemed", redeemedAt: burnt.body.redeemedAt },
+      alreadyConfirmed: true,
+    });
+  });
+
+  it("refuses with 409 sold_out when nothing is left, and with window_closed before, after and without a window", async () => {
+    const client = await as();
+    const soldOut = await makeSupply(1);
+    await take(await as(), soldOut);
+    await expectRefused(409, "sold_out", () => take(client, soldOut));
+    const other = kind === "claim" ? "buy" : "claim";
+    for (const windows of [
+      { ...OPEN, [kind]: { opensAt: inSeconds(60), closesAt: null } },
+      { ...OPEN, [kind]: { opensAt: null, closesAt: inSeconds(-1) } },
+      { [other]: { opensAt: null, closesAt: null } },
+      {},
+    ]) {
+      const supply = await makeSupply(1, { windows });
+      await expectRefused(409, "window_closed", () => take(client, supply));
+    }
+    const expired = await makeSupply(1, { validUntil: inSeconds(-1) });
+    await expectRefused(409, "window_closed", () => take(client, expired));
+  });
+
+  it("never gives a voucher with a live hold, and gives it once the hold is over", async () => {
+    const supply = await makeSupply(2);
+    const [held, over] = supply.vouchers.map(({ id }) => id) as [string, string];
+    await holdVouchers(servers.db, [held], inSeconds(600));
+    await holdVouchers(servers.db, [over], inSeconds(-1));
+    expect((await take(await as(), supply)).body.voucher.id).toBe(over);
+    await expectRefused(409, "sold_out", async () => take(await as(), supply));
+    await servers.db.query(
+      "UPDATE reservations SET state = 'Released', ended_at = clock_timestamp() WHERE voucher_id = $1",
+      [held],
+    );
+    expect((await take(await as(), supply)).body.voucher.id).toBe(held);
+  });
+
+  it("never gives a voucher that a partner burnt", async () => {
+    const supply = await makeSupply(2);
+    const [first, second] = supply.vouchers;
+    const till = partnerClient(api.url, (await makeKey(servers.db, supply.organizationId)).key);
+    await till.redeem({ code: first?.code, externalRef: newPayment() });
+    expect((await take(await as(), supply)).body.voucher.id).toBe(second?.id);
+    await expectRefused(409, "sold_out", async () => take(await as(), supply));
+  });
+
+  it("answers 404 to an unknown id, to hostile ones and to ids of other things, and writes nothing", async () => {
+    const supply = await makeSupply(1);
+    const token = await signUser(key, newUser());
+    const before = await dumpRows(servers.db);
+    const ids = [
+      "lst_none",
+      supply.batchId,
+      supply.brandId,
+      "%00",
+      "a%00b",
+      "%",
+      "%ff%fe",
+      "%E0%A4%A",
+      "%2e%2e",
+      "..%2f",
+      "'%20OR%20''='",
+      "%F0%9F%8E%9F",
+      "a".repeat(129),
+      "x".repeat(10_000),
+      "%20",
+      "null",
+      "%ED%A0%80",
+    ];
+    for (const id of ids) {
+      const body = '{"paymentRef":"hostile"}';
+      const reply = await exchange(
+        api.url,
+        `POST ${path(id)} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+      expect({ id, status: reply.status, body: JSON.parse(reply.text) }).toEqual({
+        id,
+        status: 404,
+        body: { error: expect.any(String), code: unknown, requestId: expect.any(String) },
+      });
+    }
+    expect(await dumpRows(servers.db)).toEqual(before);
+  });
+
+  it("answers 405 with Allow to every other method", async () => {
+    const { listingId } = await makeSupply(1);
+    for (const method of ["GET", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
+      const reply = await send(method, `${api.url}${path(listingId)}`);
+      expect({ status: reply.status, allow: reply.headers.get("allow"), code: reply.body.code }).toEqual({
+        status: 405,
+        allow: "POST",
+        code: "method_not_allowed",
+      });
+    }
+  });
+
+  it("refuses bodies that are no JSON object with 400, and too large ones with 413", async () => {
+    const supply = await makeSupply(1);
+    const client = await as();
+    await expectRefused(400, "invalid_json", () => take(client, supply, "paymentRef=x"));
+    await expectRefused(400, "invalid_json", () => take(client, supply, ["x"]));
+    await expectRefused(413, "body_too_large", () =>
+      take(client, supply, { paymentRef: "x", pad: "x".repeat(17_000) }),
+    );
+  });
+});
+
+describe.each(BUYS)("the paymentRef of $name", ({ take }) => {
+  it.each([
+    ["no body", ""],
+    ["nothing in it", {}],
+    ["null", { paymentRef: null }],
+    ["a number", { paymentRef: 7 }],
+    ["a list", { paymentRef: ["x"] }],
+    ["empty", { paymentRef: "" }],
+    ["blank", { paymentRef: " \t " }],
+    ["too long", { paymentRef: "x".repeat(129) }],
+    ["with NUL", { paymentRef: "a\u0000b" }],
+    ["with a control character", { paymentRef: "a\u0007b" }],
+    ["with a lone surrogate", { paymentRef: "a\ud800b" }],
+    ["spelt differently", { paymentref: "x" }],
+  ])("is refused by name with 400: %s", async (_name, body) => {
+    const supply = await makeSupply(1);
+    const client = await as();
+    await expectRefused(400, "invalid_request", async () => {
+      const reply = await take(client, supply, body);
+      expect(reply.body.error).toMatch(/^paymentRef /);
+      return reply;
+    });
+  });
+
+  it("has up to 128 code points and is compared trimmed, and to the letter", async () => {
+    const supply = await makeSupply(3);
+    const client = await as();
+    const longest = "🎟".repeat(128);
+    expect(await take(client, supply, { paymentRef: longest })).toMatchObject({ status: 200 });
+    const first = await take(client, supply, { paymentRef: "Pay-1" });
+    expect((await take(client, supply, { paymentRef: "  Pay-1 " })).body).toEqual({
+      ...first.body,
+      alreadyConfirmed: true,
+    });
+    expect((await take(client, supply, { paymentRef: "pay-1" })).body).toMatchObject({ alreadyConfirmed: false });
+  });
+});
+
+describe("a payment", () => {
+  it("stands for one voucher of a user over both buy routes, whatever the second call names", async () => {
+    const [one, other] = [await makeSupply(2), await makeSupply(2)];
+    const client = await as();
+    const body = { paymentRef: newPayment() };
+    const first = await client.buyListing(one.listingId, body);
+    for (const again of [
+      await client.buyProduct(one.productId, body),
+      await client.buyListing(other.listingId, body),
+      await client.buyProduct(other.productId, body),
+    ]) {
+      expect({ status: again.status, body: again.body }).toEqual({
+        status: 200,
+        body: { ...first.body, alreadyConfirmed: true },
+      });
+    }
+    expect(
+      await readTakings(
+        servers.db,
+        other.vouchers.map(({ id }) => id),
+      ),
+    ).toEqual([]);
+  });
+
+  it("of one user is not another user's: the same reference gives each their own voucher", async () => {
+    const supply = await makeSupply(2);
+    const body = { paymentRef: newPayment() };
+    const [one, other] = [
+      await (await as()).buyListing(supply.listingId, body),
+      await (await as()).buyProduct(supply.productId, body),
+    ];
+    expect([one, other].map(outcome)).toEqual(["200", "200"]);
+    expect(one.body.voucher.id).not.toBe(other.body.voucher.id);
+    expect([one.body.alreadyConfirmed, other.body.alreadyConfirmed]).toEqual([false, false]);
+  });
+
+  it("that was refused confirms nothing and can be used again", async () => {
+    const [empty, full] = [await makeSupply(1, { windows: {} }), await makeSupply(1)];
+    const client = await as();
+    const body = { paymentRef: newPayment() };
+    expect(outcome(await client.buyListing(empty.listingId, body))).toBe("409 window_closed");
+    expect(await client.buyListing(full.listingId, body)).toMatchObject({
+      status: 200,
+      body: { alreadyConfirmed: false },
+    });
+  });
+
+  it("and another one buy two vouchers, and a claim beside them gives a third", async () => {
+    const supply = await makeSupply(3);
+    const client = await as();
+    const replies = [
+      await client.buyListing(supply.listingId),
+      await client.buyProduct(supply.productId),
+      await client.claimProduct(supply.productId),
+    ];
+    expect(new Set(replies.map(({ body }) => body.voucher.id)).size).toBe(3);
+    expect(replies.map(({ body }) => body.alreadyConfirmed)).toEqual([false, false, false]);
+  });
+});
+
+describe("a claim", () => {
+  it("is one per user over all batches of a product, by its own route and by every link", async () => {
+    const supply = await makeSupply(2);
+    await offerBatch(servers.db, supply, 2, { validUntil: inSeconds(3_600) });
+    const second = await makeReferral(servers.db, supply);
+    for (const [take, ...others] of [
+      [(c: MarketClient) => c.claimProduct(supply.productId), (c: MarketClient) => c.claimByLink(supply.linkCode)],
+      [
+        (c: MarketClient) => c.claimByLink(supply.linkCode),
+        (c: MarketClient) => c.claimProduct(supply.productId),
+        (c: MarketClient) => c.claimByLink(second.code),
+      ],
+    ] as const) {
+      const client = await as();
+      const first = await take(client);
+      expect(first).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
+      for (const again of others) expect((await again(client)).body).toEqual({ ...first.body, alreadyConfirmed: true });
+    }
+  });
+
+  it("of one product is not one of another product of the brand", async () => {
+    const supply = await makeSupply(1);
+    const sister = { ...supply, productId: `prd_sister_${newUser()}` };
+    await servers.db.query(
+      `INSERT INTO products (id, brand_id, key, name, type, retail_price_usd, price_usd)
+       VALUES ($1, $2, 'sister', 'Sister', 'Service', 1, 1)`,
+      [sister.productId, supply.brandId],
+    );
+    await offerBatch(servers.db, sister, 1);
+    const client = await as();
+    expect(await client.claimProduct(supply.productId)).toMatchObject({ body: { alreadyConfirmed: false } });
+    expect(await client.claimProduct(sister.productId)).toMatchObject({ body: { alreadyConfirmed: false } });
+  });
+
+  it.each(CLAIMS)("needs no body and minds none by $name", async ({ take }) => {
+    const supply = await makeSupply(3);
+    for (const body of [undefined, {}, { paymentRef: "ignored", voucher: 1 }]) {
+      expect(outcome(await take(await as(), supply, body))).toBe("200");
+    }
+  });
+});
+
+describe("a product's batches", () => {
+  it("are taken from in the order of their validity, among those open to the caller; a listing gives from its own", async () => {
+    const partner = await makePartner(servers.db);
+    const offer = (count: number, hours: number, audience: "OpenToAll" | "ReferrerOnly" = "OpenToAll") =>
+      offerBatch(servers.db, partner, count, { audience, validUntil: inSeconds(hours * 3_600) });
+    const late = await offer(4, 30);
+    const soon = await offer(2, 20);
+    const sooner = await offer(3, 10, "ReferrerOnly");
+    const { code } = await makeReferral(servers.db, partner);
+    const referrer = newUser();
+    await makeContract(servers.db, partner.brandId, referrer);
+    const batchOf = (reply: Reply) =>
+      Object.entries({ late, soon, sooner }).find(([, { vouchers }]) =>
+        vouchers.some(({ id }) => id === reply.body.voucher.id),
+      )?.[0];
+    expect(batchOf(await (await as()).buyProduct(partner.productId))).toBe("soon");
+    expect(batchOf(await (await as()).claimByLink(code))).toBe("sooner");
+    expect(batchOf(await (await as(referrer)).buyProduct(partner.productId))).toBe("sooner");
+    expect(batchOf(await (await as(referrer)).claimProduct(partner.productId))).toBe("sooner");
+    expect(batchOf(await (await as(referrer)).buyListing(late.listingId))).toBe("late");
+    // What expires first is gone: the next one is tried.
+    expect(batchOf(await (await as(referrer)).buyProduct(partner.productId))).toBe("soon");
+    expect(batchOf(await (await as()).claimProduct(partner.productId))).toBe("late");
+  });
+
+  it("that are open to all keep the refusal from being one of audience, sold out though they are", async () => {
+    const partner = await makePartner(servers.db);
+    await offerBatch(servers.db, partner, 1, { audience: "ReferrerOnly" });
+    const open = await offerBatch(servers.db, partner, 1);
+    expect(outcome(await (await as()).buyProduct(partner.productId))).toBe("200");
+    for (const reply of [
+      await (await as()).buyProduct(partner.productId),
+      await (await as()).claimProduct(partner.productId),
+      await (await as()).buyListing(open.listingId),
+    ]) {
+      expect(outcome(reply)).toBe("409 sold_out");
+    }
+  });
+
+  it("for referrers alone are refused with 403 and a sentence for a person while their window is open, whether or not anything is left", async () => {
+    const partner = await makePartner(servers.db);
+    const referrer = newUser();
+    await makeContract(servers.db, partner.brandId, referrer);
+    await offerBatch(servers.db, partner, 1, { windows: { claim: { opensAt: null, closesAt: inSeconds(-1) } } });
+    await offerBatch(servers.db, partner, 1, { validUntil: inSeconds(-1) });
+    const { listingId } = await offerBatch(servers.db, partner, 1, { audience: "ReferrerOnly" });
+    const stranger = await as();
+    for (const left of [true, false]) {
+      for (const call of [
+        () => stranger.buyListing(listingId),
+        () => stranger.buyProduct(partner.productId),
+        () => stranger.claimProduct(partner.productId),
+      ]) {
+        await expectRefused(403, "referrers_only", async () => {
+          const reply = await call();
+          expect(reply.body.error).toMatch(/referrer/i);
+          return reply;
+        });
+      }
+      if (left) expect(outcome(await (await as(referrer)).buyListing(listingId))).toBe("200");
+    }
+  });
+
+  it("for referrers alone are closed, not refused for audience, outside their window", async () => {
+    const offer = await makeOffer(servers.db, 1, {
+      audience: "ReferrerOnly",
+      windows: { claim: { opensAt: inSeconds(60), closesAt: null } },
+    });
+    const stranger = await as();
+    await expectRefused(409, "window_closed", () => stranger.buyListing(offer.listingId));
+    await expectRefused(409, "window_closed", () => stranger.buyProduct(offer.productId));
+    await expectRefused(409, "window_closed", () => stranger.claimProduct(offer.productId));
+  });
+});
+
+describe("a referrer's link", () => {
+  it("leads nowhere unless its contract is Active and not past its end", async () => {
+    const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
+    const client = await as();
+    for (const [status, endsAt] of [
+      ["Offered", null],
+      ["Declined", null],
+      ["Ended", null],
+      ["Active", inSeconds(-1)],
+    ] as const) {
+      const { code } = await makeReferral(servers.db, offer, status, endsAt);
+      await expectRefused(404, "link_not_found", () => client.claimByLink(code));
+    }
+    const { code } = await makeReferral(servers.db, offer, "Active", inSeconds(600));
+    expect(outcome(await client.claimByLink(code))).toBe("200");
+  });
+
+  it("opens to its own referrer as to everyone, and by its exact code alone", async () => {
+    const offer = await makeOffer(servers.db, 2, { audience: "ReferrerOnly" });
+    const { code, referrerId } = await makeReferral(servers.db, offer);
+    expect(outcome(await (await as(referrerId)).claimByLink(code))).toBe("200");
+    expect(outcome(await (await as()).claimByLink(`${code}x`))).toBe("404 link_not_found");
+  });
+
+  it("gives nothing of another product, and needs a claim window: a buy window is none", async () => {
+    const supply = await makeSupply(1, { windows: { buy: { opensAt: null, closesAt: null } } });
+    await makeOffer(servers.db, 1);
+    await expectRefused(409, "window_closed", async () => (await as()).claimByLink(supply.linkCode));
+  });
+});

@@ -1,0 +1,410 @@
+import { createHmac } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { exportSPKI, importJWK } from "jose";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { AppError } from "../../src/domain/errors.ts";
+import { freePort } from "../../src/local/servers.ts";
+import { mintUserToken, useLocalUserKeys } from "../../src/local/user-keys.ts";
+import { UserAuthenticator } from "../../src/services/authenticate-user.ts";
+import { type Reply, send } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { makeOffer, makeReferral, marketClient, type Offered, outcome, readTakings } from "../support/marketplace.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, type TestApi } from "../support/service.ts";
+import type { TestPartner } from "../support/supply.ts";
+import {
+  type IssuerKey,
+  type KeysFile,
+  type KeysServer,
+  makeIssuerKey,
+  openKeysServer,
+  secondsFromNow,
+  signClaims,
+  signUser,
+  writeKeysFile,
+} from "../support/user-tokens.ts";
+
+const ISSUER = "https://login.shop.test/";
+const AUDIENCE = "vouchers";
+
+let servers: TestServers;
+let key: IssuerKey;
+let rsa: IssuerKey;
+let keysFile: KeysFile;
+/** Checks signature and times only. */
+let api: TestApi;
+/** Checks issuer and audience, too. */
+let strict: TestApi;
+/** Has not been told about any keys. */
+let keyless: TestApi;
+let offer: TestPartner & Offered & { linkCode: string };
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  key = await makeIssuerKey();
+  rsa = await makeIssuerKey("RS256");
+  keysFile = writeKeysFile(key, rsa);
+  const known = { AUTH_JWKS_URL: keysFile.url };
+  [api, strict, keyless] = await Promise.all([
+    startApi(servers, known),
+    startApi(servers, { ...known, AUTH_ISSUER: ISSUER, AUTH_AUDIENCE: AUDIENCE }),
+    startApi(servers),
+  ]);
+  const made = await makeOffer(servers.db, 1);
+  offer = { ...made, linkCode: (await makeReferral(servers.db, made)).code };
+});
+
+afterAll(async () => {
+  expect(
+    await readTakings(
+      servers.db,
+      offer.vouchers.map(({ id }) => id),
+    ),
+  ).toEqual([]);
+  await assertInvariants(servers.db);
+  await Promise.all([api.close(), strict.close(), keyless.close()]);
+  await servers.close();
+  keysFile.remove();
+});
+
+/** Calls that need a user, and that would take nothing even with one: their body is wrong. */
+const CALLS: [name: string, path: () => string, body: unknown][] = [
+  ["POST /marketplace/listings/{id}/buy", () => `/marketplace/listings/${offer.listingId}/buy`, {}],
+  ["POST /products/{id}/buy", () => `/products/${offer.productId}/buy`, {}],
+  ["POST /products/{id}/claim", () => `/products/${offer.productId}/claim`, []],
+  ["POST /r/{code}/claim", () => `/r/${offer.linkCode}/claim`, []],
+];
+
+function call(at: TestApi, path: string, authorization: string | null, body: unknown): Promise<Reply> {
+  return send("POST", `${at.url}${path}`, { headers: authorization === null ? {} : { authorization }, body });
+}
+
+/** Expects that every user route refuses a token, and that the listings do so, too, instead of taking it for nobody's. */
+async function expectRefused(at: TestApi, authorization: string | null, code: string): Promise<void> {
+  const replies = await Promise.all(CALLS.map(([, path, body]) => call(at, path(), authorization, body)));
+  if (authorization !== null) {
+    const headers = { authorization };
+    replies.push(await send("GET", `${at.url}/marketplace/listings`, { headers }));
+    replies.push(await send("GET", `${at.url}/marketplace/listings/${offer.listingId}`, { headers }));
+  }
+  for (const { status, body, headers } of replies) {
+    expect({ status, body }).toEqual({
+      status: 401,
+      body: { error: expect.stringMatching(/^[A-Z].*\.$/), code, requestId: expect.any(String) },
+    });
+    expect(headers.get("www-authenticate")).toBe("Bearer");
+  }
+}
+
+/** Expects that every user route comes past the token: what refuses the call is its body. */
+async function expectAccepted(at: TestApi, token: string): Promise<void> {
+  for (const [, path, body] of CALLS) {
+    const reply = await call(at, path(), `Bearer ${token}`, body);
+    expect({ status: reply.status, code: reply.body.code }).toMatchObject({ status: 400 });
+  }
+  expect((await marketClient(at.url, token).listings()).status).toBe(200);
+}
+
+const encode = (value: unknown) =>
+  Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
+const lasting = () => ({ sub: "user", exp: secondsFromNow(600) });
+
+/** A token signed with a shared secret. */
+function signShared(secret: string | Buffer, header: Record<string, unknown> = {}): string {
+  const text = `${encode({ alg: "HS256", typ: "JWT", kid: rsa.kid, ...header })}.${encode(lasting())}`;
+  return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;
+}
+
+describe("a user's token", () => {
+  it("lets its user in, with every asymmetric algorithm that the keys name, in any case of the word Bearer", async () => {
+    await expectAccepted(api, await signUser(key, "user"));
+    await expectAccepted(api, await signUser(rsa, "user"));
+    const reply = await call(api, CALLS[0]?.[1]() ?? "", `bEARER   ${await signUser(key, "user")}`, {});
+    expect(outcome(reply)).toBe("400 invalid_request");
+    for (const alg of ["ES256", "ES384", "ES512", "PS256", "RS512", "EdDSA", "Ed25519"]) {
+      const other = await makeIssuerKey(alg);
+      const file = writeKeysFile(other, key);
+      const users = new UserAuthenticator({ jwksUrl: file.url, issuer: null, audience: null });
+      await expect(users.authenticate(await signUser(other, `user of ${alg}`))).resolves.toBe(`user of ${alg}`);
+      file.remove();
+    }
+  });
+
+  it("is asked for with 401 missing_token when there is none, or something else than a Bearer token", async () => {
+    await expectRefused(api, null, "missing_token");
+    const token = await signUser(key, "user");
+    for (const authorization of [
+      "",
+      "Bearer",
+      "Bearer ",
+      `Basic ${token}`,
+      `Token ${token}`,
+      token,
+      `Bearer ${token} x`,
+      `Bearer${token}`,
+    ]) {
+      await expectRefused(api, authorization, "missing_token");
+    }
+  });
+
+  it("is not taken from the query or the body", async () => {
+    const token = await signUser(key, "user");
+    const reply = await call(api, `/products/${offer.productId}/buy?access_token=${token}`, null, {
+      access_token: token,
+    });
+    expect(outcome(reply)).toBe("401 missing_token");
+  });
+
+  it.each<[name: string, make: () => Promise<string> | string]>([
+    ["expired a minute ago", () => signUser(key, "user", { exp: secondsFromNow(-60) })],
+    ["not valid before a minute from now", () => signUser(key, "user", { nbf: secondsFromNow(60) })],
+    ["without exp", () => signClaims(key, { sub: "user" })],
+    ["without sub", () => signClaims(key, { exp: secondsFromNow(600) })],
+    ["with an empty sub", () => signUser(key, "")],
+    ["with a sub of 256 characters", () => signUser(key, "x".repeat(256))],
+    ["with NUL in its sub", () => signUser(key, "a\u0000b")],
+    ["with a lone surrogate in its sub", () => signUser(key, "a\ud800")],
+    ["with a number for sub", () => signUser(key, "user", { sub: 7 as unknown as string })],
+    ["with an object for sub", () => signUser(key, "user", { sub: {} as unknown as string })],
+    ["with text for exp", () => signUser(key, "user", { exp: "later" as unknown as number })],
+    ["with text for nbf", () => signUser(key, "user", { nbf: "now" as unknown as number })],
+    ["signed by another under a known key's name", async () => signUser(await makeIssuerKey("EdDSA", key.kid), "user")],
+    ["signed under an unknown key's name", async () => signUser(await makeIssuerKey(), "user")],
+    ["signed by a known key under another one's name", () => signClaims(key, lasting(), { kid: rsa.kid })],
+    ["with alg none and no signature", () => `${encode({ alg: "none" })}.${encode(lasting())}.`],
+    ["with alg none under a known key's name", () => `${encode({ alg: "none", kid: key.kid })}.${encode(lasting())}.`],
+    ["with alg None and a signature", () => `${encode({ alg: "None", kid: key.kid })}.${encode(lasting())}.AAAA`],
+    [
+      "with HS256 and the public RSA key in PEM as secret",
+      async () =>
+        signShared(
+          await exportSPKI(
+            (await importJWK(rsa.publicJwk, "RS256", { extractable: true })) as Parameters<typeof exportSPKI>[0],
+          ),
+        ),
+    ],
+    ["with HS256 and the public key as published as secret", () => signShared(JSON.stringify(rsa.publicJwk))],
+    [
+      "with HS256 and the public Ed25519 key as secret",
+      () => signShared(Buffer.from(key.publicJwk.x ?? "", "base64url"), { kid: key.kid }),
+    ],
+    ["with HS256 and an empty secret", () => signShared("")],
+    ["with HS256 and no key's name", () => signShared("secret", { kid: undefined })],
+    [
+      "that brings its own key",
+      async () => {
+        const own = await makeIssuerKey();
+        return signClaims(own, lasting(), { jwk: own.publicJwk, kid: undefined });
+      },
+    ],
+    [
+      "that says where its key is",
+      async () => signClaims(await makeIssuerKey(), lasting(), { jku: "http://127.0.0.1:9/jwks.json" }),
+    ],
+    [
+      "with a critical extension that nobody knows",
+      async () => {
+        const head = encode({ alg: "EdDSA", kid: key.kid, crit: ["x"], x: 1 });
+        return `${head}.${encode(lasting())}.${encode("signature")}`;
+      },
+    ],
+    ["of two parts", () => `${encode({ alg: "EdDSA" })}.${encode(lasting())}`],
+    ["of five parts", () => "a.b.c.d.e"],
+    ["that is no JSON", () => `${encode("x")}.${encode("y")}.${encode("z")}`],
+    ["whose header is a list", () => `${encode([])}.${encode(lasting())}.AAAA`],
+    ["whose header is null", () => `${encode(null)}.${encode(lasting())}.AAAA`],
+    ["whose alg is a number", () => `${encode({ alg: 1, kid: key.kid })}.${encode(lasting())}.AAAA`],
+    ["whose kid is an object", () => `${encode({ alg: "EdDSA", kid: {} })}.${encode(lasting())}.AAAA`],
+    [
+      "of an algorithm of another family than its key",
+      () => `${encode({ alg: "RS256", kid: key.kid })}.${encode(lasting())}.AAAA`,
+    ],
+    ["with the signature cut off", async () => (await signUser(key, "user")).replace(/\.[^.]*$/, ".")],
+    ["that is 7 kB of nonsense", () => "x".repeat(7_000)],
+  ])("is refused with 401 when it is one %s", async (_name, make) => {
+    await expectRefused(api, `Bearer ${await make()}`, "invalid_token");
+  });
+
+  it("is accepted by clocks that differ by a few seconds", async () => {
+    await expectAccepted(api, await signUser(key, "user", { exp: secondsFromNow(-3), nbf: secondsFromNow(3) }));
+  });
+
+  it("is refused with 401, and with nothing else, wherever it was changed", async () => {
+    const token = await signUser(key, "user");
+    await fc.assert(
+      fc.asyncProperty(fc.nat(token.length - 1), fc.constantFrom(..."Aa0_-.="), async (place, symbol) => {
+        const changed = token.slice(0, place) + symbol + token.slice(place + 1);
+        // The last symbol of each part carries bits that no byte has.
+        const same = (text: string) =>
+          text
+            .split(".")
+            .map((part) => Buffer.from(part, "base64url").toString("hex"))
+            .join(".");
+        fc.pre(changed !== token && same(changed) !== same(token));
+        const reply = await call(api, `/products/${offer.productId}/buy`, `Bearer ${changed}`, {});
+        expect(outcome(reply)).toBe("401 invalid_token");
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("must name issuer and audience where these are configured", async () => {
+    const right = { iss: ISSUER, aud: AUDIENCE };
+    await expectAccepted(strict, await signUser(key, "user", right));
+    await expectAccepted(strict, await signUser(key, "user", { ...right, aud: ["other", AUDIENCE] }));
+    for (const wrong of [
+      {},
+      { iss: ISSUER },
+      { aud: AUDIENCE },
+      { ...right, iss: `${ISSUER}x` },
+      { ...right, aud: "other" },
+      { ...right, aud: [] },
+    ]) {
+      await expectRefused(strict, `Bearer ${await signUser(key, "user", wrong)}`, "invalid_token");
+    }
+  });
+
+  it("is nobody's where no keys are configured, the embedded default's included", async () => {
+    await expectRefused(keyless, `Bearer ${await signUser(key, "user")}`, "invalid_token");
+    const directory = mkdtempSync(join(tmpdir(), "voucher-user-keys-"));
+    await expectRefused(keyless, `Bearer ${await mintUserToken(directory, "user", 60_000)}`, "invalid_token");
+    rmSync(directory, { recursive: true });
+    await expectRefused(keyless, null, "missing_token");
+    expect((await marketClient(keyless.url, null).listings()).status).toBe(200);
+  });
+});
+
+describe("keys by HTTP", () => {
+  const COOLDOWN_MS = 10_000;
+  const CACHED_MS = 600_000;
+  let server: KeysServer;
+  let users: UserAuthenticator;
+
+  beforeEach(async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    server = await openKeysServer(key);
+    users = new UserAuthenticator({ jwksUrl: server.url, issuer: null, audience: null });
+  });
+
+  afterEach(async () => {
+    vi.useRealTimers();
+    await server.close();
+  });
+
+  const later = (ms: number) => vi.setSystemTime(Date.now() + ms);
+  const codeOf = (token: string) =>
+    users.authenticate(token).then(
+      () => "accepted",
+      (error) => (error instanceof AppError ? error.code : error),
+    );
+
+  it("are fetched once for many tokens, at once and one after another", async () => {
+    const token = await signUser(key, "user");
+    const all = await Promise.all(Array.from({ length: 20 }, () => users.authenticate(token)));
+    expect(new Set(all)).toEqual(new Set(["user"]));
+    for (let i = 0; i < 20; i++) await users.authenticate(token);
+    later(CACHED_MS - 1_000);
+    expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
+    expect(server.fetches).toBe(1);
+  });
+
+  it("are fetched again for an unknown key's name, and not sooner than the cooldown: a flood of such tokens costs nothing", async () => {
+    expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
+    const next = await makeIssuerKey();
+    server.publish(key, next);
+    for (let i = 0; i < 20; i++) expect(await codeOf(await signUser(next, "user"))).toBe("invalid_token");
+    expect(server.fetches).toBe(1);
+    later(COOLDOWN_MS + 1);
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => signUser(next, "user")));
+    expect(new Set(await Promise.all(tokens.map(codeOf)))).toEqual(new Set(["accepted"]));
+    expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
+    expect(server.fetches).toBe(2);
+  });
+
+  it("that are published no more are believed no longer than ten minutes", async () => {
+    expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
+    const next = await makeIssuerKey();
+    server.publish(next);
+    later(CACHED_MS + 1);
+    expect(await codeOf(await signUser(key, "user"))).toBe("invalid_token");
+    expect(await codeOf(await signUser(next, "user"))).toBe("accepted");
+  });
+
+  it.each<[name: string, answer: { status: number; body: string } | null]>([
+    ["is 500", { status: 500, body: "{}" }],
+    ["is 404", { status: 404, body: "{}" }],
+    ["is no JSON", { status: 200, body: "<html>" }],
+    ["is JSON of another kind", { status: 200, body: '{"error":"nope"}' }],
+    ["never comes", null],
+  ])("are missed with unavailable, and found once they are there again, when the answer %s", async (_name, answer) => {
+    const token = await signUser(key, "user");
+    server.answer(answer);
+    expect(await codeOf(token)).toBe("unavailable");
+    server.publish(key);
+    later(COOLDOWN_MS + 1);
+    expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
+  });
+
+  it("that cannot be fetched are 503 with Retry-After to a user, and nothing to the anonymous", async () => {
+    vi.useRealTimers();
+    const blind = await startApi(servers, { AUTH_JWKS_URL: `http://127.0.0.1:${await freePort()}/jwks.json` });
+    try {
+      const token = await signUser(key, "user");
+      for (const [, path, body] of CALLS) {
+        const reply = await call(blind, path(), `Bearer ${token}`, body);
+        expect({ status: reply.status, code: reply.body.code }).toEqual({ status: 503, code: "unavailable" });
+        expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
+      }
+      expect(outcome(await marketClient(blind.url, token).listings())).toBe("503 unavailable");
+      expect((await marketClient(blind.url, null).listings()).status).toBe(200);
+      // What is no token needs no key to be refused.
+      expect(outcome(await call(blind, "/products/x/buy", "Bearer nonsense", {}))).toBe("401 invalid_token");
+    } finally {
+      await blind.close();
+    }
+  });
+
+  it("serve the API as those of a file do", async () => {
+    vi.useRealTimers();
+    const byHttp = await startApi(servers, { AUTH_JWKS_URL: server.url });
+    try {
+      await expectAccepted(byHttp, await signUser(key, "user"));
+      await expectRefused(byHttp, `Bearer ${await signUser(rsa, "user")}`, "invalid_token");
+      expect(server.fetches).toBe(1);
+    } finally {
+      await byHttp.close();
+    }
+  });
+});
+
+describe("keys in a file", () => {
+  it("that is not there or holds none stop the start", () => {
+    const open = (url: string) => () => new UserAuthenticator({ jwksUrl: url, issuer: null, audience: null });
+    expect(open("file:///nowhere/jwks.json")).toThrow();
+    expect(open(new URL("./marketplace-tokens.test.ts", import.meta.url).href)).toThrow();
+  });
+});
+
+describe("the embedded default's keys", () => {
+  it("are made once, the private one for its owner alone, and make tokens that last as long as told", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "voucher-user-keys-"));
+    try {
+      const url = await useLocalUserKeys(directory);
+      const published = readFileSync(fileURLToPath(url), "utf8");
+      expect(JSON.parse(published).keys).toHaveLength(1);
+      expect(JSON.parse(published).keys[0]).not.toHaveProperty("d");
+      expect(statSync(join(directory, "user-key.json")).mode & 0o777).toBe(0o600);
+      expect(await useLocalUserKeys(directory)).toBe(url);
+      expect(readFileSync(fileURLToPath(url), "utf8")).toBe(published);
+      const users = new UserAuthenticator({ jwksUrl: url, issuer: null, audience: null });
+      expect(await users.authenticate(await mintUserToken(directory, "Ünal", 60_000))).toBe("Ünal");
+      await expect(users.authenticate(await mintUserToken(directory, "user", -60_000))).rejects.toThrow(AppError);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+});

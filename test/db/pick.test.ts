@@ -1,0 +1,158 @@
+import type pg from "pg";
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPool } from "../../src/db/pool.ts";
+import { readStatements } from "../../src/db/statements.ts";
+import { newId } from "../../src/domain/ids.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { makePartner, type TestPartner } from "../support/supply.ts";
+
+/** Vouchers of the large batch, and how many of them are left: one of a hundred. */
+const COUNT = 50_000;
+const LEFT = 500;
+/** Pages that a pick may touch: the way down an index, a few rows, and nothing that grows with the batch. */
+const PAGES_MAX = 40;
+
+const statements = readStatements(new URL("../../src/db/takings.sql", import.meta.url));
+const PICKS = [statements.pick_free_voucher, statements.pick_voucher].map((statement) => ({
+  name: statement?.name ?? "",
+  text: statement?.text ?? "",
+}));
+
+let servers: TestServers;
+let pool: pg.Pool;
+/** Prepared its statements before there was any voucher, as a process does that has run for a long time. */
+let early: pg.PoolClient;
+let partner: TestPartner;
+let batchId: string;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  pool = openPool({
+    databaseUrl: servers.databaseUrl,
+    max: 2,
+    applicationName: "plans",
+    partnerFacing: true,
+    log: pino({ level: "silent" }),
+  });
+  partner = await makePartner(servers.db);
+  early = await prepared();
+  for (const { name } of PICKS) await early.query(`EXECUTE ${name}('', '{}')`);
+  batchId = await issueMany();
+});
+
+afterAll(async () => {
+  early.release(true);
+  await pool.end();
+  await servers.close();
+});
+
+async function prepared(): Promise<pg.PoolClient> {
+  const client = await pool.connect();
+  for (const { name, text } of PICKS) await client.query(`PREPARE ${name} AS ${text}`);
+  return client;
+}
+
+/** A batch in windows, as large as can be made in a test, of which 99 % are taken afterwards, row by row. */
+async function issueMany(): Promise<string> {
+  const id = newId("bat");
+  await servers.db.query(
+    `INSERT INTO batches (id, product_id, voucher_count, valid_until, retail_price_usd, price_usd, benefit_months)
+     VALUES ($1, $2, $3, 'infinity', 1, 1, 0)`,
+    [id, partner.productId, COUNT],
+  );
+  await servers.db.query("INSERT INTO batch_windows (batch_id, kind) VALUES ($1, 'buy')", [id]);
+  await servers.db.query(
+    `INSERT INTO vouchers (serial, last_sequence, sealed_sequence, id, organization_id, batch_id, code, code_key, sealed_hash, pickable)
+     SELECT n, 1, 1, 'vch_' || $1 || '_' || lpad(n::text, 6, '0'), $2, $1, 'CODE' || n, 'CODE' || n, sha256(n::text::bytea), true
+       FROM generate_series(1, $3::int) AS n`,
+    [id, partner.organizationId, COUNT],
+  );
+  await servers.db.query(
+    "UPDATE vouchers SET pickable = false, last_sequence = 2 WHERE batch_id = $1 AND serial <= $2",
+    [id, COUNT - LEFT],
+  );
+  return id;
+}
+
+interface PlanNode {
+  "Node Type": string;
+  "Index Name"?: string;
+  "Shared Hit Blocks": number;
+  "Shared Read Blocks": number;
+  Plans?: PlanNode[];
+}
+
+async function explain(
+  client: pg.PoolClient,
+  name: string,
+): Promise<{ pages: number; indexes: string[]; nodes: string[] }> {
+  await client.query("BEGIN");
+  const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE ${name}('${batchId}', '{}')`);
+  await client.query("ROLLBACK");
+  const top: PlanNode = rows[0]["QUERY PLAN"][0].Plan;
+  const all = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(all)];
+  const nodes = all(top);
+  return {
+    pages: top["Shared Hit Blocks"] + top["Shared Read Blocks"],
+    indexes: nodes.flatMap((node) => node["Index Name"] ?? []),
+    nodes: nodes.map((node) => node["Node Type"]),
+  };
+}
+
+async function pick(client: pg.PoolClient, name: string): Promise<number> {
+  await client.query("BEGIN");
+  const { rows } = await client.query(`EXECUTE ${name}('${batchId}', '{}')`);
+  await client.query("ROLLBACK");
+  return Number(rows[0]?.id.split("_").at(-1));
+}
+
+const WHEN = ["prepared before there was any voucher", "prepared now"];
+
+async function withClient(when: string | undefined, work: (client: pg.PoolClient) => Promise<void>): Promise<void> {
+  if (when === WHEN[0]) return work(early);
+  const client = await prepared();
+  try {
+    await work(client);
+  } finally {
+    client.release(true);
+  }
+}
+
+/** Expects that a pick finds the next voucher by the index of what is left, and touches so many pages at most. */
+async function expectFewPages(client: pg.PoolClient, name: string, pagesMax: number): Promise<void> {
+  expect(await pick(client, name)).toBe(COUNT - LEFT + 1);
+  const { pages, indexes, nodes } = await explain(client, name);
+  expect(indexes).toContain("vouchers_pickable");
+  expect(indexes).not.toContain("vouchers_serial");
+  expect(nodes).not.toContain("Sort");
+  expect(nodes).not.toContain("Seq Scan");
+  expect(pages).toBeLessThan(pagesMax);
+}
+
+describe.each(PICKS)("$name, when 99 % of a batch of 50 000 have just been taken", ({ name }) => {
+  it.each(
+    WHEN,
+  )("passes over emptied pages of the index of what is left, and over no taken voucher: %s", async (when) => {
+    const { rows } = await servers.db.query("SELECT pg_relation_size('vouchers_pickable') / 8192 AS pages");
+    await withClient(when, (client) => expectFewPages(client, name, Number(rows[0].pages) + PAGES_MAX));
+  });
+});
+
+describe("once autovacuum has been there", () => {
+  beforeAll(async () => {
+    await servers.db.query("VACUUM vouchers");
+  });
+
+  it.each(
+    PICKS.flatMap(({ name }) => WHEN.map((when) => [name, when] as const)),
+  )("%s touches a handful of pages: %s", async (name, when) => {
+    await withClient(when, (client) => expectFewPages(client, name, PAGES_MAX));
+  });
+
+  it("touches a handful of pages, too, when all are taken: sold out is as fast", async () => {
+    await servers.db.query("UPDATE vouchers SET pickable = false WHERE batch_id = $1 AND pickable", [batchId]);
+    expect(await pick(early, "pick_free_voucher")).toBeNaN();
+    expect((await explain(early, "pick_free_voucher")).pages).toBeLessThan(PAGES_MAX);
+  });
+});

@@ -1,0 +1,324 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { newId } from "../../src/domain/ids.ts";
+import { type Ended, runNode } from "../support/child-process.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { inSeconds, makeContract, newUser, offerBatch, outcome, signedIn } from "../support/marketplace.ts";
+import { dumpRows } from "../support/row-dump.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, type TestApi } from "../support/service.ts";
+import { issueVoucher, makePartner, type TestPartner } from "../support/supply.ts";
+import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+
+let servers: TestServers;
+let api: TestApi;
+let key: IssuerKey;
+let keysFile: KeysFile;
+let partner: TestPartner;
+let stranger: TestPartner;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  key = await makeIssuerKey();
+  keysFile = writeKeysFile(key);
+  api = await startApi(servers, { AUTH_JWKS_URL: keysFile.url });
+  partner = await makePartner(servers.db);
+  stranger = await makePartner(servers.db);
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await api.close();
+  await servers.close();
+  keysFile.remove();
+});
+
+function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  const named = { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl };
+  return runNode(["src/cli/main.ts", ...args], { ...named, ...env });
+}
+
+/** Runs a command with --json that must succeed: its one object on standard output, and nothing beside it. */
+// biome-ignore lint/suspicious/noExplicitAny: each command prints an object of its own shape.
+async function json(...args: string[]): Promise<any> {
+  const { exitCode, stdout, stderr } = await run([...args, "--json"]);
+  expect({ exitCode, stderr }, args.join(" ")).toEqual({ exitCode: 0, stderr: "" });
+  expect(stdout.split("\n")).toHaveLength(2);
+  return JSON.parse(stdout);
+}
+
+/** Runs a command without --json that must succeed: its words. */
+async function words(...args: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await run(args);
+  expect({ exitCode, stderr }, args.join(" ")).toEqual({ exitCode: 0, stderr: "" });
+  return stdout;
+}
+
+/** Expects that each of these commands fails in words, prints no result and that none writes a row. */
+async function expectFailures(...commands: [args: readonly string[], sentence: RegExp][]): Promise<void> {
+  const before = await dumpRows(servers.db);
+  const runs = commands.map(([args], index) => run(index % 2 === 0 ? args : [...args, "--json"]));
+  for (const [index, { exitCode, stdout, stderr }] of (await Promise.all(runs)).entries()) {
+    const [args, sentence] = commands[index] as (typeof commands)[number];
+    expect({ failed: exitCode !== 0 && exitCode !== null, stdout }, args.join(" ")).toEqual({
+      failed: true,
+      stdout: "",
+    });
+    expect(stderr, args.join(" ")).toMatch(sentence);
+    // Words for a person, not a trace of the program.
+    expect(stderr).not.toMatch(/^\s+at .+:\d+/m);
+  }
+  expect(await dumpRows(servers.db)).toEqual(before);
+}
+
+async function readRows(query: string, values: unknown[]): Promise<Record<string, unknown>[]> {
+  return (await servers.db.query(query, values)).rows;
+}
+
+const id = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_[0-9a-z]{26}$`));
+const VALID = ["--valid-until", "2099-12-31T23:59:59Z"];
+
+describe("voucherctl member add", () => {
+  const add = (user: string, role: string, org = partner.organizationId) => [
+    "member",
+    "add",
+    "--org",
+    org,
+    "--user",
+    user,
+    "--role",
+    role,
+  ];
+
+  it("makes a user a member, or changes their role, and says so", async () => {
+    const user = newUser();
+    const member = { organizationId: partner.organizationId, user };
+    expect(await json(...add(user, "employee"))).toStrictEqual({ ...member, role: "employee" });
+    expect(await words(...add(user, "owner"))).toBe(`${user} is owner of ${partner.organizationId}.\n`);
+    expect(await readRows("SELECT organization_id, role FROM members WHERE user_id = $1", [user])).toEqual([
+      { organization_id: partner.organizationId, role: "owner" },
+    ]);
+  });
+
+  it("refuses an unknown organization by name, an unknown role, no user and users that cannot be one", async () => {
+    const unknown = newId("org");
+    await expectFailures(
+      [add(newUser(), "owner", unknown), new RegExp(unknown)],
+      [add(newUser(), "admin"), /--role/],
+      [add("", "owner"), /--user/],
+      [add("x".repeat(256), "owner"), /--user/],
+    );
+  });
+});
+
+describe("voucherctl contract", () => {
+  const offer = (user: string, ...more: string[]) => [
+    "contract",
+    "offer",
+    "--brand",
+    partner.brandId,
+    "--user",
+    user,
+    ...more,
+  ];
+  const read = (contract: string) =>
+    readRows("SELECT brand_id, user_id, status, ends_at FROM referrer_contracts WHERE id = $1", [contract]);
+
+  it("offer makes an Offered contract without an end, or with one", async () => {
+    const [user, other] = [newUser(), newUser()];
+    const made = await json(...offer(user));
+    expect(made).toStrictEqual({ id: id("ctr") });
+    expect(await read(made.id)).toEqual([
+      { brand_id: partner.brandId, user_id: user, status: "Offered", ends_at: null },
+    ]);
+    const [, spoken = ""] =
+      /^Contract (ctr_[0-9a-z]{26}) is offered to (.+)\.\n$/.exec(
+        await words(...offer(other, "--ends-at", "2099-06-30T12:00:00+02:00")),
+      ) ?? [];
+    expect(await read(spoken)).toMatchObject([{ user_id: other, ends_at: new Date("2099-06-30T10:00:00Z") }]);
+  });
+
+  it("accept, decline and end make the legal moves and say what the contract is now", async () => {
+    const [first, second] = [
+      await makeContract(servers.db, partner.brandId, newUser(), "Offered"),
+      await makeContract(servers.db, partner.brandId, newUser(), "Offered"),
+    ];
+    expect(await json("contract", "accept", first)).toStrictEqual({ id: first, status: "Active" });
+    expect(await json("contract", "end", first)).toStrictEqual({ id: first, status: "Ended" });
+    expect(await words("contract", "decline", second)).toBe(`Contract ${second} is Declined.\n`);
+    expect(await read(first)).toMatchObject([{ status: "Ended" }]);
+    expect(await read(second)).toMatchObject([{ status: "Declined" }]);
+  });
+
+  it("refuses every other move and says in which state the contract is", async () => {
+    const make = (...[status]: Parameters<typeof makeContract>[3][]) =>
+      makeContract(servers.db, partner.brandId, newUser(), status);
+    await expectFailures(
+      [["contract", "end", await make("Offered")], /Offered/],
+      [["contract", "accept", await make("Active")], /Active/],
+      [["contract", "decline", await make("Active")], /Active/],
+      [["contract", "accept", await make("Ended")], /Ended/],
+    );
+  });
+
+  it("refuses a second open contract, unknown brands and contracts by name, bad moments and to go without options", async () => {
+    const user = newUser();
+    await makeContract(servers.db, partner.brandId, user);
+    const [brand, contract] = [newId("brd"), newId("ctr")];
+    await expectFailures(
+      [offer(user), /open contract/],
+      [["contract", "offer", "--brand", brand, "--user", user], new RegExp(brand)],
+      [["contract", "accept", contract], new RegExp(contract)],
+      [offer(newUser(), "--ends-at", "tomorrow"), /--ends-at/],
+      [["contract", "offer", "--user", user], /--brand/],
+      [["contract", "end"], /id/],
+    );
+  });
+
+  it("end closes the supply and the link at once", async () => {
+    const user = newUser();
+    const contract = await makeContract(servers.db, partner.brandId, user);
+    const { listingId } = await offerBatch(servers.db, partner, 2, { audience: "ReferrerOnly" });
+    const { code } = await json("link", "create", "--contract", contract, "--product", partner.productId);
+    const client = await signedIn(api.url, key, user);
+    expect((await client.listing(listingId)).body.canBuy).toBe(true);
+    await json("contract", "end", contract);
+    expect((await client.listing(listingId)).body.canBuy).toBe(false);
+    expect(outcome(await client.buyListing(listingId))).toBe("403 referrers_only");
+    expect(outcome(await client.claimByLink(code))).toBe("404 link_not_found");
+  });
+});
+
+describe("voucherctl link create", () => {
+  it("makes a link with a code of its own each time, by which users claim", async () => {
+    const contract = await makeContract(servers.db, partner.brandId, newUser());
+    const create = ["link", "create", "--contract", contract, "--product", partner.productId];
+    const made = await json(...create);
+    expect(made).toStrictEqual({ code: expect.stringMatching(/^[0-9a-hjkmnp-tv-z]{12}$/) });
+    const [, spoken = ""] = /^Users claim with POST \/r\/([0-9a-z]{12})\/claim\n$/.exec(await words(...create)) ?? [];
+    expect(
+      await readRows("SELECT code FROM referral_links WHERE contract_id = $1 ORDER BY created_at", [contract]),
+    ).toEqual([{ code: made.code }, { code: spoken }]);
+    await offerBatch(servers.db, partner, 1, { audience: "ReferrerOnly" });
+    expect(outcome(await (await signedIn(api.url, key)).claimByLink(spoken))).toBe("200");
+  });
+
+  it("refuses a product of another brand, unknown contracts and products by name, and to go without options", async () => {
+    const contract = await makeContract(servers.db, partner.brandId, newUser());
+    const [unknown, product] = [newId("ctr"), newId("prd")];
+    const create = (contractId: string, productId: string) => [
+      "link",
+      "create",
+      "--contract",
+      contractId,
+      "--product",
+      productId,
+    ];
+    await expectFailures(
+      [create(contract, stranger.productId), new RegExp(stranger.productId)],
+      [create(unknown, partner.productId), new RegExp(unknown)],
+      [create(contract, product), new RegExp(product)],
+      [["link", "create", "--contract", contract], /--product/],
+    );
+  });
+});
+
+describe("voucherctl batch issue with windows", () => {
+  const issue = (...more: string[]) => [
+    "batch",
+    "issue",
+    "--product",
+    partner.productId,
+    "--count",
+    "2",
+    ...VALID,
+    ...more,
+  ];
+  const windows = (batchId: string) =>
+    readRows("SELECT kind, opens_at, closes_at FROM batch_windows WHERE batch_id = $1 ORDER BY kind", [batchId]);
+  const countPickable = async (batchId: string) =>
+    (
+      await readRows("SELECT count(*) FILTER (WHERE pickable)::int AS n FROM vouchers WHERE batch_id = $1", [batchId])
+    )[0]?.n;
+
+  it("opens none unless told: nobody takes its vouchers", async () => {
+    const { id: batchId } = await json(...issue());
+    expect(await windows(batchId)).toEqual([]);
+    expect(await countPickable(batchId)).toBe(0);
+  });
+
+  it("opens those that it is told, at once and for ever, or from and to the given moments", async () => {
+    const { id: claims } = await json(...issue("--claim"));
+    expect(await windows(claims)).toEqual([{ kind: "claim", opens_at: null, closes_at: null }]);
+    expect(await countPickable(claims)).toBe(2);
+    const { id: both } = await json(
+      ...issue(
+        "--claim",
+        "--buy",
+        "--opens-at",
+        "2027-01-01",
+        "--closes-at",
+        "2028-01-01T00:00:00+01:00",
+        "--audience",
+        "ReferrerOnly",
+      ),
+    );
+    const moments = { opens_at: new Date("2027-01-01T00:00:00Z"), closes_at: new Date("2027-12-31T23:00:00Z") };
+    expect(await windows(both)).toEqual([
+      { kind: "buy", ...moments },
+      { kind: "claim", ...moments },
+    ]);
+    const { id: buy } = await json(...issue("--buy", "--closes-at", "2028-01-01"));
+    expect(await windows(buy)).toEqual([{ kind: "buy", opens_at: null, closes_at: new Date("2028-01-01T00:00:00Z") }]);
+  });
+
+  it("refuses moments without a window, windows that close before they open, and moments that are none", async () => {
+    await expectFailures(
+      [issue("--opens-at", "2027-01-01"), /--claim/],
+      [issue("--closes-at", "2027-01-01"), /--buy/],
+      [issue("--buy", "--opens-at", "2027-01-02", "--closes-at", "2027-01-01"), /--closes-at/],
+      [issue("--buy", "--opens-at", "noon"), /--opens-at/],
+      [issue("--claim", "--closes-at", "2027-13-01"), /--closes-at/],
+    );
+  });
+});
+
+describe("voucherctl listing create", () => {
+  async function newBatch(): Promise<string> {
+    const { id: voucherId } = await issueVoucher(servers.db, partner, { validUntil: inSeconds(3_600) });
+    const [row] = await readRows("SELECT batch_id FROM vouchers WHERE id = $1", [voucherId]);
+    return String(row?.batch_id);
+  }
+
+  it("offers a batch, which is seen on the marketplace", async () => {
+    const [batch, other] = [await newBatch(), await newBatch()];
+    const made = await json("listing", "create", "--batch", batch);
+    expect(made).toStrictEqual({ id: id("lst") });
+    const client = await signedIn(api.url, key);
+    expect(await client.listing(made.id)).toMatchObject({ status: 200, body: { productId: partner.productId } });
+    expect(await words("listing", "create", "--batch", other)).toMatch(
+      new RegExp(`^Listing lst_[0-9a-z]{26} offers batch ${other}\\.\n$`),
+    );
+  });
+
+  it("refuses a batch that is listed already, an unknown one by name, and to go without one", async () => {
+    const batch = await newBatch();
+    await json("listing", "create", "--batch", batch);
+    const unknown = newId("bat");
+    await expectFailures(
+      [["listing", "create", "--batch", batch], /already/],
+      [["listing", "create", "--batch", unknown], new RegExp(unknown)],
+      [["listing", "create"], /--batch/],
+    );
+  });
+});
+
+describe("voucherctl user token", () => {
+  it("makes no token where a database of one's own is named: nobody would take it", async () => {
+    await expectFailures(
+      [["user", "token", "--user", "somebody"], /DATABASE_URL/],
+      [["user", "token", "--user", "somebody", "--ttl", "1h"], /DATABASE_URL/],
+      [["user", "token"], /--user/],
+      [["user", "token", "--user", "x", "--ttl", "soon"], /--ttl/],
+    );
+  });
+});

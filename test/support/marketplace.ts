@@ -1,0 +1,166 @@
+import type pg from "pg";
+import { insertContract, insertMember, moveContract } from "../../src/db/contracts.ts";
+import { insertListing } from "../../src/db/listings.ts";
+import { CONTRACT_MOVES, type ContractStatus } from "../../src/domain/audience.ts";
+import { newId } from "../../src/domain/ids.ts";
+import type { Audience } from "../../src/domain/voucher.ts";
+import { type IssuedVoucher, type IssueInput, issueBatch } from "../../src/services/issue-batch.ts";
+import { makeLink } from "../../src/services/manage-contracts.ts";
+import { type Reply, send } from "./client.ts";
+import { makePartner, provisioning, type TestPartner } from "./supply.ts";
+import { type IssuerKey, signUser } from "./user-tokens.ts";
+
+const ALWAYS = { opensAt: null, closesAt: null };
+/** Both windows, open for ever. */
+export const OPEN: IssueInput["windows"] = { claim: ALWAYS, buy: ALWAYS };
+
+/** A moment some seconds from now. */
+export function inSeconds(seconds: number): Date {
+  return new Date(Date.now() + seconds * 1_000);
+}
+
+/** A batch that is listed. */
+export interface Offered {
+  batchId: string;
+  listingId: string;
+  vouchers: IssuedVoucher[];
+}
+
+/** Issues a batch and lists it; for everyone, for a day, and through both windows unless told otherwise. */
+export async function offerBatch(
+  db: pg.Pool,
+  partner: Pick<TestPartner, "productId">,
+  count: number,
+  options: { audience?: Audience; validUntil?: Date; windows?: IssueInput["windows"] } = {},
+): Promise<Offered> {
+  const vouchers: IssuedVoucher[] = [];
+  const { id: batchId } = await issueBatch(
+    provisioning(db),
+    {
+      productId: partner.productId,
+      count,
+      validUntil: options.validUntil ?? inSeconds(86_400),
+      audience: options.audience ?? "OpenToAll",
+      windows: options.windows ?? OPEN,
+      codes: null,
+    },
+    (chunk) => void vouchers.push(...chunk),
+  );
+  const listingId = newId("lst");
+  await insertListing(db, listingId, batchId);
+  return { batchId, listingId, vouchers };
+}
+
+/** A partner of its own with one listed batch. */
+export async function makeOffer(
+  db: pg.Pool,
+  count: number,
+  options: Parameters<typeof offerBatch>[3] = {},
+): Promise<TestPartner & Offered> {
+  const partner = await makePartner(db);
+  return { ...partner, ...(await offerBatch(db, partner, count, options)) };
+}
+
+/** Makes a contract and moves it to where it is to be. */
+export async function makeContract(
+  db: pg.Pool,
+  brandId: string,
+  userId: string,
+  status: ContractStatus = "Active",
+  endsAt: Date | null = null,
+): Promise<string> {
+  const id = newId("ctr");
+  await insertContract(db, { id, brandId, userId, endsAt });
+  const moves: (keyof typeof CONTRACT_MOVES)[] =
+    status === "Offered" ? [] : status === "Ended" ? ["Active", "Ended"] : [status];
+  for (const move of moves) await moveContract(db, id, move, CONTRACT_MOVES[move]);
+  return id;
+}
+
+export { insertMember as makeMember };
+
+/** Makes a link of a new referrer with an Active contract. */
+export async function makeReferral(
+  db: pg.Pool,
+  partner: Pick<TestPartner, "brandId" | "productId">,
+  status: ContractStatus = "Active",
+  endsAt: Date | null = null,
+): Promise<{ code: string; contractId: string; referrerId: string }> {
+  const referrerId = newUser("referrer");
+  const contractId = await makeContract(db, partner.brandId, referrerId, status, endsAt);
+  return { code: await makeLink(provisioning(db), contractId, partner.productId), contractId, referrerId };
+}
+
+/** Puts a hold on each voucher that lives until `expiresAt`, as a reserve would. */
+export async function holdVouchers(db: pg.Pool, voucherIds: readonly string[], expiresAt: Date): Promise<void> {
+  await db.query(
+    `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+     SELECT $2::timestamptz - interval '900 seconds', $2, 'rsv_of_' || v.id, v.id, v.organization_id, 'key_other', 'Live', 'none'
+       FROM vouchers v WHERE v.id = ANY ($1)`,
+    [voucherIds, expiresAt],
+  );
+}
+
+let users = 0;
+
+/** A user whom nobody has heard of. */
+export function newUser(name = "user"): string {
+  users += 1;
+  return `${name}-${users}`;
+}
+
+let payments = 0;
+
+/** A payment that was never used. */
+export function newPayment(): string {
+  payments += 1;
+  return `payment-${payments}`;
+}
+
+/** The calls of a caller with this token, or of one without any. */
+export function marketClient(url: string, token: string | null) {
+  const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` };
+  const post = (path: string, body?: unknown) => send("POST", `${url}${path}`, { headers, body });
+  const named = (id: string) => encodeURIComponent(id);
+  return {
+    listings: (query = "") => send("GET", `${url}/marketplace/listings${query}`, { headers }),
+    listing: (id: string) => send("GET", `${url}/marketplace/listings/${named(id)}`, { headers }),
+    buyListing: (id: string, body: unknown = { paymentRef: newPayment() }) =>
+      post(`/marketplace/listings/${named(id)}/buy`, body),
+    buyProduct: (id: string, body: unknown = { paymentRef: newPayment() }) => post(`/products/${named(id)}/buy`, body),
+    claimProduct: (id: string, body?: unknown) => post(`/products/${named(id)}/claim`, body),
+    claimByLink: (code: string, body?: unknown) => post(`/r/${named(code)}/claim`, body),
+  };
+}
+
+export type MarketClient = ReturnType<typeof marketClient>;
+
+/** The calls of a signed-in user. */
+export async function signedIn(url: string, key: IssuerKey, userId: string = newUser()): Promise<MarketClient> {
+  return marketClient(url, await signUser(key, userId));
+}
+
+/** Status and code of an answer in a few characters. */
+export function outcome({ status, body }: Reply): string {
+  return status === 200 ? "200" : `${status} ${body.code}`;
+}
+
+/** How often each outcome came. */
+export function countOutcomes(replies: readonly Reply[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const reply of replies) counts[outcome(reply)] = (counts[outcome(reply)] ?? 0) + 1;
+  return counts;
+}
+
+/** Everybody's takings of these vouchers. */
+export async function readTakings(
+  db: pg.Pool,
+  voucherIds: readonly string[],
+): Promise<{ kind: "claim" | "buy"; userId: string; voucherId: string }[]> {
+  const { rows } = await db.query(
+    `SELECT 'claim' AS kind, user_id AS "userId", voucher_id AS "voucherId" FROM claims WHERE voucher_id = ANY ($1)
+      UNION ALL SELECT 'buy', user_id, voucher_id FROM purchases WHERE voucher_id = ANY ($1)`,
+    [voucherIds],
+  );
+  return rows;
+}

@@ -1,0 +1,92 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { exportJWK, type GenerateKeyPairResult, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
+
+/** A key pair of whoever signs users in. */
+export interface IssuerKey {
+  kid: string;
+  alg: string;
+  privateKey: GenerateKeyPairResult["privateKey"];
+  publicJwk: JWK;
+}
+
+let keys = 0;
+
+/** Makes a key pair; an Ed25519 one unless told otherwise. */
+export async function makeIssuerKey(alg = "EdDSA", kid?: string): Promise<IssuerKey> {
+  keys += 1;
+  const name = kid ?? `key-${keys}`;
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
+  return { kid: name, alg, privateKey, publicJwk: { ...(await exportJWK(publicKey)), kid: name, alg, use: "sig" } };
+}
+
+/** In seconds since 1970, as tokens count. */
+export function secondsFromNow(seconds: number): number {
+  return Math.floor(Date.now() / 1_000) + seconds;
+}
+
+/** Signs claims as they are: nothing is added, nothing is checked. */
+export function signClaims(key: IssuerKey, claims: JWTPayload, header: Record<string, unknown> = {}): Promise<string> {
+  return new SignJWT(claims).setProtectedHeader({ alg: key.alg, kid: key.kid, ...header }).sign(key.privateKey);
+}
+
+/** A token of a user that works for an hour. */
+export function signUser(key: IssuerKey, userId: string, claims: JWTPayload = {}): Promise<string> {
+  return signClaims(key, { sub: userId, iat: secondsFromNow(0), exp: secondsFromNow(3_600), ...claims });
+}
+
+/** A file of public keys. */
+export interface KeysFile {
+  url: string;
+  remove(): void;
+}
+
+/** Writes public keys to a file, for `AUTH_JWKS_URL`. */
+export function writeKeysFile(...issuers: readonly IssuerKey[]): KeysFile {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-keys-"));
+  const file = join(directory, "jwks.json");
+  writeFileSync(file, JSON.stringify({ keys: issuers.map(({ publicJwk }) => publicJwk) }));
+  return { url: pathToFileURL(file).href, remove: () => rmSync(directory, { recursive: true, force: true }) };
+}
+
+/** Where keys are published by HTTP. */
+export interface KeysServer {
+  url: string;
+  /** How often they were asked for. */
+  fetches: number;
+  /** Publishes these keys from now on. */
+  publish(...issuers: readonly IssuerKey[]): void;
+  /** Answers like this from now on; null: does not answer at all. */
+  answer(reply: { status: number; body: string } | null): void;
+  close(): Promise<void>;
+}
+
+export async function openKeysServer(...issuers: readonly IssuerKey[]): Promise<KeysServer> {
+  let reply: { status: number; body: string } | null = null;
+  const server: Server = createServer((_request, response) => {
+    keysServer.fetches += 1;
+    if (reply === null) return;
+    response.writeHead(reply.status, { "content-type": "application/json" }).end(reply.body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const keysServer: KeysServer = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks.json`,
+    fetches: 0,
+    publish(...published) {
+      reply = { status: 200, body: JSON.stringify({ keys: published.map(({ publicJwk }) => publicJwk) }) };
+    },
+    answer(given) {
+      reply = given;
+    },
+    close() {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+  keysServer.publish(...issuers);
+  return keysServer;
+}
