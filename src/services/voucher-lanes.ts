@@ -32,7 +32,7 @@ const WAITING_ROWS_MAX = 4;
 /** The share of all items that may wait for one locked row. */
 const ROW_SHARE = 1 / 4;
 /** How long nothing may be decided on a row before items beyond that share are told that their voucher is busy. Milliseconds. */
-const CROWD_WAIT_MS = 250;
+const CROWD_WAIT_MS = 1_000;
 
 /** What waits for one voucher's row. */
 interface WaitingRow<Item, Result> {
@@ -119,12 +119,13 @@ export class VoucherLanes<Item extends { voucherId: string }, Result> {
     if (row.places.pendingCount === 0) return result;
     const outOfPatience = async (): Promise<Result> => {
       for (;;) {
-        await sleep(CROWD_WAIT_MS);
+        const leftMs = row.movedAt + CROWD_WAIT_MS - performance.now();
+        if (leftMs <= 0) break;
+        await sleep(leftMs);
         if (state === "begun") return result;
-        if (performance.now() - row.movedAt < CROWD_WAIT_MS) continue;
-        state = "given up";
-        return busy;
       }
+      state = "given up";
+      return busy;
     };
     return Promise.race([result, outOfPatience()]);
   }
