@@ -122,6 +122,12 @@ CREATE CONSTRAINT TRIGGER claims_name_their_voucher AFTER INSERT OR UPDATE ON cl
 CREATE CONSTRAINT TRIGGER purchases_name_their_voucher AFTER INSERT OR UPDATE ON purchases DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION demand_voucher();
 
+CREATE TRIGGER claims_are_final BEFORE UPDATE ON claims
+  FOR EACH ROW WHEN (OLD.voucher_id IS NOT NULL)
+  EXECUTE FUNCTION refuse_change('a claim stays what it is');
+CREATE TRIGGER purchases_are_final BEFORE UPDATE ON purchases
+  FOR EACH ROW WHEN (OLD.voucher_id IS NOT NULL)
+  EXECUTE FUNCTION refuse_change('a purchase stays what it is');
 CREATE TRIGGER claims_stay BEFORE DELETE OR TRUNCATE ON claims
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('claims are kept for ever');
 CREATE TRIGGER purchases_stay BEFORE DELETE OR TRUNCATE ON purchases

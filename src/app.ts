@@ -49,6 +49,6 @@ export function createApp(ctx: ApiContext): Express {
   app.use(requireHost);
   for (const route of routes(ctx)) mount(app, route);
   app.use(unknownPath);
-  app.use(errorAnswer(ctx.log));
+  app.use(errorAnswer);
   return app;
 }

@@ -124,11 +124,26 @@ export function readConfig(env: Record<string, string | undefined>): Config {
 }
 
 /**
- * Reads the database's address alone, for the commands that need nothing else.
+ * Reads the database's address alone, for what needs nothing else.
  * @throws ConfigError when it is missing or wrong.
  */
 export function readDatabaseUrl(env: Record<string, string | undefined>): string {
   return parse(environment.pick({ DATABASE_URL: true }), env).DATABASE_URL;
+}
+
+/** Servers that the environment names. Null: none, and whoever may do so uses the embedded one. */
+export interface GivenServers {
+  databaseUrl: string | null;
+  redisUrl: string | null;
+}
+
+/**
+ * Reads which servers the environment names.
+ * @throws ConfigError when an address is wrong.
+ */
+export function readGivenServers(env: Record<string, string | undefined>): GivenServers {
+  const given = parse(environment.pick({ DATABASE_URL: true, REDIS_URL: true }).partial(), env);
+  return { databaseUrl: given.DATABASE_URL ?? null, redisUrl: given.REDIS_URL ?? null };
 }
 
 function parse<Schema extends z.ZodType>(schema: Schema, env: Record<string, string | undefined>): z.output<Schema> {

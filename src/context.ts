@@ -1,5 +1,4 @@
 import type { Redis } from "ioredis";
-import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import type { Logger } from "pino";
 import type { Coalescer } from "./batching/coalescer.ts";
@@ -30,7 +29,7 @@ import { UserAuthenticator } from "./services/authenticate-user.ts";
 import { type BurnResult, openBurnLanes } from "./services/burn-vouchers.ts";
 import { type HoldMove, type HoldMoveOutcome, openHoldLanes } from "./services/move-holds.ts";
 import { openVoucherReads } from "./services/resolve-voucher.ts";
-import { TAKINGS_MAX } from "./services/take-voucher.ts";
+import { openTakings, type Takings } from "./services/take-voucher.ts";
 import type { VoucherLanes } from "./services/voucher-lanes.ts";
 
 /** What every process has. */
@@ -59,7 +58,7 @@ export interface ApiContext extends ServiceContext {
   holdLanes: VoucherLanes<HoldMove, HoldMoveOutcome>;
   redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
   sealQueue: AwaitedQueue<SealJob, SealReply>;
-  takings: LimitFunction;
+  takings: Takings;
   users: UserAuthenticator;
 }
 
@@ -68,8 +67,8 @@ export interface WorkerContext extends ServiceContext {
   sealRequests: SealRequests;
 }
 
-/** Connections of an API process: two coalesced reads, one batch of holds and four waiting rows, four takings, event reads. */
-const API_POOL_MAX = 16;
+/** Connections of an API process: two coalesced reads, one batch of holds and four waiting rows, six takings, event reads. */
+const API_POOL_MAX = 18;
 /** Connections of a worker process: one burn batch, four waiting rows, four seals, the sweeper. */
 const WORKER_POOL_MAX = 10;
 const ADMIN_POOL_MAX = 2;
@@ -91,7 +90,7 @@ export function openApiContext(config: Config): ApiContext {
     holdLanes,
     redeemQueue: redeems,
     sealQueue: seals,
-    takings: pLimit(TAKINGS_MAX),
+    takings: openTakings(),
     users: new UserAuthenticator(config.users),
   };
 }

@@ -10,7 +10,7 @@ const CONCURRENCY = 4;
  * Trigger: one job per voucher whose chain got a Pending event outside a redeem.
  * Effect: all Pending events of the voucher are sealed, in order.
  * Second delivery, or a redeem that came first: nothing is left to seal.
- * After a crash: the events are still Pending; the next move of the voucher seals them, or the sweeper asks again.
+ * After a crash: the events are still Pending; the sweeper asks again, or the next move of the voucher seals them.
  */
 export function startSealWorker(ctx: WorkerContext): RunningWorker {
   return startWorker(

@@ -1,22 +1,28 @@
+import type { AdminContext } from "../context.ts";
 import { Leases } from "../holds/lease.ts";
 import { openLog } from "../log.ts";
 import { sealQueue } from "../queues/catalog.ts";
 import { openFailFast } from "../queues/connections.ts";
 import { openQueue } from "../queues/open-queue.ts";
+import { sealVoucher } from "../services/seal-events.ts";
 import type { VoidResult } from "../services/void-voucher.ts";
 
 /** How long a command waits for Redis. Milliseconds. */
 const CONNECT_MAX_MS = 2_000;
 
 /**
- * Tells Redis that a voucher was voided: a seal job for its event, and its hold's lease back. Without Redis nothing is lost:
- * the next move of the voucher seals the event, and a lease without a hold stops nobody.
+ * Has a voided voucher's event sealed by a job, and gives its hold's lease back. Without Redis it seals the event itself, and the
+ * lease, which stops nobody without a hold, is left to the sweeper.
  */
-export async function announceVoid(redisUrl: string | null, { voucherId, endedTicket }: VoidResult): Promise<void> {
-  if (redisUrl === null) return;
+export async function announceVoid(
+  ctx: Pick<AdminContext, "pool">,
+  redisUrl: string | null,
+  { voucherId, endedTicket }: VoidResult,
+): Promise<void> {
   const log = openLog("silent", "voucherctl");
-  const redis = openFailFast(redisUrl, "voucherctl", log);
+  const redis = redisUrl === null ? null : openFailFast(redisUrl, "voucherctl", log);
   try {
+    if (redis === null) throw new Error("REDIS_URL is not set");
     await new Promise<void>((resolve, reject) => {
       redis.once("ready", resolve);
       setTimeout(reject, CONNECT_MAX_MS, new Error("Redis does not answer")).unref();
@@ -25,9 +31,9 @@ export async function announceVoid(redisUrl: string | null, { voucherId, endedTi
     await queue.add(sealQueue.name, { voucherId }, { jobId: `${voucherId}-${crypto.randomUUID()}` });
     await queue.close();
     if (endedTicket !== null) await new Leases(redis).release(voucherId, endedTicket);
-  } catch (error) {
-    process.stderr.write(`The voucher is voided; its event will be sealed later (${(error as Error).message}).\n`);
+  } catch {
+    await sealVoucher(ctx, voucherId);
   } finally {
-    redis.disconnect();
+    redis?.disconnect();
   }
 }

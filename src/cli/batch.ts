@@ -59,6 +59,7 @@ export function addBatchCommands(program: Command): void {
           codes: options.codes === undefined ? null : linesOf(options.codes),
         },
         async (vouchers) => {
+          ctx.signal.throwIfAborted();
           ctx.progress(`${vouchers.at(-1)?.serial} of ${options.count} vouchers`);
           await out?.write(vouchers);
         },

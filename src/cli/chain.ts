@@ -14,9 +14,10 @@ export function addChainCommands(program: Command): void {
     async (ctx, options) => {
       const result =
         options.voucher === undefined
-          ? await verifyAllChains(ctx, (sofar) =>
-              ctx.progress(`${sofar.vouchers} vouchers, ${sofar.broken.length} broken`),
-            )
+          ? await verifyAllChains(ctx, (sofar) => {
+              ctx.signal.throwIfAborted();
+              ctx.progress(`${sofar.vouchers} vouchers, ${sofar.broken.length} broken`);
+            })
           : await verifyOneChain(ctx, options.voucher);
       ctx.progress("");
       const broken = result.broken.map(

@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { z } from "zod";
-import { readDatabaseUrl } from "../config.ts";
+import { readGivenServers } from "../config.ts";
 import { type AdminContext, openAdminContext } from "../context.ts";
-import { LOCAL_DIRECTORY } from "../local/directory.ts";
 import { openLog } from "../log.ts";
 
 /** What a command is given to work with. */
@@ -10,6 +9,8 @@ export interface CommandContext extends AdminContext {
   /** Where seal jobs go; null when no Redis is known. */
   redisUrl: string | null;
   json: boolean;
+  /** Aborted by Ctrl-C and SIGTERM: a long command stops and cleans up. A second one ends the process at once. */
+  signal: AbortSignal;
   /** Prints the result: the object with --json, else the words. */
   print(result: object, words: string): void;
   /** Shows how far a long command is, on a terminal only. */
@@ -29,11 +30,14 @@ export function action<Options>(
 }
 
 async function withContext(json: boolean, run: (ctx: CommandContext) => Promise<void>): Promise<void> {
+  const interruption = abortOnSignal();
   const servers = await useServers();
   const admin = openAdminContext(servers.databaseUrl, openLog("fatal", "voucherctl"));
   try {
+    interruption.throwIfAborted();
     await run({
       ...admin,
+      signal: interruption,
       redisUrl: servers.redisUrl,
       json,
       print: (result, words) => console.log(json ? JSON.stringify(result) : words),
@@ -54,16 +58,24 @@ interface Servers {
 }
 
 async function useServers(): Promise<Servers> {
-  if (process.env.DATABASE_URL) {
-    const release = async () => undefined;
-    return { databaseUrl: readDatabaseUrl(process.env), redisUrl: process.env.REDIS_URL || null, release };
-  }
-  // Loaded only here: the embedded servers are no part of a production install.
-  const { useLocalServers } = await import("../local/servers.ts");
+  const { databaseUrl, redisUrl } = readGivenServers(process.env);
+  if (databaseUrl !== null) return { databaseUrl, redisUrl, release: async () => undefined };
+  const { chooseServers } = await import("../local/choose-servers.ts");
+  const servers = await chooseServers({ databaseUrl, redisUrl }, (line) => console.error(line));
   const { migrateDatabase } = await import("../db/migrate.ts");
-  const servers = await useLocalServers(LOCAL_DIRECTORY, (line) => console.error(line));
   await migrateDatabase(servers.databaseUrl);
   return servers;
+}
+
+function abortOnSignal(): AbortSignal {
+  const controller = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"]) {
+    process.on(signal, () => {
+      if (controller.signal.aborted) process.exit(1);
+      controller.abort(new Error("Interrupted."));
+    });
+  }
+  return controller.signal;
 }
 
 /** Option parser: a moment in ISO 8601. A date alone is its midnight in UTC. */

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { selectKeys } from "../db/api-keys.ts";
 import { findOrganization } from "../db/catalogue.ts";
 import { makeAllowlist, SCOPES, type Scope } from "../domain/api-keys.ts";
@@ -71,7 +71,11 @@ export function addKeyCommands(program: Command): void {
     key
       .command("rotate <id>")
       .description("give a key a new secret; it is shown this once")
-      .option("--grace <duration>", "how long the old secret still works", duration, duration("24h")),
+      .addOption(
+        new Option("--grace <duration>", "how long the old secret still works")
+          .argParser(duration)
+          .default(duration("24h"), "24h"),
+      ),
     async (ctx, options, id = "") => {
       const shown = await rotateKey(ctx, id, options.grace);
       ctx.print(shown, `Key ${shown.id}\n${shown.key}\nKeep it now: it is stored nowhere.`);

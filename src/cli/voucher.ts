@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { resolveVouchers } from "../db/vouchers.ts";
-import { normaliseCode } from "../domain/codes.ts";
+import { CODE_SYMBOLS, hasValidCheckSymbol, normaliseCode } from "../domain/codes.ts";
+import { AppError } from "../domain/errors.ts";
 import { statusAt } from "../domain/voucher.ts";
 import { voucherNotFound } from "../services/resolve-voucher.ts";
 import { voidVoucher } from "../services/void-voucher.ts";
@@ -18,7 +19,7 @@ export function addVoucherCommands(program: Command): void {
     async (ctx, options, code = "") => {
       const wanted = { organizationId: options.org, codeKey: normaliseCode(code), ticket: null, externalRef: null };
       const [found] = await resolveVouchers(ctx.pool, [wanted]);
-      if (!found?.voucher) throw voucherNotFound();
+      if (!found?.voucher) throw isMistyped(code) ? mistyped() : voucherNotFound();
       const status = statusAt(found.voucher, found.now);
       const { hold } = found;
       const reservation = hold && {
@@ -46,8 +47,20 @@ export function addVoucherCommands(program: Command): void {
       .option("--reason <reason>", "why; kept in the voucher's sealed history", name),
     async (ctx, options, code = "") => {
       const voided = await voidVoucher(ctx, options.org, code, options.reason ?? null);
-      await announceVoid(ctx.redisUrl, voided);
+      await announceVoid(ctx, ctx.redisUrl, voided);
       ctx.print({ id: voided.voucherId, status: "Voided" }, `Voucher ${voided.voucherId} is voided.`);
     },
+  );
+}
+
+/** Whether a code has the length of a generated one and a check symbol that does not fit. */
+function isMistyped(code: string): boolean {
+  return normaliseCode(code)?.length === CODE_SYMBOLS && !hasValidCheckSymbol(code);
+}
+
+function mistyped(): AppError {
+  return new AppError(
+    "voucher_not_found",
+    "No voucher has this code. Its check symbol does not fit: it is probably mistyped.",
   );
 }

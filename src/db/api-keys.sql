@@ -21,11 +21,12 @@ VALUES ($1::text, $2::text, $3::text, $4::text[], $5::text[]::cidr[], $6::timest
 INSERT INTO api_key_secrets (key_id, secret_hash) VALUES ($1::text, $2::bytea);
 
 -- name: retire_secret
--- Gives the current secret of a key that is not revoked its end.
+-- Gives the current secret of a key that still works its end.
 -- $1 key_id text, $2 grace in milliseconds float8
 UPDATE api_key_secrets AS s SET expires_at = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
   FROM api_keys AS k
- WHERE s.key_id = $1::text AND s.expires_at IS NULL AND k.id = s.key_id AND k.revoked_at IS NULL;
+ WHERE s.key_id = $1::text AND s.expires_at IS NULL AND k.id = s.key_id AND k.revoked_at IS NULL
+   AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp());
 
 -- name: revoke_key
 -- A key revoked twice keeps the first moment.

@@ -53,13 +53,15 @@ export function openPool(options: {
     max: options.max,
     application_name: options.applicationName,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
     keepAlive: true,
     ...(options.partnerFacing && {
+      statement_timeout: STATEMENT_TIMEOUT_MS,
       lock_timeout: LOCK_TIMEOUT_MS,
       options: FIXED_PLANS.map((setting) => `-c ${setting}`).join(" "),
     }),
   });
   pool.on("error", (error) => options.log.warn({ err: error }, "an idle database connection was lost"));
+  // pg tells the loss of a connection that is lent out twice: to its statement, and as an event that ends the process unheard.
+  pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }

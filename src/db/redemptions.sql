@@ -8,7 +8,7 @@ SELECT rd.organization_id, rd.external_ref, rd.attempt_id, rd.redeem_code, rd.re
 -- name: find_redeem_result
 -- The burn behind one reference with everything that its answer says.
 -- $1 organization_id text, $2 external_ref text
-SELECT rd.voucher_id, rd.redeem_code, rd.redeemed_at, v.serial, b.price_usd, b.benefit_months, p.name AS product_name,
+SELECT rd.voucher_id, rd.attempt_id, rd.redeem_code, rd.redeemed_at, v.serial, b.price_usd, b.benefit_months, p.name AS product_name,
        p.key AS product_key
   FROM redemptions AS rd
   JOIN vouchers AS v ON v.id = rd.voucher_id

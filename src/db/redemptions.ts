@@ -42,6 +42,8 @@ export async function findConfirmations(
 /** Everything that a redeem answer says about a burn. */
 export interface Redemption {
   voucherId: string;
+  /** The attempt that burnt it. */
+  attemptId: string;
   redeemCode: string;
   serial: number;
   productName: string;
@@ -55,6 +57,7 @@ export interface Redemption {
 export async function findRedemption(db: Queryable, ref: ExternalRef): Promise<Redemption | null> {
   const { rows } = await db.query<{
     voucher_id: string;
+    attempt_id: string;
     redeem_code: string;
     redeemed_at: Date;
     serial: number;
@@ -67,6 +70,7 @@ export async function findRedemption(db: Queryable, ref: ExternalRef): Promise<R
   if (row === undefined) return null;
   return {
     voucherId: row.voucher_id,
+    attemptId: row.attempt_id,
     redeemCode: row.redeem_code,
     serial: row.serial,
     productName: row.product_name,

@@ -50,11 +50,11 @@ function hasSqlState(error: unknown, code: string): boolean {
   return error instanceof pg.DatabaseError && error.code === code;
 }
 
-/** The database is away, starting, stopping or out of connections: the same call may succeed later. */
+/** The database is away, starting, stopping, out of connections or too slow: the same call may succeed later. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
-  if (error instanceof pg.DatabaseError) return /^(08|57P|53)/.test(String(code));
+  if (error instanceof pg.DatabaseError) return /^(08|57|53)/.test(String(code));
   if (typeof code === "string") return /^E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_)/.test(code);
   return /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error/.test(
     error.message,

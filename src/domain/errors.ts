@@ -1,6 +1,8 @@
 /** Every code that an error body may carry. Stable: partners branch on it. */
 export type ErrorCode =
   | "invalid_http"
+  | "headers_too_large"
+  | "request_timeout"
   | "invalid_json"
   | "invalid_request"
   | "body_too_large"

@@ -3,6 +3,8 @@ import type { ErrorCode } from "../domain/errors.ts";
 /** The HTTP status of every error code; a new code does not compile until it has one. */
 export const STATUS = {
   invalid_http: 400,
+  headers_too_large: 431,
+  request_timeout: 408,
   invalid_json: 400,
   invalid_request: 400,
   body_too_large: 413,

@@ -1,7 +1,6 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
-import type { Logger } from "pino";
 import { CoalescerFull } from "../batching/coalescer.ts";
-import { isDatabaseUnavailable } from "../db/transaction.ts";
+import { isDatabaseUnavailable, isLockTimeout } from "../db/transaction.ts";
 import { AppError } from "../domain/errors.ts";
 import { STATUS } from "./error-map.ts";
 
@@ -10,27 +9,24 @@ export const unknownPath: RequestHandler = () => {
   throw new AppError("not_found", "There is nothing at this address.");
 };
 
-/** Turns whatever a route threw into the one error body. What nobody foresaw is logged whole and answered with nothing. */
-export function errorAnswer(log: Logger): ErrorRequestHandler {
-  return (error, _request, response, next) => {
-    const known = toAppError(error);
-    const status = STATUS[known.code];
-    const { requestId } = response.locals;
-    if (status >= 500) log.error({ requestId, err: known.cause ?? known }, known.message);
-    if (response.headersSent) return next(error);
-    response.locals.errorCode = known.code;
-    if (known.retryAfterSeconds !== undefined) response.setHeader("Retry-After", String(known.retryAfterSeconds));
-    response.setHeader("Cache-Control", "no-store");
-    response.status(status).json({ error: known.message, code: known.code, requestId });
-  };
-}
+/** Turns whatever a route threw into the one error body. What nobody foresaw is answered with nothing; the log line tells it. */
+export const errorAnswer: ErrorRequestHandler = (error, _request, response, next) => {
+  const known = toAppError(error);
+  const status = STATUS[known.code];
+  response.locals.errorCode = known.code;
+  if (status >= 500) response.locals.failure = known.cause ?? known;
+  if (response.headersSent) return next(error);
+  if (known.retryAfterSeconds !== undefined) response.setHeader("Retry-After", String(known.retryAfterSeconds));
+  response.setHeader("Cache-Control", "no-store");
+  response.status(status).json({ error: known.message, code: known.code, requestId: response.locals.requestId });
+};
 
 function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (error instanceof CoalescerFull) {
     return new AppError("overloaded", "The service is busy. Please try again.", { cause: error, retryAfterSeconds: 1 });
   }
-  if (isDatabaseUnavailable(error)) {
+  if (isDatabaseUnavailable(error) || isLockTimeout(error)) {
     return new AppError("unavailable", "The service is not available at the moment. Please try again.", {
       cause: error,
       retryAfterSeconds: 2,

@@ -10,6 +10,8 @@ export interface RequestFacts {
   organizationId?: string;
   /** The error code of a refusal. */
   errorCode?: string;
+  /** What was behind an answer of 500 and above. */
+  failure?: unknown;
 }
 
 declare global {
@@ -30,16 +32,19 @@ export function requestLog(log: Logger): RequestHandler {
     response.locals.requestId = requestId;
     response.setHeader("X-Request-Id", requestId);
     response.once("close", () => {
-      const { route, keyId, organizationId, errorCode } = response.locals;
-      log.info(
+      const { route, keyId, organizationId, errorCode, failure } = response.locals;
+      const status = response.writableFinished ? response.statusCode : 499;
+      log[levelOf(status)](
         {
           requestId,
           method: request.method,
           route,
-          status: response.writableFinished ? response.statusCode : 499,
+          status,
           errorCode,
           keyId,
           organizationId,
+          // The stack of what was foreseen says nothing.
+          ...(failure !== undefined && (status === 500 ? { err: failure } : { reason: String(failure) })),
           durationMs: Math.round((performance.now() - startedAt) * 10) / 10,
         },
         "request",
@@ -47,4 +52,9 @@ export function requestLog(log: Logger): RequestHandler {
     });
     next();
   };
+}
+
+function levelOf(status: number): "info" | "warn" | "error" {
+  if (status < 500) return "info";
+  return status === 500 ? "error" : "warn";
 }

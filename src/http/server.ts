@@ -1,5 +1,9 @@
-import { createServer, type RequestListener, type Server } from "node:http";
-import type { Socket } from "node:net";
+import { createServer, type RequestListener, type ServerResponse, STATUS_CODES } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Logger } from "pino";
+import { AppError } from "../domain/errors.ts";
+import { STATUS } from "./error-map.ts";
 
 /** Time for a whole request to arrive; bodies have 16 KiB at most. Milliseconds. */
 const REQUEST_TIMEOUT_MS = 15_000;
@@ -8,8 +12,15 @@ const HEADERS_TIMEOUT_MS = 10_000;
 /** How long an idle connection stays open: longer than the 60 s of common load balancers. Milliseconds. */
 const KEEP_ALIVE_MS = 65_000;
 
+/** A listening HTTP server. */
+export interface HttpServer {
+  port: number;
+  /** Stops accepting, and resolves when every request that was accepted has its answer. */
+  close(): Promise<void>;
+}
+
 /** Serves `app` on a port, with limits on how slow a client may be. Resolves when connections are accepted. */
-export function listen(app: RequestListener, port: number): Promise<Server> {
+export async function listen(app: RequestListener, port: number, log: Logger): Promise<HttpServer> {
   const server = createServer({
     requestTimeout: REQUEST_TIMEOUT_MS,
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -17,18 +28,34 @@ export function listen(app: RequestListener, port: number): Promise<Server> {
     // Node's own refusal has no body; nothing here depends on the Host.
     requireHostHeader: false,
   });
+  const underWay = new Set<ServerResponse>();
+  let closing = false;
   const serve: RequestListener = (request, response) => {
     request.url = readableTarget(request.url ?? "/");
+    underWay.add(response);
+    if (closing) response.setHeader("Connection", "close");
+    response.once("close", () => underWay.delete(response));
     app(request, response);
   };
   server.on("request", serve);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
   server.on("checkExpectation", serve);
-  server.on("clientError", refuseBrokenRequest);
-  return new Promise((resolve, reject) => {
+  server.on("clientError", (error, socket) => refuseBrokenRequest(log, error, socket));
+  await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, () => resolve(server));
+    server.listen(port, resolve);
   });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close() {
+      closing = true;
+      // Their clients would go on sending on these connections, and the server would never be done.
+      for (const response of underWay) if (!response.headersSent) response.setHeader("Connection", "close");
+      return new Promise((resolve, reject) => {
+        server.close((error) => (error ? reject(error) : resolve()));
+      });
+    },
+  };
 }
 
 /**
@@ -52,32 +79,26 @@ function isDecodable(pathname: string): boolean {
   }
 }
 
-/** Stops accepting and resolves when every request under way has its answer. Idle connections are closed at once. */
-export function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.close((error) => (error ? reject(error) : resolve()));
-  });
-}
-
-const STATUS_LINE: Record<string, [status: string, sentence: string, code: string]> = {
-  HPE_HEADER_OVERFLOW: [
-    "431 Request Header Fields Too Large",
-    "The request's address or headers are too long.",
-    "headers_too_large",
-  ],
-  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "The request did not arrive in time.", "request_timeout"],
+const BROKEN: Record<string, AppError> = {
+  HPE_HEADER_OVERFLOW: new AppError("headers_too_large", "The request's address or headers are too long."),
+  ERR_HTTP_REQUEST_TIMEOUT: new AppError("request_timeout", "The request did not arrive in time."),
 };
+const NOT_HTTP = new AppError("invalid_http", "This is not an HTTP request.");
 
-/** Answers what is not HTTP enough to reach the application, in the same form as every other refusal. */
-function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+/** Answers what is not HTTP enough to reach the application, in the same form as every other refusal, and logs it as one. */
+function refuseBrokenRequest(log: Logger, error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const [status, sentence, code] = STATUS_LINE[error.code ?? ""] ?? [
-    "400 Bad Request",
-    "This is not an HTTP request.",
-    "invalid_http",
-  ];
+  const refusal = BROKEN[error.code ?? ""] ?? NOT_HTTP;
+  const status = STATUS[refusal.code];
   const requestId = crypto.randomUUID();
-  const body = JSON.stringify({ error: sentence, code, requestId });
-  const head = [`HTTP/1.1 ${status}`, "Content-Type: application/json; charset=utf-8", `X-Request-Id: ${requestId}`];
-  socket.end([...head, `Content-Length: ${Buffer.byteLength(body)}`, "Connection: close", "", body].join("\r\n"));
+  const body = JSON.stringify({ error: refusal.message, code: refusal.code, requestId });
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    "Content-Type: application/json; charset=utf-8",
+    `X-Request-Id: ${requestId}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Connection: close",
+  ];
+  socket.end([...head, "", body].join("\r\n"));
+  log.info({ requestId, status, errorCode: refusal.code }, "request");
 }

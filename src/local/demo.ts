@@ -26,9 +26,9 @@ const USER = "demo-user";
 const REFERRER = "demo-referrer";
 const TOKEN_MS = 86_400_000;
 
-/** Makes a demo organization with a brand, a product, a batch and a key, if the database holds no organization yet. */
+/** Makes a demo organization with a brand, a product, a batch and a key, if the database holds no key yet. */
 export async function makeDemo(ctx: AdminContext): Promise<Demo | null> {
-  const { rowCount } = await ctx.pool.query("SELECT 1 FROM organizations LIMIT 1");
+  const { rowCount } = await ctx.pool.query("SELECT 1 FROM api_keys LIMIT 1");
   if (rowCount !== 0) return null;
   const organizationId = newId("org");
   const brandId = newId("brd");

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "./postgres.ts";
 import { type LocalRedis, redisUrl, startRedis, stopRedis } from "./redis.ts";
 
@@ -23,16 +24,26 @@ interface Saved {
 
 const LOCK_TIMEOUT_MS = 120_000;
 
+/** Which of the servers a user wants. */
+export interface WantedServers {
+  postgres: boolean;
+  redis: boolean;
+}
+
 /**
- * Uses the embedded Postgres and Redis under `directory`, starting those that do not run. Each user leaves a file named for
- * its process, so a user that was killed is not waited for.
+ * Uses the embedded Postgres and Redis under `directory`, or one of them, starting what does not run. Each user leaves a file
+ * named for its process, so a user that was killed is not waited for. When something does not start, what did is stopped again.
  */
-export async function useLocalServers(directory: string, say: (line: string) => void): Promise<LocalServers> {
+export async function useLocalServers(
+  directory: string,
+  wanted: WantedServers,
+  say: (line: string) => void,
+): Promise<LocalServers> {
   const root = resolve(directory);
   const users = join(root, "users");
   mkdirSync(users, { recursive: true });
   const saved = await locked(root, async () => {
-    const state = await startServers(root, say);
+    const state = await startServers(root, wanted, say);
     writeFileSync(join(users, String(process.pid)), "");
     return state;
   });
@@ -57,7 +68,7 @@ function servers(root: string, saved: Saved): { postgres: LocalPostgres; redis: 
   };
 }
 
-async function startServers(root: string, say: (line: string) => void): Promise<Saved> {
+async function startServers(root: string, wanted: WantedServers, say: (line: string) => void): Promise<Saved> {
   const file = join(root, "servers.json");
   const before = readSaved(file);
   const inUse = before !== null && liveUsers(join(root, "users")).length > 0;
@@ -76,7 +87,15 @@ async function startServers(root: string, say: (line: string) => void): Promise<
   }
   writeFileSync(file, JSON.stringify(saved), { mode: 0o600 });
   const { postgres, redis } = servers(root, saved);
-  await Promise.all([startPostgres(postgres), startRedis(redis, say)]);
+  const started = await Promise.allSettled([
+    wanted.postgres && startPostgres(postgres),
+    wanted.redis && startRedis(redis, say),
+  ]);
+  const failed = started.find((outcome) => outcome.status === "rejected");
+  if (failed !== undefined) {
+    if (!inUse) await Promise.all([stopPostgres(postgres), stopRedis(redis)]);
+    throw failed.reason;
+  }
   return saved;
 }
 
@@ -104,26 +123,59 @@ function isAlive(pid: number): boolean {
 /** Runs `work` while no other process of this checkout starts or stops the servers. */
 async function locked<T>(root: string, work: () => Promise<T>): Promise<T> {
   const file = join(root, "lock");
+  const own = `${file}.${process.pid}`;
   const giveUpAt = Date.now() + LOCK_TIMEOUT_MS;
-  for (;;) {
-    try {
-      const handle = openSync(file, "wx");
-      writeFileSync(handle, String(process.pid));
-      closeSync(handle);
-      break;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      const holder = Number(readFileSync(file, { encoding: "utf8", flag: "a+" }));
-      if (holder > 0 && !isAlive(holder)) rmSync(file, { force: true });
+  writeFileSync(own, String(process.pid));
+  try {
+    // Linking makes the lock appear with its holder's name in it, or fails.
+    while (!tryLink(own, file)) {
+      const holder = holderOf(file);
+      if (holder === null) continue;
+      if (!isAlive(holder)) removeDeadLock(file, holder);
       else if (Date.now() > giveUpAt) throw new Error(`${file} is held by process ${holder}`);
-      else await new Promise((resolve) => setTimeout(resolve, 100));
+      else await sleep(100);
     }
+  } finally {
+    rmSync(own, { force: true });
   }
   try {
     return await work();
   } finally {
     rmSync(file, { force: true });
   }
+}
+
+function tryLink(existing: string, file: string): boolean {
+  try {
+    linkSync(existing, file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** The process that holds a lock, or null when there is none any more. */
+function holderOf(file: string): number | null {
+  try {
+    return Number(readFileSync(file, "utf8"));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** Takes a dead holder's lock away. Someone who was faster may have a lock of their own by now: theirs is put back. */
+function removeDeadLock(file: string, holder: number): void {
+  const moved = `${file}.dead.${process.pid}`;
+  try {
+    renameSync(file, moved);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    throw error;
+  }
+  if (holderOf(moved) !== holder) tryLink(moved, file);
+  rmSync(moved, { force: true });
 }
 
 /** A TCP port on loopback that nobody listens on right now. */

@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { readConfig } from "../config.ts";
+import { readConfig, readGivenServers } from "../config.ts";
 import { openAdminContext } from "../context.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { openLog } from "../log.ts";
+import { type ChosenServers, chooseServers } from "./choose-servers.ts";
 import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
+import { useLocalUserKeys } from "./user-keys.ts";
 
 // `npm start`: servers, migrations, one API process, two worker processes and, the first time, a demo. Ctrl-C stops it all.
 
@@ -16,18 +18,22 @@ const API_READY_MS = 30_000;
 const children: ChildProcess[] = [];
 let stopping = false;
 
-const servers = await useServers();
-const env = {
-  ...process.env,
-  DATABASE_URL: servers.databaseUrl,
-  REDIS_URL: servers.redisUrl,
-  ...(servers.userKeysUrl !== null && { AUTH_JWKS_URL: servers.userKeysUrl }),
-  RESERVATION_TOKEN_SECRET: process.env.RESERVATION_TOKEN_SECRET || servers.reservationTokenSecret,
-};
-process.on("SIGINT", () => void stop(0));
-process.on("SIGTERM", () => void stop(0));
-process.on("SIGHUP", () => void stop(0));
+let servers: ChosenServers | undefined;
+let env: NodeJS.ProcessEnv;
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => void stop(0));
 try {
+  servers = await chooseServers(readGivenServers(process.env), (line) => console.log(line));
+  if (stopping) await stopNow(0);
+  // The embedded default's own user keys count on the embedded database only.
+  const userKeysUrl = servers.embedded && !process.env.AUTH_JWKS_URL ? await useLocalUserKeys(LOCAL_DIRECTORY) : null;
+  env = {
+    ...process.env,
+    ...(userKeysUrl !== null && { AUTH_JWKS_URL: userKeysUrl }),
+    DATABASE_URL: servers.databaseUrl,
+    REDIS_URL: servers.redisUrl,
+    RESERVATION_TOKEN_SECRET: process.env.RESERVATION_TOKEN_SECRET || (servers.reservationTokenSecret ?? undefined),
+  };
   const config = readConfig(env);
   for (const file of await migrateDatabase(config.databaseUrl)) console.log(`Applied ${file}.`);
   for (let i = 0; i < WORKERS; i++) run("../../workers/main.ts");
@@ -40,52 +46,11 @@ try {
   );
   if (demo !== null) {
     console.log(showDemo(demo, config.baseUrl));
-    if (servers.userKeysUrl !== null) console.log(await showMarketplaceDemo(demo));
+    if (userKeysUrl !== null) console.log(await showMarketplaceDemo(demo));
   }
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
-  await stop(1);
-}
-
-interface Servers {
-  embedded: boolean;
-  databaseUrl: string;
-  redisUrl: string;
-  reservationTokenSecret: string | undefined;
-  /** Where the embedded default's own user keys are, if they count. */
-  userKeysUrl: string | null;
-  release(): Promise<void>;
-}
-
-/** The servers that the environment names, or the embedded ones for those that it does not. */
-async function useServers(): Promise<Servers> {
-  const { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl } = process.env;
-  if (databaseUrl && redisUrl) {
-    return {
-      embedded: false,
-      databaseUrl,
-      redisUrl,
-      reservationTokenSecret: undefined,
-      userKeysUrl: null,
-      release: async () => undefined,
-    };
-  }
-  try {
-    const { useLocalServers } = await import("./servers.ts");
-    const { useLocalUserKeys } = await import("./user-keys.ts");
-    const local = await useLocalServers(LOCAL_DIRECTORY, (line) => console.log(line));
-    const ownKeysCount = !databaseUrl && !process.env.AUTH_JWKS_URL;
-    return {
-      ...local,
-      embedded: true,
-      databaseUrl: databaseUrl || local.databaseUrl,
-      redisUrl: redisUrl || local.redisUrl,
-      userKeysUrl: ownKeysCount ? await useLocalUserKeys(LOCAL_DIRECTORY) : null,
-    };
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : error);
-    process.exit(1);
-  }
+  await stopNow(1);
 }
 
 /** Starts a process of the service in a group of its own, so that Ctrl-C reaches it through us and in order. */
@@ -115,14 +80,19 @@ async function untilReady(port: number): Promise<void> {
   }
 }
 
-/** Drains the API first, then the workers that answer it, then the servers. */
+/** Stops everything; while the servers are still starting, as soon as they have. */
 async function stop(exitCode: number): Promise<void> {
   if (stopping) return;
   stopping = true;
+  if (servers !== undefined) await stopNow(exitCode);
+}
+
+/** Drains the API first, then the workers that answer it, then the servers. */
+async function stopNow(exitCode: number): Promise<never> {
   const [api, ...workers] = children.toReversed();
   if (api !== undefined) await end(api);
   await Promise.all(workers.map(end));
-  await servers.release();
+  await servers?.release();
   process.exit(exitCode);
 }
 

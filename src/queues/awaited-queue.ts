@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Queue, QueueEvents } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
@@ -21,6 +22,9 @@ const WAITERS_MAX = 2_000;
 /** How old the known number of waiting jobs may get while callers come. Milliseconds. */
 const DEPTH_EVERY_MS = 250;
 
+/** Pause before another attempt to open the queue. Milliseconds. */
+const OPEN_AGAIN_MS = 500;
+
 interface Waiter<Reply> {
   settle: (answer: Answer<Reply>) => void;
 }
@@ -38,7 +42,12 @@ export class AwaitedQueue<Data, Reply> {
   readonly #log: Logger;
   readonly #waiters = new Map<string, Waiter<Reply>>();
   readonly #open: () => void;
+  readonly #countLoss = () => {
+    this.#connectionsLost += 1;
+  };
   #closed = false;
+  /** Connections to Redis that were lost. Behind each may be a server that came back without its last second. */
+  #connectionsLost = 0;
   #depth = 0;
   #depthDueAt = 0;
   #queue: Queue | undefined;
@@ -50,9 +59,15 @@ export class AwaitedQueue<Data, Reply> {
     this.#reply = reply;
     this.#redis = redis;
     this.#log = log;
-    this.#open = () => void this.#openNow(redisUrl);
+    this.#open = () => void this.#openUntilOpen(redisUrl);
+    redis.on("close", this.#countLoss);
     if (redis.status === "ready") this.#open();
     else redis.once("ready", this.#open);
+  }
+
+  /** Whether jobs can be added. */
+  get isOpen(): boolean {
+    return this.#queue !== undefined;
   }
 
   /** Whether one more caller may wait: in this process, and behind the jobs that wait in the queue. Costs no round trip. */
@@ -73,6 +88,7 @@ export class AwaitedQueue<Data, Reply> {
    */
   async ask(jobId: string, data: Data, waitMs: number): Promise<Answer<Reply>> {
     const answered = new Promise<Answer<Reply>>((resolve) => this.#waiters.set(jobId, { settle: resolve }));
+    const lostBefore = this.#connectionsLost;
     let timer: NodeJS.Timeout | undefined;
     const timedOut = new Promise<"timeout">((resolve) => {
       timer = setTimeout(resolve, waitMs, "timeout");
@@ -85,7 +101,8 @@ export class AwaitedQueue<Data, Reply> {
       );
       const first = await Promise.race([answered, added, timedOut]);
       if (first !== "timeout") return first;
-      if (await this.#withdraw(jobId)) return { kind: "withdrawn" };
+      // Only on the connection that added the job: a Redis that was restarted meanwhile may have forgotten that it was started.
+      if ((await this.#withdraw(jobId)) && this.#connectionsLost === lostBefore) return { kind: "withdrawn" };
       return { kind: "unknown", cause: new Error(`no reply within ${waitMs} ms`) };
     } finally {
       clearTimeout(timer);
@@ -97,6 +114,7 @@ export class AwaitedQueue<Data, Reply> {
   async close(): Promise<void> {
     this.#closed = true;
     this.#redis.off("ready", this.#open);
+    this.#redis.off("close", this.#countLoss);
     for (const waiter of this.#waiters.values())
       waiter.settle({ kind: "unknown", cause: new Error("the process is closing") });
     await this.#events?.close();
@@ -116,15 +134,23 @@ export class AwaitedQueue<Data, Reply> {
     );
   }
 
-  async #openNow(redisUrl: string): Promise<void> {
-    this.#queue ??= openQueue(this.#definition, this.#redis, this.#log);
-    try {
-      // Asked on the connection that adds the jobs, so before any of them: the reader starts right behind this event.
-      const [last] = await this.#redis.xrevrange(this.#queue.toKey("events"), "+", "-", "COUNT", 1);
-      if (!this.#closed) this.#events ??= this.#openEvents(redisUrl, last?.[0] ?? "0-0");
-    } catch (error) {
-      this.#log.warn({ err: error, queue: this.#definition.name }, "the queue's events cannot be read yet");
-      this.#redis.once("ready", this.#open);
+  async #openUntilOpen(redisUrl: string): Promise<void> {
+    while (!this.#closed) {
+      const queue = openQueue(this.#definition, this.#redis, this.#log);
+      try {
+        await queue.waitUntilReady();
+        // Asked on the connection that adds the jobs, so before any of them: the reader starts right behind this event.
+        const [last] = await this.#redis.xrevrange(queue.toKey("events"), "+", "-", "COUNT", 1);
+        if (this.#closed) return await queue.close();
+        this.#events = this.#openEvents(redisUrl, last?.[0] ?? "0-0");
+        this.#queue = queue;
+        return;
+      } catch (error) {
+        // What BullMQ could not begin once it never begins again.
+        this.#log.warn({ err: error, queue: this.#definition.name }, "the queue cannot be opened yet");
+        await queue.close().catch(() => undefined);
+        await sleep(OPEN_AGAIN_MS);
+      }
     }
   }
 

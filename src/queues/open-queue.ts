@@ -14,7 +14,7 @@ export function openQueue<Data>(definition: QueueDefinition<Data>, redis: Redis,
     connection: redis,
     streams: { events: { maxLen: eventsMax } },
     defaultJobOptions: {
-      // The caller is the retry loop, and the database makes its retry safe.
+      // Whoever waits for a redeem retries it, and the sweeper asks again for a seal; the database makes both safe.
       attempts: 1,
       removeOnComplete: keep,
       removeOnFail: keepFailed,

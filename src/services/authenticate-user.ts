@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
-import type { UserTokens } from "../config.ts";
+import type { ApiContext } from "../context.ts";
 import { AppError } from "../domain/errors.ts";
+
+type UserTokens = ApiContext["config"]["users"];
 
 /** Asymmetric signatures only: with a shared secret, whoever can verify a token could make one. */
 const ALGORITHMS = [

@@ -25,7 +25,7 @@ export async function createKey(ctx: Deps, key: Omit<NewApiKey, "id">): Promise<
 
 /**
  * Gives a key a new secret. The old one works for `graceMs` longer; the key's id, and with it its holds, stays.
- * @throws AppError `not_found` when there is no such key, or it is revoked.
+ * @throws AppError `not_found` when there is no such key, or it is revoked or past its end.
  */
 export async function rotateKey(ctx: Deps, keyId: string, graceMs: number): Promise<ShownKey> {
   const shown = { id: keyId, key: makeApiKey(ctx.randomBytes) };

@@ -45,7 +45,7 @@ type Deps = Pick<ApiContext, "pool" | "voucherReads" | "redeemQueue" | "config" 
 export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInput): Promise<RedeemResult> {
   const ref: ExternalRef = { organizationId: caller.organizationId, externalRef: input.externalRef };
   const { now, voucher, confirmed } = await resolveVoucher(ctx, caller, input.codeOrTicket, input.externalRef);
-  if (confirmed) return answerConfirmed(ctx, await selectRedemption(ctx, ref));
+  if (confirmed) return answer(ctx, await selectRedemption(ctx, ref), true);
   if (voucher === null) throw voucherNotFound();
   const final = finalRefusal(voucher, now);
   if (final !== null) throw refusal(final);
@@ -62,10 +62,10 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
     note: input.note,
     deadlineMs: now.getTime() + ctx.config.redeemWaitMs,
   };
-  const answer = await ctx.redeemQueue.ask(attemptId, job, ctx.config.redeemWaitMs);
-  switch (answer.kind) {
+  const asked = await ctx.redeemQueue.ask(attemptId, job, ctx.config.redeemWaitMs);
+  switch (asked.kind) {
     case "reply":
-      return answerReply(ctx, ref, voucher, answer.reply);
+      return answerReply(ctx, ref, attemptId, voucher, asked.reply);
     case "withdrawn":
       throw new AppError(
         "redeem_timeout",
@@ -75,12 +75,18 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
         },
       );
     case "unknown":
-      ctx.log.warn({ err: answer.cause, attemptId }, "a redeem attempt got no reply");
-      return answerUnknown(ctx, ref);
+      ctx.log.warn({ err: asked.cause, attemptId }, "a redeem attempt got no reply");
+      return answerUnknown(ctx, ref, attemptId);
   }
 }
 
-async function answerReply(ctx: Deps, ref: ExternalRef, voucher: Voucher, reply: RedeemReply): Promise<RedeemResult> {
+async function answerReply(
+  ctx: Deps,
+  ref: ExternalRef,
+  attemptId: string,
+  voucher: Voucher,
+  reply: RedeemReply,
+): Promise<RedeemResult> {
   switch (reply.kind) {
     case "burnt":
       return answer(
@@ -88,17 +94,18 @@ async function answerReply(ctx: Deps, ref: ExternalRef, voucher: Voucher, reply:
         {
           ...voucher,
           voucherId: voucher.id,
+          attemptId,
           redeemCode: reply.redeemCode,
           redeemedAt: new Date(reply.redeemedAtMs),
         },
         false,
       );
     case "confirmed":
-      return answerConfirmed(ctx, await selectRedemption(ctx, ref));
+      return answer(ctx, await selectRedemption(ctx, ref), true);
     case "refused":
       throw refusal(reply.code);
     case "late":
-      return answerUnknown(ctx, ref);
+      return answerUnknown(ctx, ref, attemptId);
     case "busy":
       throw new AppError(
         "voucher_busy",
@@ -111,12 +118,12 @@ async function answerReply(ctx: Deps, ref: ExternalRef, voucher: Voucher, reply:
 }
 
 /** What can be said when no reply came: the burn if the reference is confirmed, else that nothing is known. */
-async function answerUnknown(ctx: Deps, ref: ExternalRef): Promise<RedeemResult> {
+async function answerUnknown(ctx: Deps, ref: ExternalRef, attemptId: string): Promise<RedeemResult> {
   const redemption = await findRedemption(ctx.pool, ref).catch((error) => {
     ctx.log.warn({ err: error }, "a reference could not be read");
     return null;
   });
-  if (redemption !== null) return answerConfirmed(ctx, redemption);
+  if (redemption !== null) return answer(ctx, redemption, redemption.attemptId !== attemptId);
   throw new AppError(
     "redeem_unknown",
     "It is not known yet whether the voucher was redeemed. Retry with the same externalRef to find out; it cannot burn twice.",
@@ -128,10 +135,6 @@ async function selectRedemption(ctx: Deps, ref: ExternalRef): Promise<Redemption
   const redemption = await findRedemption(ctx.pool, ref);
   if (redemption === null) throw new Error("a confirmed reference has no redemption");
   return redemption;
-}
-
-function answerConfirmed(ctx: Deps, redemption: Redemption): RedeemResult {
-  return answer(ctx, redemption, true);
 }
 
 function answer(ctx: Deps, redemption: Redemption, alreadyConfirmed: boolean): RedeemResult {

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { Coalescer } from "../batching/coalescer.ts";
 import type { ApiContext } from "../context.ts";
-import { isDatabaseUnavailable } from "../db/transaction.ts";
+import { isDatabaseUnavailable, isLockTimeout } from "../db/transaction.ts";
 import { type ResolvedVoucher, resolveVouchers, type WantedVoucher } from "../db/vouchers.ts";
 import { normaliseCode } from "../domain/codes.ts";
 import { AppError } from "../domain/errors.ts";
@@ -21,7 +21,7 @@ export function openVoucherReads(pool: pg.Pool): Coalescer<WantedVoucher, Resolv
     batchMax: BATCH_MAX,
     waitingMax: WAITING_MAX,
     lanes: LANES,
-    splitOn: (error) => !isDatabaseUnavailable(error),
+    splitOn: (error) => !isDatabaseUnavailable(error) && !isLockTimeout(error),
   });
 }
 

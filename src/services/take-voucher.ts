@@ -1,3 +1,4 @@
+import pLimit, { type LimitFunction } from "p-limit";
 import type { ApiContext } from "../context.ts";
 import { findLink, type ReferralLink } from "../db/contracts.ts";
 import { insertPendingEvent } from "../db/events.ts";
@@ -14,7 +15,7 @@ import {
   type TakingKey,
   takeVoucherRow,
 } from "../db/takings.ts";
-import { inTransaction, isLockTimeout, waitForLocks } from "../db/transaction.ts";
+import { inTransaction, isLockTimeout, isRetryable, waitForLocks } from "../db/transaction.ts";
 import { type LockedVoucher, readLockedVouchers } from "../db/vouchers.ts";
 import { type AudienceRule, isContractActive } from "../domain/audience.ts";
 import { AppError } from "../domain/errors.ts";
@@ -75,21 +76,57 @@ export async function takeVoucher(ctx: Deps, userId: string, request: TakeReques
       : { kind: "buy", userId, paymentRef: request.paymentRef };
   const before = await findTaking(ctx.pool, taking);
   if (before !== null) return answer(ctx, { voucherId: before, alreadyConfirmed: true });
-  if (ctx.takings.pendingCount >= WAITING_MAX) {
+  if (ctx.takings.free.pendingCount + ctx.takings.waiting.pendingCount >= WAITING_MAX) {
     throw new AppError("overloaded", "The service is busy. Please try again.", { retryAfterSeconds: 1 });
   }
-  const taken = await ctx.takings(() =>
-    inTransaction(ctx.pool, (tx) => takeOnce(ctx, tx, taking, source)).catch((error) => {
-      throw isLockTimeout(error) ? voucherBusy() : error;
-    }),
-  );
+  const taken =
+    (await ctx.takings.free(() => takeFree(ctx, taking, source))) ?? (await takeWaiting(ctx, taking, source));
   if (!taken.alreadyConfirmed) await awaitSeal(ctx, taken.voucherId);
   return answer(ctx, taken);
 }
 
-/** Takings that may wait in one process, and those that may be under way, each with a connection. */
+/** Takings that may wait in one process. */
 const WAITING_MAX = 2_000;
-export const TAKINGS_MAX = 4;
+
+/** The connections of takings: for those that find something free, which takes milliseconds, and for those that wait for locks. */
+export interface Takings {
+  free: LimitFunction;
+  waiting: LimitFunction;
+}
+
+/** The limits of an API process: four connections and two. */
+export function openTakings(): Takings {
+  return { free: pLimit(4), waiting: pLimit(2) };
+}
+
+/** Thrown out of a transaction that found nothing free, so that it rolls back. */
+class NothingFree extends Error {}
+
+/** Takes what is free, or returns null when that needs waiting for somebody's lock. */
+async function takeFree(ctx: Deps, taking: TakingKey, source: Source): Promise<Taken | null> {
+  try {
+    return await inTransaction(ctx.pool, (tx) => takeOnce(ctx, tx, taking, source, false));
+  } catch (error) {
+    if (error instanceof NothingFree || isLockTimeout(error) || isRetryable(error)) return null;
+    throw error;
+  }
+}
+
+/** Looks again, waiting for locks: what others are about to take may be left after all. Who waits too long for a turn gives up. */
+async function takeWaiting(ctx: Deps, taking: TakingKey, source: Source): Promise<Taken> {
+  const giveUpAt = performance.now() + LOCK_WAIT_MS;
+  return ctx.takings.waiting(async () => {
+    if (performance.now() > giveUpAt) throw voucherBusy();
+    try {
+      return await inTransaction(ctx.pool, async (tx) => {
+        await waitForLocks(tx, LOCK_WAIT_MS);
+        return takeOnce(ctx, tx, taking, source, true);
+      });
+    } catch (error) {
+      throw isLockTimeout(error) || isRetryable(error) ? voucherBusy() : error;
+    }
+  });
+}
 
 async function findSource(ctx: Pick<Deps, "pool">, request: TakeRequest): Promise<Source> {
   switch (request.by) {
@@ -115,8 +152,13 @@ function linkNotFound(): AppError {
 }
 
 /** Writes the user's key first, so that repeats wait here, then picks, then judges once more under the voucher's lock. */
-async function takeOnce(ctx: Deps, tx: Transaction, taking: TakingKey, source: Source): Promise<Taken> {
-  await waitForLocks(tx, LOCK_WAIT_MS);
+async function takeOnce(
+  ctx: Deps,
+  tx: Transaction,
+  taking: TakingKey,
+  source: Source,
+  waiting: boolean,
+): Promise<Taken> {
   const supply = await selectOffers(tx, taking.userId, source.productId, taking.kind, source.batchId);
   if (supply === null) throw new AppError("product_not_found", "There is no such product.");
   if (!(await insertTaking(tx, taking))) {
@@ -124,9 +166,8 @@ async function takeOnce(ctx: Deps, tx: Transaction, taking: TakingKey, source: S
     if (voucherId === null) throw new Error("a taking was committed without its voucher");
     return { voucherId, alreadyConfirmed: true };
   }
-  if (source.referral !== null && !isContractActive(source.referral.contract, supply.now)) throw linkNotFound();
-  const picked = (await pick(tx, supply, source, false)) ?? (await pick(tx, supply, source, true));
-  if (picked === null) throw new AppError("sold_out", "There is nothing left.");
+  const picked = await pick(tx, supply, source, waiting);
+  if (picked === null) throw waiting ? new AppError("sold_out", "There is nothing left.") : new NothingFree();
   const { voucher, now } = picked;
   await fillTaking(tx, taking, voucher.id);
   await insertPendingEvent(tx, {
@@ -160,8 +201,7 @@ interface Picked {
 
 /** Locks a voucher that may be taken, from the first batch that has one; null when none is left. */
 async function pick(tx: Transaction, supply: ProductOffers, source: Source, waiting: boolean): Promise<Picked | null> {
-  const byLink = source.referral !== null;
-  for (const { batchId, audience, rule } of openBatches(supply, supply.now, byLink)) {
+  for (const { batchId, audience, rule } of openBatches(supply, source, supply.now)) {
     const passedOver: string[] = [];
     while (passedOver.length < PASSED_OVER_MAX) {
       const voucherId = await pickVoucher(tx, batchId, passedOver, waiting);
@@ -170,7 +210,7 @@ async function pick(tx: Transaction, supply: ProductOffers, source: Source, wait
       const voucher = vouchers.get(voucherId);
       if (voucher === undefined) throw new Error(`the locked voucher ${voucherId} was not read`);
       // The wait for the lock may have outlived the window or the voucher.
-      const stillOpen = openBatches(supply, now, byLink).some((batch) => batch.batchId === batchId);
+      const stillOpen = openBatches(supply, source, now).some((batch) => batch.batchId === batchId);
       if (!stillOpen) break;
       if (liveHold(voucher.hold, now) === null) return { voucher, now, audience, rule };
       passedOver.push(voucherId);
@@ -179,8 +219,9 @@ async function pick(tx: Transaction, supply: ProductOffers, source: Source, wait
   return null;
 }
 
-function openBatches({ offers, standing }: ProductOffers, now: Date, byLink: boolean) {
-  const decision = decideSupply(offers, standing, now, byLink);
+function openBatches({ offers, standing }: ProductOffers, { referral }: Source, now: Date) {
+  if (referral !== null && !isContractActive(referral.contract, now)) throw linkNotFound();
+  const decision = decideSupply(offers, standing, now, referral !== null);
   if (decision.kind === "refused") throw refusal(decision.code);
   return decision.batches;
 }

@@ -31,14 +31,16 @@ const ATTEMPTS_MAX = 3;
 const WAITING_ROWS_MAX = 4;
 /** The share of all items that may wait for one locked row. */
 const ROW_SHARE = 1 / 4;
-/** How long an item beyond that share waits for a place before it is told that its voucher is busy. Milliseconds. */
-const CROWD_WAIT_MS = 250;
+/** How long nothing may be decided on a row before items beyond that share are told that their voucher is busy. Milliseconds. */
+const CROWD_WAIT_MS = 1_000;
 
 /** What waits for one voucher's row. */
 interface WaitingRow<Item, Result> {
   lane: Coalescer<Item, Result>;
   places: LimitFunction;
   results: Set<Promise<Result>>;
+  /** When something was last decided on it, on the monotonic clock; at first, when it was first waited for. Milliseconds. */
+  movedAt: number;
 }
 
 /**
@@ -106,31 +108,40 @@ export class VoucherLanes<Item extends { voucherId: string }, Result> {
     return result;
   }
 
-  #takePlace({ lane, places }: WaitingRow<Item, Result>, item: Item): Promise<Result> {
+  #takePlace(row: WaitingRow<Item, Result>, item: Item): Promise<Result> {
     const { busy } = this.#options;
-    let began = false;
-    let gaveUp = false;
-    const result = places(() => {
-      if (gaveUp) return busy;
-      began = true;
-      return lane.submit(item);
+    let state: "waiting" | "begun" | "given up" = "waiting";
+    const result = row.places(() => {
+      if (state === "given up") return busy;
+      state = "begun";
+      return row.lane.submit(item);
     });
-    if (places.pendingCount === 0) return result;
-    const outOfPatience = sleep(CROWD_WAIT_MS).then(() => {
-      if (began) return result;
-      gaveUp = true;
+    if (row.places.pendingCount === 0) return result;
+    const outOfPatience = async (): Promise<Result> => {
+      for (;;) {
+        const leftMs = row.movedAt + CROWD_WAIT_MS - performance.now();
+        if (leftMs <= 0) break;
+        await sleep(leftMs);
+        if (state === "begun") return result;
+      }
+      state = "given up";
       return busy;
-    });
-    return Promise.race([result, outOfPatience]);
+    };
+    return Promise.race([result, outOfPatience()]);
   }
 
   #waitingRow(voucherId: string): WaitingRow<Item, Result> {
     const known = this.#waitingRows.get(voucherId);
     if (known !== undefined) return known;
     const row: WaitingRow<Item, Result> = {
-      lane: this.#coalescer((items) => this.#connections(() => this.#decideLocked(voucherId, items))),
+      lane: this.#coalescer((items) =>
+        this.#connections(() => this.#decideLocked(voucherId, items)).finally(() => {
+          row.movedAt = performance.now();
+        }),
+      ),
       places: pLimit(Math.max(1, Math.floor(this.#options.waitingMax * ROW_SHARE))),
       results: new Set(),
+      movedAt: performance.now(),
     };
     this.#waitingRows.set(voucherId, row);
     return row;

@@ -1,9 +1,7 @@
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { openApiContext } from "../../src/context.ts";
-import { closeServer, listen } from "../../src/http/server.ts";
+import { listen } from "../../src/http/server.ts";
 import { freePort } from "../../src/local/servers.ts";
 import { type PartnerClient, partnerClient, type Reply, send } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
@@ -45,13 +43,12 @@ afterAll(async () => {
 /** Starts an API that does not have all its servers, without waiting for any of them. */
 async function startUnready(env: Record<string, string>): Promise<TestApi> {
   const ctx = openApiContext(testConfig(servers, env));
-  const server: Server = await listen(createApp(ctx), 0);
+  const server = await listen(createApp(ctx), 0, ctx.log);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${server.port}`,
     ctx,
     async close() {
-      server.closeAllConnections();
-      await closeServer(server);
+      await server.close();
       await ctx.close();
     },
   };

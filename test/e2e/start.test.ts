@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,6 +36,21 @@ class Started {
     this.process.kill("SIGINT");
     await until(() => this.process.exitCode !== null || this.process.signalCode !== null, 20_000);
     return this.process.exitCode;
+  }
+}
+
+/** The processes that a process started. */
+function childrenOf(pid: number | undefined): number[] {
+  const { stdout } = spawnSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" });
+  return stdout.split("\n").filter(Boolean).map(Number);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
   }
 }
 
@@ -144,15 +159,10 @@ describe("npm start on a machine without servers", () => {
   it("leaves no process of the service behind when it is killed", async () => {
     const killed = new Started(directory, port);
     await killed.ready();
+    const service = childrenOf(killed.process.pid);
+    expect(service).toHaveLength(3);
     killed.process.kill("SIGKILL");
-    await until(
-      () =>
-        fetch(`http://127.0.0.1:${port}/healthz`).then(
-          () => false,
-          () => true,
-        ),
-      20_000,
-    );
+    await until(() => service.every((pid) => !isAlive(pid)), 20_000);
     // The servers it left are found and stopped by the next one.
     const next = new Started(directory, port);
     await next.ready();

@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Redis } from "ioredis";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { migrateDatabase } from "../../src/db/migrate.ts";
@@ -28,6 +29,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const stops: Stop[] = [];
   const containers = (!process.env.DATABASE_URL || !process.env.REDIS_URL) && dockerAnswers();
   const databaseUrl = process.env.DATABASE_URL || (await (containers ? postgresContainer : embeddedPostgres)(stops));
+  if (process.env.REDIS_URL) await useGivenRedis(process.env.REDIS_URL, stops);
   const redis = process.env.REDIS_URL || (await (containers ? redisContainer : embeddedRedis)(stops));
   const template = `voucher_test_template_${process.pid}`;
   await administer(databaseUrl, `CREATE DATABASE ${template}`);
@@ -41,6 +43,24 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await administer(databaseUrl, `DROP DATABASE ${template} WITH (FORCE)`);
     for (const stop of stops) await stop();
   };
+}
+
+/** The Redis databases that the workers of vitest use: one each, never the first, which may be somebody's. */
+const REDIS_DATABASES = [1, 2];
+
+/** Refuses a Redis in which the tests would destroy something, and leaves it as empty as it was. */
+async function useGivenRedis(url: string, stops: Stop[]): Promise<void> {
+  const onEach = async (work: (client: Redis, database: number) => Promise<unknown>) => {
+    for (const database of REDIS_DATABASES) {
+      const client = new Redis(url, { db: database });
+      await work(client, database).finally(() => client.disconnect());
+    }
+  };
+  await onEach(async (client, database) => {
+    if ((await client.dbsize()) > 0)
+      throw new Error(`Database ${database} of REDIS_URL is not empty; the tests would empty it.`);
+  });
+  stops.push(() => onEach((client) => client.flushdb()));
 }
 
 async function administer(databaseUrl: string, statement: string): Promise<void> {

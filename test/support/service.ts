@@ -1,13 +1,12 @@
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { type ApiContext, openApiContext, openWorkerContext, type WorkerContext } from "../../src/context.ts";
-import { closeServer, listen } from "../../src/http/server.ts";
+import { listen } from "../../src/http/server.ts";
 import { startRedeemWorker } from "../../workers/redeem.ts";
 import { startSealWorker } from "../../workers/seal.ts";
 import { startSweepWorker } from "../../workers/sweep.ts";
 import type { TestServers } from "./servers.ts";
+import { until } from "./until.ts";
 
 /** The base address that answers name; not the address that listens. */
 export const BASE_URL = "https://vouchers.test";
@@ -34,17 +33,16 @@ export interface TestApi {
   close(): Promise<void>;
 }
 
-/** Starts an API and waits until Redis is connected. */
+/** Starts an API and waits until it can redeem. */
 export async function startApi(servers: TestServers, env: Environment = {}): Promise<TestApi> {
   const ctx = openApiContext(testConfig(servers, env));
-  if (ctx.redis.status !== "ready") await new Promise<void>((resolve) => ctx.redis.once("ready", resolve));
-  const server: Server = await listen(createApp(ctx), 0);
+  await until(() => ctx.redeemQueue.isOpen);
+  const server = await listen(createApp(ctx), 0, ctx.log);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${server.port}`,
     ctx,
     async close() {
-      server.closeAllConnections();
-      await closeServer(server);
+      await server.close();
       await ctx.close();
     },
   };

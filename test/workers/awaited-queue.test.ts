@@ -65,6 +65,7 @@ beforeEach(async () => {
   redis = openFailFast(wire.url, "asking", log);
   await untilReady(redis);
   asking = new AwaitedQueue(sumQueue, sumReply, redis, servers.redisUrl, log);
+  await until(() => asking.isOpen);
 });
 
 afterEach(async () => {
@@ -122,6 +123,7 @@ describe("a reply", () => {
   it("reaches only the process that asked when two ask", async () => {
     work(add);
     const neighbour = new AwaitedQueue(sumQueue, sumReply, outside, servers.redisUrl, log);
+    await until(() => neighbour.isOpen);
     const [own, foreign] = await Promise.all([
       asking.ask(newJobId(), { a: 1, b: 1 }, FOR_EVER_MS),
       neighbour.ask(newJobId(), { a: 2, b: 2 }, FOR_EVER_MS),
@@ -266,11 +268,29 @@ describe("while Redis cannot be reached", () => {
     expect(await patient.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({ kind: "unknown" });
     work(add);
     late.mend();
-    await untilReady(connection);
+    await until(() => patient.isOpen);
     expect(await patient.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toEqual({ kind: "reply", reply: { sum: 3 } });
     await patient.close();
     connection.disconnect();
     await late.close();
+  });
+
+  it("a process whose queue could not be opened at first opens it when Redis answers again", async () => {
+    const slow = await openTcpProxy(servers.redisUrl);
+    const connection = openFailFast(slow.url, "slow", log);
+    await untilReady(connection);
+    slow.muffle();
+    const patient = new AwaitedQueue(sumQueue, sumReply, connection, servers.redisUrl, log);
+    // Longer than a command waits for its answer.
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    expect(patient.isOpen).toBe(false);
+    work(add);
+    slow.mend();
+    await until(() => patient.isOpen);
+    expect(await patient.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toEqual({ kind: "reply", reply: { sum: 3 } });
+    await patient.close();
+    connection.disconnect();
+    await slow.close();
   });
 
   it("a caller is told unknown at once and adds nothing, and the next one gets its reply when Redis is back", async () => {

@@ -12,14 +12,15 @@ export const healthRoute: Route = {
   methods: { get: [answer(async () => ({ status: "ok" }))] },
 };
 
-/** GET /readyz: Postgres and Redis answer; 503 with which does not. */
+/** GET /readyz: Postgres and Redis answer, and redeems can be asked for; 503 with which server does not. */
 export function readyRoute(ctx: ApiContext): Route {
   return {
     path: "/readyz",
     methods: {
       get: [
         answer(async (_request, response: Response) => {
-          const [postgres, redis] = await Promise.all([answers(ctx.pool.query("SELECT 1")), answers(ctx.redis.ping())]);
+          const [postgres, pong] = await Promise.all([answers(ctx.pool.query("SELECT 1")), answers(ctx.redis.ping())]);
+          const redis = pong && ctx.redeemQueue.isOpen;
           const servers = { postgres: postgres ? "ok" : "unavailable", redis: redis ? "ok" : "unavailable" };
           if (postgres && redis) return { status: "ok", ...servers };
           const silent = [postgres ? [] : "Postgres", redis ? [] : "Redis"].flat().join(" and ");

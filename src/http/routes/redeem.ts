@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ApiContext } from "../../context.ts";
+import { isTicket } from "../../domain/ids.ts";
 import { redeemVoucher } from "../../services/redeem-voucher.ts";
 import { authenticate, callerOf } from "../authenticate.ts";
 import { code, externalRef, note, ticket, token } from "../fields.ts";
@@ -19,6 +20,11 @@ const body = z
   .refine((input) => input.code != null || input.ticket != null, "code or ticket is required")
   .refine((input) => input.code == null || input.ticket == null, "code and ticket must not be given together");
 
+/** A code may be a ticket; a ticket is no code. What is not a ticket names no voucher. */
+function ticketOnly(text: string): string {
+  return isTicket(text) ? text : "";
+}
+
 /** POST /partner/vouchers/redeem (contract, "Endpoints"). */
 export function redeemRoute(ctx: ApiContext): Route {
   return {
@@ -31,7 +37,7 @@ export function redeemRoute(ctx: ApiContext): Route {
         answer((request, response) => {
           const input = validate(body, request.body);
           return redeemVoucher(ctx, callerOf(response), {
-            codeOrTicket: input.code ?? input.ticket ?? "",
+            codeOrTicket: input.code ?? ticketOnly(input.ticket ?? ""),
             externalRef: input.externalRef,
             token: input.token ?? null,
             note: input.note ?? null,

@@ -1,0 +1,51 @@
+import type pg from "pg";
+import { assertInvariants } from "../support/invariants.ts";
+import type { Violation } from "./violation.ts";
+
+/** Each lists what must not be; the first column names it. */
+const MUST_BE_EMPTY: Record<string, string> = {
+  "at most one burn per voucher": `
+    SELECT voucher_id FROM redemptions GROUP BY voucher_id HAVING count(*) > 1`,
+  "at most one burn per reference": `
+    SELECT organization_id || ' ' || external_ref FROM redemptions GROUP BY organization_id, external_ref HAVING count(*) > 1`,
+  "each burn has its sealed event": `
+    SELECT d.voucher_id FROM redemptions d
+     WHERE (SELECT count(*) FROM voucher_events e
+             WHERE e.voucher_id = d.voucher_id AND e.event_type = 'voucher.instance.redeemed' AND e.seal_status = 'Sealed'
+               AND (e.payload::json -> 'data' ->> 'externalRef') = d.external_ref
+               AND (e.payload::json -> 'data' ->> 'redeemCode') = d.redeem_code
+               AND e.occurred_at = d.redeemed_at) <> 1`,
+  "each redeemed event has its burn": `
+    SELECT e.voucher_id FROM voucher_events e LEFT JOIN redemptions d USING (voucher_id)
+     WHERE e.event_type = 'voucher.instance.redeemed' AND d.voucher_id IS NULL`,
+  "a voucher is held by one at a time": `
+    SELECT one.ticket || ' ' || other.ticket
+      FROM reservations one JOIN reservations other ON other.voucher_id = one.voucher_id AND other.ticket > one.ticket
+     WHERE tstzrange(one.started_at, least(one.ended_at, one.expires_at))
+        && tstzrange(other.started_at, least(other.ended_at, other.expires_at))`,
+  "an expired hold ended at its time": `
+    SELECT ticket FROM reservations WHERE state = 'Expired' AND ended_at <> expires_at`,
+  "a hold that was ended before its time was ended while it lived": `
+    SELECT ticket FROM reservations WHERE state IN ('Consumed', 'Released') AND ended_at >= expires_at`,
+  "a consumed hold was consumed by a burn": `
+    SELECT r.ticket FROM reservations r LEFT JOIN redemptions d ON d.ticket = r.ticket
+     WHERE r.state = 'Consumed' AND (d.ticket IS NULL OR d.redeemed_at <> r.ended_at)`,
+};
+
+/** More names than these explain nothing more. */
+const NAMED_MAX = 10;
+
+/** What the database says against itself. */
+export async function checkDatabase(db: pg.Pool): Promise<Violation[]> {
+  const violations: Violation[] = [];
+  for (const [rule, query] of Object.entries(MUST_BE_EMPTY)) {
+    const { rows } = await db.query({ text: query, rowMode: "array" });
+    if (rows.length === 0) continue;
+    const detail = `${rows.length} times: ${rows.slice(0, NAMED_MAX).flat().join(", ")}`;
+    violations.push({ rule, detail, exchanges: [] });
+  }
+  await assertInvariants(db).catch((error: Error) => {
+    violations.push({ rule: "the invariants of every test", detail: error.message, exchanges: [] });
+  });
+  return violations;
+}

@@ -1,0 +1,78 @@
+import { parseArgs } from "node:util";
+import { type Progress, runCampaign, type Totals } from "./campaign.ts";
+import { describeViolation } from "./violation.ts";
+
+// The long run: `npm run test:faults -- --minutes 10 --seed 7`. Ends with status 1 when anything was violated.
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "10" },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    /** A folder that gets the processes' logs. */
+    logs: { type: "string" },
+  },
+});
+const minutes = Number(values.minutes);
+const seed = Number(values.seed);
+if (!(minutes > 0 && minutes <= 24 * 60) || !Number.isSafeInteger(seed)) {
+  say("usage: run.ts [--minutes N] [--seed WHOLE_NUMBER] [--logs FOLDER]");
+  process.exit(2);
+}
+
+const interrupted = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => interrupted.abort());
+
+say(`Faults for ${minutes} minutes, seed ${seed}. Ctrl-C ends everything.`);
+try {
+  const totals = await runCampaign({
+    seed,
+    faultsMs: minutes * 60_000,
+    keepLogsIn: values.logs,
+    signal: interrupted.signal,
+    onProgress: showProgress,
+  });
+  showTotals(totals);
+  process.exitCode = totals.violations.length > 0 ? 1 : 0;
+} catch (error) {
+  if (!interrupted.signal.aborted) throw error;
+  say("Interrupted; everything is stopped and nothing was checked.");
+  process.exitCode = 130;
+}
+
+function showProgress({ elapsedMs, requests, faults, accidents }: Progress): void {
+  const trouble = accidents > 0 ? `, ${accidents} processes ended by themselves` : "";
+  say(`${seconds(elapsedMs)}: ${requests} requests, ${faults} faults${trouble}`);
+}
+
+function showTotals(totals: Totals): void {
+  const rows: [string, string | number][] = [
+    ["seed", totals.seed],
+    ["duration", seconds(totals.elapsedMs)],
+    ...byName(totals.faults).map(([name, count]): [string, number] => [`fault: ${name}`, count]),
+    ["faults", sum(totals.faults)],
+    ...byName(totals.answers).map(([name, count]): [string, number] => [`answer: ${name}`, count]),
+    ["requests", totals.requests],
+    ["retries", totals.retries],
+    ["references confirmed", totals.confirmed],
+    ["answered again after", `${totals.answeredAgainMs} ms`],
+    ["violations", totals.violations.length],
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  for (const [name, value] of rows) say(`${name.padEnd(width)}  ${value}`);
+  for (const violation of totals.violations) say(`\n${describeViolation(violation)}`);
+}
+
+function byName(counts: Record<string, number>): [string, number][] {
+  return Object.entries(counts).sort(([one], [other]) => one.localeCompare(other));
+}
+
+function sum(counts: Record<string, number>): number {
+  return Object.values(counts).reduce((total, count) => total + count, 0);
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1_000)} s`;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,103 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { assertInvariants } from "../support/invariants.ts";
+import { examine } from "./examine.ts";
+import { newModel, type VoucherName } from "./model.ts";
+import { someValidity } from "./outside-steps.ts";
+import { reportCounterexample } from "./report.ts";
+import type { Tally } from "./step.ts";
+import { steps } from "./steps.ts";
+import { openSystem, type System } from "./system.ts";
+import { openWorld, type World } from "./world.ts";
+
+// Random histories of calls, each compared answer by answer with the model. The same seed gives the same histories.
+//   MODEL_RUNS=2000 MODEL_SEED=7 npx vitest run test/model      more of them, and others
+//   MODEL_SEED=… MODEL_PATH=… MODEL_REPLAY=… npx vitest run …   one of them, as a failure prints it
+
+const DEFAULT_RUNS = 50;
+const runs = Number(process.env.MODEL_RUNS || DEFAULT_RUNS);
+const seed = Number(process.env.MODEL_SEED || 20_261_121);
+const path = process.env.MODEL_PATH || "";
+const replayPath = process.env.MODEL_REPLAY || "";
+/** Longest history. */
+const STEPS_MAX = 200;
+/** Far more than a run takes; what is left over is for shrinking. Milliseconds. */
+const TIME_LIMIT_MS = 60_000 + runs * 1_000;
+
+/** What a run of the usual length has to come by, lest it tests nothing. */
+const OUTCOMES = [
+  "look up: found Active",
+  "look up: found Active, held",
+  "look up: found Active, held by another",
+  "look up: found Expired",
+  "look up: found Redeemed",
+  "look up: found Voided",
+  "look up: voucher_not_found",
+  ...["opened", "repeated", "missing_scope", "voucher_not_found"].map((outcome) => `reserve: ${outcome}`),
+  ...["burnt", "confirmed before", "token_mismatch", "voucher_not_found"].map((outcome) => `redeem: ${outcome}`),
+  ...["reserve", "redeem"].flatMap((kind) => [
+    `${kind}: voucher_used`,
+    `${kind}: voucher_voided`,
+    `${kind}: voucher_expired`,
+    `${kind}: reservation_ended`,
+    `${kind}: voucher_reserved`,
+  ]),
+  "release: released",
+  "release: nothing released",
+  "events: chain of 1",
+  "events: chain of 2",
+  "void: voided",
+];
+
+let system: System;
+
+beforeAll(async () => {
+  system = await openSystem();
+});
+
+afterAll(() => system.close());
+
+const validities: fc.Arbitrary<Record<VoucherName, number>> = fc.record({
+  A: someValidity,
+  B: someValidity,
+  C: someValidity,
+  D: someValidity,
+});
+
+describe("the service and a model of its rules", () => {
+  it(
+    "give the same answers, whatever happens in whatever order",
+    async () => {
+      const tally: Tally = new Map();
+      // The last one to fail is the shortest: shrinking goes on from failures only.
+      const failed: World[] = [];
+      const property = fc.asyncProperty(
+        validities,
+        fc.commands(steps, { maxCommands: STEPS_MAX, size: "max", ...(replayPath === "" ? {} : { replayPath }) }),
+        async (validForSeconds, commands) => {
+          const world = await openWorld(system, tally, validForSeconds);
+          const model = newModel(validForSeconds);
+          try {
+            await fc.asyncModelRun(() => ({ model, real: world }), commands);
+            await examine(model, world);
+          } catch (error) {
+            failed.push(world);
+            throw error;
+          }
+        },
+      );
+      const details = await fc.check(property, {
+        seed,
+        path,
+        numRuns: runs,
+        // Long histories as often as short ones.
+        unbiased: true,
+        interruptAfterTimeLimit: TIME_LIMIT_MS,
+      });
+      if (details.failed) throw new Error(reportCounterexample(details, failed.at(-1) ?? null));
+      await assertInvariants(system.servers.db);
+      if (runs >= DEFAULT_RUNS && path === "") expect([...tally.keys()]).toEqual(expect.arrayContaining(OUTCOMES));
+    },
+    2 * TIME_LIMIT_MS,
+  );
+});

@@ -1,0 +1,85 @@
+import type fc from "fast-check";
+import { send } from "../support/client.ts";
+import type { ServedEvent } from "../support/independent-verifier.ts";
+import { databaseTime } from "../support/outside-transaction.ts";
+import type { Expected, Model } from "./model.ts";
+import { concrete, type PartnerRequest } from "./request.ts";
+import { render } from "./template.ts";
+import type { World } from "./world.ts";
+
+/** A command of fast-check: something that happens to the service, and to the model likewise. */
+export type Step = fc.AsyncCommand<Model, World>;
+
+/** The service did something else than the model. */
+export class Disagreement extends Error {}
+
+/** What steps came to, by their kind. */
+export type Tally = Map<string, number>;
+
+/**
+ * Makes a step. `prepare` says what it is about now, without changing anything, or null when there is nothing to do it with; such
+ * a step is left out of the run.
+ */
+export function makeStep<Choice>(
+  choice: Choice,
+  prepare: (model: Model, choice: Choice) => ((model: Model, world: World) => Promise<void>) | null,
+): Step {
+  return {
+    check: (model) => prepare(model, choice) !== null,
+    run: async (model, world) => prepare(model, choice)?.(model, world),
+    toString: () => JSON.stringify(choice),
+  };
+}
+
+/** A request, and how it goes over the wire. */
+export interface Call {
+  /** What kind of call this is, for the tally. */
+  kind: string;
+  title: string;
+  request: PartnerRequest;
+  /** Sends it; just so unless told otherwise. */
+  around?: (world: World, sending: () => Promise<Answer>) => Promise<Answer>;
+}
+
+interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: it is compared with a template.
+  body: any;
+}
+
+/**
+ * Makes a call and compares the answer with what the model expects of it; returns the body.
+ * @throws Disagreement when they differ.
+ */
+export async function makeCall(world: World, call: Call, expected: Expected): Promise<Answer["body"]> {
+  const { system, bindings, transcript, tally } = world;
+  transcript.begin(call.title);
+  const { method, path, key, body } = concrete(call.request, bindings);
+  const sending = () => send(method, `${system.api.url}${path}`, { key, body });
+  const answer = await (call.around === undefined ? sending() : call.around(world, sending));
+  const window = { from: world.seenAt, to: await databaseTime(system.servers.db) };
+  world.seenAt = window.to;
+  const { differences, learned } =
+    answer.status === expected.status
+      ? bindings.compare(expected.body, answer.body, window)
+      : { differences: [`the status is ${answer.status}, not ${expected.status}`], learned: [] };
+  transcript.exchange(call.request, answer, learned);
+  if (differences.length > 0) {
+    transcript.remark(`expected ${expected.status} ${render(expected.body)}`);
+    disagree(world, ...differences);
+  }
+  const kind = `${call.kind}: ${expected.outcome}`;
+  tally.set(kind, (tally.get(kind) ?? 0) + 1);
+  return answer.body;
+}
+
+/** Ends the run with what is wrong. */
+export function disagree(world: World, ...differences: string[]): never {
+  for (const difference of differences) world.transcript.remark(`wrong: ${difference}`);
+  throw new Disagreement(differences.join("; "));
+}
+
+/** The events of an answer that was compared already. */
+export function eventsOf(body: Answer["body"]): ServedEvent[] {
+  return body.events ?? [];
+}
