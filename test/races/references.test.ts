@@ -40,6 +40,10 @@ afterAll(async () => {
 
 /** Runs `work` with the burn lanes of two more worker processes and returns how many deadlocks the database had to break. */
 async function countDeadlocks(work: (one: WorkerContext, other: WorkerContext) => Promise<void>): Promise<number> {
+  // Connections made from now on look for a deadlock before they lose their patience with a lock.
+  await servers.db.query(
+    `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''20ms''', current_database()); END $$`,
+  );
   const before = await readDeadlocks();
   const others = await workerConnections();
   const [one, other] = [openWorkerContext(testConfig(servers)), openWorkerContext(testConfig(servers))];
