@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import canonicalize from "canonicalize";
+import type { RandomBytes } from "./codes.ts";
 
 /** The only entity type that has a chain. */
 export const ENTITY_TYPE = "VoucherInstance";
@@ -28,6 +29,11 @@ export interface EventContent {
   actorConnectedId: string | null;
   actorIsEmployee: boolean | null;
   data: { nonce: string; [field: string]: unknown };
+}
+
+/** Makes the nonce that every event's data carries. */
+export function makeNonce(randomBytes: RandomBytes): string {
+  return Buffer.from(randomBytes(16)).toString("hex");
 }
 
 export interface Seal {

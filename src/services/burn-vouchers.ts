@@ -3,7 +3,7 @@ import type { Transaction } from "../db/pool.ts";
 import { findConfirmations, insertRedemptions, type NewRedemption, refKey } from "../db/redemptions.ts";
 import { type EndedHold, endHolds } from "../db/reservations.ts";
 import { type LockedVoucher, readLockedVouchers, redeemVouchers } from "../db/vouchers.ts";
-import type { EventContent } from "../domain/chain.ts";
+import { type EventContent, makeNonce } from "../domain/chain.ts";
 import { makeRedeemCode } from "../domain/codes.ts";
 import { type Hold, liveHold } from "../domain/hold.ts";
 import { decideRedeem, type RedeemRequest } from "../domain/redeem.ts";
@@ -148,7 +148,7 @@ function redeemedEvent(
     actorConnectedId: request.keyId,
     actorIsEmployee: null,
     data: {
-      nonce: Buffer.from(ctx.randomBytes(16)).toString("hex"),
+      nonce: makeNonce(ctx.randomBytes),
       voucherCode: voucher.code,
       serial: voucher.serial,
       externalRef: request.externalRef,

@@ -3,7 +3,7 @@ import { insertBatch } from "../db/catalogue.ts";
 import { copyVouchers, type NewVoucher } from "../db/copy.ts";
 import { insertWindow } from "../db/listings.ts";
 import { inTransaction, violates } from "../db/transaction.ts";
-import { GENESIS_HASH, sealEvent } from "../domain/chain.ts";
+import { GENESIS_HASH, makeNonce, sealEvent } from "../domain/chain.ts";
 import { CODE_KEY_MAX, CODE_KEY_MIN, makeVoucherCode, normaliseCode } from "../domain/codes.ts";
 import { AppError } from "../domain/errors.ts";
 import { newId } from "../domain/ids.ts";
@@ -75,7 +75,7 @@ export async function issueBatch(
           actorConnectedId: null,
           actorIsEmployee: null,
           data: {
-            nonce: Buffer.from(ctx.randomBytes(16)).toString("hex"),
+            nonce: makeNonce(ctx.randomBytes),
             voucherCode: code.code,
             serial,
             batchId: id,

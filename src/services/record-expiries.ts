@@ -9,7 +9,7 @@ import {
   lockUnrecordedExpiries,
   readLockedVouchers,
 } from "../db/vouchers.ts";
-import type { EventContent } from "../domain/chain.ts";
+import { type EventContent, makeNonce } from "../domain/chain.ts";
 import { finalRefusal } from "../domain/voucher.ts";
 import { appendSealed, sealPending } from "./seal-events.ts";
 
@@ -81,7 +81,7 @@ function expiredEvent(ctx: Deps, voucher: LockedVoucher, now: Date): EventConten
     actorConnectedId: null,
     actorIsEmployee: null,
     data: {
-      nonce: Buffer.from(ctx.randomBytes(16)).toString("hex"),
+      nonce: makeNonce(ctx.randomBytes),
       voucherCode: voucher.code,
       serial: voucher.serial,
       validUntil: voucher.validUntil.toISOString(),

@@ -18,6 +18,7 @@ import {
 import { inTransaction, isLockTimeout, isRetryable, waitForLocks } from "../db/transaction.ts";
 import { type LockedVoucher, readLockedVouchers } from "../db/vouchers.ts";
 import { type AudienceRule, isContractActive } from "../domain/audience.ts";
+import { makeNonce } from "../domain/chain.ts";
 import { AppError } from "../domain/errors.ts";
 import { liveHold } from "../domain/hold.ts";
 import { decideSupply, type SupplyRefusal } from "../domain/supply.ts";
@@ -178,7 +179,7 @@ async function takeOnce(
     actorConnectedId: taking.userId,
     actorIsEmployee: supply.role !== null,
     data: {
-      nonce: Buffer.from(ctx.randomBytes(16)).toString("hex"),
+      nonce: makeNonce(ctx.randomBytes),
       voucherCode: voucher.code,
       serial: voucher.serial,
       audience: picked.audience,

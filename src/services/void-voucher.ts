@@ -3,6 +3,7 @@ import { insertPendingEvent } from "../db/events.ts";
 import { endHolds } from "../db/reservations.ts";
 import { inTransaction, waitForLocks } from "../db/transaction.ts";
 import { findVoucherInOrganization, lockVoucher, readLockedVouchers, voidVoucherRow } from "../db/vouchers.ts";
+import { makeNonce } from "../domain/chain.ts";
 import { normaliseCode } from "../domain/codes.ts";
 import { refusal } from "../domain/errors.ts";
 import { liveHold } from "../domain/hold.ts";
@@ -51,7 +52,7 @@ export async function voidVoucher(
       actorConnectedId: null,
       actorIsEmployee: null,
       data: {
-        nonce: Buffer.from(ctx.randomBytes(16)).toString("hex"),
+        nonce: makeNonce(ctx.randomBytes),
         voucherCode: voucher.code,
         serial: voucher.serial,
         reason: reason ?? undefined,
