@@ -310,6 +310,14 @@ describe("the events of a chain", () => {
     await accepted(...insert("voucher_events", pendingRow(voucherId, 4)));
   });
 
+  it("say once that a voucher has expired", async () => {
+    const voucherId = await newVoucher();
+    const expired = { event_type: "voucher.instance.expired" };
+    await accepted(...insert("voucher_events", sealedRow(voucherId, 2, expired)));
+    await refused(UNIQUE, "voucher_events_one_expiry", ...insert("voucher_events", pendingRow(voucherId, 3, expired)));
+    await accepted(...insert("voucher_events", pendingRow(await newVoucher(), 2, expired)));
+  });
+
   it.each(["previous_hash", "record_hash", "payload"])("are not Sealed without their %s", async (column) => {
     const voucherId = await newVoucher();
     await refused(
