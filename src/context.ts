@@ -1,11 +1,10 @@
 import type { Redis } from "ioredis";
-import type pg from "pg";
-import type { Logger } from "pino";
+import type { AdminContext } from "./admin-context.ts";
 import type { Coalescer } from "./batching/coalescer.ts";
+import { Closers } from "./closers.ts";
 import type { Config } from "./config.ts";
 import { openPool } from "./db/pool.ts";
 import type { ResolvedVoucher, WantedVoucher } from "./db/vouchers.ts";
-import type { RandomBytes } from "./domain/codes.ts";
 import type { RedeemRequest } from "./domain/redeem.ts";
 import { nameTokenSecrets, type TokenSecret } from "./domain/reservation-token.ts";
 import { Leases } from "./holds/lease.ts";
@@ -32,20 +31,8 @@ import { openVoucherReads } from "./services/resolve-voucher.ts";
 import { openTakings, type Takings } from "./services/take-voucher.ts";
 import type { VoucherLanes } from "./services/voucher-lanes.ts";
 
-/** What every process has. */
-export interface Context {
-  log: Logger;
-  pool: pg.Pool;
-  randomBytes: RandomBytes;
-  /** Closes what the context opened, the last first. Rejects with every failure there was, after trying everything. */
-  close(): Promise<void>;
-}
-
-/** What administration has: the database alone. */
-export type AdminContext = Context;
-
-/** What a process of the running service has besides. */
-export interface ServiceContext extends Context {
+/** What a process of the running service has besides what administration has. */
+export interface ServiceContext extends AdminContext {
   config: Config;
   tokenSecrets: TokenSecret[];
   redis: Redis;
@@ -71,7 +58,6 @@ export interface WorkerContext extends ServiceContext {
 const API_POOL_MAX = 18;
 /** Connections of a worker process: one burn batch, four waiting rows, four seals, the sweeper. */
 const WORKER_POOL_MAX = 10;
-const ADMIN_POOL_MAX = 2;
 
 /** Opens what an API process needs. Neither Postgres nor Redis has to be there yet. */
 export function openApiContext(config: Config): ApiContext {
@@ -105,14 +91,6 @@ export function openWorkerContext(config: Config): WorkerContext {
   return { ...service, burnLanes, sealRequests };
 }
 
-/** Opens what administration needs. */
-export function openAdminContext(databaseUrl: string, log: Logger): AdminContext {
-  const closers = new Closers();
-  const pool = openPool({ databaseUrl, max: ADMIN_POOL_MAX, applicationName: "voucherctl", partnerFacing: false, log });
-  closers.add(() => pool.end());
-  return { log, pool, randomBytes: pooledRandomBytes, close: () => closers.close() };
-}
-
 function openServiceContext(
   config: Config,
   role: string,
@@ -141,18 +119,4 @@ function openServiceContext(
     onClose: (closer) => closers.add(closer),
     close: () => closers.close(),
   };
-}
-
-class Closers {
-  readonly #closers: (() => Promise<unknown>)[] = [];
-
-  add(closer: () => Promise<unknown>): void {
-    this.#closers.push(closer);
-  }
-
-  async close(): Promise<void> {
-    const failures: unknown[] = [];
-    for (const closer of this.#closers.splice(0).reverse()) await closer().catch((error) => failures.push(error));
-    if (failures.length > 0) throw new AggregateError(failures, "not everything could be closed");
-  }
 }

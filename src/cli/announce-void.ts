@@ -1,4 +1,4 @@
-import type { AdminContext } from "../context.ts";
+import type { AdminContext } from "../admin-context.ts";
 import { Leases } from "../holds/lease.ts";
 import { openLog } from "../log.ts";
 import { sealQueue } from "../queues/catalog.ts";

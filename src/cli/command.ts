@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { z } from "zod";
+import { type AdminContext, openAdminContext } from "../admin-context.ts";
 import { readGivenServers } from "../config.ts";
-import { type AdminContext, openAdminContext } from "../context.ts";
 import { openLog } from "../log.ts";
 
 /** What a command is given to work with. */

@@ -5,7 +5,6 @@ import { AppError } from "../domain/errors.ts";
 import { statusAt } from "../domain/voucher.ts";
 import { voucherNotFound } from "../services/resolve-voucher.ts";
 import { voidVoucher } from "../services/void-voucher.ts";
-import { announceVoid } from "./announce-void.ts";
 import { action, name } from "./command.ts";
 
 /** `voucher`: one voucher. */
@@ -47,6 +46,8 @@ export function addVoucherCommands(program: Command): void {
       .option("--reason <reason>", "why; kept in the voucher's sealed history", name),
     async (ctx, options, code = "") => {
       const voided = await voidVoucher(ctx, options.org, code, options.reason ?? null);
+      // Loaded only here: the queue takes longer to load than any command takes.
+      const { announceVoid } = await import("./announce-void.ts");
       await announceVoid(ctx, ctx.redisUrl, voided);
       ctx.print({ id: voided.voucherId, status: "Voided" }, `Voucher ${voided.voucherId} is voided.`);
     },

@@ -1,4 +1,4 @@
-import type { AdminContext } from "../context.ts";
+import type { AdminContext } from "../admin-context.ts";
 import { insertBrand, insertOrganization, insertProduct } from "../db/catalogue.ts";
 import { insertListing } from "../db/listings.ts";
 import { newId } from "../domain/ids.ts";

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { openAdminContext } from "../admin-context.ts";
 import { readConfig, readGivenServers } from "../config.ts";
-import { openAdminContext } from "../context.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { openLog } from "../log.ts";
 import { type ChosenServers, chooseServers } from "./choose-servers.ts";

@@ -1,4 +1,4 @@
-import type { AdminContext } from "../context.ts";
+import type { AdminContext } from "../admin-context.ts";
 import { insertBatch } from "../db/catalogue.ts";
 import { copyVouchers, type NewVoucher } from "../db/copy.ts";
 import { insertWindow } from "../db/listings.ts";

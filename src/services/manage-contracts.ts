@@ -1,4 +1,4 @@
-import type { AdminContext } from "../context.ts";
+import type { AdminContext } from "../admin-context.ts";
 import { findContractStatus, insertContract, insertLink, moveContract } from "../db/contracts.ts";
 import { violates } from "../db/transaction.ts";
 import { CONTRACT_MOVES } from "../domain/audience.ts";

@@ -1,4 +1,4 @@
-import type { AdminContext } from "../context.ts";
+import type { AdminContext } from "../admin-context.ts";
 import { insertKey, insertSecret, type NewApiKey, retireSecret, revokeKey } from "../db/api-keys.ts";
 import { inTransaction } from "../db/transaction.ts";
 import { hashApiKey, makeApiKey } from "../domain/api-keys.ts";

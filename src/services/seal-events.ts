@@ -1,4 +1,4 @@
-import type { Context } from "../context.ts";
+import type { AdminContext } from "../admin-context.ts";
 import { insertSealedEvents, type SealedEvent, selectPendingEvents, writeSeals } from "../db/events.ts";
 import type { Transaction } from "../db/pool.ts";
 import { inTransaction, waitForLocks } from "../db/transaction.ts";
@@ -65,7 +65,7 @@ function selectHead(heads: Map<string, ChainHead>, voucherId: string): ChainHead
 const LOCK_WAIT_MS = 5_000;
 
 /** Seals the Pending events of one voucher; returns how many. None when another sealer was first. */
-export async function sealVoucher(ctx: Pick<Context, "pool">, voucherId: string): Promise<number> {
+export async function sealVoucher(ctx: Pick<AdminContext, "pool">, voucherId: string): Promise<number> {
   return inTransaction(ctx.pool, async (tx) => {
     await waitForLocks(tx, LOCK_WAIT_MS);
     if (!(await lockVoucher(tx, voucherId))) return 0;

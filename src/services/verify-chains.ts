@@ -1,4 +1,4 @@
-import type { AdminContext } from "../context.ts";
+import type { AdminContext } from "../admin-context.ts";
 import { selectEventsOfRange } from "../db/events.ts";
 import type { Transaction } from "../db/pool.ts";
 import { inTransaction } from "../db/transaction.ts";

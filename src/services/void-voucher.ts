@@ -1,4 +1,4 @@
-import type { AdminContext } from "../context.ts";
+import type { AdminContext } from "../admin-context.ts";
 import { insertPendingEvent } from "../db/events.ts";
 import { endHolds } from "../db/reservations.ts";
 import { inTransaction, waitForLocks } from "../db/transaction.ts";

@@ -53,7 +53,7 @@ function layerOf(file: string): string {
 }
 
 /**
- * Who may import whom, besides its own folder and the types of `src/context.ts`. Imports run one way: each line names only what
+ * Who may import whom, besides its own folder and the types of the two contexts. Imports run one way: each line names only what
  * stands above it, or what nothing else imports.
  */
 const MAY_IMPORT: Record<string, string[]> = {
@@ -61,20 +61,37 @@ const MAY_IMPORT: Record<string, string[]> = {
   batching: [],
   log: [],
   random: [],
+  closers: [],
   config: ["domain"],
   process: ["config"],
   db: ["domain", "batching"],
   holds: ["domain", "batching"],
   queues: ["domain", "batching"],
   services: ["domain", "batching", "db", "holds", "queues"],
-  context: ["domain", "batching", "config", "log", "random", "db", "holds", "queues", "services"],
+  "admin-context": ["domain", "db", "random"],
+  context: [
+    "admin-context",
+    "closers",
+    "domain",
+    "batching",
+    "config",
+    "log",
+    "random",
+    "db",
+    "holds",
+    "queues",
+    "services",
+  ],
   http: ["domain", "batching", "db", "holds", "queues", "services"],
   app: ["http", "context", "config"],
   main: ["app", "context", "process", "config", "http"],
   workers: ["domain", "batching", "db", "holds", "queues", "services", "context", "process", "config", "log"],
-  local: ["domain", "batching", "db", "holds", "services", "context", "config", "log", "random"],
-  cli: ["domain", "batching", "db", "holds", "queues", "services", "context", "config", "log", "random"],
+  local: ["domain", "batching", "db", "holds", "services", "admin-context", "config", "log", "random"],
+  cli: ["domain", "batching", "db", "holds", "queues", "services", "admin-context", "config", "log", "random"],
 };
+
+/** What every folder may know the types of. */
+const TYPES_FOR_ALL = ["src/context.ts", "src/admin-context.ts", "src/log.ts"];
 
 /** The one exception: the command line says where the embedded servers live, and loads them only when it needs them. */
 function mayCliImport(edge: Import): boolean {
@@ -84,7 +101,7 @@ function mayCliImport(edge: Import): boolean {
 function isAllowed(edge: Import): boolean {
   const [from, to] = [layerOf(edge.from), layerOf(edge.to)];
   if (from === to) return true;
-  if (edge.kind === "type" && (edge.to === "src/context.ts" || edge.to === "src/log.ts")) return true;
+  if (edge.kind === "type" && TYPES_FOR_ALL.includes(edge.to)) return true;
   if (from === "cli" && mayCliImport(edge)) return true;
   return MAY_IMPORT[from]?.includes(to) ?? false;
 }
