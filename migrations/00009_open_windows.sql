@@ -45,6 +45,12 @@ $$;
 CREATE TRIGGER contract_moves_are_legal BEFORE UPDATE ON referrer_contracts
   FOR EACH ROW EXECUTE FUNCTION allow_legal_contract_moves();
 
+CREATE TRIGGER contracts_begin_as_offers BEFORE INSERT ON referrer_contracts
+  FOR EACH ROW WHEN (NEW.status <> 'Offered')
+  EXECUTE FUNCTION refuse_change('a contract begins as an offer');
+CREATE TRIGGER contracts_stay BEFORE DELETE OR TRUNCATE ON referrer_contracts
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('contracts are kept for ever');
+
 -- A referrer's own way to one product. The two-column keys see to it that contract and product are of one brand.
 CREATE TABLE referral_links (
   code text COLLATE "C" PRIMARY KEY,

@@ -131,6 +131,12 @@ export function readDatabaseUrl(env: Record<string, string | undefined>): string
   return parse(environment.pick({ DATABASE_URL: true }), env).DATABASE_URL;
 }
 
+/** Reads what users' tokens must say, for what makes tokens. */
+export function readTokenClaims(env: Record<string, string | undefined>): Pick<UserTokens, "issuer" | "audience"> {
+  const claims = parse(environment.pick({ AUTH_ISSUER: true, AUTH_AUDIENCE: true }), env);
+  return { issuer: claims.AUTH_ISSUER ?? null, audience: claims.AUTH_AUDIENCE ?? null };
+}
+
 /** Servers that the environment names. Null: none, and whoever may do so uses the embedded one. */
 export interface GivenServers {
   databaseUrl: string | null;

@@ -5,8 +5,8 @@ import { configureProcess, drainOnSignal } from "./process.ts";
 
 // The API process: configuration, context, server, and on a signal the way back.
 const config = configureProcess();
-const ctx = openApiContext(config);
 try {
+  const ctx = openApiContext(config);
   const server = await listen(createApp(ctx), config.port, ctx.log);
   ctx.log.info({ port: server.port, baseUrl: config.baseUrl }, "listening");
   drainOnSignal(ctx.log, async () => {
@@ -14,6 +14,6 @@ try {
     await ctx.close();
   });
 } catch (error) {
-  process.stderr.write(`Cannot listen on PORT ${config.port}: ${(error as Error).message}\n`);
+  process.stderr.write(`${(error as Error).message}\n`);
   process.exit(1);
 }

@@ -93,12 +93,15 @@ export function addBatchCommands(program: Command): void {
   );
 }
 
-function windowsOf({ claim, buy, opensAt, closesAt }: IssueOptions): IssueInput["windows"] {
+function windowsOf({ claim, buy, opensAt, closesAt, validUntil }: IssueOptions): IssueInput["windows"] {
   if (!claim && !buy && (opensAt !== undefined || closesAt !== undefined)) {
     throw new AppError("invalid_request", "--opens-at and --closes-at are for windows: give --claim, --buy or both.");
   }
   if (opensAt !== undefined && closesAt !== undefined && closesAt <= opensAt) {
     throw new AppError("invalid_request", "--closes-at must be later than --opens-at.");
+  }
+  if (opensAt !== undefined && opensAt >= validUntil) {
+    throw new AppError("invalid_request", "--opens-at must be earlier than --valid-until, or the windows never open.");
   }
   const window = { opensAt: opensAt ?? null, closesAt: closesAt ?? null };
   return { ...(claim && { claim: window }), ...(buy && { buy: window }) };

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { readTokenClaims } from "../config.ts";
 import { AppError } from "../domain/errors.ts";
 import { LOCAL_DIRECTORY } from "../local/directory.ts";
 import { action, duration } from "./command.ts";
@@ -18,7 +19,7 @@ export function addUserCommands(program: Command): void {
         throw new AppError("invalid_request", "Tokens are made for the embedded default only; unset DATABASE_URL.");
       }
       const { mintUserToken } = await import("../local/user-keys.ts");
-      const token = await mintUserToken(LOCAL_DIRECTORY, options.user, options.ttl);
+      const token = await mintUserToken(LOCAL_DIRECTORY, options.user, options.ttl, readTokenClaims(process.env));
       ctx.print({ token }, token);
     },
   );

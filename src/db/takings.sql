@@ -56,6 +56,16 @@ SELECT v.id FROM vouchers AS v
                     WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
  ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v;
 
+-- name: is_any_pickable
+-- Whether a voucher of these batches is left that has no live hold, as it is committed: one that somebody is about to take counts.
+-- $1 batch_id text[]
+SELECT EXISTS (
+  SELECT 1 FROM vouchers AS v
+   WHERE v.batch_id = ANY ($1::text[]) AND v.pickable
+     AND NOT EXISTS (SELECT 1 FROM reservations AS h
+                      WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
+) AS any;
+
 -- name: take_voucher
 -- Takes a locked, Active voucher out of its windows and counts the event that says so, which is Pending. No row: it had left already.
 -- $1 voucher_id text

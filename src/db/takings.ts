@@ -14,6 +14,7 @@ const sql = loadStatements(new URL("./takings.sql", import.meta.url), [
   "select_offers",
   "pick_free_voucher",
   "pick_voucher",
+  "is_any_pickable",
   "take_voucher",
   "find_voucher_name",
 ]);
@@ -114,6 +115,12 @@ export async function pickVoucher(
   const statement = waiting ? sql.pick_voucher : sql.pick_free_voucher;
   const { rows } = await tx.query<{ id: string }>(bind(statement, [batchId, except]));
   return rows[0]?.id ?? null;
+}
+
+/** Whether any voucher of these batches is left that is not held, those that somebody is about to take included. Takes no lock. */
+export async function isAnyPickable(db: Queryable, batchIds: readonly string[]): Promise<boolean> {
+  const { rows } = await db.query<{ any: boolean }>(bind(sql.is_any_pickable, [batchIds]));
+  return rows[0]?.any === true;
 }
 
 /** Takes a locked voucher out of its windows; returns the sequence of the event that must say so. */

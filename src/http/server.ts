@@ -42,7 +42,9 @@ export async function listen(app: RequestListener, port: number, log: Logger): P
   server.on("checkExpectation", serve);
   server.on("clientError", (error, socket) => refuseBrokenRequest(log, error, socket));
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
+    server.once("error", (error) =>
+      reject(new Error(`cannot listen on PORT ${port}: ${error.message}`, { cause: error })),
+    );
     server.listen(port, resolve);
   });
   return {

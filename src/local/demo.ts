@@ -7,7 +7,7 @@ import { issueBatch } from "../services/issue-batch.ts";
 import { changeContract, makeLink, offerContract } from "../services/manage-contracts.ts";
 import { createKey } from "../services/manage-keys.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
-import { mintUserToken } from "./user-keys.ts";
+import { mintUserToken, type TokenClaims } from "./user-keys.ts";
 
 /** Something to try: a key, the codes of a small batch, and supply in open windows. */
 export interface Demo {
@@ -110,9 +110,12 @@ Try it in another terminal:
 }
 
 /** What users may do, with tokens of the embedded default. */
-export async function showMarketplaceDemo({ openListingId, referrersListingId, linkCode }: Demo): Promise<string> {
+export async function showMarketplaceDemo(
+  { openListingId, referrersListingId, linkCode }: Demo,
+  claims: TokenClaims,
+): Promise<string> {
   const [user, referrer] = await Promise.all(
-    [USER, REFERRER].map((name) => mintUserToken(LOCAL_DIRECTORY, name, TOKEN_MS)),
+    [USER, REFERRER].map((name) => mintUserToken(LOCAL_DIRECTORY, name, TOKEN_MS, claims)),
   );
   return `Users take vouchers from open windows. Tokens for a day; npm run voucherctl -- user token --user … makes more:
 

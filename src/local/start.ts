@@ -46,7 +46,7 @@ try {
   );
   if (demo !== null) {
     console.log(showDemo(demo, config.baseUrl));
-    if (userKeysUrl !== null) console.log(await showMarketplaceDemo(demo));
+    if (userKeysUrl !== null) console.log(await showMarketplaceDemo(demo, config.users));
   }
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);

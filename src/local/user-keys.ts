@@ -21,11 +21,22 @@ export async function useLocalUserKeys(directory: string): Promise<string> {
   return pathToFileURL(publicFile).href;
 }
 
+/** What tokens must say, where it is configured. */
+export interface TokenClaims {
+  issuer: string | null;
+  audience: string | null;
+}
+
 /** Makes a token for a user of the embedded default. */
-export async function mintUserToken(directory: string, userId: string, ttlMs: number): Promise<string> {
+export async function mintUserToken(
+  directory: string,
+  userId: string,
+  ttlMs: number,
+  { issuer, audience }: TokenClaims = { issuer: null, audience: null },
+): Promise<string> {
   await useLocalUserKeys(directory);
   const key = await importJWK(JSON.parse(readFileSync(filesOf(directory).privateFile, "utf8")), ALGORITHM);
-  return new SignJWT()
+  return new SignJWT({ ...(issuer !== null && { iss: issuer }), ...(audience !== null && { aud: audience }) })
     .setProtectedHeader({ alg: ALGORITHM, kid: KEY_ID })
     .setSubject(userId)
     .setIssuedAt()

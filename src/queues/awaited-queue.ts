@@ -84,7 +84,7 @@ export class AwaitedQueue<Data, Reply> {
 
   /**
    * Adds a job and waits for its reply for at most `waitMs`. Never rejects. A job that no worker has started by then is taken
-   * back; about any other job without a reply nothing is known, a failed `add` included.
+   * back, where its queue does so; about any other job without a reply nothing is known, a failed `add` included.
    */
   async ask(jobId: string, data: Data, waitMs: number): Promise<Answer<Reply>> {
     const answered = new Promise<Answer<Reply>>((resolve) => this.#waiters.set(jobId, { settle: resolve }));
@@ -102,7 +102,9 @@ export class AwaitedQueue<Data, Reply> {
       const first = await Promise.race([answered, added, timedOut]);
       if (first !== "timeout") return first;
       // Only on the connection that added the job: a Redis that was restarted meanwhile may have forgotten that it was started.
-      if ((await this.#withdraw(jobId)) && this.#connectionsLost === lostBefore) return { kind: "withdrawn" };
+      const { takesBack } = this.#definition;
+      if (takesBack && (await this.#withdraw(jobId)) && this.#connectionsLost === lostBefore)
+        return { kind: "withdrawn" };
       return { kind: "unknown", cause: new Error(`no reply within ${waitMs} ms`) };
     } finally {
       clearTimeout(timer);

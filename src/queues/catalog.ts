@@ -12,6 +12,8 @@ export interface QueueDefinition<Data> {
   dataMaxBytes: number;
   /** Jobs that may wait for a worker: when there are more, new callers are turned away at once. */
   waitingMax: number;
+  /** Whether a job that nobody waits for any more is taken back if no worker has started it. */
+  takesBack: boolean;
   /** Finished jobs are kept for this long (seconds) and this many, for people who look and for waiters who missed the event. */
   keep: { age: number; count: number };
   keepFailed: { age: number; count: number };
@@ -36,6 +38,8 @@ export const redeemQueue: QueueDefinition<RedeemJob> = {
     deadlineMs: z.number(),
   }),
   dataMaxBytes: 8_192,
+  // Its caller must know that nothing will be burnt later.
+  takesBack: true,
   // What two workers burn in the ten seconds that a caller waits, at 1 000 jobs/s: who comes later would wait in vain.
   waitingMax: 10_000,
   keep: { age: 120, count: 20_000 },
@@ -83,6 +87,8 @@ export const sealQueue: QueueDefinition<SealJob> = {
   name: "seal",
   data: z.object({ voucherId: z.string() }),
   dataMaxBytes: 1_024,
+  // Sealing late is as good.
+  takesBack: false,
   waitingMax: 10_000,
   keep: { age: 120, count: 5_000 },
   keepFailed: { age: 86_400, count: 5_000 },
@@ -102,6 +108,7 @@ export const sweepQueue: QueueDefinition<Record<string, never>> = {
   name: "sweep",
   data: z.object({}).strict(),
   dataMaxBytes: 64,
+  takesBack: false,
   waitingMax: 1,
   keep: { age: 3_600, count: 1_000 },
   keepFailed: { age: 86_400, count: 1_000 },

@@ -1,5 +1,13 @@
 import { readFileSync } from "node:fs";
-import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  errors,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  jwtVerify,
+} from "jose";
 import type { ApiContext } from "../context.ts";
 import { AppError } from "../domain/errors.ts";
 
@@ -45,15 +53,15 @@ export class UserAuthenticator {
     if (this.#keys === null) throw invalidToken();
     const { issuer, audience } = this.#tokens;
     try {
-      const { payload } = await jwtVerify(token, this.#keys, {
+      const { sub } = await verify(token, this.#keys, {
         algorithms: ALGORITHMS,
         clockTolerance: CLOCK_TOLERANCE_S,
         requiredClaims: ["sub", "exp"],
         ...(issuer !== null && { issuer }),
         ...(audience !== null && { audience }),
       });
-      if (!isSubject(payload.sub)) throw invalidToken();
-      return payload.sub;
+      if (!isSubject(sub)) throw invalidToken();
+      return sub;
     } catch (error) {
       if (error instanceof AppError) throw error;
       if (isKeysUnavailable(error)) {
@@ -68,9 +76,30 @@ export class UserAuthenticator {
 }
 
 function openKeys(url: URL): JWTVerifyGetKey {
-  return url.protocol === "file:"
-    ? createLocalJWKSet(JSON.parse(readFileSync(url, "utf8")))
-    : createRemoteJWKSet(url, KEYS);
+  if (url.protocol !== "file:") return createRemoteJWKSet(url, KEYS);
+  try {
+    return createLocalJWKSet(JSON.parse(readFileSync(url, "utf8")));
+  } catch {
+    // What the file holds instead is nobody's business.
+    throw new Error("AUTH_JWKS_URL names a file that cannot be read as a JSON Web Key Set");
+  }
+}
+
+/** Verifies a token; one that does not name its key is tried with each key that it may be. */
+async function verify(token: string, keys: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, keys, options)).payload;
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    for await (const key of error) {
+      const verified = await jwtVerify(token, key, options).catch((failure: unknown) => {
+        if (failure instanceof errors.JWSSignatureVerificationFailed) return null;
+        throw failure;
+      });
+      if (verified !== null) return verified.payload;
+    }
+    throw new errors.JWSSignatureVerificationFailed();
+  }
 }
 
 function isSubject(subject: unknown): subject is string {

@@ -21,7 +21,11 @@ export async function offerContract(
     await insertContract(ctx.pool, { ...contract, id });
   } catch (error) {
     if (!violates(error, "referrer_contracts_one_open")) throw error;
-    throw new AppError("invalid_request", "This user has an open contract with this brand already.", { cause: error });
+    throw new AppError(
+      "invalid_request",
+      "This user has an open contract with this brand already. Decline or end that one first.",
+      { cause: error },
+    );
   }
   return id;
 }

@@ -8,8 +8,8 @@ import { recordExpiries } from "./record-expiries.ts";
 import { requestSeals } from "./request-seals.ts";
 
 /**
- * How long one task of a pass may go on; what is left is the next pass's. Five such tasks end before a process that is told to stop
- * must have stopped. Milliseconds.
+ * How long a task that goes on until nothing is left may go on in one pass; what is left is the next pass's. The others take a fixed
+ * number at most. All of them together end before a process that is told to stop must have stopped. Milliseconds.
  */
 const TASK_MAX_MS = 2_000;
 

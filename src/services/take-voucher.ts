@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import pLimit, { type LimitFunction } from "p-limit";
 import type { ApiContext } from "../context.ts";
 import { findLink, type ReferralLink } from "../db/contracts.ts";
@@ -8,6 +9,7 @@ import {
   fillTaking,
   findTaking,
   insertTaking,
+  isAnyPickable,
   type ProductOffers,
   pickVoucher,
   selectOffers,
@@ -70,13 +72,17 @@ type Deps = Pick<ApiContext, "pool" | "takings" | "sealQueue" | "voucherReads" |
  * `voucher_busy`, `overloaded`.
  */
 export async function takeVoucher(ctx: Deps, userId: string, request: TakeRequest): Promise<TakeResult> {
+  const paymentRef = request.by === "link" ? null : request.paymentRef;
+  // A payment is known without what it was for; a claim is one of a product.
+  if (paymentRef !== null) {
+    const bought = await findTaking(ctx.pool, { kind: "buy", userId, paymentRef });
+    if (bought !== null) return answer(ctx, { voucherId: bought, alreadyConfirmed: true });
+  }
   const source = await findSource(ctx, request);
   const taking: TakingKey =
-    request.by === "link" || request.paymentRef === null
-      ? { kind: "claim", userId, productId: source.productId }
-      : { kind: "buy", userId, paymentRef: request.paymentRef };
-  const before = await findTaking(ctx.pool, taking);
-  if (before !== null) return answer(ctx, { voucherId: before, alreadyConfirmed: true });
+    paymentRef === null ? { kind: "claim", userId, productId: source.productId } : { kind: "buy", userId, paymentRef };
+  const claimed = taking.kind === "claim" ? await findTaking(ctx.pool, taking) : null;
+  if (claimed !== null) return answer(ctx, { voucherId: claimed, alreadyConfirmed: true });
   if (ctx.takings.free.pendingCount + ctx.takings.waiting.pendingCount >= WAITING_MAX) {
     throw new AppError("overloaded", "The service is busy. Please try again.", { retryAfterSeconds: 1 });
   }
@@ -115,9 +121,10 @@ async function takeFree(ctx: Deps, taking: TakingKey, source: Source): Promise<T
 
 /** Looks again, waiting for locks: what others are about to take may be left after all. Who waits too long for a turn gives up. */
 async function takeWaiting(ctx: Deps, taking: TakingKey, source: Source): Promise<Taken> {
-  const giveUpAt = performance.now() + LOCK_WAIT_MS;
-  return ctx.takings.waiting(async () => {
-    if (performance.now() > giveUpAt) throw voucherBusy();
+  let state: "queued" | "begun" | "given up" = "queued";
+  const taken = ctx.takings.waiting(async () => {
+    if (state === "given up") throw voucherBusy();
+    state = "begun";
     try {
       return await inTransaction(ctx.pool, async (tx) => {
         await waitForLocks(tx, LOCK_WAIT_MS);
@@ -127,6 +134,12 @@ async function takeWaiting(ctx: Deps, taking: TakingKey, source: Source): Promis
       throw isLockTimeout(error) || isRetryable(error) ? voucherBusy() : error;
     }
   });
+  const tooLate = sleep(LOCK_WAIT_MS).then(() => {
+    if (state !== "queued") return taken;
+    state = "given up";
+    throw voucherBusy();
+  });
+  return Promise.race([taken, tooLate]);
 }
 
 async function findSource(ctx: Pick<Deps, "pool">, request: TakeRequest): Promise<Source> {
@@ -168,7 +181,12 @@ async function takeOnce(
     return { voucherId, alreadyConfirmed: true };
   }
   const picked = await pick(tx, supply, source, waiting);
-  if (picked === null) throw waiting ? new AppError("sold_out", "There is nothing left.") : new NothingFree();
+  if (picked === null) {
+    const batchIds = openBatches(supply, source, supply.now).map(({ batchId }) => batchId);
+    // What others are about to take is still there to be seen; when nothing is, there is nothing to wait for.
+    if (!waiting && (await isAnyPickable(tx, batchIds))) throw new NothingFree();
+    throw new AppError("sold_out", "There is nothing left.");
+  }
   const { voucher, now } = picked;
   await fillTaking(tx, taking, voucher.id);
   await insertPendingEvent(tx, {

@@ -351,6 +351,8 @@ describe("a payment", () => {
       await client.buyProduct(one.productId, body),
       await client.buyListing(other.listingId, body),
       await client.buyProduct(other.productId, body),
+      await client.buyListing("lst_unknown", body),
+      await client.buyProduct("prd_unknown", body),
     ]) {
       expect({ status: again.status, body: again.body }).toEqual({
         status: 200,

@@ -120,6 +120,21 @@ function signShared(secret: string | Buffer, header: Record<string, unknown> = {
 }
 
 describe("a user's token", () => {
+  it("that does not name its key is tried with each key that it may be", async () => {
+    const [one, two, stranger] = await Promise.all([
+      makeIssuerKey("ES256"),
+      makeIssuerKey("ES256"),
+      makeIssuerKey("ES256"),
+    ]);
+    const file = writeKeysFile(one, two);
+    const users = new UserAuthenticator({ jwksUrl: file.url, issuer: null, audience: null });
+    const unnamed = (by: IssuerKey, exp: number) => signClaims(by, { sub: "user", exp }, { kid: undefined });
+    for (const by of [one, two]) expect(await users.authenticate(await unnamed(by, secondsFromNow(60)))).toBe("user");
+    for (const token of [await unnamed(stranger, secondsFromNow(60)), await unnamed(two, secondsFromNow(-60))])
+      await expect(users.authenticate(token)).rejects.toMatchObject({ code: "invalid_token" });
+    file.remove();
+  });
+
   it("lets its user in, with every asymmetric algorithm that the keys name, in any case of the word Bearer", async () => {
     await expectAccepted(api, await signUser(key, "user"));
     await expectAccepted(api, await signUser(rsa, "user"));
@@ -384,8 +399,9 @@ describe("keys by HTTP", () => {
 describe("keys in a file", () => {
   it("that is not there or holds none stop the start", () => {
     const open = (url: string) => () => new UserAuthenticator({ jwksUrl: url, issuer: null, audience: null });
-    expect(open("file:///nowhere/jwks.json")).toThrow();
-    expect(open(new URL("./marketplace-tokens.test.ts", import.meta.url).href)).toThrow();
+    const sentence = /^AUTH_JWKS_URL names a file that cannot be read as a JSON Web Key Set$/;
+    expect(open("file:///nowhere/jwks.json")).toThrow(sentence);
+    expect(open(new URL("./marketplace-tokens.test.ts", import.meta.url).href)).toThrow(sentence);
   });
 });
 

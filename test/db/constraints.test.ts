@@ -738,10 +738,26 @@ describe("a referrer contract", () => {
   }
 
   async function contractIn(status: string): Promise<string> {
-    const row = contractRow({ status });
+    const row = contractRow();
     await accepted(...insert("referrer_contracts", row));
+    await moveTo(row.id, status);
     return row.id;
   }
+
+  /** Moves an offer to a status by the legal way. */
+  async function moveTo(id: string, status: string): Promise<void> {
+    const way = { Offered: [], Active: ["Active"], Declined: ["Declined"], Ended: ["Active", "Ended"] }[status] ?? [];
+    for (const next of way) await accepted("UPDATE referrer_contracts SET status = $2 WHERE id = $1", [id, next]);
+  }
+
+  it("begins as an offer and is kept for ever", async () => {
+    for (const status of ["Active", "Ended", "Declined", "Paused"]) {
+      await refused(TRIGGER, "begins as an offer", ...insert("referrer_contracts", contractRow({ status })));
+    }
+    for (const statement of ["DELETE FROM referrer_contracts", "TRUNCATE referrer_contracts CASCADE"]) {
+      await refused(TRIGGER, "kept for ever", statement);
+    }
+  });
 
   it.each(
     STATUSES.flatMap((from) => STATUSES.map((to) => [from, to] as const)),
@@ -776,24 +792,23 @@ describe("a referrer contract", () => {
 
   it("is one at a time between a user and a brand, and may follow one that is over", async () => {
     for (const open of ["Offered", "Active"]) {
-      const first = contractRow({ status: open });
+      const first = contractRow();
       await accepted(...insert("referrer_contracts", first));
-      for (const status of ["Offered", "Active"]) {
-        const second = contractRow({ user_id: first.user_id, status });
-        await refused(UNIQUE, "referrer_contracts_one_open", ...insert("referrer_contracts", second));
-      }
-      const elsewhere = contractRow({ user_id: first.user_id, brand_id: neighbour.brandId, status: "Active" });
+      await moveTo(first.id, open);
+      const second = contractRow({ user_id: first.user_id });
+      await refused(UNIQUE, "referrer_contracts_one_open", ...insert("referrer_contracts", second));
+      const elsewhere = contractRow({ user_id: first.user_id, brand_id: neighbour.brandId });
       await accepted(...insert("referrer_contracts", elsewhere));
+      await moveTo(elsewhere.id, "Active");
       const over = open === "Offered" ? "Declined" : "Ended";
       await accepted("UPDATE referrer_contracts SET status = $2 WHERE id = $1", [first.id, over]);
       await accepted(...insert("referrer_contracts", contractRow({ user_id: first.user_id })));
     }
   });
 
-  it("has a status that exists, a brand that exists and a user", async () => {
+  it("has a brand that exists and a user", async () => {
     const refuse = (code: string, by: string, changes: Row) =>
       refused(code, by, ...insert("referrer_contracts", contractRow(changes)));
-    await refuse(CHECK, "referrer_contracts_status_check", { status: "Paused" });
     await refuse(FOREIGN_KEY, "referrer_contracts_brand_id_fkey", { brand_id: "brd_none" });
     await refuse(CHECK, "referrer_contracts_user_id_check", { user_id: "" });
     await refuse(CHECK, "referrer_contracts_user_id_check", { user_id: "x".repeat(256) });

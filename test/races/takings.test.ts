@@ -309,6 +309,25 @@ describe("a crowd that waits for one stuck row", () => {
     expect({ answeredBefore, given: given([reply]) }).toEqual({ answeredBefore: 0, given: idsOf(other) });
     expect(given(replies)).toEqual(idsOf(stuck));
   });
+
+  it("keeps nobody from hearing that another product is sold out", async () => {
+    const [stuck, gone] = [await makeOffer(servers.db, 1), await makeOffer(servers.db, 1)];
+    const [api] = apis as [TestApi];
+    const waiting = await Promise.all(Array.from({ length: 8 }, () => signedIn(api.url, key)));
+    const [first, late] = [await signedIn(api.url, key), await signedIn(api.url, key)];
+    await first.buyListing(gone.listingId);
+    let answered = 0;
+    const { crowd, reply, answeredBefore } = await whileLocked(servers.db, idsOf(stuck), async () => {
+      const crowd = waiting.map(async (user) => {
+        await user.buyListing(stuck.listingId);
+        answered += 1;
+      });
+      await untilWaiting(servers.db, 2, "api");
+      return { crowd, reply: await late.buyListing(gone.listingId), answeredBefore: answered };
+    });
+    await Promise.all(crowd);
+    expect({ answeredBefore, outcome: outcome(reply) }).toEqual({ answeredBefore: 0, outcome: "409 sold_out" });
+  });
 });
 
 describe("what ends while a taking waits for a voucher's row", () => {

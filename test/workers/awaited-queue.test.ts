@@ -25,6 +25,7 @@ const sumQueue: QueueDefinition<Sum> = {
   data: z.object({ a: z.number(), b: z.number() }),
   dataMaxBytes: 64,
   waitingMax: 5_000,
+  takesBack: true,
   keep: { age: 60, count: 5_000 },
   keepFailed: { age: 60, count: 5_000 },
   eventsMax: 50_000,
