@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import type { z } from "zod";
 import { PREFIX, type QueueDefinition } from "./catalog.ts";
 import { patient } from "./connections.ts";
+import { logErrors } from "./log-errors.ts";
 import { openQueue } from "./open-queue.ts";
 
 /** How waiting for a job ended. */
@@ -175,7 +176,7 @@ export class AwaitedQueue<Data, Reply> {
       lastEventId,
       blockingTimeout: 5_000,
     });
-    events.on("error", (error) => this.#log.warn({ err: error, queue: name }, "queue events"));
+    logErrors(events, this.#log.child({ queue: name }), "queue events");
     events.on("completed", ({ jobId, returnvalue }) => {
       const waiter = this.#waiters.get(jobId);
       if (waiter === undefined) return;

@@ -1,5 +1,6 @@
 import { Redis, type RedisOptions } from "ioredis";
 import type { Logger } from "pino";
+import { logErrors } from "./log-errors.ts";
 
 /** Reconnects fast at first and then every second, for ever; leaves a primary that became read-only. */
 const reconnecting = {
@@ -20,7 +21,7 @@ export function openFailFast(redisUrl: string, name: string, log: Logger): Redis
     maxRetriesPerRequest: 0,
     commandTimeout: 1_500,
   });
-  redis.on("error", (error) => log.warn({ err: error, connection: name }, "Redis connection"));
+  logErrors(redis, log.child({ connection: name }), "Redis connection");
   return redis;
 }
 

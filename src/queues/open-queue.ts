@@ -2,6 +2,7 @@ import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { PREFIX, type QueueDefinition } from "./catalog.ts";
+import { logErrors } from "./log-errors.ts";
 
 /**
  * Opens the adding end of a queue on a connection that is ready: opening writes the queue's limits into Redis, and a write that
@@ -22,6 +23,6 @@ export function openQueue<Data>(definition: QueueDefinition<Data>, redis: Redis,
       sizeLimit: dataMaxBytes,
     },
   });
-  queue.on("error", (error) => log.warn({ err: error, queue: name }, "queue"));
+  logErrors(queue, log.child({ queue: name }), "queue");
   return queue;
 }

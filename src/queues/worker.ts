@@ -3,6 +3,7 @@ import { type Job, UnrecoverableError, Worker } from "bullmq";
 import type { Logger } from "pino";
 import { PREFIX, type QueueDefinition } from "./catalog.ts";
 import { patient } from "./connections.ts";
+import { logErrors } from "./log-errors.ts";
 
 /** A running worker. `close` takes no more jobs and waits for those under way. */
 export interface RunningWorker {
@@ -41,7 +42,7 @@ export function startWorker<Data, Reply>(
       runRetryDelay: 1_000,
     },
   );
-  worker.on("error", (error) => log.warn({ err: error }, "worker"));
+  logErrors(worker, log, "worker");
   worker.on("failed", (job, error) => log.error({ err: error, jobId: job?.id }, "a job failed"));
   worker.on("stalled", (jobId) => log.warn({ jobId }, "a job's worker died; the job runs again"));
   return { close: () => worker.close() };
