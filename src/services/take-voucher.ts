@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import pLimit, { type LimitFunction } from "p-limit";
 import type { ApiContext } from "../context.ts";
 import { findLink, type ReferralLink } from "../db/contracts.ts";
@@ -25,14 +24,15 @@ import { AppError } from "../domain/errors.ts";
 import { liveHold } from "../domain/hold.ts";
 import { decideSupply, type SupplyRefusal } from "../domain/supply.ts";
 import type { Audience } from "../domain/voucher.ts";
+import { inTurn } from "./in-turn.ts";
 import { type VoucherView, verifyUrl, viewVoucher } from "./look-up-voucher.ts";
 import { voucherBusy } from "./move-holds.ts";
 
 /** The ways to supply (contract, "Referrer-only rules on open windows"). */
 export type TakeRequest =
   | { by: "listing"; listingId: string; paymentRef: string }
-  | { by: "product"; productId: string; paymentRef: string }
-  | { by: "product"; productId: string; paymentRef: null }
+  /** A claim without a payment, else a purchase. */
+  | { by: "product"; productId: string; paymentRef: string | null }
   | { by: "link"; linkCode: string };
 
 /** The answer to claim and buy. */
@@ -48,7 +48,7 @@ interface Source {
   /** One batch only, for a listing. */
   batchId: string | null;
   /** Who sent the user, when they came by a referrer's link. */
-  referral: { linkCode: string; contractId: string; referrerId: string; contract: ReferralLink } | null;
+  referral: { linkCode: string; link: ReferralLink } | null;
 }
 
 interface Taken {
@@ -58,7 +58,7 @@ interface Taken {
 
 /** How long a taking waits for locks: for the same user's other call, and for the last vouchers when all are being taken. Milliseconds. */
 const LOCK_WAIT_MS = 3_000;
-/** How long the answer waits for the event's seal. The voucher is taken either way, and the sweeper seals what was late. Milliseconds. */
+/** How long the answer waits for the event's seal. The voucher is taken either way, and the job goes on. Milliseconds. */
 const SEAL_WAIT_MS = 1_000;
 /** Vouchers that turn out to be held, one after another, before a batch counts as having none left to pick. */
 const PASSED_OVER_MAX = 50;
@@ -120,26 +120,25 @@ async function takeFree(ctx: Deps, taking: TakingKey, source: Source): Promise<T
 }
 
 /** Looks again, waiting for locks: what others are about to take may be left after all. Who waits too long for a turn gives up. */
-async function takeWaiting(ctx: Deps, taking: TakingKey, source: Source): Promise<Taken> {
-  let state: "queued" | "begun" | "given up" = "queued";
-  const taken = ctx.takings.waiting(async () => {
-    if (state === "given up") throw voucherBusy();
-    state = "begun";
-    try {
-      return await inTransaction(ctx.pool, async (tx) => {
-        await waitForLocks(tx, LOCK_WAIT_MS);
-        return takeOnce(ctx, tx, taking, source, true);
-      });
-    } catch (error) {
-      throw isLockTimeout(error) || isRetryable(error) ? voucherBusy() : error;
-    }
-  });
-  const tooLate = sleep(LOCK_WAIT_MS).then(() => {
-    if (state !== "queued") return taken;
-    state = "given up";
-    throw voucherBusy();
-  });
-  return Promise.race([taken, tooLate]);
+function takeWaiting(ctx: Deps, taking: TakingKey, source: Source): Promise<Taken> {
+  const giveUpAt = performance.now() + LOCK_WAIT_MS;
+  return inTurn(
+    ctx.takings.waiting,
+    async () => {
+      try {
+        return await inTransaction(ctx.pool, async (tx) => {
+          await waitForLocks(tx, LOCK_WAIT_MS);
+          return takeOnce(ctx, tx, taking, source, true);
+        });
+      } catch (error) {
+        throw isLockTimeout(error) || isRetryable(error) ? voucherBusy() : error;
+      }
+    },
+    () => giveUpAt - performance.now(),
+    () => {
+      throw voucherBusy();
+    },
+  );
 }
 
 async function findSource(ctx: Pick<Deps, "pool">, request: TakeRequest): Promise<Source> {
@@ -155,8 +154,7 @@ async function findSource(ctx: Pick<Deps, "pool">, request: TakeRequest): Promis
       const { linkCode } = request;
       const link = await findLink(ctx.pool, linkCode);
       if (link === null) throw linkNotFound();
-      const { productId, contractId, referrerId } = link;
-      return { productId, batchId: null, referral: { linkCode, contractId, referrerId, contract: link } };
+      return { productId: link.productId, batchId: null, referral: { linkCode, link } };
     }
   }
 }
@@ -202,8 +200,8 @@ async function takeOnce(
       serial: voucher.serial,
       audience: picked.audience,
       audienceRule: picked.rule,
-      contractId: picked.rule === "active_contract" ? supply.standing.contract?.id : source.referral?.contractId,
-      referrer: source.referral?.referrerId,
+      contractId: picked.rule === "active_contract" ? supply.standing.contract?.id : source.referral?.link.contractId,
+      referrer: source.referral?.link.referrerId,
       referralLink: source.referral?.linkCode,
       ...(taking.kind === "buy" && { paymentRef: taking.paymentRef, pricePaidUsd: voucher.priceUsd }),
     },
@@ -239,7 +237,7 @@ async function pick(tx: Transaction, supply: ProductOffers, source: Source, wait
 }
 
 function openBatches({ offers, standing }: ProductOffers, { referral }: Source, now: Date) {
-  if (referral !== null && !isContractActive(referral.contract, now)) throw linkNotFound();
+  if (referral !== null && !isContractActive(referral.link, now)) throw linkNotFound();
   const decision = decideSupply(offers, standing, now, referral !== null);
   if (decision.kind === "refused") throw refusal(decision.code);
   return decision.batches;

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import { Coalescer } from "../batching/coalescer.ts";
 import type { Transaction } from "../db/pool.ts";
 import { inTransaction, isDatabaseUnavailable, isLockTimeout, isRetryable, waitForLocks } from "../db/transaction.ts";
 import { lockFreeVouchers, lockVoucher } from "../db/vouchers.ts";
+import { inTurn } from "./in-turn.ts";
 
 /** Thrown by `decide` when what it decided on has changed under it: the whole batch is decided again. */
 export class DecidedOnOldState extends Error {}
@@ -98,7 +98,12 @@ export class VoucherLanes<Item extends { voucherId: string }, Result> {
 
   #waitForRow(item: Item): Promise<Result> {
     const row = this.#waitingRow(item.voucherId);
-    const result = this.#takePlace(row, item);
+    const result = inTurn(
+      row.places,
+      () => row.lane.submit(item),
+      () => row.movedAt + CROWD_WAIT_MS - performance.now(),
+      () => this.#options.busy,
+    );
     row.results.add(result);
     const leave = () => {
       row.results.delete(result);
@@ -106,28 +111,6 @@ export class VoucherLanes<Item extends { voucherId: string }, Result> {
     };
     result.then(leave, leave);
     return result;
-  }
-
-  #takePlace(row: WaitingRow<Item, Result>, item: Item): Promise<Result> {
-    const { busy } = this.#options;
-    let state: "waiting" | "begun" | "given up" = "waiting";
-    const result = row.places(() => {
-      if (state === "given up") return busy;
-      state = "begun";
-      return row.lane.submit(item);
-    });
-    if (row.places.pendingCount === 0) return result;
-    const outOfPatience = async (): Promise<Result> => {
-      for (;;) {
-        const leftMs = row.movedAt + CROWD_WAIT_MS - performance.now();
-        if (leftMs <= 0) break;
-        await sleep(leftMs);
-        if (state === "begun") return result;
-      }
-      state = "given up";
-      return busy;
-    };
-    return Promise.race([result, outOfPatience()]);
   }
 
   #waitingRow(voucherId: string): WaitingRow<Item, Result> {
