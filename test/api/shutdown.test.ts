@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { Agent, request } from "node:http";
+import { connect } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { assertInvariants } from "../support/invariants.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -80,4 +82,23 @@ it("an API that is told to stop is not kept by clients who go on sending on thei
   expect(performance.now() - startedAt).toBeLessThan(5_000);
   await Promise.all(senders);
   agent.destroy();
+});
+
+it("an API that is told to stop answers who had connected and not asked yet, and ends that connection", async () => {
+  const api = await startApi(servers);
+  const { hostname, port } = new URL(api.url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, "connect");
+  // The server knows of the connection once it has answered a later one.
+  await (await fetch(`${api.url}/healthz`)).text();
+  const closed = api.close();
+  let text = "";
+  socket.on("data", (bytes) => {
+    text += bytes;
+  });
+  socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+  await once(socket, "close");
+  expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(text).toMatch(/\r\nConnection: close\r\n/i);
+  await closed;
 });
