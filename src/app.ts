@@ -1,42 +1,41 @@
 import express, { type Express } from "express";
 import type { ApiContext } from "./context.ts";
+import type { Endpoint } from "./http/endpoint.ts";
 import { errorAnswer, unknownPath } from "./http/errors.ts";
 import { requestLog } from "./http/request-log.ts";
 import { requireHost } from "./http/require-host.ts";
-import { mount, type Route } from "./http/route.ts";
-import { buyListingRoute } from "./http/routes/buy-listing.ts";
-import { buyProductRoute } from "./http/routes/buy-product.ts";
-import { claimByLinkRoute } from "./http/routes/claim-by-link.ts";
-import { claimProductRoute } from "./http/routes/claim-product.ts";
-import { healthRoute, readyRoute } from "./http/routes/health.ts";
-import { listingRoute } from "./http/routes/listing.ts";
-import { listingsRoute } from "./http/routes/listings.ts";
-import { lookUpRoute } from "./http/routes/look-up.ts";
-import { partnerEventsRoute } from "./http/routes/partner-events.ts";
-import { publicEventsRoute } from "./http/routes/public-events.ts";
-import { redeemRoute } from "./http/routes/redeem.ts";
-import { releaseRoute } from "./http/routes/release.ts";
-import { reserveRoute } from "./http/routes/reserve.ts";
+import { mount } from "./http/route.ts";
+import { buyListing } from "./http/routes/buy-listing.ts";
+import { buyProduct } from "./http/routes/buy-product.ts";
+import { claimByLink } from "./http/routes/claim-by-link.ts";
+import { claimProduct } from "./http/routes/claim-product.ts";
+import { health, readiness } from "./http/routes/health.ts";
+import { listing } from "./http/routes/listing.ts";
+import { listings } from "./http/routes/listings.ts";
+import { lookUp } from "./http/routes/look-up.ts";
+import { partnerEvents } from "./http/routes/partner-events.ts";
+import { publicEvents } from "./http/routes/public-events.ts";
+import { redeem } from "./http/routes/redeem.ts";
+import { release } from "./http/routes/release.ts";
+import { reserve } from "./http/routes/reserve.ts";
 
-/** Every address the service answers at. The fixed partner paths stand before the one with a parameter. */
-function routes(ctx: ApiContext): Route[] {
-  return [
-    reserveRoute(ctx),
-    redeemRoute(ctx),
-    releaseRoute(ctx),
-    lookUpRoute(ctx),
-    partnerEventsRoute(ctx),
-    publicEventsRoute(ctx),
-    listingsRoute(ctx),
-    listingRoute(ctx),
-    buyListingRoute(ctx),
-    buyProductRoute(ctx),
-    claimProductRoute(ctx),
-    claimByLinkRoute(ctx),
-    healthRoute,
-    readyRoute(ctx),
-  ];
-}
+/** Every endpoint of the API, in the reference's order. The fixed partner paths stand before the one with a parameter. */
+const ENDPOINTS: readonly Endpoint[] = [
+  reserve,
+  redeem,
+  release,
+  lookUp,
+  partnerEvents,
+  publicEvents,
+  listings,
+  listing,
+  buyListing,
+  buyProduct,
+  claimProduct,
+  claimByLink,
+  health,
+  readiness,
+];
 
 /** Builds the HTTP application: request log, routes, the answer to unknown paths, the error answer. Opens nothing. */
 export function createApp(ctx: ApiContext): Express {
@@ -47,7 +46,7 @@ export function createApp(ctx: ApiContext): Express {
   app.set("case sensitive routing", true);
   app.use(requestLog(ctx.log));
   app.use(requireHost);
-  for (const route of routes(ctx)) mount(app, route);
+  for (const endpoint of ENDPOINTS) mount(app, endpoint.route(ctx));
   app.use(unknownPath);
   app.use(errorAnswer);
   return app;

@@ -1,6 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { ApiContext } from "../context.ts";
 import { AppError } from "../domain/errors.ts";
+import type { Access } from "./access.ts";
 
 declare global {
   namespace Express {
@@ -11,11 +12,27 @@ declare global {
   }
 }
 
+/** Signed-in users, told by their subject. */
+export const signedInUser: Access<string> = {
+  security: [{ userToken: [] }],
+  errors: ["missing_token", "invalid_token", "unavailable"],
+  guard: (ctx) => [authenticateUser(ctx, false)],
+  whoOf: userOf,
+};
+
+/** Signed-in users, and those without a token, who are null. */
+export const anyUser: Access<string | null> = {
+  security: [{ userToken: [] }, {}],
+  errors: ["missing_token", "invalid_token", "unavailable"],
+  guard: (ctx) => [authenticateUser(ctx, true)],
+  whoOf: (response) => response.locals.userId ?? null,
+};
+
 /**
  * Lets a request through whose `Authorization: Bearer` token is good (RFC 6750), and, when `optional`, one without any. A bad
  * token is 401 either way: whoever sends one means to be somebody.
  */
-export function authenticateUser(ctx: Pick<ApiContext, "users">, optional: boolean = false): RequestHandler {
+function authenticateUser(ctx: Pick<ApiContext, "users">, optional: boolean): RequestHandler {
   return async (request: Request, response: Response, next: NextFunction) => {
     const header = request.get("authorization");
     if (header === undefined && optional) {
@@ -33,8 +50,7 @@ export function authenticateUser(ctx: Pick<ApiContext, "users">, optional: boole
   };
 }
 
-/** The user that {@link authenticateUser} let through. */
-export function userOf(response: Response): string {
+function userOf(response: Response): string {
   const { userId } = response.locals;
   if (userId === undefined || userId === null) throw new Error("the route is not authenticated");
   return userId;

@@ -3,6 +3,7 @@ import type { ApiContext } from "../context.ts";
 import type { Scope } from "../domain/api-keys.ts";
 import { AppError } from "../domain/errors.ts";
 import type { Caller } from "../services/caller.ts";
+import type { Access } from "./access.ts";
 
 declare global {
   namespace Express {
@@ -13,11 +14,28 @@ declare global {
   }
 }
 
+/** Partners with a key that has the scope. */
+export function partnerKey(scope: Scope): Access<Caller> {
+  return {
+    security: [{ apiKey: [scope] }],
+    errors: [
+      "missing_key",
+      "unknown_key",
+      "key_without_organization",
+      "address_not_allowed",
+      "missing_scope",
+      "unavailable",
+    ],
+    guard: (ctx) => [authenticate(ctx, scope)],
+    whoOf: callerOf,
+  };
+}
+
 /**
  * Lets a request through whose `X-Api-Key` works, is bound to an organization, may be used from the caller's address and has the
  * scope. Checked in this order; the refusals are 401, 403, 403 and 401 (contract, "Authentication").
  */
-export function authenticate(ctx: Pick<ApiContext, "keys">, scope: Scope): RequestHandler {
+function authenticate(ctx: Pick<ApiContext, "keys">, scope: Scope): RequestHandler {
   return async (request: Request, response: Response, next: NextFunction) => {
     const secret = request.get("x-api-key");
     if (secret === undefined || secret === "") {
@@ -41,8 +59,7 @@ export function authenticate(ctx: Pick<ApiContext, "keys">, scope: Scope): Reque
   };
 }
 
-/** The caller that {@link authenticate} let through. */
-export function callerOf(response: Response): Caller {
+function callerOf(response: Response): Caller {
   const { caller } = response.locals;
   if (caller === undefined) throw new Error("the route is not authenticated");
   return caller;

@@ -2,7 +2,7 @@ import type { ErrorRequestHandler, RequestHandler } from "express";
 import { CoalescerFull } from "../batching/coalescer.ts";
 import { isDatabaseUnavailable, isLockTimeout } from "../db/transaction.ts";
 import { AppError } from "../domain/errors.ts";
-import { STATUS } from "./error-map.ts";
+import { statusOf } from "./error-map.ts";
 
 /** Answers everything that no route answered. */
 export const unknownPath: RequestHandler = () => {
@@ -12,13 +12,14 @@ export const unknownPath: RequestHandler = () => {
 /** Turns whatever a route threw into the one error body. What nobody foresaw is answered with nothing; the log line tells it. */
 export const errorAnswer: ErrorRequestHandler = (error, _request, response, next) => {
   const known = toAppError(error);
-  const status = STATUS[known.code];
+  const status = statusOf(known.code);
   response.locals.errorCode = known.code;
   if (status >= 500) response.locals.failure = known.cause ?? known;
   if (response.headersSent) return next(error);
   if (known.retryAfterSeconds !== undefined) response.setHeader("Retry-After", String(known.retryAfterSeconds));
   response.setHeader("Cache-Control", "no-store");
-  response.status(status).json({ error: known.message, code: known.code, requestId: response.locals.requestId });
+  const { requestId } = response.locals;
+  response.status(status).json({ error: known.message, code: known.code, requestId, ...known.details });
 };
 
 function toAppError(error: unknown): AppError {

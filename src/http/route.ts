@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response, Router } from "express";
 import { AppError } from "../domain/errors.ts";
 
-type Method = "get" | "post";
+export type Method = "get" | "post";
 
 /** One path and what it answers to. */
 export interface Route {

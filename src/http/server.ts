@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { AppError } from "../domain/errors.ts";
-import { STATUS } from "./error-map.ts";
+import { statusOf } from "./error-map.ts";
 
 /** Time for a whole request to arrive; bodies have 16 KiB at most. Milliseconds. */
 const REQUEST_TIMEOUT_MS = 15_000;
@@ -91,7 +91,7 @@ const NOT_HTTP = new AppError("invalid_http", "This is not an HTTP request.");
 function refuseBrokenRequest(log: Logger, error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const refusal = BROKEN[error.code ?? ""] ?? NOT_HTTP;
-  const status = STATUS[refusal.code];
+  const status = statusOf(refusal.code);
   const requestId = crypto.randomUUID();
   const body = JSON.stringify({ error: refusal.message, code: refusal.code, requestId });
   const head = [

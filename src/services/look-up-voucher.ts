@@ -1,7 +1,7 @@
 import type { ApiContext } from "../context.ts";
 import type { ResolvedVoucher, Voucher } from "../db/vouchers.ts";
 import { ENTITY_TYPE } from "../domain/chain.ts";
-import { statusAt, type VoucherStatus } from "../domain/voucher.ts";
+import { statusAt, type VoucherStatus, type VoucherType } from "../domain/voucher.ts";
 import type { Caller } from "./caller.ts";
 import { resolveVoucher, voucherNotFound } from "./resolve-voucher.ts";
 
@@ -13,7 +13,7 @@ export interface VoucherView {
   brand: string;
   productName: string;
   productKey: string;
-  type: string;
+  type: VoucherType;
   retailPriceUsd: number;
   priceUsd: number;
   benefitMonths: number;

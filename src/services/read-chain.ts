@@ -18,8 +18,8 @@ export interface ChainPage {
 /** An event as anyone may see it: no payload, because payloads carry codes, and no actor. */
 export interface PublicEventView {
   sequence: number;
-  eventType: string;
-  code: string;
+  eventType: EventType;
+  code: (typeof EVENT_CODES)[EventType];
   occurredAt: string;
   sealStatus: "Pending" | "Sealed";
   /** Null while the event is Pending, like `previousHash` and `payload`. */
@@ -35,9 +35,9 @@ export interface EventView extends PublicEventView {
 }
 
 export interface ChainView<Event> {
-  entityType: string;
+  entityType: typeof ENTITY_TYPE;
   entityId: string;
-  anchorNamespace: string;
+  anchorNamespace: typeof ANCHOR_NAMESPACE;
   events: Event[];
   canonPreservedSinceUtc: string;
   hasMore: boolean;
@@ -99,10 +99,11 @@ async function readChain<Event>(
 }
 
 function viewPublicly(event: StoredEvent): PublicEventView {
+  const eventType = event.eventType as EventType;
   return {
     sequence: event.sequence,
-    eventType: event.eventType,
-    code: EVENT_CODES[event.eventType as EventType],
+    eventType,
+    code: EVENT_CODES[eventType],
     occurredAt: event.occurredAt.toISOString(),
     sealStatus: event.sealStatus,
     recordHash: event.recordHash,

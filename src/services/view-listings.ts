@@ -2,6 +2,7 @@ import type { ApiContext } from "../context.ts";
 import { findListing, type Listing, selectListings } from "../db/listings.ts";
 import { AppError } from "../domain/errors.ts";
 import { canBuy } from "../domain/supply.ts";
+import type { Audience, VoucherType } from "../domain/voucher.ts";
 
 /** Listings on one page at most. */
 export const LISTINGS_LIMIT_MAX = 100;
@@ -14,13 +15,13 @@ export interface ListingView {
   productId: string;
   productName: string;
   productKey: string;
-  type: string;
+  type: VoucherType;
   brand: string;
   retailPriceUsd: number;
   priceUsd: number;
   benefitMonths: number;
   usageUnitLabel: string | null;
-  audience: string;
+  audience: Audience;
   /** The badge. */
   referrerOnly: boolean;
   available: number;

@@ -1,22 +1,24 @@
-import type { ApiContext } from "../../context.ts";
 import { takeVoucher } from "../../services/take-voucher.ts";
-import { authenticateUser, userOf } from "../authenticate-user.ts";
-import { pathId } from "../fields.ts";
-import { jsonBody } from "../json-body.ts";
-import { answer, type Route } from "../route.ts";
+import { TAKEN_EXAMPLES, taken } from "../answers/taken.ts";
+import { signedInUser } from "../authenticate-user.ts";
+import { endpoint } from "../endpoint.ts";
+import { emptyBody, linkCode, pathId } from "../fields.ts";
 
 /** POST /r/{code}/claim: the referrer's own link, which opens both audiences (contract, "Referrer-only rules on open windows"). */
-export function claimByLinkRoute(ctx: ApiContext): Route {
-  return {
-    path: "/r/:code/claim",
-    methods: {
-      post: [
-        authenticateUser(ctx),
-        ...jsonBody,
-        answer((request, response) =>
-          takeVoucher(ctx, userOf(response), { by: "link", linkCode: pathId(request.params.code) }),
-        ),
-      ],
-    },
-  };
-}
+export const claimByLink = endpoint({
+  method: "post",
+  path: "/r/:code/claim",
+  operationId: "claimByLink",
+  tag: "Marketplace",
+  summary: "Claim by a referrer's link",
+  description:
+    "Gives the user a voucher of the link's product for nothing, from batches of either audience, and records who sent them. Works while the referrer's contract is active. Once per user and product, like every claim.",
+  access: signedInUser,
+  parameters: { code: linkCode },
+  body: emptyBody,
+  answer: taken,
+  answerDescription: "The user's voucher.",
+  answerExamples: TAKEN_EXAMPLES,
+  errors: ["link_not_found", "window_closed", "sold_out", "voucher_busy", "overloaded", "unavailable"],
+  work: (ctx, { who, parameters }) => takeVoucher(ctx, who, { by: "link", linkCode: pathId(parameters.code) }),
+});

@@ -1,26 +1,33 @@
-import type { ApiContext } from "../../context.ts";
 import { takeVoucher } from "../../services/take-voucher.ts";
-import { authenticateUser, userOf } from "../authenticate-user.ts";
-import { pathId } from "../fields.ts";
-import { jsonBody } from "../json-body.ts";
-import { answer, type Route } from "../route.ts";
+import { TAKEN_EXAMPLES, taken } from "../answers/taken.ts";
+import { signedInUser } from "../authenticate-user.ts";
+import { endpoint } from "../endpoint.ts";
+import { emptyBody, pathId, productId } from "../fields.ts";
 
 /** POST /products/{id}/claim (contract, "Referrer-only rules on open windows"). */
-export function claimProductRoute(ctx: ApiContext): Route {
-  return {
-    path: "/products/:id/claim",
-    methods: {
-      post: [
-        authenticateUser(ctx),
-        ...jsonBody,
-        answer((request, response) =>
-          takeVoucher(ctx, userOf(response), {
-            by: "product",
-            productId: pathId(request.params.id),
-            paymentRef: null,
-          }),
-        ),
-      ],
-    },
-  };
-}
+export const claimProduct = endpoint({
+  method: "post",
+  path: "/products/:id/claim",
+  operationId: "claimProduct",
+  tag: "Marketplace",
+  summary: "Claim a product's voucher",
+  description:
+    "Gives the user a voucher of the product for nothing, from the batch that expires first among those open to the user. Once per user and product: a repeat answers the same voucher.",
+  access: signedInUser,
+  parameters: { id: productId },
+  body: emptyBody,
+  answer: taken,
+  answerDescription: "The user's voucher.",
+  answerExamples: TAKEN_EXAMPLES,
+  errors: [
+    "product_not_found",
+    "referrers_only",
+    "window_closed",
+    "sold_out",
+    "voucher_busy",
+    "overloaded",
+    "unavailable",
+  ],
+  work: (ctx, { who, parameters }) =>
+    takeVoucher(ctx, who, { by: "product", productId: pathId(parameters.id), paymentRef: null }),
+});

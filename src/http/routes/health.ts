@@ -1,38 +1,62 @@
-import type { Response } from "express";
-import type { ApiContext } from "../../context.ts";
-import { STATUS } from "../error-map.ts";
-import { answer, type Route } from "../route.ts";
+import { z } from "zod";
+import { AppError } from "../../domain/errors.ts";
+import { anyone } from "../access.ts";
+import { endpoint } from "../endpoint.ts";
 
 /** Longest wait for a server that a readiness probe asks. Milliseconds. */
 const PROBE_MS = 1_500;
 
 /** GET /healthz: the process is up. */
-export const healthRoute: Route = {
+export const health = endpoint({
+  method: "get",
   path: "/healthz",
-  methods: { get: [answer(async () => ({ status: "ok" }))] },
+  operationId: "health",
+  tag: "Health",
+  summary: "Is the process up?",
+  description: "For liveness probes: answers while the process can answer at all, and asks no other server.",
+  access: anyone,
+  parameters: {},
+  answer: z.object({ status: z.literal("ok") }).meta({ id: "Health" }),
+  answerDescription: "It is up.",
+  answerExamples: { ok: { summary: "Up", value: { status: "ok" } } },
+  errors: [],
+  work: async () => ({ status: "ok" as const }),
+});
+
+const servers = {
+  postgres: z.enum(["ok", "unavailable"]).meta({ description: "Whether Postgres answers." }),
+  redis: z.enum(["ok", "unavailable"]).meta({ description: "Whether Redis answers and redemptions can be asked for." }),
 };
 
 /** GET /readyz: Postgres and Redis answer, and redeems can be asked for; 503 with which server does not. */
-export function readyRoute(ctx: ApiContext): Route {
-  return {
-    path: "/readyz",
-    methods: {
-      get: [
-        answer(async (_request, response: Response) => {
-          const [postgres, pong] = await Promise.all([answers(ctx.pool.query("SELECT 1")), answers(ctx.redis.ping())]);
-          const redis = pong && ctx.redeemQueue.isOpen;
-          const servers = { postgres: postgres ? "ok" : "unavailable", redis: redis ? "ok" : "unavailable" };
-          if (postgres && redis) return { status: "ok", ...servers };
-          const silent = [postgres ? [] : "Postgres", redis ? [] : "Redis"].flat().join(" and ");
-          const { requestId } = response.locals;
-          response.locals.errorCode = "unavailable";
-          response.status(STATUS.unavailable).setHeader("Retry-After", "1");
-          return { error: `No answer from ${silent}.`, code: "unavailable", requestId, ...servers };
-        }),
-      ],
-    },
-  };
-}
+export const readiness = endpoint({
+  method: "get",
+  path: "/readyz",
+  operationId: "readiness",
+  tag: "Health",
+  summary: "Can it serve?",
+  description: "For readiness probes: asks Postgres and Redis, for at most 1.5 seconds.",
+  access: anyone,
+  parameters: {},
+  answer: z.object({ status: z.literal("ok"), ...servers }).meta({ id: "Readiness" }),
+  answerDescription: "It can.",
+  answerExamples: { ok: { summary: "Ready", value: { status: "ok", postgres: "ok", redis: "ok" } } },
+  refusalDetails: {
+    fields: z.object(servers),
+    example: { error: "No answer from Redis.", postgres: "ok", redis: "unavailable" },
+  },
+  errors: ["unavailable"],
+  async work(ctx) {
+    const [postgres, pong] = await Promise.all([answers(ctx.pool.query("SELECT 1")), answers(ctx.redis.ping())]);
+    const redis = pong && ctx.redeemQueue.isOpen;
+    if (postgres && redis) return { status: "ok", postgres: "ok", redis: "ok" } as const;
+    const silent = [postgres ? [] : "Postgres", redis ? [] : "Redis"].flat().join(" and ");
+    throw new AppError("unavailable", `No answer from ${silent}.`, {
+      retryAfterSeconds: 1,
+      details: { postgres: postgres ? "ok" : "unavailable", redis: redis ? "ok" : "unavailable" },
+    });
+  },
+});
 
 async function answers(probe: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;

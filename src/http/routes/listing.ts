@@ -1,18 +1,28 @@
-import type { ApiContext } from "../../context.ts";
 import { viewOneListing } from "../../services/view-listings.ts";
-import { authenticateUser } from "../authenticate-user.ts";
-import { pathId } from "../fields.ts";
-import { answer, type Route } from "../route.ts";
+import { LISTING_EXAMPLE, listing as listingAnswer } from "../answers/listing.ts";
+import { anyUser } from "../authenticate-user.ts";
+import { endpoint } from "../endpoint.ts";
+import { listingId, pathId } from "../fields.ts";
 
 /** GET /marketplace/listings/{id}. The token is optional. */
-export function listingRoute(ctx: ApiContext): Route {
-  return {
-    path: "/marketplace/listings/:id",
-    methods: {
-      get: [
-        authenticateUser(ctx, true),
-        answer((request, response) => viewOneListing(ctx, response.locals.userId ?? null, pathId(request.params.id))),
-      ],
+export const listing = endpoint({
+  method: "get",
+  path: "/marketplace/listings/:id",
+  operationId: "readListing",
+  tag: "Marketplace",
+  summary: "See one listing",
+  description: "One listing as the caller sees it.",
+  access: anyUser,
+  parameters: { id: listingId },
+  answer: listingAnswer,
+  answerDescription: "The listing.",
+  answerExamples: {
+    open: { summary: "Open to everyone", value: LISTING_EXAMPLE },
+    referrersOnly: {
+      summary: "For referrers, seen by somebody who is none",
+      value: { ...LISTING_EXAMPLE, audience: "ReferrerOnly", referrerOnly: true, canBuy: false },
     },
-  };
-}
+  },
+  errors: ["listing_not_found", "unavailable"],
+  work: (ctx, { who, parameters }) => viewOneListing(ctx, who, pathId(parameters.id)),
+});

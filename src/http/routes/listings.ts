@@ -1,22 +1,30 @@
-import type { ApiContext } from "../../context.ts";
 import { viewListings } from "../../services/view-listings.ts";
-import { authenticateUser } from "../authenticate-user.ts";
+import { EXAMPLE } from "../answers/example.ts";
+import { LISTING_EXAMPLE, listingsPage } from "../answers/listing.ts";
+import { anyUser } from "../authenticate-user.ts";
+import { endpoint } from "../endpoint.ts";
 import { listingsQuery } from "../fields.ts";
-import { answer, type Route } from "../route.ts";
-import { validate } from "../validate.ts";
 
 /** GET /marketplace/listings: what is offered, a page at a time. The token is optional. */
-export function listingsRoute(ctx: ApiContext): Route {
-  return {
-    path: "/marketplace/listings",
-    methods: {
-      get: [
-        authenticateUser(ctx, true),
-        answer((request, response) => {
-          const { cursor, limit } = validate(listingsQuery, request.query);
-          return viewListings(ctx, response.locals.userId ?? null, cursor, limit);
-        }),
-      ],
+export const listings = endpoint({
+  method: "get",
+  path: "/marketplace/listings",
+  operationId: "readListings",
+  tag: "Marketplace",
+  summary: "See what is offered",
+  description:
+    "Every listing of vouchers that are still valid, a page at a time. Listings for referrers are shown to everyone; `canBuy` tells whether this very caller may buy. Without a token, the caller is judged like a user without any contract.",
+  access: anyUser,
+  parameters: {},
+  query: listingsQuery,
+  answer: listingsPage,
+  answerDescription: "A page of listings.",
+  answerExamples: {
+    page: {
+      summary: "A page with another behind it",
+      value: { listings: [LISTING_EXAMPLE], nextCursor: EXAMPLE.listingId },
     },
-  };
-}
+  },
+  errors: ["unavailable"],
+  work: (ctx, { who, query }) => viewListings(ctx, who, query.cursor, query.limit),
+});

@@ -1,26 +1,24 @@
-import type { ApiContext } from "../../context.ts";
 import { readPartnerChain } from "../../services/read-chain.ts";
-import { authenticate, callerOf } from "../authenticate.ts";
-import { eventsQuery } from "../fields.ts";
-import { answer, type Route } from "../route.ts";
-import { validate } from "../validate.ts";
+import { CHAIN_EXAMPLE, partnerChain } from "../answers/chain.ts";
+import { partnerKey } from "../authenticate.ts";
+import { endpoint } from "../endpoint.ts";
+import { codeOrTicket, eventsQuery } from "../fields.ts";
 
 /** GET /partner/vouchers/{codeOrTicket}/events (contract, "Endpoints"). */
-export function partnerEventsRoute(ctx: ApiContext): Route {
-  return {
-    path: "/partner/vouchers/:codeOrTicket/events",
-    methods: {
-      get: [
-        authenticate(ctx, "voucher.read"),
-        answer((request, response) =>
-          readPartnerChain(
-            ctx,
-            callerOf(response),
-            String(request.params.codeOrTicket),
-            validate(eventsQuery, request.query),
-          ),
-        ),
-      ],
-    },
-  };
-}
+export const partnerEvents = endpoint({
+  method: "get",
+  path: "/partner/vouchers/:codeOrTicket/events",
+  operationId: "readVoucherEvents",
+  tag: "Partner",
+  summary: "Read a voucher's sealed history",
+  description:
+    "Every event of the voucher with the exact text that was hashed, so that you can compute each hash yourself: `recordHash` is the SHA-256 of `payload`, and each payload names the hash before it.",
+  access: partnerKey("voucher.read"),
+  parameters: { codeOrTicket },
+  query: eventsQuery,
+  answer: partnerChain,
+  answerDescription: "A page of the chain, oldest events first.",
+  answerExamples: { chain: { summary: "Issued and redeemed", value: CHAIN_EXAMPLE } },
+  errors: ["voucher_not_found", "overloaded", "unavailable"],
+  work: (ctx, { who, parameters, query }) => readPartnerChain(ctx, who, parameters.codeOrTicket, query),
+});

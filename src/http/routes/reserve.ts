@@ -1,25 +1,48 @@
 import { z } from "zod";
-import type { ApiContext } from "../../context.ts";
 import { reserveVoucher } from "../../services/reserve-voucher.ts";
-import { authenticate, callerOf } from "../authenticate.ts";
+import { EXAMPLE } from "../answers/example.ts";
+import { reserved } from "../answers/reserved.ts";
+import { partnerKey } from "../authenticate.ts";
+import { endpoint } from "../endpoint.ts";
 import { code } from "../fields.ts";
-import { jsonBody } from "../json-body.ts";
-import { answer, type Route } from "../route.ts";
-import { validate } from "../validate.ts";
-
-const body = z.object({ code });
 
 /** POST /partner/vouchers/reserve (contract, "Endpoints"). */
-export function reserveRoute(ctx: ApiContext): Route {
-  return {
-    path: "/partner/vouchers/reserve",
-    leavesToLater: ["GET", "HEAD"],
-    methods: {
-      post: [
-        authenticate(ctx, "voucher.redeem"),
-        ...jsonBody,
-        answer((request, response) => reserveVoucher(ctx, callerOf(response), validate(body, request.body).code)),
-      ],
+export const reserve = endpoint({
+  method: "post",
+  path: "/partner/vouchers/reserve",
+  leavesToLater: ["GET", "HEAD"],
+  operationId: "reserveVoucher",
+  tag: "Partner",
+  summary: "Hold a voucher for one checkout",
+  description:
+    "Holds a voucher for 15 minutes, so that nobody else can redeem it meanwhile. The same key may ask again: it gets the same ticket, token and end. Any other key is refused while the hold lives.",
+  access: partnerKey("voucher.redeem"),
+  parameters: {},
+  body: z.object({ code }),
+  bodyExamples: { code: { summary: "By its code", value: { code: EXAMPLE.code } } },
+  answer: reserved,
+  answerDescription: "The hold, new or repeated.",
+  answerExamples: {
+    held: {
+      summary: "Held",
+      value: {
+        ticket: EXAMPLE.ticket,
+        token: EXAMPLE.token,
+        expiresAt: EXAMPLE.reservedUntil,
+        voucher: EXAMPLE.voucherId,
+      },
     },
-  };
-}
+  },
+  errors: [
+    "voucher_not_found",
+    "voucher_used",
+    "voucher_voided",
+    "voucher_expired",
+    "reservation_ended",
+    "voucher_reserved",
+    "voucher_busy",
+    "overloaded",
+    "unavailable",
+  ],
+  work: (ctx, { who, body }) => reserveVoucher(ctx, who, body.code),
+});
