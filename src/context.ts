@@ -21,6 +21,7 @@ import {
   sealReply,
 } from "./queues/catalog.ts";
 import { openFailFast } from "./queues/connections.ts";
+import { ReplyInbox } from "./queues/replies.ts";
 import { SealRequests } from "./queues/seal-requests.ts";
 import { pooledRandomBytes } from "./random.ts";
 import { KeyAuthenticator } from "./services/authenticate-key.ts";
@@ -64,9 +65,11 @@ export function openApiContext(config: Config): ApiContext {
   const service = openServiceContext(config, "api", API_POOL_MAX);
   const { pool, redis, log } = service;
   const holdLanes = openHoldLanes({ pool });
-  const redeems = new AwaitedQueue(redeemQueue, redeemReply, redis, config.redisUrl, log);
+  const inbox = new ReplyInbox(config.redisUrl, log);
+  service.onClose(() => inbox.close());
+  const redeems = new AwaitedQueue(redeemQueue, redeemReply, redis, inbox, log);
   service.onClose(() => redeems.close());
-  const seals = new AwaitedQueue(sealQueue, sealReply, redis, config.redisUrl, log);
+  const seals = new AwaitedQueue(sealQueue, sealReply, redis, inbox, log);
   service.onClose(() => seals.close());
   service.onClose(() => holdLanes.drain());
   return {

@@ -1,17 +1,17 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Queue, QueueEvents } from "bullmq";
+import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import type { z } from "zod";
-import { PREFIX, type QueueDefinition } from "./catalog.ts";
-import { patient } from "./connections.ts";
-import { logErrors } from "./log-errors.ts";
+import type { QueueDefinition } from "./catalog.ts";
 import { openQueue } from "./open-queue.ts";
+import type { JobEnd, ReplyInbox } from "./replies.ts";
 
 /** How waiting for a job ended. */
 export type Answer<Reply> =
-  | { kind: "reply"; reply: Reply }
+  /** @property queuedMs how long the job waited for a worker, workedMs how long that worker took. Milliseconds. */
+  | { kind: "reply"; reply: Reply; queuedMs: number; workedMs: number }
   /** The job never started and was taken back; it never will. */
   | { kind: "withdrawn" }
   /** Whether the job ran, runs or will run is not known. Ask the database. */
@@ -26,13 +26,18 @@ const DEPTH_EVERY_MS = 250;
 /** Pause before another attempt to open the queue. Milliseconds. */
 const OPEN_AGAIN_MS = 500;
 
+/** A caller that has waited this long asks Redis how its job ended, and so on each time: its reply may be lost. Milliseconds. */
+const RECHECK_MS = 1_000;
+
 interface Waiter<Reply> {
+  /** On the monotonic clock. Milliseconds. */
+  since: number;
   settle: (answer: Answer<Reply>) => void;
 }
 
 /**
- * The producing end of a queue: adds jobs and waits for their replies. One event reader serves all waiters of the process; a
- * waiter is registered before its job is added, so no reply comes too early. Ids are the caller's and must never repeat.
+ * The producing end of a queue: adds jobs and waits for their replies, which workers send to the process's inbox. A waiter is
+ * registered before its job is added, so no reply comes too early. Ids are the caller's and must never repeat.
  *
  * Needs Redis only while it is used: it opens by itself when the connection is ready for the first time.
  */
@@ -40,9 +45,12 @@ export class AwaitedQueue<Data, Reply> {
   readonly #definition: QueueDefinition<Data>;
   readonly #reply: z.ZodType<Reply>;
   readonly #redis: Redis;
+  readonly #inbox: ReplyInbox;
   readonly #log: Logger;
+  /** In the order of their asking. */
   readonly #waiters = new Map<string, Waiter<Reply>>();
-  readonly #open: () => void;
+  readonly #recheck: NodeJS.Timeout;
+  readonly #open = () => void this.#openUntilOpen();
   readonly #countLoss = () => {
     this.#connectionsLost += 1;
   };
@@ -52,23 +60,29 @@ export class AwaitedQueue<Data, Reply> {
   #depth = 0;
   #depthDueAt = 0;
   #queue: Queue | undefined;
-  #events: QueueEvents | undefined;
 
-  /** @param redis a fail-fast connection, which stays the caller's to close. */
-  constructor(definition: QueueDefinition<Data>, reply: z.ZodType<Reply>, redis: Redis, redisUrl: string, log: Logger) {
+  /** @param redis a fail-fast connection; it and the inbox stay the caller's to close. */
+  constructor(
+    definition: QueueDefinition<Data>,
+    reply: z.ZodType<Reply>,
+    redis: Redis,
+    inbox: ReplyInbox,
+    log: Logger,
+  ) {
     this.#definition = definition;
     this.#reply = reply;
     this.#redis = redis;
+    this.#inbox = inbox;
     this.#log = log;
-    this.#open = () => void this.#openUntilOpen(redisUrl);
+    this.#recheck = setInterval(() => void this.#askAgain(), RECHECK_MS);
     redis.on("close", this.#countLoss);
     if (redis.status === "ready") this.#open();
     else redis.once("ready", this.#open);
   }
 
-  /** Whether jobs can be added. */
+  /** Whether jobs can be added and their replies arrive. */
   get isOpen(): boolean {
-    return this.#queue !== undefined;
+    return this.#queue !== undefined && this.#inbox.isOpen;
   }
 
   /** Whether one more caller may wait: in this process, and behind the jobs that wait in the queue. Costs no round trip. */
@@ -80,48 +94,84 @@ export class AwaitedQueue<Data, Reply> {
   /** Adds a job without waiting for its reply. Rejects when Redis does not take it. */
   async add(jobId: string, data: Data): Promise<void> {
     if (this.#queue === undefined) throw new Error("Redis has not been reached yet");
-    await this.#queue.add(this.#definition.name, data, { jobId });
+    await this.#queue.add(this.#definition.name, { ...data, replyTo: this.#inbox.channel }, { jobId });
   }
 
   /**
    * Adds a job and waits for its reply for at most `waitMs`. Never rejects. A job that no worker has started by then is taken
    * back, where its queue does so; about any other job without a reply nothing is known, a failed `add` included.
    */
-  async ask(jobId: string, data: Data, waitMs: number): Promise<Answer<Reply>> {
-    const answered = new Promise<Answer<Reply>>((resolve) => this.#waiters.set(jobId, { settle: resolve }));
-    const lostBefore = this.#connectionsLost;
-    let timer: NodeJS.Timeout | undefined;
-    const timedOut = new Promise<"timeout">((resolve) => {
-      timer = setTimeout(resolve, waitMs, "timeout");
-    });
-    try {
+  ask(jobId: string, data: Data, waitMs: number): Promise<Answer<Reply>> {
+    return new Promise((resolve) => {
+      const lostBefore = this.#connectionsLost;
+      const timer = setTimeout(() => void this.#giveUp(jobId, lostBefore, waitMs), waitMs);
+      const settle = (answer: Answer<Reply>) => {
+        clearTimeout(timer);
+        this.#waiters.delete(jobId);
+        this.#inbox.forget(jobId);
+        resolve(answer);
+      };
+      this.#waiters.set(jobId, { since: performance.now(), settle });
+      this.#inbox.expect(jobId, (end) => settle(this.#read(end)));
       // A reply is as good as an acknowledgement of the add, and may come before it.
-      const added = this.add(jobId, data).then(
-        () => answered,
-        (cause: unknown): Answer<Reply> => ({ kind: "unknown", cause }),
-      );
-      const first = await Promise.race([answered, added, timedOut]);
-      if (first !== "timeout") return first;
-      // Only on the connection that added the job: a Redis that was restarted meanwhile may have forgotten that it was started.
-      const { takesBack } = this.#definition;
-      if (takesBack && (await this.#withdraw(jobId)) && this.#connectionsLost === lostBefore)
-        return { kind: "withdrawn" };
-      return { kind: "unknown", cause: new Error(`no reply within ${waitMs} ms`) };
-    } finally {
-      clearTimeout(timer);
-      this.#waiters.delete(jobId);
-    }
+      this.add(jobId, data).catch((cause: unknown) => settle({ kind: "unknown", cause }));
+    });
   }
 
-  /** Stops reading events. Waiters still registered get `unknown`. */
+  /** Waiters still registered get `unknown`. */
   async close(): Promise<void> {
     this.#closed = true;
+    clearInterval(this.#recheck);
     this.#redis.off("ready", this.#open);
     this.#redis.off("close", this.#countLoss);
     for (const waiter of this.#waiters.values())
       waiter.settle({ kind: "unknown", cause: new Error("the process is closing") });
-    await this.#events?.close();
     await this.#queue?.close();
+  }
+
+  #read({ outcome, queuedMs, workedMs }: JobEnd): Answer<Reply> {
+    if ("failure" in outcome) return { kind: "unknown", cause: new Error(outcome.failure) };
+    const parsed = this.#reply.safeParse(outcome.reply);
+    if (!parsed.success) return { kind: "unknown", cause: parsed.error };
+    return { kind: "reply", reply: parsed.data, queuedMs, workedMs };
+  }
+
+  async #giveUp(jobId: string, lostBefore: number, waitMs: number): Promise<void> {
+    // Only on the connection that added the job: a Redis that was restarted meanwhile may have forgotten that it was started.
+    const withdrawn =
+      this.#definition.takesBack && (await this.#withdraw(jobId)) && this.#connectionsLost === lostBefore;
+    this.#waiters
+      .get(jobId)
+      ?.settle(
+        withdrawn ? { kind: "withdrawn" } : { kind: "unknown", cause: new Error(`no reply within ${waitMs} ms`) },
+      );
+  }
+
+  /** Learns from the queue itself how the jobs ended whose callers have waited for long. */
+  async #askAgain(): Promise<void> {
+    const queue = this.#queue;
+    if (queue === undefined) return;
+    const before = performance.now() - RECHECK_MS;
+    const late = [...this.#waiters].filter(([, { since }]) => since < before).map(([jobId]) => jobId);
+    if (late.length === 0) return;
+    const reads = this.#redis.pipeline();
+    for (const jobId of late)
+      reads.hmget(queue.toKey(jobId), "finishedOn", "processedOn", "timestamp", "failedReason", "returnvalue");
+    // When Redis does not answer, the next time is soon.
+    const found = (await reads.exec().catch(() => null)) ?? [];
+    for (const [index, [error, job]] of found.entries()) {
+      const jobId = late[index];
+      if (error !== null || jobId === undefined) continue;
+      const [finishedOn, processedOn, timestamp, failure, reply] = job as (string | null)[];
+      if (finishedOn == null) continue;
+      const end: JobEnd = {
+        jobId,
+        outcome: failure == null ? { reply: JSON.parse(reply ?? "null") } : { failure },
+        queuedMs: Number(processedOn) - Number(timestamp),
+        workedMs: Number(finishedOn) - Number(processedOn),
+      };
+      this.#waiters.get(jobId)?.settle(this.#read(end));
+    }
   }
 
   #measureDepth(): void {
@@ -137,15 +187,12 @@ export class AwaitedQueue<Data, Reply> {
     );
   }
 
-  async #openUntilOpen(redisUrl: string): Promise<void> {
+  async #openUntilOpen(): Promise<void> {
     while (!this.#closed) {
       const queue = openQueue(this.#definition, this.#redis, this.#log);
       try {
         await queue.waitUntilReady();
-        // Asked on the connection that adds the jobs, so before any of them: the reader starts right behind this event.
-        const [last] = await this.#redis.xrevrange(queue.toKey("events"), "+", "-", "COUNT", 1);
         if (this.#closed) return await queue.close();
-        this.#events = this.#openEvents(redisUrl, last?.[0] ?? "0-0");
         this.#queue = queue;
         return;
       } catch (error) {
@@ -166,27 +213,6 @@ export class AwaitedQueue<Data, Reply> {
       this.#log.warn({ err: error, jobId }, "a job could not be withdrawn");
       return false;
     }
-  }
-
-  #openEvents(redisUrl: string, lastEventId: string): QueueEvents {
-    const { name } = this.#definition;
-    const events = new QueueEvents(name, {
-      prefix: PREFIX,
-      connection: patient(redisUrl, `${name}-events`),
-      lastEventId,
-      blockingTimeout: 5_000,
-    });
-    logErrors(events, this.#log.child({ queue: name }), "queue events");
-    events.on("completed", ({ jobId, returnvalue }) => {
-      const waiter = this.#waiters.get(jobId);
-      if (waiter === undefined) return;
-      const parsed = this.#reply.safeParse(returnvalue);
-      waiter.settle(parsed.success ? { kind: "reply", reply: parsed.data } : { kind: "unknown", cause: parsed.error });
-    });
-    events.on("failed", ({ jobId, failedReason }) => {
-      this.#waiters.get(jobId)?.settle({ kind: "unknown", cause: new Error(failedReason) });
-    });
-    return events;
   }
 }
 

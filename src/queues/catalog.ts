@@ -14,15 +14,13 @@ export interface QueueDefinition<Data> {
   waitingMax: number;
   /** Whether a job that nobody waits for any more is taken back if no worker has started it. */
   takesBack: boolean;
-  /** Finished jobs are kept for this long (seconds) and this many, for people who look and for waiters who missed the event. */
+  /** Finished jobs are kept for this long (seconds) and this many, for people who look and for callers whose reply was lost. */
   keep: { age: number; count: number };
   keepFailed: { age: number; count: number };
-  /**
-   * Entries of the event stream. A job writes about four, so 50 000 outlast a reader that is away for 6 seconds at 2 000 jobs/s.
-   * Whoever opens the queue writes this number into Redis, so it is the same everywhere.
-   */
-  eventsMax: number;
 }
+
+/** What goes with a job besides its data: where its reply is awaited, if it is. */
+export const jobEnvelope = z.object({ replyTo: z.string().optional() });
 
 /** One attempt to burn one voucher. Names the voucher by id, never by code, and carries a token's hash, never the token. */
 export const redeemQueue: QueueDefinition<RedeemJob> = {
@@ -44,7 +42,6 @@ export const redeemQueue: QueueDefinition<RedeemJob> = {
   waitingMax: 10_000,
   keep: { age: 120, count: 20_000 },
   keepFailed: { age: 86_400, count: 5_000 },
-  eventsMax: 50_000,
 };
 
 export interface RedeemJob {
@@ -92,7 +89,6 @@ export const sealQueue: QueueDefinition<SealJob> = {
   waitingMax: 10_000,
   keep: { age: 120, count: 5_000 },
   keepFailed: { age: 86_400, count: 5_000 },
-  eventsMax: 50_000,
 };
 
 export interface SealJob {
@@ -112,7 +108,6 @@ export const sweepQueue: QueueDefinition<Record<string, never>> = {
   waitingMax: 1,
   keep: { age: 3_600, count: 1_000 },
   keepFailed: { age: 86_400, count: 1_000 },
-  eventsMax: 1_000,
 };
 
 /** What a pass of the sweeper did. */

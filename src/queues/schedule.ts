@@ -3,7 +3,6 @@ import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import type { QueueDefinition } from "./catalog.ts";
 import { openPatient } from "./connections.ts";
-import { logErrors } from "./log-errors.ts";
 import { openQueue } from "./open-queue.ts";
 
 /**
@@ -18,8 +17,7 @@ export class Schedule {
 
   constructor(definition: QueueDefinition<Record<string, never>>, redisUrl: string, everyMs: number, log: Logger) {
     const { name } = definition;
-    this.#redis = openPatient(redisUrl, `${name}-schedule`);
-    logErrors(this.#redis, log.child({ queue: name }), "Redis connection");
+    this.#redis = openPatient(redisUrl, `${name}-schedule`, log);
     const keep = () => {
       if (this.#redis.status !== "ready" || this.#writing) return;
       this.#writing = true;

@@ -1,9 +1,10 @@
 import { hostname } from "node:os";
 import { type Job, UnrecoverableError, Worker } from "bullmq";
 import type { Logger } from "pino";
-import { PREFIX, type QueueDefinition } from "./catalog.ts";
-import { patient } from "./connections.ts";
+import { jobEnvelope, PREFIX, type QueueDefinition } from "./catalog.ts";
+import { openPatient } from "./connections.ts";
 import { logErrors } from "./log-errors.ts";
+import { type JobEnd, ReplyOutbox } from "./replies.ts";
 
 /** A running worker. `close` takes no more jobs and waits for those under way. */
 export interface RunningWorker {
@@ -12,7 +13,8 @@ export interface RunningWorker {
 
 /**
  * Starts working on a queue. `process` gets each job's id and validated data; what it returns is the job's reply and what it
- * throws is the job's failure. A job may be delivered twice, even while it still runs elsewhere.
+ * throws is the job's failure. Whoever waits is told before the queue is, so that a reply takes one trip and not the queue's
+ * bookkeeping. A job may be delivered twice, even while it still runs elsewhere.
  */
 export function startWorker<Data, Reply>(
   definition: QueueDefinition<Data>,
@@ -20,17 +22,38 @@ export function startWorker<Data, Reply>(
   process: (jobId: string, data: Data) => Promise<Reply>,
 ): RunningWorker {
   const log = options.log.child({ queue: definition.name });
+  const redis = openPatient(options.redisUrl, `${definition.name}-worker`, options.log);
+  const outbox = new ReplyOutbox(redis, log);
   const worker = new Worker(
     definition.name,
     async (job: Job) => {
+      const jobId = job.id;
       const parsed = definition.data.safeParse(job.data);
-      if (!parsed.success || job.id === undefined)
+      if (!parsed.success || jobId === undefined)
         throw new UnrecoverableError("the job's data is not what this queue carries");
-      return process(job.id, parsed.data);
+      const beganAt = Date.now();
+      const tell = (outcome: JobEnd["outcome"]) => {
+        const { replyTo } = jobEnvelope.parse(job.data);
+        if (replyTo === undefined) return;
+        outbox.send(replyTo, {
+          jobId,
+          outcome,
+          queuedMs: beganAt - job.timestamp,
+          workedMs: Date.now() - beganAt,
+        });
+      };
+      try {
+        const reply = await process(jobId, parsed.data);
+        tell({ reply });
+        return reply;
+      } catch (error) {
+        tell({ failure: (error as Error).message });
+        throw error;
+      }
     },
     {
       prefix: PREFIX,
-      connection: patient(options.redisUrl, `${definition.name}-worker`),
+      connection: redis,
       name: hostname(),
       concurrency: options.concurrency,
       // Far above the longest job, so that a pause of the process does not look like its death; a dead worker's jobs are
@@ -45,5 +68,10 @@ export function startWorker<Data, Reply>(
   logErrors(worker, log, "worker");
   worker.on("failed", (job, error) => log.error({ err: error, jobId: job?.id }, "a job failed"));
   worker.on("stalled", (jobId) => log.warn({ jobId }, "a job's worker died; the job runs again"));
-  return { close: () => worker.close() };
+  return {
+    async close() {
+      await worker.close();
+      redis.disconnect();
+    },
+  };
 }

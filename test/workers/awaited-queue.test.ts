@@ -8,6 +8,7 @@ import { type Answer, AwaitedQueue } from "../../src/queues/awaited-queue.ts";
 import { PREFIX, type QueueDefinition } from "../../src/queues/catalog.ts";
 import { openFailFast } from "../../src/queues/connections.ts";
 import { openQueue } from "../../src/queues/open-queue.ts";
+import { ReplyInbox } from "../../src/queues/replies.ts";
 import { type RunningWorker, startWorker } from "../../src/queues/worker.ts";
 import { makeGate } from "../support/gate.ts";
 import { assertInvariants } from "../support/invariants.ts";
@@ -28,7 +29,6 @@ const sumQueue: QueueDefinition<Sum> = {
   takesBack: true,
   keep: { age: 60, count: 5_000 },
   keepFailed: { age: 60, count: 5_000 },
-  eventsMax: 50_000,
 };
 const sumReply = z.object({ sum: z.number() });
 type SumReply = z.infer<typeof sumReply>;
@@ -38,9 +38,11 @@ const log = openLog("silent", "test");
 const FOR_EVER_MS = 600_000;
 
 let servers: TestServers;
-/** The wire of the asking process's commands; its events and the workers have wires of their own. */
+/** The wire of the asking process's commands; its replies and the workers have wires of their own. */
 let wire: TcpProxy;
 let redis: Redis;
+let replyWire: TcpProxy;
+let inbox: ReplyInbox;
 let asking: AwaitedQueue<Sum, SumReply>;
 /** The same queue, to look at and to add to from outside. */
 let queue: Queue;
@@ -65,15 +67,18 @@ beforeEach(async () => {
   wire = await openTcpProxy(servers.redisUrl);
   redis = openFailFast(wire.url, "asking", log);
   await untilReady(redis);
-  asking = new AwaitedQueue(sumQueue, sumReply, redis, servers.redisUrl, log);
+  replyWire = await openTcpProxy(servers.redisUrl);
+  inbox = new ReplyInbox(replyWire.url, log);
+  asking = new AwaitedQueue(sumQueue, sumReply, redis, inbox, log);
   await until(() => asking.isOpen);
 });
 
 afterEach(async () => {
   await Promise.all(workers.map((worker) => worker.close()));
   await asking.close();
+  await inbox.close();
   redis.disconnect();
-  await wire.close();
+  await Promise.all([wire.close(), replyWire.close()]);
   expect(unhandled).toEqual([]);
 });
 
@@ -111,26 +116,31 @@ async function tracesOf(jobId: string): Promise<string[]> {
 describe("a reply", () => {
   it("reaches the caller that asked for it", async () => {
     work(add);
-    expect(await asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toEqual({ kind: "reply", reply: { sum: 3 } });
+    expect(await asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({
+      kind: "reply",
+      reply: { sum: 3 },
+    });
   });
 
   it("reaches each of 200 callers that wait at once, and no other", async () => {
     work(add);
     const callers = Array.from({ length: 200 }, (_, n) => n);
     const answers = await Promise.all(callers.map((n) => asking.ask(newJobId(), { a: n, b: 1_000 }, FOR_EVER_MS)));
-    expect(answers).toEqual(callers.map((n) => ({ kind: "reply", reply: { sum: n + 1_000 } })));
+    expect(answers).toMatchObject(callers.map((n) => ({ kind: "reply", reply: { sum: n + 1_000 } })));
   });
 
   it("reaches only the process that asked when two ask", async () => {
     work(add);
-    const neighbour = new AwaitedQueue(sumQueue, sumReply, outside, servers.redisUrl, log);
+    const letterbox = new ReplyInbox(servers.redisUrl, log);
+    const neighbour = new AwaitedQueue(sumQueue, sumReply, outside, letterbox, log);
     await until(() => neighbour.isOpen);
     const [own, foreign] = await Promise.all([
       asking.ask(newJobId(), { a: 1, b: 1 }, FOR_EVER_MS),
       neighbour.ask(newJobId(), { a: 2, b: 2 }, FOR_EVER_MS),
     ]);
     await neighbour.close();
-    expect([own, foreign]).toEqual([
+    await letterbox.close();
+    expect([own, foreign]).toMatchObject([
       { kind: "reply", reply: { sum: 2 } },
       { kind: "reply", reply: { sum: 4 } },
     ]);
@@ -140,7 +150,80 @@ describe("a reply", () => {
     work(add);
     await asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS);
     wire.muffle();
-    expect(await asking.ask(newJobId(), { a: 2, b: 3 }, FOR_EVER_MS)).toEqual({ kind: "reply", reply: { sum: 5 } });
+    expect(await asking.ask(newJobId(), { a: 2, b: 3 }, FOR_EVER_MS)).toMatchObject({
+      kind: "reply",
+      reply: { sum: 5 },
+    });
+  });
+
+  it("says how long the job waited for its worker and how long that took", async () => {
+    const asked = asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS);
+    await until(async () => (await queue.getWaitingCount()) === 1);
+    const waited = new Promise((resolve) => setTimeout(resolve, 50));
+    await waited;
+    work(async (id, data) => {
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      return add(id, data);
+    });
+    const answer = await asked;
+    if (answer.kind !== "reply") throw new Error("no reply came");
+    // Timers may be a millisecond early.
+    expect(answer.queuedMs).toBeGreaterThanOrEqual(49);
+    expect(answer.workedMs).toBeGreaterThanOrEqual(59);
+  });
+
+  it("is one message with all others that their worker finishes at the same time", async () => {
+    const gate = makeGate();
+    work(async (id, data) => {
+      await gate.pass();
+      return add(id, data);
+    });
+    const listener = openFailFast(servers.redisUrl, "listener", log);
+    await untilReady(listener);
+    const messages: string[] = [];
+    listener.on("message", (_channel, message) => messages.push(message));
+    await listener.subscribe(inbox.channel);
+    const asked = Array.from({ length: 10 }, (_, n) => asking.ask(newJobId(), { a: n, b: 1 }, FOR_EVER_MS));
+    await until(async () => (await queue.getActiveCount()) === 10);
+    gate.open();
+    await Promise.all(asked);
+    await until(() => messages.length > 0);
+    expect(messages.map((message) => JSON.parse(message).length)).toEqual([10]);
+    listener.disconnect();
+  });
+
+  it.each(["reply", "failure"])("that was lost on its way is learnt from the queue: a %s", async (ending) => {
+    const gate = makeGate();
+    work(async (id, data) => {
+      await gate.pass();
+      if (ending === "failure") throw new Error("out of paper");
+      return add(id, data);
+    });
+    const asked = asking.ask(newJobId(), { a: 5, b: 6 }, FOR_EVER_MS);
+    await gate.reached;
+    replyWire.cut();
+    await until(async () => (await servers.redis.pubsub("NUMSUB", inbox.channel))[1] === 0);
+    gate.open();
+    expect(await asked).toMatchObject(
+      ending === "reply"
+        ? { kind: "reply", reply: { sum: 11 } }
+        : { kind: "unknown", cause: { message: "out of paper" } },
+    );
+  });
+
+  it("arrives by message again once the connection is back", async () => {
+    work(add);
+    replyWire.cut();
+    await until(async () => (await servers.redis.pubsub("NUMSUB", inbox.channel))[1] === 0);
+    replyWire.mend();
+    await until(async () => (await servers.redis.pubsub("NUMSUB", inbox.channel))[1] === 1);
+    expect(await asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({ reply: { sum: 3 } });
+  });
+
+  it("that nobody can read does not harm the next", async () => {
+    work(add);
+    for (const nonsense of ["{", "[]", '[{"jobId":1}]', "null"]) await servers.redis.publish(inbox.channel, nonsense);
+    expect(await asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({ reply: { sum: 3 } });
   });
 
   it("that is not what the queue answers is unknown", async () => {
@@ -206,7 +289,10 @@ describe("a caller that waited long enough", () => {
     expect(await tracesOf(jobId)).toContain("active");
     gate.open();
     await until(async () => (await queue.getJobState(jobId)) === "completed");
-    expect(await asking.ask(newJobId(), { a: 4, b: 4 }, FOR_EVER_MS)).toEqual({ kind: "reply", reply: { sum: 8 } });
+    expect(await asking.ask(newJobId(), { a: 4, b: 4 }, FOR_EVER_MS)).toMatchObject({
+      kind: "reply",
+      reply: { sum: 8 },
+    });
   });
 
   it("is told unknown about a job that was started once and put back, which stays", async () => {
@@ -254,7 +340,7 @@ describe("while Redis cannot be reached", () => {
   it("a caller is told unknown at once when Redis was never there", async () => {
     const port = await freePort();
     const early = openFailFast(`redis://127.0.0.1:${port}`, "early", log);
-    const lonely = new AwaitedQueue(sumQueue, sumReply, early, servers.redisUrl, log);
+    const lonely = new AwaitedQueue(sumQueue, sumReply, early, inbox, log);
     expect(await lonely.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({ kind: "unknown" });
     await expect(lonely.add(newJobId(), { a: 1, b: 2 })).rejects.toThrow("Redis has not been reached yet");
     await lonely.close();
@@ -265,12 +351,15 @@ describe("while Redis cannot be reached", () => {
     const late = await openTcpProxy(servers.redisUrl);
     late.cut();
     const connection = openFailFast(late.url, "late", log);
-    const patient = new AwaitedQueue(sumQueue, sumReply, connection, servers.redisUrl, log);
+    const patient = new AwaitedQueue(sumQueue, sumReply, connection, inbox, log);
     expect(await patient.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({ kind: "unknown" });
     work(add);
     late.mend();
     await until(() => patient.isOpen);
-    expect(await patient.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toEqual({ kind: "reply", reply: { sum: 3 } });
+    expect(await patient.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({
+      kind: "reply",
+      reply: { sum: 3 },
+    });
     await patient.close();
     connection.disconnect();
     await late.close();
@@ -281,14 +370,17 @@ describe("while Redis cannot be reached", () => {
     const connection = openFailFast(slow.url, "slow", log);
     await untilReady(connection);
     slow.muffle();
-    const patient = new AwaitedQueue(sumQueue, sumReply, connection, servers.redisUrl, log);
+    const patient = new AwaitedQueue(sumQueue, sumReply, connection, inbox, log);
     // Longer than a command waits for its answer.
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect(patient.isOpen).toBe(false);
     work(add);
     slow.mend();
     await until(() => patient.isOpen);
-    expect(await patient.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toEqual({ kind: "reply", reply: { sum: 3 } });
+    expect(await patient.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({
+      kind: "reply",
+      reply: { sum: 3 },
+    });
     await patient.close();
     connection.disconnect();
     await slow.close();
@@ -303,7 +395,10 @@ describe("while Redis cannot be reached", () => {
     expect(await asking.ask(jobId, { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({ kind: "unknown" });
     wire.mend();
     await untilReady(redis);
-    expect(await asking.ask(newJobId(), { a: 3, b: 3 }, FOR_EVER_MS)).toEqual({ kind: "reply", reply: { sum: 6 } });
+    expect(await asking.ask(newJobId(), { a: 3, b: 3 }, FOR_EVER_MS)).toMatchObject({
+      kind: "reply",
+      reply: { sum: 6 },
+    });
     expect(await tracesOf(jobId)).toEqual([]);
   });
 
@@ -323,13 +418,13 @@ describe("while Redis cannot be reached", () => {
     await gate.reached;
     wire.cut();
     gate.open();
-    expect(await asked).toEqual({ kind: "reply", reply: { sum: 11 } });
+    expect(await asked).toMatchObject({ kind: "reply", reply: { sum: 11 } });
   });
 });
 
 describe("a job that Redis is not given", () => {
   it("because its data are too large is unknown at once", async () => {
-    const data = { a: 1, b: 2, padding: "x".repeat(100) };
+    const data = { a: 1, b: 2, padding: "x".repeat(500) };
     const jobId = newJobId();
     expect(await asking.ask(jobId, data, FOR_EVER_MS)).toMatchObject({ kind: "unknown" });
     expect(await tracesOf(jobId)).toEqual([]);
