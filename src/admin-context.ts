@@ -15,8 +15,16 @@ export interface AdminContext {
 
 const POOL_MAX = 2;
 
-/** Opens what administration needs. */
+/** Opens what administration needs. Its connections write only in acts that are recorded. */
 export function openAdminContext(databaseUrl: string, log: Logger): AdminContext {
-  const pool = openPool({ databaseUrl, max: POOL_MAX, applicationName: "voucherctl", partnerFacing: false, log });
+  const pool = openPool({
+    databaseUrl,
+    max: POOL_MAX,
+    applicationName: "voucherctl",
+    partnerFacing: false,
+    readOnly: true,
+
+    log,
+  });
   return { log, pool, randomBytes: pooledRandomBytes, close: () => pool.end() };
 }

@@ -1,4 +1,4 @@
-import type { AdminContext } from "../admin-context.ts";
+import { openPool } from "../db/pool.ts";
 import { Leases } from "../holds/lease.ts";
 import { openLog } from "../log.ts";
 import { sealQueue } from "../queues/catalog.ts";
@@ -11,12 +11,11 @@ import type { VoidResult } from "../services/void-voucher.ts";
 const CONNECT_MAX_MS = 2_000;
 
 /**
- * Has a voided voucher's event sealed by a job, and gives its hold's lease back. Without Redis it seals the event itself, and the
- * lease, which stops nobody without a hold, is left to the sweeper.
+ * Has a voided voucher's event sealed by a job, and gives its hold's lease back. Without Redis it seals the event itself, as any worker
+ * would, and the lease, which stops nobody without a hold, is left to the sweeper.
  */
 export async function announceVoid(
-  ctx: Pick<AdminContext, "pool">,
-  redisUrl: string | null,
+  { databaseUrl, redisUrl }: { databaseUrl: string; redisUrl: string | null },
   { voucherId, endedTicket }: VoidResult,
 ): Promise<void> {
   const log = openLog("silent", "voucherctl");
@@ -32,7 +31,8 @@ export async function announceVoid(
     await queue.close();
     if (endedTicket !== null) await new Leases(redis).release(voucherId, endedTicket);
   } catch {
-    await sealVoucher(ctx, voucherId);
+    const pool = openPool({ databaseUrl, max: 1, applicationName: "voucherctl", partnerFacing: false, log });
+    await sealVoucher({ pool }, voucherId).finally(() => pool.end());
   } finally {
     redis?.disconnect();
   }

@@ -3,9 +3,13 @@ import { z } from "zod";
 import { type AdminContext, openAdminContext } from "../admin-context.ts";
 import { readGivenServers } from "../config.ts";
 import { openLog } from "../log.ts";
+import { type Act, actBy } from "../services/record-act.ts";
 
 /** What a command is given to work with. */
 export interface CommandContext extends AdminContext {
+  /** What the rows of this command's acts say about it. */
+  act: Act;
+  databaseUrl: string;
   /** Where seal jobs go; null when no Redis is known. */
   redisUrl: string | null;
   json: boolean;
@@ -25,11 +29,19 @@ export function action<Options>(
   return command.option("--json", "print one JSON object and nothing else").action(async (...given: unknown[]) => {
     const args = given.slice(0, -2) as string[];
     const options = given.at(-2) as Options & { json?: boolean };
-    await withContext(options.json === true, (ctx) => run(ctx, options, ...args));
+    const act = actBy(`${command.parent?.name()} ${command.name()}`, argumentsOf(command));
+    await withContext(act, options.json === true, (ctx) => run(ctx, options, ...args));
   });
 }
 
-async function withContext(json: boolean, run: (ctx: CommandContext) => Promise<void>): Promise<void> {
+/** What a command was given, as its act is to tell it: everything but vouchers' codes, and how the answer is printed. */
+function argumentsOf(command: Command): Record<string, unknown> {
+  const { json, ...options } = command.opts();
+  const named = command.registeredArguments.map((argument, index) => [argument.name(), command.args[index]]);
+  return { ...Object.fromEntries(named.filter(([name]) => name !== "code")), ...options };
+}
+
+async function withContext(act: Act, json: boolean, run: (ctx: CommandContext) => Promise<void>): Promise<void> {
   const interruption = abortOnSignal();
   const servers = await useServers();
   const admin = openAdminContext(servers.databaseUrl, openLog("fatal", "voucherctl"));
@@ -37,6 +49,8 @@ async function withContext(json: boolean, run: (ctx: CommandContext) => Promise<
     interruption.throwIfAborted();
     await run({
       ...admin,
+      act,
+      databaseUrl: servers.databaseUrl,
       signal: interruption,
       redisUrl: servers.redisUrl,
       json,

@@ -6,6 +6,7 @@ import { MEMBER_ROLES, type MemberRole } from "../domain/audience.ts";
 import { AppError } from "../domain/errors.ts";
 import { newId } from "../domain/ids.ts";
 import { changeContract, makeLink, offerContract } from "../services/manage-contracts.ts";
+import { recordAct } from "../services/record-act.ts";
 import { action, isoDate } from "./command.ts";
 
 /** `member`, `contract`, `link` and `listing`: who may take supply from open windows, and what is offered. */
@@ -26,7 +27,7 @@ function addMemberCommands(program: Command): void {
       .requiredOption("--user <sub>", "the subject of the user's tokens", subject)
       .addOption(new Option("--role <role>", "what they are to it").choices(MEMBER_ROLES).makeOptionMandatory()),
     async (ctx, { org, user, role }) => {
-      await insertMember(ctx.pool, org, user, role);
+      await recordAct(ctx, { type: "Member", id: `${org}/${user}` }, (tx) => insertMember(tx, org, user, role));
       ctx.print({ organizationId: org, user, role }, `${user} is ${role} of ${org}.`);
     },
   );
@@ -84,7 +85,7 @@ function addListingCommands(program: Command): void {
     async (ctx, { batch }) => {
       const id = newId("lst");
       try {
-        await insertListing(ctx.pool, id, batch);
+        await recordAct(ctx, { type: "Listing", id }, (tx) => insertListing(tx, id, batch));
       } catch (error) {
         if (!violates(error, "listings_batch_id_key")) throw error;
         throw new AppError("invalid_request", `Batch ${batch} is listed already.`, { cause: error });

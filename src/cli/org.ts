@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { insertBrand, insertOrganization } from "../db/catalogue.ts";
 import { newId } from "../domain/ids.ts";
+import { recordAct } from "../services/record-act.ts";
 import { action, name } from "./command.ts";
 
 /** `org` and `brand`: who owns vouchers. */
@@ -10,7 +11,7 @@ export function addOrgCommands(program: Command): void {
     org.command("create").description("make an organization").requiredOption("--name <name>", "its name", name),
     async (ctx, options) => {
       const id = newId("org");
-      await insertOrganization(ctx.pool, id, options.name);
+      await recordAct(ctx, { type: "Organization", id }, (tx) => insertOrganization(tx, id, options.name));
       ctx.print({ id }, `Organization ${options.name}: ${id}`);
     },
   );
@@ -23,7 +24,7 @@ export function addOrgCommands(program: Command): void {
       .requiredOption("--name <name>", "its name, as partners read it", name),
     async (ctx, options) => {
       const id = newId("brd");
-      await insertBrand(ctx.pool, id, options.org, options.name);
+      await recordAct(ctx, { type: "Brand", id }, (tx) => insertBrand(tx, id, options.org, options.name));
       ctx.print({ id }, `Brand ${options.name}: ${id}`);
     },
   );

@@ -4,6 +4,7 @@ import { violates } from "../db/transaction.ts";
 import { AppError } from "../domain/errors.ts";
 import { newId } from "../domain/ids.ts";
 import { VOUCHER_TYPES, type VoucherType } from "../domain/voucher.ts";
+import { recordAct } from "../services/record-act.ts";
 import { action, dollars, integer, name } from "./command.ts";
 
 interface Options {
@@ -35,17 +36,19 @@ export function addProductCommands(program: Command): void {
     async (ctx, options) => {
       const id = newId("prd");
       try {
-        await insertProduct(ctx.pool, {
-          id,
-          brandId: options.brand,
-          key: options.key,
-          name: options.name,
-          type: options.type,
-          retailPriceUsd: options.retailPriceUsd,
-          priceUsd: options.priceUsd,
-          benefitMonths: options.benefitMonths,
-          usageUnitLabel: options.usageUnitLabel ?? null,
-        });
+        await recordAct(ctx, { type: "Product", id }, (tx) =>
+          insertProduct(tx, {
+            id,
+            brandId: options.brand,
+            key: options.key,
+            name: options.name,
+            type: options.type,
+            retailPriceUsd: options.retailPriceUsd,
+            priceUsd: options.priceUsd,
+            benefitMonths: options.benefitMonths,
+            usageUnitLabel: options.usageUnitLabel ?? null,
+          }),
+        );
       } catch (error) {
         if (!violates(error, "products_brand_id_key_key")) throw error;
         throw new AppError("invalid_request", `The brand has a product with the key ${options.key} already.`, {

@@ -48,7 +48,7 @@ export function addVoucherCommands(program: Command): void {
       const voided = await voidVoucher(ctx, options.org, code, options.reason ?? null);
       // Loaded only here: the queue takes longer to load than any command takes.
       const { announceVoid } = await import("./announce-void.ts");
-      await announceVoid(ctx, ctx.redisUrl, voided);
+      await announceVoid(ctx, voided);
       ctx.print({ id: voided.voucherId, status: "Voided" }, `Voucher ${voided.voucherId} is voided.`);
     },
   );

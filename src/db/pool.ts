@@ -14,6 +14,8 @@ export type Transaction = pg.PoolClient;
 
 /** Time to wait for a free or new connection, so that an unreachable database fails calls instead of holding them. */
 const CONNECT_TIMEOUT_MS = 2_000;
+/** The same for administration, which may start a cold process on a busy machine. */
+const PATIENT_CONNECT_TIMEOUT_MS = 10_000;
 /** Longest a partner-facing statement may run. Row waits have their own, shorter limit. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 
@@ -35,6 +37,8 @@ const FIXED_PLANS = [
   "enable_mergejoin=off",
 ];
 
+const READ_ONLY = ["default_transaction_read_only=on"];
+
 // Money and counts: numeric(12,2) and bigint counts stay far below 2^53, and JSON has numbers only.
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -46,19 +50,23 @@ export function openPool(options: {
   applicationName: string;
   /** Runs partner-facing statements only: fixed plans, and little patience. Administration reads whole tables and may wait. */
   partnerFacing: boolean;
+  /** Writes only in transactions that say so. */
+  readOnly?: boolean;
   log: Logger;
 }): pg.Pool {
   const pool = new pg.Pool({
     connectionString: options.databaseUrl,
     max: options.max,
     application_name: options.applicationName,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: options.partnerFacing ? CONNECT_TIMEOUT_MS : PATIENT_CONNECT_TIMEOUT_MS,
     keepAlive: true,
     ...(options.partnerFacing && {
       statement_timeout: STATEMENT_TIMEOUT_MS,
       lock_timeout: LOCK_TIMEOUT_MS,
-      options: FIXED_PLANS.map((setting) => `-c ${setting}`).join(" "),
     }),
+    options: [...(options.partnerFacing ? FIXED_PLANS : []), ...(options.readOnly ? READ_ONLY : [])]
+      .map((setting) => `-c ${setting}`)
+      .join(" "),
   });
   pool.on("error", (error) => options.log.warn({ err: error }, "an idle database connection was lost"));
   // pg tells the loss of a connection that is lent out twice: to its statement, and as an event that ends the process unheard.

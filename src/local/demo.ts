@@ -6,6 +6,7 @@ import type { Audience } from "../domain/voucher.ts";
 import { issueBatch } from "../services/issue-batch.ts";
 import { changeContract, makeLink, offerContract } from "../services/manage-contracts.ts";
 import { createKey } from "../services/manage-keys.ts";
+import { type ActContext, actBy, recordAct } from "../services/record-act.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
 import { mintUserToken, type TokenClaims } from "./user-keys.ts";
 
@@ -27,25 +28,30 @@ const REFERRER = "demo-referrer";
 const TOKEN_MS = 86_400_000;
 
 /** Makes a demo organization with a brand, a product, a batch and a key, if the database holds no key yet. */
-export async function makeDemo(ctx: AdminContext): Promise<Demo | null> {
-  const { rowCount } = await ctx.pool.query("SELECT 1 FROM api_keys LIMIT 1");
+export async function makeDemo(admin: AdminContext): Promise<Demo | null> {
+  const { rowCount } = await admin.pool.query("SELECT 1 FROM api_keys LIMIT 1");
   if (rowCount !== 0) return null;
+  const ctx = { ...admin, act: actBy("demo make", {}) };
   const organizationId = newId("org");
   const brandId = newId("brd");
   const productId = newId("prd");
-  await insertOrganization(ctx.pool, organizationId, "Demo Partner");
-  await insertBrand(ctx.pool, brandId, organizationId, "Demo Brand");
-  await insertProduct(ctx.pool, {
-    id: productId,
-    brandId,
-    key: "demo-pass",
-    name: "Demo Pass",
-    type: "Subscription",
-    retailPriceUsd: 29.9,
-    priceUsd: 19.9,
-    benefitMonths: 3,
-    usageUnitLabel: null,
-  });
+  await recordAct(ctx, { type: "Organization", id: organizationId }, (tx) =>
+    insertOrganization(tx, organizationId, "Demo Partner"),
+  );
+  await recordAct(ctx, { type: "Brand", id: brandId }, (tx) => insertBrand(tx, brandId, organizationId, "Demo Brand"));
+  await recordAct(ctx, { type: "Product", id: productId }, (tx) =>
+    insertProduct(tx, {
+      id: productId,
+      brandId,
+      key: "demo-pass",
+      name: "Demo Pass",
+      type: "Subscription",
+      retailPriceUsd: 29.9,
+      priceUsd: 19.9,
+      benefitMonths: 3,
+      usageUnitLabel: null,
+    }),
+  );
   const codes: string[] = [];
   const validUntil = new Date(Date.now() + VALID_DAYS * 86_400_000);
   await issueBatch(
@@ -69,7 +75,7 @@ export async function makeDemo(ctx: AdminContext): Promise<Demo | null> {
 }
 
 /** Offers a batch that users may claim and buy. */
-async function listBatch(ctx: AdminContext, productId: string, validUntil: Date, audience: Audience): Promise<string> {
+async function listBatch(ctx: ActContext, productId: string, validUntil: Date, audience: Audience): Promise<string> {
   const always = { opensAt: null, closesAt: null };
   const windows = { claim: always, buy: always };
   const { id } = await issueBatch(
@@ -78,7 +84,7 @@ async function listBatch(ctx: AdminContext, productId: string, validUntil: Date,
     () => {},
   );
   const listingId = newId("lst");
-  await insertListing(ctx.pool, listingId, id);
+  await recordAct(ctx, { type: "Listing", id: listingId }, (tx) => insertListing(tx, listingId, id));
   return listingId;
 }
 

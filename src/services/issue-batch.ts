@@ -1,14 +1,14 @@
-import type { AdminContext } from "../admin-context.ts";
 import { insertBatch } from "../db/catalogue.ts";
 import { copyVouchers, type NewVoucher } from "../db/copy.ts";
 import { insertWindow } from "../db/listings.ts";
-import { inTransaction, violates } from "../db/transaction.ts";
+import { violates } from "../db/transaction.ts";
 import { GENESIS_HASH, makeNonce, sealEvent } from "../domain/chain.ts";
 import { CODE_KEY_MAX, CODE_KEY_MIN, makeVoucherCode, normaliseCode } from "../domain/codes.ts";
 import { AppError } from "../domain/errors.ts";
 import { newId } from "../domain/ids.ts";
 import type { Window, WindowKind } from "../domain/supply.ts";
 import type { Audience } from "../domain/voucher.ts";
+import { type ActContext, recordAct } from "./record-act.ts";
 
 /** Vouchers written at once: less than a megabyte. */
 const CHUNK = 1_000;
@@ -44,13 +44,13 @@ export interface IssueResult {
  * @throws AppError `invalid_request` for codes that cannot be imported, `not_found` for an unknown product.
  */
 export async function issueBatch(
-  ctx: Pick<AdminContext, "pool" | "randomBytes">,
+  ctx: ActContext,
   input: IssueInput,
   onChunk: (vouchers: readonly IssuedVoucher[]) => Promise<void> | void,
 ): Promise<IssueResult> {
   const id = newId("bat");
   try {
-    await inTransaction(ctx.pool, async (tx) => {
+    await recordAct(ctx, { type: "Batch", id }, async (tx) => {
       const terms = await insertBatch(tx, { ...input, id });
       if (terms === null) throw new AppError("not_found", `There is no product ${input.productId}.`);
       const windows = Object.entries(input.windows) as [WindowKind, Window][];
@@ -112,7 +112,7 @@ interface Code {
   codeKey: string;
 }
 
-function* newCodes(ctx: Pick<AdminContext, "randomBytes">, count: number): Generator<Code> {
+function* newCodes(ctx: Pick<ActContext, "randomBytes">, count: number): Generator<Code> {
   for (let i = 0; i < count; i++) {
     const code = makeVoucherCode(ctx.randomBytes);
     yield { code, codeKey: code.replaceAll("-", "") };

@@ -1,24 +1,23 @@
-import type { AdminContext } from "../admin-context.ts";
+import { createHash } from "node:crypto";
 import { findContractStatus, insertContract, insertLink, moveContract } from "../db/contracts.ts";
 import { violates } from "../db/transaction.ts";
 import { CONTRACT_MOVES } from "../domain/audience.ts";
 import { makeLinkCode } from "../domain/codes.ts";
 import { AppError } from "../domain/errors.ts";
 import { newId } from "../domain/ids.ts";
-
-type Deps = Pick<AdminContext, "pool" | "randomBytes">;
+import { type ActContext, recordAct } from "./record-act.ts";
 
 /**
  * Offers a user a referrer contract with a brand.
  * @throws AppError `invalid_request` when the two have an open one.
  */
 export async function offerContract(
-  ctx: Deps,
+  ctx: ActContext,
   contract: { brandId: string; userId: string; endsAt: Date | null },
 ): Promise<string> {
   const id = newId("ctr");
   try {
-    await insertContract(ctx.pool, { ...contract, id });
+    await recordAct(ctx, { type: "ReferrerContract", id }, (tx) => insertContract(tx, { ...contract, id }));
   } catch (error) {
     if (!violates(error, "referrer_contracts_one_open")) throw error;
     throw new AppError(
@@ -34,11 +33,13 @@ export async function offerContract(
  * Moves a contract: `Offered` to `Active` or `Declined`, `Active` to `Ended`.
  * @throws AppError `not_found`, or `invalid_request` when it is in another state.
  */
-export async function changeContract(ctx: Deps, id: string, to: keyof typeof CONTRACT_MOVES): Promise<void> {
-  if (await moveContract(ctx.pool, id, to, CONTRACT_MOVES[to])) return;
-  const status = await findContractStatus(ctx.pool, id);
-  if (status === null) throw new AppError("not_found", `There is no contract ${id}.`);
-  throw new AppError("invalid_request", `The contract is ${status} and cannot become ${to}.`);
+export async function changeContract(ctx: ActContext, id: string, to: keyof typeof CONTRACT_MOVES): Promise<void> {
+  await recordAct(ctx, { type: "ReferrerContract", id }, async (tx) => {
+    if (await moveContract(tx, id, to, CONTRACT_MOVES[to])) return;
+    const status = await findContractStatus(tx, id);
+    if (status === null) throw new AppError("not_found", `There is no contract ${id}.`);
+    throw new AppError("invalid_request", `The contract is ${status} and cannot become ${to}.`);
+  });
 }
 
 /**
@@ -46,10 +47,13 @@ export async function changeContract(ctx: Deps, id: string, to: keyof typeof CON
  * @returns the link's code.
  * @throws AppError `not_found` when contract and product are not both there and of one brand.
  */
-export async function makeLink(ctx: Deps, contractId: string, productId: string): Promise<string> {
+export async function makeLink(ctx: ActContext, contractId: string, productId: string): Promise<string> {
   const code = makeLinkCode(ctx.randomBytes);
-  if (!(await insertLink(ctx.pool, code, contractId, productId))) {
-    throw new AppError("not_found", `There is no contract ${contractId} with the brand of a product ${productId}.`);
-  }
+  const id = createHash("sha256").update(code).digest("hex");
+  await recordAct(ctx, { type: "ReferralLink", id }, async (tx) => {
+    if (!(await insertLink(tx, code, contractId, productId))) {
+      throw new AppError("not_found", `There is no contract ${contractId} with the brand of a product ${productId}.`);
+    }
+  });
   return code;
 }

@@ -1,9 +1,8 @@
-import type { AdminContext } from "../admin-context.ts";
 import { insertKey, insertSecret, type NewApiKey, retireSecret, revokeKey } from "../db/api-keys.ts";
-import { inTransaction } from "../db/transaction.ts";
 import { hashApiKey, makeApiKey } from "../domain/api-keys.ts";
 import { AppError } from "../domain/errors.ts";
 import { newId } from "../domain/ids.ts";
+import { type ActContext, recordAct } from "./record-act.ts";
 
 /** A key's id and the secret that partners send. The secret exists here and never again. */
 export interface ShownKey {
@@ -11,12 +10,10 @@ export interface ShownKey {
   key: string;
 }
 
-type Deps = Pick<AdminContext, "pool" | "randomBytes">;
-
 /** Makes a key. Bound to no organization it exists, but every call with it is refused. */
-export async function createKey(ctx: Deps, key: Omit<NewApiKey, "id">): Promise<ShownKey> {
+export async function createKey(ctx: ActContext, key: Omit<NewApiKey, "id">): Promise<ShownKey> {
   const shown = { id: newId("key"), key: makeApiKey(ctx.randomBytes) };
-  await inTransaction(ctx.pool, async (tx) => {
+  await recordAct(ctx, { type: "ApiKey", id: shown.id }, async (tx) => {
     await insertKey(tx, { ...key, id: shown.id });
     await insertSecret(tx, shown.id, hashApiKey(shown.key));
   });
@@ -27,9 +24,9 @@ export async function createKey(ctx: Deps, key: Omit<NewApiKey, "id">): Promise<
  * Gives a key a new secret. The old one works for `graceMs` longer; the key's id, and with it its holds, stays.
  * @throws AppError `not_found` when there is no such key, or it is revoked or past its end.
  */
-export async function rotateKey(ctx: Deps, keyId: string, graceMs: number): Promise<ShownKey> {
+export async function rotateKey(ctx: ActContext, keyId: string, graceMs: number): Promise<ShownKey> {
   const shown = { id: keyId, key: makeApiKey(ctx.randomBytes) };
-  await inTransaction(ctx.pool, async (tx) => {
+  await recordAct(ctx, { type: "ApiKey", id: keyId }, async (tx) => {
     if (!(await retireSecret(tx, keyId, graceMs))) {
       throw new AppError("not_found", `There is no key ${keyId} that still works.`);
     }
@@ -39,9 +36,11 @@ export async function rotateKey(ctx: Deps, keyId: string, graceMs: number): Prom
 }
 
 /**
- * Ends a key for good. It stops working everywhere within a second.
+ * Ends a key for good. It stops working everywhere within a second. One that is revoked already keeps its moment.
  * @throws AppError `not_found`.
  */
-export async function endKey(ctx: Deps, keyId: string): Promise<void> {
-  if (!(await revokeKey(ctx.pool, keyId))) throw new AppError("not_found", `There is no key ${keyId}.`);
+export async function endKey(ctx: ActContext, keyId: string): Promise<void> {
+  await recordAct(ctx, { type: "ApiKey", id: keyId }, async (tx) => {
+    if (!(await revokeKey(tx, keyId))) throw new AppError("not_found", `There is no key ${keyId}.`);
+  });
 }

@@ -1,17 +1,13 @@
-import type { AdminContext } from "../admin-context.ts";
 import { insertPendingEvent } from "../db/events.ts";
 import { endHolds } from "../db/reservations.ts";
-import { inTransaction, waitForLocks } from "../db/transaction.ts";
 import { findVoucherInOrganization, lockVoucher, readLockedVouchers, voidVoucherRow } from "../db/vouchers.ts";
 import { makeNonce } from "../domain/chain.ts";
 import { normaliseCode } from "../domain/codes.ts";
 import { refusal } from "../domain/errors.ts";
 import { liveHold } from "../domain/hold.ts";
 import { finalRefusal } from "../domain/voucher.ts";
+import { type ActContext, recordAct } from "./record-act.ts";
 import { voucherNotFound } from "./resolve-voucher.ts";
-
-/** How long voiding waits for a voucher's row. Milliseconds. */
-const LOCK_WAIT_MS = 10_000;
 
 /** A voucher that was voided, and the hold that ended with it. */
 export interface VoidResult {
@@ -25,15 +21,14 @@ export interface VoidResult {
  * @throws AppError `voucher_not_found`, or the refusal of a voucher that cannot move any more.
  */
 export async function voidVoucher(
-  ctx: Pick<AdminContext, "pool" | "randomBytes">,
+  ctx: ActContext,
   organizationId: string,
   code: string,
   reason: string | null,
 ): Promise<VoidResult> {
   const voucherId = await findVoucherInOrganization(ctx.pool, organizationId, normaliseCode(code));
   if (voucherId === null) throw voucherNotFound();
-  return inTransaction(ctx.pool, async (tx) => {
-    await waitForLocks(tx, LOCK_WAIT_MS);
+  return recordAct(ctx, { type: "VoucherInstance", id: voucherId }, async (tx) => {
     await lockVoucher(tx, voucherId);
     const { now, vouchers } = await readLockedVouchers(tx, [voucherId]);
     const voucher = vouchers.get(voucherId);

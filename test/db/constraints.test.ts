@@ -953,3 +953,57 @@ describe.each([
     }
   });
 });
+
+describe("an act of administration", () => {
+  const actRow = (changes: Row = {}) => ({
+    os_user: "alice",
+    host: "desk-1",
+    command: "org create",
+    arguments: {},
+    entity_type: "Organization",
+    entity_id: "org_1",
+    before: null,
+    after: { name: "x" },
+    ...changes,
+  });
+  const add = (changes: Row = {}) => insert("admin_acts", actRow(changes));
+
+  it("is kept for ever as it was written", async () => {
+    await accepted(...add());
+    for (const statement of [
+      "UPDATE admin_acts SET os_user = 'bob'",
+      "UPDATE admin_acts SET os_user = os_user WHERE false",
+      "DELETE FROM admin_acts",
+      "DELETE FROM admin_acts WHERE false",
+      "TRUNCATE admin_acts",
+    ]) {
+      await refused(TRIGGER, "kept for ever", statement);
+    }
+  });
+
+  it("is dated and signed by the database, whatever is written", async () => {
+    const { rows } = await db.query("SELECT session_user AS role, clock_timestamp() AS before");
+    await accepted(...add({ entity_id: "org_dated", at: "2001-01-01", database_role: "somebody_else" }));
+    const { rows: written } = await db.query(
+      "SELECT database_role, at >= date_trunc('milliseconds', $1::timestamptz) AND at <= clock_timestamp() AS just FROM admin_acts WHERE entity_id = 'org_dated'",
+      [rows[0].before],
+    );
+    expect(written).toEqual([{ database_role: rows[0].role, just: true }]);
+  });
+
+  it("has its number from the database", async () => {
+    await refused("428C9", "cannot insert a non-DEFAULT value", ...add({ id: 1 }));
+  });
+
+  it("changed something", async () => {
+    await refused(CHECK, "acts_change_something", ...add({ before: { name: "x" } }));
+    await refused(CHECK, "acts_change_something", ...add({ after: null }));
+    await accepted(...add({ before: { name: "y" } }));
+    await accepted(...add({ before: { name: "y" }, after: null }));
+  });
+
+  it.each(["os_user", "host", "command", "entity_type", "entity_id"])("says its %s", async (column) => {
+    await refused(CHECK, `admin_acts_${column}_check`, ...add({ [column]: "" }));
+    await refused(NOT_NULL, column, ...add({ [column]: null }));
+  });
+});

@@ -7,8 +7,8 @@ import { readStatements } from "../../src/db/statements.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 
 const SQL = new URL("../../src/db/", import.meta.url);
-/** Statements of administration: `find_batch` counts a whole batch. */
-const ADMINISTRATION = ["catalogue.sql"];
+/** Statements of administration: `find_batch` counts a whole batch, an act reads all of a key's secrets. */
+const ADMINISTRATION = ["catalogue.sql", "admin-acts.sql"];
 /** Reads the one row of a table of one row. */
 const WHOLE_TABLE = ["select_canon_preserved_since"];
 

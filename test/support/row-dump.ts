@@ -20,6 +20,7 @@ const TABLES = [
   "listings",
   "claims",
   "purchases",
+  "admin_acts",
 ] as const;
 type Table = (typeof TABLES)[number];
 

@@ -6,10 +6,11 @@ import type { Audience } from "../../src/domain/voucher.ts";
 import { pooledRandomBytes } from "../../src/random.ts";
 import { type IssuedVoucher, type IssueInput, issueBatch } from "../../src/services/issue-batch.ts";
 import { createKey, type ShownKey } from "../../src/services/manage-keys.ts";
+import { actBy } from "../../src/services/record-act.ts";
 
 /** What test data is made with. */
 export function provisioning(db: pg.Pool) {
-  return { pool: db, randomBytes: pooledRandomBytes };
+  return { pool: db, randomBytes: pooledRandomBytes, act: actBy("provision test", {}) };
 }
 
 /** An organization with a brand and a product. */

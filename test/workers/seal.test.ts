@@ -90,7 +90,7 @@ describe("a voided voucher's event", () => {
     const voided = await voidByCode(code);
     const before = (await till.events(code)).body.events;
     expect(before[1]).toMatchObject({ sealStatus: "Pending", recordHash: null, previousHash: null, payload: null });
-    await announceVoid({ pool: servers.db }, servers.redisUrl, voided);
+    await announceVoid(servers, voided);
     const workers = await startWorkers(servers);
     await until(async () => (await readRecorded(servers.db, id)).sealedSequence === 2);
     await workers.close();
@@ -107,7 +107,7 @@ describe("a voided voucher's event", () => {
   it("is sealed once by however many seal jobs", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     const voided = await voidByCode(code);
-    for (let n = 0; n < 6; n++) await announceVoid({ pool: servers.db }, servers.redisUrl, voided);
+    for (let n = 0; n < 6; n++) await announceVoid(servers, voided);
     const workers = await Promise.all([startWorkers(servers), startWorkers(servers)]);
     await until(async () => (await countJobs(servers.redis, "seal")) === 0);
     await Promise.all(workers.map((worker) => worker.close()));

@@ -1,0 +1,529 @@
+import { createHash } from "node:crypto";
+import { hostname, userInfo } from "node:os";
+import type { Command } from "commander";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildProgram } from "../../src/cli/program.ts";
+import { newId } from "../../src/domain/ids.ts";
+import { type Ended, runNode, startNode } from "../support/child-process.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { makeContract, makeMember, newUser } from "../support/marketplace.ts";
+import { dumpRows } from "../support/row-dump.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+
+let servers: TestServers;
+let partner: TestPartner;
+/** As whom the database knows the commands. */
+let databaseRole: string;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  databaseRole = (await servers.db.query("SELECT session_user AS role")).rows[0].role;
+  partner = await makePartner(servers.db);
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await servers.close();
+});
+
+function run(args: readonly string[]): Promise<Ended> {
+  return runNode(["src/cli/main.ts", ...args], { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl });
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: each command prints an object of its own shape.
+async function json(...args: string[]): Promise<any> {
+  const { exitCode, stdout, stderr } = await run([...args, "--json"]);
+  expect({ exitCode, stderr }, args.join(" ")).toEqual({ exitCode: 0, stderr: "" });
+  return JSON.parse(stdout);
+}
+
+type State = Record<string, unknown>;
+
+interface Recorded {
+  id: number;
+  at: Date;
+  database_role: string;
+  os_user: string;
+  host: string;
+  command: string;
+  arguments: State;
+  entity_type: string;
+  entity_id: string;
+  before: State | null;
+  after: State | null;
+}
+
+async function actsAfter(id: number): Promise<Recorded[]> {
+  return (await servers.db.query("SELECT * FROM admin_acts WHERE id > $1 ORDER BY id", [id])).rows;
+}
+
+async function lastAct(): Promise<number> {
+  return (await servers.db.query("SELECT coalesce(max(id), 0) AS id FROM admin_acts")).rows[0].id;
+}
+
+/** Everything but the acts. */
+async function dumpOthers() {
+  const { admin_acts, ...others } = await dumpRows(servers.db);
+  return others;
+}
+
+const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+/** A command that must leave a row: how it is run, and what the row must say. */
+interface ActCase {
+  args: string[];
+  arguments: State;
+  entityType: string;
+  /** Null: the `id` that the command answers. */
+  entityId: string | null;
+  before: State | null;
+  after: State;
+  /** The same with something in it that there is not: it must fail and leave nothing. */
+  refused: string[];
+}
+
+const keyState = (changes: State = {}) => ({
+  organizationId: partner.organizationId,
+  label: null,
+  scopes: ["voucher.read", "voucher.redeem"],
+  allowIps: [],
+  createdAt: MOMENT,
+  expiresAt: null,
+  revokedAt: null,
+  secretsExpireAt: [null],
+  ...changes,
+});
+
+const contractState = (user: string, changes: State = {}) => ({
+  brandId: partner.brandId,
+  userId: user,
+  status: "Offered",
+  endsAt: null,
+  offeredAt: MOMENT,
+  changedAt: MOMENT,
+  ...changes,
+});
+
+/** Moves a contract that is there by one verb. */
+async function contractMove(verb: string, from: "Offered" | "Active", to: string): Promise<ActCase> {
+  const user = newUser();
+  const id = await makeContract(servers.db, partner.brandId, user, from);
+  return {
+    args: ["contract", verb, id],
+    arguments: { id },
+    entityType: "ReferrerContract",
+    entityId: id,
+    before: contractState(user, { status: from }),
+    after: contractState(user, { status: to }),
+    refused: ["contract", verb, newId("ctr")],
+  };
+}
+
+/** Every command that changes something. */
+const ACTS: Record<string, () => Promise<ActCase>> = {
+  "org create": async () => ({
+    args: ["org", "create", "--name", "Corner Shop"],
+    arguments: { name: "Corner Shop" },
+    entityType: "Organization",
+    entityId: null,
+    before: null,
+    after: { name: "Corner Shop", createdAt: MOMENT },
+    refused: ["org", "create", "--name", ""],
+  }),
+  "brand create": async () => ({
+    args: ["brand", "create", "--org", partner.organizationId, "--name", "Second"],
+    arguments: { org: partner.organizationId, name: "Second" },
+    entityType: "Brand",
+    entityId: null,
+    before: null,
+    after: { organizationId: partner.organizationId, name: "Second", createdAt: MOMENT },
+    refused: ["brand", "create", "--org", newId("org"), "--name", "Second"],
+  }),
+  "product create": async () => {
+    const options = ["--name", "Day pass", "--type", "Service", "--retail-price-usd", "19.90", "--price-usd", "12"];
+    return {
+      args: ["product", "create", "--brand", partner.brandId, "--key", "day", ...options],
+      arguments: {
+        brand: partner.brandId,
+        key: "day",
+        name: "Day pass",
+        type: "Service",
+        retailPriceUsd: 19.9,
+        priceUsd: 12,
+        benefitMonths: 0,
+      },
+      entityType: "Product",
+      entityId: null,
+      before: null,
+      after: {
+        brandId: partner.brandId,
+        key: "day",
+        name: "Day pass",
+        type: "Service",
+        retailPriceUsd: 19.9,
+        priceUsd: 12,
+        benefitMonths: 0,
+        usageUnitLabel: null,
+        createdAt: MOMENT,
+      },
+      refused: ["product", "create", "--brand", partner.brandId, "--key", "pass", ...options],
+    };
+  },
+  "key create": async () => {
+    const options = ["--scope", "voucher.read", "--allow-ip", "192.0.2.0/24", "--expires", "2099-01-01"];
+    const args = ["key", "create", "--org", partner.organizationId, ...options, "--label", "till 1"];
+    return {
+      args,
+      arguments: {
+        org: partner.organizationId,
+        scope: ["voucher.read"],
+        allowIp: ["192.0.2.0/24"],
+        expires: "2099-01-01T00:00:00.000Z",
+        label: "till 1",
+      },
+      entityType: "ApiKey",
+      entityId: null,
+      before: null,
+      after: keyState({
+        scopes: ["voucher.read"],
+        allowIps: ["192.0.2.0/24"],
+        expiresAt: "2099-01-01T00:00:00.000Z",
+        label: "till 1",
+      }),
+      refused: ["key", "create", "--org", newId("org"), ...options],
+    };
+  },
+  "key rotate": async () => {
+    const { id } = await makeKey(servers.db, partner.organizationId);
+    return {
+      args: ["key", "rotate", id, "--grace", "2h"],
+      arguments: { id, grace: 7_200_000 },
+      entityType: "ApiKey",
+      entityId: id,
+      before: keyState(),
+      after: keyState({ secretsExpireAt: [MOMENT, null] }),
+      refused: ["key", "rotate", newId("key")],
+    };
+  },
+  "key revoke": async () => {
+    const { id } = await makeKey(servers.db, partner.organizationId);
+    return {
+      args: ["key", "revoke", id],
+      arguments: { id },
+      entityType: "ApiKey",
+      entityId: id,
+      before: keyState(),
+      after: keyState({ revokedAt: MOMENT }),
+      refused: ["key", "revoke", newId("key")],
+    };
+  },
+  "batch issue": async () => {
+    const options = ["--count", "3", "--valid-until", "2099-12-31", "--claim", "--buy", "--closes-at", "2099-06-30"];
+    return {
+      args: ["batch", "issue", "--product", partner.productId, ...options],
+      arguments: {
+        product: partner.productId,
+        count: 3,
+        validUntil: "2099-12-31T00:00:00.000Z",
+        audience: "OpenToAll",
+        claim: true,
+        buy: true,
+        closesAt: "2099-06-30T00:00:00.000Z",
+      },
+      entityType: "Batch",
+      entityId: null,
+      before: null,
+      after: {
+        productId: partner.productId,
+        audience: "OpenToAll",
+        voucherCount: 3,
+        validUntil: "2099-12-31T00:00:00.000Z",
+        retailPriceUsd: 50,
+        priceUsd: 40.25,
+        benefitMonths: 6,
+        usageUnitLabel: "visit",
+        createdAt: MOMENT,
+        windows: ["buy", "claim"],
+        windowsOpenAt: [null, null],
+        windowsCloseAt: ["2099-06-30T00:00:00.000Z", "2099-06-30T00:00:00.000Z"],
+      },
+      refused: ["batch", "issue", "--product", newId("prd"), ...options],
+    };
+  },
+  "voucher void": async () => {
+    const { id, code } = await issueVoucher(servers.db, partner);
+    const { rows } = await servers.db.query("SELECT batch_id FROM vouchers WHERE id = $1", [id]);
+    const state = {
+      organizationId: partner.organizationId,
+      batchId: rows[0].batch_id,
+      serial: 1,
+      status: "Active",
+      redeemedAt: null,
+      lastSequence: 1,
+    };
+    return {
+      args: ["voucher", "void", code, "--org", partner.organizationId, "--reason", "printed twice"],
+      arguments: { org: partner.organizationId, reason: "printed twice" },
+      entityType: "VoucherInstance",
+      entityId: id,
+      before: state,
+      after: { ...state, status: "Voided", lastSequence: 2 },
+      refused: ["voucher", "void", "7Q4K-9MZX-2HTB-W8RC", "--org", partner.organizationId],
+    };
+  },
+  "member add": async () => {
+    const user = newUser();
+    await makeMember(servers.db, partner.organizationId, user, "employee");
+    return {
+      args: ["member", "add", "--org", partner.organizationId, "--user", user, "--role", "owner"],
+      arguments: { org: partner.organizationId, user, role: "owner" },
+      entityType: "Member",
+      entityId: `${partner.organizationId}/${user}`,
+      before: { role: "employee", createdAt: MOMENT },
+      after: { role: "owner", createdAt: MOMENT },
+      refused: ["member", "add", "--org", newId("org"), "--user", user, "--role", "owner"],
+    };
+  },
+  "contract offer": async () => {
+    const user = newUser();
+    return {
+      args: ["contract", "offer", "--brand", partner.brandId, "--user", user, "--ends-at", "2099-06-30"],
+      arguments: { brand: partner.brandId, user, endsAt: "2099-06-30T00:00:00.000Z" },
+      entityType: "ReferrerContract",
+      entityId: null,
+      before: null,
+      after: contractState(user, { endsAt: "2099-06-30T00:00:00.000Z" }),
+      refused: ["contract", "offer", "--brand", newId("brd"), "--user", user],
+    };
+  },
+  "contract accept": () => contractMove("accept", "Offered", "Active"),
+  "contract decline": () => contractMove("decline", "Offered", "Declined"),
+  "contract end": () => contractMove("end", "Active", "Ended"),
+  "link create": async () => {
+    const contract = await makeContract(servers.db, partner.brandId, newUser());
+    return {
+      args: ["link", "create", "--contract", contract, "--product", partner.productId],
+      arguments: { contract, product: partner.productId },
+      entityType: "ReferralLink",
+      entityId: null,
+      before: null,
+      after: {
+        contractId: contract,
+        productId: partner.productId,
+        brandId: partner.brandId,
+        createdAt: MOMENT,
+      },
+      refused: ["link", "create", "--contract", contract, "--product", newId("prd")],
+    };
+  },
+  "listing create": async () => {
+    const { id } = await issueVoucher(servers.db, partner);
+    const { rows } = await servers.db.query("SELECT batch_id FROM vouchers WHERE id = $1", [id]);
+    const batch = rows[0].batch_id;
+    return {
+      args: ["listing", "create", "--batch", batch],
+      arguments: { batch },
+      entityType: "Listing",
+      entityId: null,
+      before: null,
+      after: { batchId: batch, createdAt: MOMENT },
+      refused: ["listing", "create", "--batch", newId("bat")],
+    };
+  },
+};
+
+/** Every command that only looks. */
+const READS: Record<string, () => Promise<string[]>> = {
+  "key list": async () => ["key", "list", "--org", partner.organizationId],
+  "batch show": async () => {
+    const { id } = await issueVoucher(servers.db, partner);
+    const { rows } = await servers.db.query("SELECT batch_id FROM vouchers WHERE id = $1", [id]);
+    return ["batch", "show", rows[0].batch_id];
+  },
+  "voucher show": async () => {
+    const { code } = await issueVoucher(servers.db, partner);
+    return ["voucher", "show", code, "--org", partner.organizationId];
+  },
+  "chain verify": async () => ["chain", "verify", "--all"],
+  "audit list": async () => ["audit", "list"],
+};
+
+/** Commands that touch no database: `user token` signs with a key that lies beside the embedded servers. */
+const ELSEWHERE = ["user token"];
+
+function leavesOf(command: Command): Command[] {
+  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
+}
+
+describe("voucherctl", () => {
+  it("has no command of which this file does not know whether it is an act", () => {
+    const all = leavesOf(buildProgram()).map((command) => `${command.parent?.name()} ${command.name()}`);
+    expect(all.sort()).toEqual([...Object.keys(ACTS), ...Object.keys(READS), ...ELSEWHERE].sort());
+  });
+
+  it.each(
+    Object.entries(ACTS),
+  )("%s leaves exactly one row that says who, what, before and after", async (name, make) => {
+    const act = await make();
+    const [before, last] = [await dumpOthers(), await lastAct()];
+    const answered = await json(...act.args);
+    expect(await dumpOthers(), "it changed something").not.toEqual(before);
+    const entityId = act.entityId ?? answered.id ?? createHash("sha256").update(answered.code).digest("hex");
+    const recorded = await actsAfter(last);
+    expect(recorded).toStrictEqual([
+      {
+        id: expect.any(Number),
+        at: expect.any(Date),
+        database_role: databaseRole,
+        os_user: userInfo().username,
+        host: hostname(),
+        command: name,
+        arguments: act.arguments,
+        entity_type: act.entityType,
+        entity_id: entityId,
+        before: act.before,
+        after: act.after,
+      },
+    ]);
+  });
+
+  it.each(Object.entries(ACTS))("%s leaves nothing when it is refused", async (_name, make) => {
+    const { refused } = await make();
+    const before = await dumpRows(servers.db);
+    const { exitCode, stdout } = await run([...refused, "--json"]);
+    expect({ refused: exitCode !== 0, stdout }).toEqual({ refused: true, stdout: "" });
+    expect(await dumpRows(servers.db)).toEqual(before);
+  });
+
+  it.each(Object.entries(READS))("%s writes nothing", async (_name, make) => {
+    const args = await make();
+    const before = await dumpRows(servers.db);
+    await json(...args);
+    expect(await dumpRows(servers.db)).toEqual(before);
+  });
+
+  it("leaves nothing when an act is repeated that changes nothing any more", async () => {
+    const { id } = await makeKey(servers.db, partner.organizationId);
+    const member = ["member", "add", "--org", partner.organizationId, "--user", newUser(), "--role", "owner"];
+    for (const args of [["key", "revoke", id], member]) {
+      const first = await json(...args);
+      const before = await dumpRows(servers.db);
+      expect(await json(...args)).toEqual(first);
+      expect(await dumpRows(servers.db)).toEqual(before);
+    }
+  });
+
+  it("does nothing that it cannot record", async () => {
+    const cases = await Promise.all(Object.values(ACTS).map((make) => make()));
+    await servers.db.query("ALTER TABLE admin_acts ADD CONSTRAINT full_up CHECK (false) NOT VALID");
+    try {
+      const before = await dumpRows(servers.db);
+      for (const { args } of cases) {
+        expect(await run([...args, "--json"]), args.join(" ")).toEqual({
+          exitCode: 1,
+          stdout: "",
+          stderr: expect.stringContaining("full_up"),
+        });
+      }
+      expect(await dumpRows(servers.db)).toEqual(before);
+    } finally {
+      await servers.db.query("ALTER TABLE admin_acts DROP CONSTRAINT full_up");
+    }
+  });
+
+  it("leaves no act of a batch that was interrupted, and one of a long issue that was not", async () => {
+    const issue = (count: string) => [
+      "batch",
+      "issue",
+      "--product",
+      partner.productId,
+      "--count",
+      count,
+      "--valid-until",
+      "2099-01-01",
+    ];
+    const before = await dumpRows(servers.db);
+    const issuing = startNode(["src/cli/main.ts", ...issue("1000000")], { DATABASE_URL: servers.databaseUrl });
+    await until(async () => {
+      const { rows } = await servers.db.query(
+        "SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'COPY vouchers%'",
+      );
+      return rows[0].n === 1;
+    });
+    issuing.child.kill("SIGTERM");
+    expect((await issuing.ended).exitCode).not.toBe(0);
+    expect(await dumpRows(servers.db)).toEqual(before);
+    const last = await lastAct();
+    const { id } = await json(...issue("5000"));
+    expect(await actsAfter(last)).toMatchObject([{ entity_id: id, after: { voucherCount: 5_000 } }]);
+  });
+
+  it("writes no key and no code into any act", async () => {
+    const made = await json("key", "create", "--org", partner.organizationId, "--scope", "voucher.read");
+    const rotated = await json("key", "rotate", made.id);
+    const { code } = await json(...(await (ACTS["link create"] as () => Promise<ActCase>)()).args);
+    const voided = await issueVoucher(servers.db, partner);
+    // Typed as a person might, and as the database compares it.
+    const typed = voided.code.toLowerCase().replaceAll("-", " ");
+    await json("voucher", "void", typed, "--org", partner.organizationId);
+    const { rows } = await servers.db.query("SELECT string_agg(a::text, ' ') AS text FROM admin_acts AS a");
+    const { rows: codes } = await servers.db.query("SELECT code, code_key FROM vouchers");
+    expect(codes.length).toBeGreaterThan(5_000);
+    const found = [made.key, rotated.key, code, typed, ...codes.flatMap((row) => [row.code, row.code_key])].filter(
+      (secret) => rows[0].text.includes(secret) || rows[0].text.includes(secret.replace(/^pvk_/, "")),
+    );
+    expect(found).toEqual([]);
+    const { rows: hashes } = await servers.db.query("SELECT encode(secret_hash, 'hex') AS hash FROM api_key_secrets");
+    expect(hashes.filter(({ hash }) => rows[0].text.includes(hash))).toEqual([]);
+  });
+});
+
+describe("voucherctl audit list", () => {
+  it("answers the newest acts first, as many as asked, with everything that was recorded", async () => {
+    const { id } = await json("org", "create", "--name", "First");
+    await json("brand", "create", "--org", id, "--name", "Then");
+    const { acts } = await json("audit", "list", "--limit", "2");
+    const row = {
+      id: expect.any(Number),
+      at: MOMENT,
+      databaseRole,
+      osUser: userInfo().username,
+      host: hostname(),
+    };
+    expect(acts).toStrictEqual([
+      {
+        ...row,
+        command: "brand create",
+        arguments: { org: id, name: "Then" },
+        entityType: "Brand",
+        entityId: expect.stringMatching(/^brd_/),
+        before: null,
+        after: { organizationId: id, name: "Then", createdAt: MOMENT },
+      },
+      {
+        ...row,
+        command: "org create",
+        arguments: { name: "First" },
+        entityType: "Organization",
+        entityId: id,
+        before: null,
+        after: { name: "First", createdAt: MOMENT },
+      },
+    ]);
+    expect(acts[0].id).toBeGreaterThan(acts[1].id);
+    expect((await json("audit", "list")).acts).toHaveLength(20);
+  });
+
+  it("answers the acts on one entity alone, and none for one that nobody touched", async () => {
+    const { id } = await json("key", "create", "--org", partner.organizationId, "--scope", "voucher.read");
+    await json("key", "rotate", id);
+    await json("key", "revoke", id);
+    const { acts } = await json("audit", "list", "--entity", id);
+    expect(acts.map(({ command }: { command: string }) => command)).toEqual(["key revoke", "key rotate", "key create"]);
+    expect(acts[0].before).toEqual(acts[1].after);
+    expect(acts[1].before).toEqual(acts[2].after);
+    expect(await json("audit", "list", "--entity", "key_none")).toEqual({ acts: [] });
+  });
+});
