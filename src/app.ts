@@ -2,6 +2,8 @@ import express, { type Express } from "express";
 import type { ApiContext } from "./context.ts";
 import type { Endpoint } from "./http/endpoint.ts";
 import { errorAnswer, unknownPath } from "./http/errors.ts";
+import { mountDashboard } from "./http/ops/mount-dashboard.ts";
+import { mountPages } from "./http/pages/mount-pages.ts";
 import { requestLog } from "./http/request-log.ts";
 import { requireHost } from "./http/require-host.ts";
 import { mount } from "./http/route.ts";
@@ -37,7 +39,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   readiness,
 ];
 
-/** Builds the HTTP application: request log, routes, the answer to unknown paths, the error answer. Opens nothing. */
+/** Builds the HTTP application: request log, pages, dashboard, endpoints, the answer to unknown paths, the error answer. Opens nothing. */
 export function createApp(ctx: ApiContext): Express {
   const app = express();
   app.disable("x-powered-by");
@@ -46,6 +48,8 @@ export function createApp(ctx: ApiContext): Express {
   app.set("case sensitive routing", true);
   app.use(requestLog(ctx.log));
   app.use(requireHost);
+  mountPages(app, ctx);
+  mountDashboard(app, ctx);
   for (const endpoint of ENDPOINTS) mount(app, endpoint.route(ctx));
   app.use(unknownPath);
   app.use(errorAnswer);

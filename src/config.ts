@@ -5,6 +5,9 @@ import { RESERVATION_SECONDS } from "./domain/hold.ts";
 /** Signs reservation tokens when nothing else is configured. Public, so production refuses it. */
 const DEVELOPMENT_TOKEN_SECRET = "development-only-reservation-token-secret";
 
+/** The value of OPS_TOKEN that says: no dashboard, on purpose. */
+const OPS_OFF = "off";
+
 /** The queues that a worker process may work on. */
 const QUEUES = ["redeem", "seal", "sweep"] as const;
 
@@ -49,6 +52,11 @@ const environment = z.object({
   AUTH_JWKS_URL: z.url({ protocol: /^(https?|file)$/ }).optional(),
   AUTH_ISSUER: z.string().optional(),
   AUTH_AUDIENCE: z.string().optional(),
+  OPS_TOKEN: z
+    .string()
+    .refine((token) => token === OPS_OFF || token.length >= 16, `must be at least 16 characters long, or ${OPS_OFF}`)
+    .optional(),
+  OPS_WRITABLE: z.enum(["true", "false"]).default("false"),
   SWEEP_INTERVAL_MS: integer(100, 600_000).default(5_000),
   CHAIN_CHECK_HOURS: integer(1, 8_760).default(168),
 });
@@ -61,12 +69,21 @@ export interface UserTokens {
   audience: string | null;
 }
 
+/** Who may look at the queues, and whether they may change them. */
+export interface Ops {
+  /** Null: nobody, there is no dashboard. */
+  token: string | null;
+  writable: boolean;
+}
+
 /** What a process is told by its environment. Durations are milliseconds unless the name says otherwise. */
 export interface Config {
   production: boolean;
   port: number;
   /** Without a trailing slash. */
   baseUrl: string;
+  /** The path of `baseUrl`: what a proxy takes off before a request comes here. Empty when there is none. */
+  basePath: string;
   databaseUrl: string;
   redisUrl: string;
   reservationSeconds: number;
@@ -79,6 +96,7 @@ export interface Config {
   workerConcurrency: number;
   /** How users' tokens are judged. */
   users: UserTokens;
+  ops: Ops;
   workerQueues: (typeof QUEUES)[number][];
   sweepIntervalMs: number;
   /** Every chain is verified again within about this time. */
@@ -100,10 +118,12 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       "RESERVATION_TOKEN_SECRET is not set to a secret of its own, which NODE_ENV=production requires",
     );
   }
+  const baseUrl = (values.BASE_URL ?? `http://localhost:${values.PORT}`).replace(/\/+$/, "");
   return {
     production,
     port: values.PORT,
-    baseUrl: (values.BASE_URL ?? `http://localhost:${values.PORT}`).replace(/\/+$/, ""),
+    baseUrl,
+    basePath: new URL(baseUrl).pathname.replace(/\/$/, ""),
     databaseUrl: values.DATABASE_URL,
     redisUrl: values.REDIS_URL,
     reservationSeconds: values.RESERVATION_SECONDS,
@@ -117,10 +137,28 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       issuer: values.AUTH_ISSUER ?? null,
       audience: values.AUTH_AUDIENCE ?? null,
     },
+    ops: {
+      token: values.OPS_TOKEN === OPS_OFF ? null : (values.OPS_TOKEN ?? null),
+      writable: values.OPS_WRITABLE === "true",
+    },
     workerQueues: values.WORKER_QUEUES,
     sweepIntervalMs: values.SWEEP_INTERVAL_MS,
     chainCheckMs: values.CHAIN_CHECK_HOURS * 3_600_000,
   };
+}
+
+/**
+ * Reads the whole configuration of an API process, which in production must be told who may see the dashboard.
+ * @throws ConfigError naming every variable that is missing or wrong.
+ */
+export function readApiConfig(env: Record<string, string | undefined>): Config {
+  const config = readConfig(env);
+  if (config.production && !env.OPS_TOKEN) {
+    throw new ConfigError(
+      `OPS_TOKEN is not set, which NODE_ENV=production requires of an API process; ${OPS_OFF} runs it without a dashboard`,
+    );
+  }
+  return config;
 }
 
 /**

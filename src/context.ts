@@ -21,6 +21,7 @@ import {
   sealReply,
 } from "./queues/catalog.ts";
 import { openFailFast } from "./queues/connections.ts";
+import { QueueViews } from "./queues/queue-views.ts";
 import { ReplyInbox } from "./queues/replies.ts";
 import { SealRequests } from "./queues/seal-requests.ts";
 import { pooledRandomBytes } from "./random.ts";
@@ -48,6 +49,7 @@ export interface ApiContext extends ServiceContext {
   sealQueue: AwaitedQueue<SealJob, SealReply>;
   takings: Takings;
   users: UserAuthenticator;
+  queueViews: QueueViews;
 }
 
 export interface WorkerContext extends ServiceContext {
@@ -72,6 +74,8 @@ export function openApiContext(config: Config): ApiContext {
   const seals = new AwaitedQueue(sealQueue, sealReply, redis, inbox, log);
   service.onClose(() => seals.close());
   service.onClose(() => holdLanes.drain());
+  const queueViews = new QueueViews(config.redisUrl, log);
+  service.onClose(() => queueViews.close());
   return {
     ...service,
     keys: new KeyAuthenticator(pool),
@@ -81,6 +85,7 @@ export function openApiContext(config: Config): ApiContext {
     sealQueue: seals,
     takings: openTakings(),
     users: new UserAuthenticator(config.users),
+    queueViews,
   };
 }
 

@@ -1,10 +1,11 @@
 import { createApp } from "./app.ts";
+import { readApiConfig } from "./config.ts";
 import { openApiContext } from "./context.ts";
 import { listen } from "./http/server.ts";
 import { configureProcess, drainOnSignal } from "./process.ts";
 
 // The API process: configuration, context, server, and on a signal the way back.
-const config = configureProcess();
+const config = configureProcess(readApiConfig);
 try {
   const ctx = openApiContext(config);
   const server = await listen(createApp(ctx), config.port, ctx.log);

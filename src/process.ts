@@ -1,13 +1,13 @@
 import type { Logger } from "pino";
-import { type Config, ConfigError, readConfig } from "./config.ts";
+import { type Config, ConfigError, type readConfig } from "./config.ts";
 
 /** Time from the first signal to the end of the process, whatever is still under way. Milliseconds. */
 const DRAIN_MAX_MS = 15_000;
 
 /** Reads the configuration from the process's environment; with a bad one, prints what is wrong and ends the process. */
-export function configureProcess(): Config {
+export function configureProcess(read: typeof readConfig): Config {
   try {
-    return readConfig(process.env);
+    return read(process.env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);

@@ -72,6 +72,16 @@ export const ERRORS = {
     meaning: "The token is badly signed, past its end or not meant for this service",
     example: "This sign-in is not valid or has ended. Please sign in again.",
   },
+  no_session: {
+    status: 401,
+    meaning: "The dashboard was asked for something outside of a session, or the session has ended",
+    example: "Sign in at /ops/login first.",
+  },
+  cross_site: {
+    status: 403,
+    meaning: "A page of another site made the browser send a form to the dashboard",
+    example: "This was sent from a page of another site.",
+  },
   referrers_only: {
     status: 403,
     meaning: "Only holders of an active referrer contract with the brand may take it, and the caller has none",
@@ -161,6 +171,11 @@ export const ERRORS = {
     status: 409,
     meaning: "There is no window of this kind, or it is not open yet, or not any more",
     example: "This offer is not open at the moment.",
+  },
+  rate_limited: {
+    status: 429,
+    meaning: "Too many calls came from the caller; `Retry-After` says when there may be more",
+    example: "There were too many requests. Please try again in a moment.",
   },
   redeem_timeout: {
     status: 503,

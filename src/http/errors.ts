@@ -3,13 +3,17 @@ import { CoalescerFull } from "../batching/coalescer.ts";
 import { isDatabaseUnavailable, isLockTimeout } from "../db/transaction.ts";
 import { AppError } from "../domain/errors.ts";
 import { statusOf } from "./error-map.ts";
+import { sendPage } from "./pages/offer-page.ts";
 
 /** Answers everything that no route answered. */
 export const unknownPath: RequestHandler = () => {
   throw new AppError("not_found", "There is nothing at this address.");
 };
 
-/** Turns whatever a route threw into the one error body. What nobody foresaw is answered with nothing; the log line tells it. */
+/**
+ * Turns whatever a route threw into the one error body, or into a page where the caller prefers one. What nobody foresaw is
+ * answered with nothing; the log line tells it.
+ */
 export const errorAnswer: ErrorRequestHandler = (error, _request, response, next) => {
   const known = toAppError(error);
   const status = statusOf(known.code);
@@ -17,8 +21,9 @@ export const errorAnswer: ErrorRequestHandler = (error, _request, response, next
   if (status >= 500) response.locals.failure = known.cause ?? known;
   if (response.headersSent) return next(error);
   if (known.retryAfterSeconds !== undefined) response.setHeader("Retry-After", String(known.retryAfterSeconds));
+  const { errorPage, requestId } = response.locals;
+  if (errorPage !== undefined) return sendPage(response, status, errorPage(known, status, requestId));
   response.setHeader("Cache-Control", "no-store");
-  const { requestId } = response.locals;
   response.status(status).json({ error: known.message, code: known.code, requestId, ...known.details });
 };
 

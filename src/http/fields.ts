@@ -104,10 +104,18 @@ export function pathId(value: unknown): string {
   return id.length > ID_INPUT_MAX || id.includes("\0") ? "" : id;
 }
 
+/** Events on a page that people read, when no number is asked for: a few screens. */
+const EVENTS_PAGE_LIMIT = 50;
+
 /** The query of the events endpoints. */
 export const eventsQuery = z.object({
   after: queryInteger(0, 2_147_483_647, 0, "Only events behind this `sequence`."),
   limit: queryInteger(1, EVENTS_LIMIT_MAX, EVENTS_LIMIT_MAX, "Events on the page."),
+});
+
+/** The same where the answer is a page. */
+export const eventsPageQuery = eventsQuery.extend({
+  limit: queryInteger(1, EVENTS_LIMIT_MAX, EVENTS_PAGE_LIMIT, "Events on the page."),
 });
 
 function queryInteger(min: number, max: number, fallback: number, description: string) {

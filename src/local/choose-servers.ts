@@ -9,6 +9,8 @@ export interface ChosenServers {
   embedded: boolean;
   /** The embedded default's own secret; null when both servers were given. */
   reservationTokenSecret: string | null;
+  /** The embedded default's own token for the queue dashboard; null when both servers were given. */
+  opsToken: string | null;
   /** Stops using embedded servers; the last user stops them. */
   release(): Promise<void>;
 }
@@ -17,7 +19,8 @@ export interface ChosenServers {
 export async function chooseServers(given: GivenServers, say: (line: string) => void): Promise<ChosenServers> {
   const { databaseUrl, redisUrl } = given;
   if (databaseUrl !== null && redisUrl !== null) {
-    return { databaseUrl, redisUrl, embedded: false, reservationTokenSecret: null, release: async () => undefined };
+    const none = { reservationTokenSecret: null, opsToken: null };
+    return { databaseUrl, redisUrl, embedded: false, ...none, release: async () => undefined };
   }
   const { useLocalServers } = await import("./servers.ts");
   const local = await useLocalServers(
@@ -30,6 +33,7 @@ export async function chooseServers(given: GivenServers, say: (line: string) => 
     redisUrl: redisUrl ?? local.redisUrl,
     embedded: databaseUrl === null,
     reservationTokenSecret: local.reservationTokenSecret,
+    opsToken: local.opsToken,
     release: local.release,
   };
 }

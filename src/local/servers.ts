@@ -11,6 +11,8 @@ export interface LocalServers {
   databaseUrl: string;
   redisUrl: string;
   reservationTokenSecret: string;
+  /** Opens the queue dashboard. */
+  opsToken: string;
   /** Stops using the servers. The last user stops them. */
   release(): Promise<void>;
 }
@@ -20,6 +22,7 @@ interface Saved {
   redisPort: number;
   postgresPassword: string;
   reservationTokenSecret: string;
+  opsToken: string;
 }
 
 const LOCK_TIMEOUT_MS = 120_000;
@@ -52,6 +55,7 @@ export async function useLocalServers(
     databaseUrl: postgresUrl(postgres),
     redisUrl: redisUrl(redis),
     reservationTokenSecret: saved.reservationTokenSecret,
+    opsToken: saved.opsToken,
     release: () =>
       locked(root, async () => {
         rmSync(join(users, String(process.pid)), { force: true });
@@ -80,6 +84,7 @@ async function startServers(root: string, wanted: WantedServers, say: (line: str
         redisPort: await freePort(),
         postgresPassword: before?.postgresPassword ?? randomBytes(24).toString("hex"),
         reservationTokenSecret: before?.reservationTokenSecret ?? randomBytes(32).toString("hex"),
+        opsToken: before?.opsToken ?? randomBytes(16).toString("hex"),
       };
   if (!inUse && before !== null) {
     const left = servers(root, before);

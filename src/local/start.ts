@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { openAdminContext } from "../admin-context.ts";
-import { readConfig, readGivenServers } from "../config.ts";
+import { readApiConfig, readGivenServers } from "../config.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { openLog } from "../log.ts";
 import { type ChosenServers, chooseServers } from "./choose-servers.ts";
@@ -33,8 +33,9 @@ try {
     DATABASE_URL: servers.databaseUrl,
     REDIS_URL: servers.redisUrl,
     RESERVATION_TOKEN_SECRET: process.env.RESERVATION_TOKEN_SECRET || (servers.reservationTokenSecret ?? undefined),
+    OPS_TOKEN: process.env.OPS_TOKEN || (servers.opsToken ?? undefined),
   };
-  const config = readConfig(env);
+  const config = readApiConfig(env);
   for (const file of await migrateDatabase(config.databaseUrl)) console.log(`Applied ${file}.`);
   for (let i = 0; i < WORKERS; i++) run("../../workers/main.ts");
   run("../main.ts");
@@ -44,6 +45,9 @@ try {
   console.log(
     `\nThe API answers at ${config.baseUrl}. Ctrl-C stops everything${servers.embedded ? `; data stays in ${LOCAL_DIRECTORY}/` : ""}.`,
   );
+  if (!process.env.OPS_TOKEN && servers.opsToken !== null) {
+    console.log(`The queue dashboard is at ${config.baseUrl}/ops/queues and asks for the token ${servers.opsToken}`);
+  }
   if (demo !== null) {
     console.log(showDemo(demo, config.baseUrl));
     if (userKeysUrl !== null) console.log(await showMarketplaceDemo(demo, config.users));

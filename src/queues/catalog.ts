@@ -17,6 +17,8 @@ export interface QueueDefinition<Data> {
   /** Finished jobs are kept for this long (seconds) and this many, for people who look and for callers whose reply was lost. */
   keep: { age: number; count: number };
   keepFailed: { age: number; count: number };
+  /** Fields of a job's data and of its reply that operators may see. What is not named here may be a caller's own words or secret. */
+  shown: { data: readonly (keyof Data & string)[]; reply: readonly string[] };
 }
 
 /** What goes with a job besides its data: where its reply is awaited, if it is. */
@@ -42,6 +44,7 @@ export const redeemQueue: QueueDefinition<RedeemJob> = {
   waitingMax: 10_000,
   keep: { age: 120, count: 20_000 },
   keepFailed: { age: 86_400, count: 5_000 },
+  shown: { data: ["voucherId", "organizationId", "keyId", "deadlineMs"], reply: ["kind", "code", "redeemedAtMs"] },
 };
 
 export interface RedeemJob {
@@ -89,6 +92,7 @@ export const sealQueue: QueueDefinition<SealJob> = {
   waitingMax: 10_000,
   keep: { age: 120, count: 5_000 },
   keepFailed: { age: 86_400, count: 5_000 },
+  shown: { data: ["voucherId"], reply: ["sealed"] },
 };
 
 export interface SealJob {
@@ -108,6 +112,21 @@ export const sweepQueue: QueueDefinition<Record<string, never>> = {
   waitingMax: 1,
   keep: { age: 3_600, count: 1_000 },
   keepFailed: { age: 86_400, count: 1_000 },
+  shown: {
+    data: [],
+    reply: [
+      "holdsExpired",
+      "leasesRestored",
+      "leasesRemoved",
+      "expiriesRecorded",
+      "contractsEnded",
+      "sealsRequested",
+      "chainsChecked",
+      "chainsBroken",
+      "failures",
+      "durationMs",
+    ] satisfies (keyof SweepReport)[],
+  },
 };
 
 /** What a pass of the sweeper did. */

@@ -1,13 +1,12 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { insertPendingEvent } from "../../src/db/events.ts";
-import { inTransaction } from "../../src/db/transaction.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { sealVoucher } from "../../src/services/seal-events.ts";
 import { voidVoucher } from "../../src/services/void-voucher.ts";
 import { type PartnerClient, partnerClient, send } from "../support/client.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
 import { assertInvariants } from "../support/invariants.ts";
+import { appendPending as appendPendingEvents } from "../support/pending-events.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
@@ -55,26 +54,7 @@ const voidIt = (code: string, reason: string | null = null) =>
 const publicly = (id: string, query = "", options: { headers?: Record<string, string> } = {}) =>
   send("GET", `${api.url}/integrity/events/VoucherInstance/${id}${query}`, options);
 
-/** Gives a voucher `count` more events, as moves outside the redeem job leave them: Pending. */
-async function appendPending(voucherId: string, count: number): Promise<void> {
-  await inTransaction(servers.db, async (tx) => {
-    for (let i = 0; i < count; i++) {
-      const { rows } = await tx.query(
-        "UPDATE vouchers SET last_sequence = last_sequence + 1 WHERE id = $1 RETURNING last_sequence",
-        [voucherId],
-      );
-      await insertPendingEvent(tx, {
-        voucherId,
-        sequence: rows[0].last_sequence,
-        eventType: i % 2 === 0 ? "voucher.instance.claimed" : "voucher.instance.bought",
-        occurredAt: new Date(),
-        actorConnectedId: `user|${i}`,
-        actorIsEmployee: i % 2 === 0,
-        data: { nonce: "00".repeat(16), note: `secret ${i}` },
-      });
-    }
-  });
-}
+const appendPending = (voucherId: string, count: number) => appendPendingEvents(servers.db, voucherId, count);
 
 describe("GET /partner/vouchers/{codeOrTicket}/events", () => {
   it("serves a new voucher's chain: one sealed event behind zeros, in the contract's envelope", async () => {

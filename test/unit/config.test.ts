@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ConfigError, readConfig, readDatabaseUrl } from "../../src/config.ts";
+import { ConfigError, readApiConfig, readConfig, readDatabaseUrl } from "../../src/config.ts";
 
 type Environment = Record<string, string | undefined>;
 
@@ -96,6 +96,8 @@ describe("the configuration", () => {
       LOG_LEVEL: "",
       WORKER_CONCURRENCY: "",
       WORKER_QUEUES: "",
+      OPS_TOKEN: "",
+      OPS_WRITABLE: "",
     };
     expect(read(empty)).toEqual(readConfig(REQUIRED));
     expect(complaints({ DATABASE_URL: "" })).toEqual(["DATABASE_URL is not set"]);
@@ -109,6 +111,12 @@ describe("the configuration", () => {
     expect(read({ PORT: "8080" }).baseUrl).toBe("http://localhost:8080");
     expect(read({ BASE_URL: "https://vouchers.example/" }).baseUrl).toBe("https://vouchers.example");
     expect(read({ BASE_URL: "https://vouchers.example/api//" }).baseUrl).toBe("https://vouchers.example/api");
+  });
+
+  it("takes the path in front of every address of a page from the base address", () => {
+    expect(read().basePath).toBe("");
+    expect(read({ BASE_URL: "https://vouchers.example/" }).basePath).toBe("");
+    expect(read({ BASE_URL: "https://vouchers.example/eu/api/" }).basePath).toBe("/eu/api");
   });
 
   it("reads lists with or without blanks and drops empty entries", () => {
@@ -136,6 +144,8 @@ describe("the configuration", () => {
     ["REDEEM_WAIT_MS", "99", "60001", "10s", "-1"],
     ["LOG_LEVEL", "verbose", "INFO", "30"],
     ["WORKER_CONCURRENCY", "0", "1001", "many", "1.5"],
+    ["OPS_TOKEN", "fifteen letters", "OFF", "on"],
+    ["OPS_WRITABLE", "1", "yes", "TRUE"],
     ["WORKER_QUEUES", "redeem,mail", ",", "all", "redeem seal"],
   ])("does not start with a bad %s, and names it", (name, ...values) => {
     for (const value of values) {
@@ -243,6 +253,32 @@ describe("the development secret", () => {
         reservationTokenSecrets: [development],
       });
     }
+  });
+});
+
+describe("the dashboard's token", () => {
+  const production = { ...REQUIRED, NODE_ENV: "production", RESERVATION_TOKEN_SECRET: OWN_SECRET };
+
+  it("opens a dashboard that changes nothing, unless told that it may", () => {
+    expect(read().ops).toEqual({ token: null, writable: false });
+    expect(read({ OPS_TOKEN: "sixteen letters!" }).ops).toEqual({ token: "sixteen letters!", writable: false });
+    expect(read({ OPS_TOKEN: OWN_SECRET, OPS_WRITABLE: "true" }).ops).toEqual({ token: OWN_SECRET, writable: true });
+    expect(read({ OPS_WRITABLE: "false" }).ops.writable).toBe(false);
+  });
+
+  it("is asked for in production of an API process alone, which off answers", () => {
+    for (const OPS_TOKEN of [undefined, ""]) {
+      expect(() => readApiConfig({ ...production, OPS_TOKEN })).toThrow(ConfigError);
+      expect(() => readApiConfig({ ...production, OPS_TOKEN })).toThrow(/^OPS_TOKEN is not set/);
+      expect(readConfig({ ...production, OPS_TOKEN }).ops.token).toBeNull();
+      expect(readApiConfig({ ...REQUIRED, OPS_TOKEN }).ops.token).toBeNull();
+    }
+    expect(readApiConfig({ ...production, OPS_TOKEN: "off" }).ops.token).toBeNull();
+    expect(readApiConfig({ ...production, OPS_TOKEN: OWN_SECRET }).ops.token).toBe(OWN_SECRET);
+  });
+
+  it("is not said when it is bad", () => {
+    expect(complaints({ OPS_TOKEN: "s3cr3t" })).toEqual([expect.not.stringContaining("s3cr3t")]);
   });
 });
 

@@ -29,6 +29,7 @@ const sumQueue: QueueDefinition<Sum> = {
   takesBack: true,
   keep: { age: 60, count: 5_000 },
   keepFailed: { age: 60, count: 5_000 },
+  shown: { data: [], reply: [] },
 };
 const sumReply = z.object({ sum: z.number() });
 type SumReply = z.infer<typeof sumReply>;

@@ -1,0 +1,2 @@
+/** Where the dashboard answers, behind the base path. */
+export const DASHBOARD_PATH = "/ops/queues";

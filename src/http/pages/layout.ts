@@ -1,0 +1,46 @@
+import type { ApiContext } from "../../context.ts";
+import { ASSETS, type Asset } from "./assets.ts";
+import { type Html, html } from "./html.ts";
+
+/** What a page needs to know to name other addresses. */
+export type Site = Pick<ApiContext["config"], "basePath" | "baseUrl">;
+
+/** One page of the site. */
+export interface PageContent {
+  /** In the browser's tab, before the name of the service. */
+  title: string;
+  main: Html;
+  script?: Asset;
+}
+
+/** The address of an asset. */
+function assetPath(site: Site, asset: Asset): string {
+  return `${site.basePath}/assets/${asset.fileName}`;
+}
+
+/** A whole page: the frame that all pages share, around `main`. */
+export function layOut(site: Site, { title, main, script }: PageContent): Html {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · Partner Voucher API</title>
+<link rel="icon" type="image/svg+xml" href="${assetPath(site, ASSETS.icon)}">
+<link rel="stylesheet" href="${assetPath(site, ASSETS.style)}">
+${script === undefined ? null : html`<script type="module" src="${assetPath(site, script)}"></script>`}
+</head>
+<body>
+<a class="skip" href="#main">Skip to content</a>
+<header class="site">
+<a class="brand" href="${site.basePath}/"><img src="${assetPath(site, ASSETS.icon)}" alt="" width="28" height="28">Partner Voucher API</a>
+<nav aria-label="Site"><a href="${site.basePath}/docs">API reference</a></nav>
+</header>
+<main id="main">
+${main}
+</main>
+</body>
+</html>
+`;
+}

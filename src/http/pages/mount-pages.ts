@@ -1,0 +1,18 @@
+import type { Router } from "express";
+import type { ApiContext } from "../../context.ts";
+import { mount } from "../route.ts";
+import { assetsRoute } from "../routes/assets.ts";
+import { showChainPage } from "../routes/chain-page.ts";
+import { landingRoute } from "../routes/landing.ts";
+import { offerPage } from "./offer-page.ts";
+import { pageHeaders } from "./page-headers.ts";
+
+/**
+ * Mounts the pages. Where an address answers with a page or with JSON, the page stands before the endpoint, which gets every
+ * caller who does not prefer a page.
+ */
+export function mountPages(router: Router, ctx: ApiContext): void {
+  mount(router, landingRoute(ctx));
+  mount(router, assetsRoute);
+  router.get("/integrity/events/:entityType/:entityId", pageHeaders(), offerPage(ctx.config), showChainPage(ctx));
+}

@@ -1,0 +1,315 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { partnerClient } from "../support/client.ts";
+import { appendPending } from "../support/pending-events.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+
+/** What browsers send when they open an address. */
+const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
+const NOTE = "Tisch 4 & <b>";
+const REFERENCE = "order-of-pages-test";
+
+let servers: TestServers;
+let api: TestApi;
+let worker: TestWorker;
+let partner: TestPartner;
+/** A redeemed voucher. */
+let voucher: { id: string; code: string };
+let payloads: string[];
+let hashes: string[];
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  [api, worker] = await Promise.all([startApi(servers), startWorkers(servers)]);
+  partner = await makePartner(servers.db);
+  const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
+  voucher = await issueVoucher(servers.db, partner);
+  await till.redeem({ code: voucher.code, externalRef: REFERENCE, note: NOTE });
+  const { events } = (await till.events(voucher.code)).body;
+  payloads = events.map((event: { payload: string }) => event.payload);
+  hashes = events.map((event: { recordHash: string }) => event.recordHash);
+});
+
+afterAll(async () => {
+  await api.close();
+  await worker.close();
+  await servers.close();
+});
+
+/** Opens an address of the service; with a browser's Accept unless told otherwise. */
+async function open(path: string, accept: string | null = BROWSER, method = "GET") {
+  // An Accept of fetch's own is */*.
+  const headers: Record<string, string> = accept === null ? {} : { accept };
+  const response = await fetch(`${api.url}${path}`, { method, headers, redirect: "manual" });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+const chainPath = (id: string, query = "") => `/integrity/events/VoucherInstance/${id}${query}`;
+const isPage = (headers: Headers) => headers.get("content-type") === "text/html; charset=utf-8";
+const isJson = (headers: Headers) => headers.get("content-type") === "application/json; charset=utf-8";
+
+describe("an address that answers with a page or with JSON", () => {
+  it.each([
+    BROWSER,
+    "text/html",
+    "text/*",
+    "text/html, application/json;q=0.9",
+    "application/json;q=0.4, text/html;q=0.5",
+    "text/html;q=0.1, */*;q=0",
+  ])("gives the page to who prefers HTML: %s", async (accept) => {
+    for (const path of [chainPath(voucher.id), "/"]) {
+      const { status, headers, text } = await open(path, accept);
+      expect(status).toBe(200);
+      expect(isPage(headers), accept).toBe(true);
+      expect(text).toMatch(/^<!doctype html>/);
+    }
+  });
+
+  it.each([
+    null,
+    "*/*",
+    "application/json",
+    "application/json, text/plain, */*",
+    "text/html;q=0.5, application/json",
+    "text/html;q=0",
+    "application/*, text/html;q=0.9",
+    "image/png",
+    "text/html;q=x, */*;q=0.5",
+  ])("gives JSON to everyone else: %s", async (accept) => {
+    for (const path of [chainPath(voucher.id), "/"]) {
+      const { status, headers, text } = await open(path, accept);
+      expect(status).toBe(200);
+      expect(isJson(headers), String(accept)).toBe(true);
+      JSON.parse(text);
+    }
+  });
+
+  it("says in Vary that it looks at Accept, whatever it answers", async () => {
+    for (const accept of [BROWSER, "*/*"]) {
+      for (const path of ["/", chainPath(voucher.id), chainPath("vch_none"), chainPath(voucher.id, "?limit=x")]) {
+        expect((await open(path, accept)).headers.get("vary"), path).toBe("Accept");
+      }
+    }
+  });
+
+  it("answers HEAD like GET without a body, and other methods with 405 in JSON", async () => {
+    for (const path of ["/", chainPath(voucher.id)]) {
+      const head = await open(path, BROWSER, "HEAD");
+      expect({ status: head.status, text: head.text }).toEqual({ status: 200, text: "" });
+      expect(isPage(head.headers)).toBe(true);
+      const post = await open(path, "*/*", "POST");
+      expect(post.status).toBe(405);
+      expect(post.headers.get("allow")).toBe("GET, HEAD");
+      expect(JSON.parse(post.text)).toMatchObject({ code: "method_not_allowed" });
+    }
+  });
+});
+
+describe("every page", () => {
+  it("allows its own style, scripts and pictures and nothing else, sends nothing anywhere and cannot be framed", async () => {
+    for (const path of ["/", chainPath(voucher.id), chainPath("vch_none")]) {
+      const { headers } = await open(path);
+      const policy = headers.get("content-security-policy") ?? "";
+      expect(Object.fromEntries(policy.split(";").map((directive) => directive.trim().split(/ (.*)/)))).toEqual({
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self'",
+        "img-src": "'self'",
+        "form-action": "'none'",
+        "base-uri": "'none'",
+        "frame-ancestors": "'none'",
+      });
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+      expect(headers.get("x-frame-options")).toBe("DENY");
+      expect(headers.get("referrer-policy")).toBe("same-origin");
+      expect(headers.get("cache-control")).toBe("no-store");
+      expect(headers.has("strict-transport-security")).toBe(false);
+    }
+  });
+
+  it("has no style or script of its own in it, and loads what it has from addresses that change with the content", async () => {
+    const { text } = await open(chainPath(voucher.id));
+    expect(text).not.toMatch(/<style|style=|<script(?![^>]* src=)|\son\w+=|javascript:/i);
+    const assets = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
+    expect(new Set(assets.map((path) => path.replace(/.*\./, "")))).toEqual(new Set(["svg", "css", "js"]));
+    const types = new Map([
+      ["svg", "image/svg+xml"],
+      ["css", "text/css; charset=utf-8"],
+      ["js", "text/javascript; charset=utf-8"],
+    ]);
+    for (const path of assets) {
+      expect(path).toMatch(/^\/assets\/[a-z-]+\.[0-9a-f]{16}\.(svg|css|js)$/);
+      const { status, headers, text: content } = await open(path, "*/*");
+      expect(status).toBe(200);
+      expect(headers.get("content-type")).toBe(types.get(path.replace(/.*\./, "")));
+      expect(headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+      expect(content.length).toBeGreaterThan(100);
+    }
+  });
+
+  it("loads nothing but what is there: other names under /assets are 404", async () => {
+    for (const name of ["pages.css", "..%2f..%2fhtml.ts", "pages.0000000000000000.css", "__proto__", "style"]) {
+      expect((await open(`/assets/${name}`, "*/*")).status, name).toBe(404);
+    }
+  });
+});
+
+describe("the page of a chain", () => {
+  it("shows each event in plain words, with its time in UTC, its seal, its hash and its link", async () => {
+    const { text } = await open(chainPath(voucher.id));
+    expect(text).toContain(voucher.id);
+    expect(text).toContain("<strong>Issued</strong>");
+    expect(text).toContain("<strong>Redeemed</strong>");
+    expect(text.match(/>Sealed</g)).toHaveLength(2);
+    expect(text).toMatch(
+      /<time datetime="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z">\d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC<\/time>/,
+    );
+    expect(text).toContain(`class="record-hash">${hashes[0]}<`);
+    expect(text).toContain(`class="record-hash">${hashes[1]}<`);
+    expect(text).toContain(`class="previous-hash">${hashes[0]}<`);
+    expect(text).toContain(`class="previous-hash">${"0".repeat(64)}<`);
+  });
+
+  it("says no more than the public JSON: no payload, code, reference, note or actor", async () => {
+    const { text } = await open(chainPath(voucher.id));
+    const said = JSON.parse(payloads[1] ?? "");
+    const secrets = [
+      voucher.code,
+      voucher.code.replaceAll("-", ""),
+      REFERENCE,
+      NOTE,
+      said.actorConnectedId,
+      said.data.nonce,
+      said.data.redeemCode,
+      partner.organizationId,
+    ];
+    for (const secret of secrets) {
+      expect(String(secret).length).toBeGreaterThan(5);
+      expect(text).not.toContain(secret);
+      expect(text.toLowerCase()).not.toContain(String(secret).toLowerCase());
+    }
+  });
+
+  it("says of an event that is not sealed yet that it is pending, and shows no hash for it", async () => {
+    const { id } = await issueVoucher(servers.db, partner);
+    await appendPending(servers.db, id, 1);
+    const { text } = await open(chainPath(id));
+    expect(text).toContain("<strong>Claimed</strong>");
+    expect(text.match(/>Pending</g)).toHaveLength(1);
+    expect(text.match(/Not sealed yet/g)).toHaveLength(2);
+    expect(text.match(/class="record-hash"/g)).toHaveLength(1);
+  });
+
+  it("shows a long chain in pages, each with the hash that its first event links to", async () => {
+    const { id } = await issueVoucher(servers.db, partner);
+    await appendPending(servers.db, id, 52);
+    const numbers = (text: string) => [...text.matchAll(/class="number">(\d+)</g)].map(([, number]) => Number(number));
+    const follow = (text: string, rel: string) =>
+      new RegExp(`rel="${rel}" href="([^"]+)"`).exec(text)?.[1]?.replaceAll("&#38;", "&");
+
+    const first = (await open(chainPath(id))).text;
+    expect(numbers(first)).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
+    expect(first).not.toContain('id="before"');
+    expect(follow(first, "prev")).toBeUndefined();
+
+    const second = (await open(follow(first, "next") ?? "")).text;
+    expect(numbers(second)).toEqual([51, 52, 53]);
+    expect(second).toContain('id="before" data-sequence="50"');
+    expect(follow(second, "next")).toBeUndefined();
+    expect(numbers((await open(follow(second, "prev") ?? "")).text)).toEqual(numbers(first));
+
+    const fromTwo = (await open(chainPath(id, "?after=1&limit=2"))).text;
+    expect(numbers(fromTwo)).toEqual([2, 3]);
+    const { events } = JSON.parse((await open(chainPath(id, "?limit=1"), "*/*")).text);
+    expect(fromTwo).toMatch(new RegExp(`id="before" data-sequence="1">.*>${events[0].recordHash}<`));
+
+    const behind = (await open(chainPath(id, "?after=900"))).text;
+    expect(numbers(behind)).toEqual([]);
+    expect(behind).toContain("There are no entries behind number 900.");
+  });
+
+  it("answers an unknown voucher, an unknown type and nonsense with 404 as a page, and with 404 in JSON for others", async () => {
+    for (const path of [
+      chainPath("vch_none"),
+      chainPath("%00"),
+      chainPath("%3Cscript%3Ealert(1)%3C%2Fscript%3E"),
+      `/integrity/events/Order/${voucher.id}`,
+    ]) {
+      const page = await open(path);
+      expect(page.status).toBe(404);
+      expect(isPage(page.headers)).toBe(true);
+      expect(page.text).toContain("There is no event chain with this type and identifier.");
+      expect(page.text).toContain(page.headers.get("x-request-id"));
+      expect(page.text).not.toMatch(/<script>|alert\(1\)/);
+      const json = await open(path, "*/*");
+      expect(json.status).toBe(404);
+      expect(JSON.parse(json.text)).toMatchObject({ code: "entity_not_found" });
+    }
+  });
+
+  it("answers a bad page number with 400 as a page that names the field", async () => {
+    for (const query of ["?after=-1", "?limit=0", "?limit=1001", "?after=%3Cb%3E", "?after=1&after=2"]) {
+      const { status, headers, text } = await open(chainPath(voucher.id, query));
+      expect(status, query).toBe(400);
+      expect(isPage(headers)).toBe(true);
+      expect(text).toMatch(/(after|limit) must be a whole number/);
+    }
+  });
+});
+
+describe("the landing page", () => {
+  it("says what this is and links the reference, the OpenAPI document and health", async () => {
+    const { text } = await open("/");
+    for (const path of ["/docs", "/openapi.json", "/readyz"]) expect(text).toContain(`href="${path}"`);
+  });
+
+  it("links the queue dashboard only where there is one", async () => {
+    expect((await open("/")).text).not.toContain("/ops/");
+    const operated = await startApi(servers, { OPS_TOKEN: "a token for operators" });
+    try {
+      const page = await fetch(operated.url, { headers: { accept: BROWSER } });
+      expect(await page.text()).toContain('href="/ops/queues"');
+    } finally {
+      await operated.close();
+    }
+  });
+
+  it("gives programs the same addresses, from the base address", async () => {
+    const { text } = await open("/", "*/*");
+    expect(JSON.parse(text)).toEqual({
+      name: "Partner Voucher API",
+      docs: "https://vouchers.test/docs",
+      openapi: "https://vouchers.test/openapi.json",
+      health: "https://vouchers.test/healthz",
+      readiness: "https://vouchers.test/readyz",
+    });
+  });
+
+  it("puts the path of the base address before every address on its pages", async () => {
+    const behindPath = await startApi(servers, {
+      BASE_URL: "https://vouchers.test/api",
+      OPS_TOKEN: "a token for operators",
+    });
+    try {
+      for (const path of ["/", chainPath(voucher.id), chainPath("vch_none"), "/ops/login"]) {
+        const text = await (await fetch(behindPath.url + path, { headers: { accept: BROWSER } })).text();
+        const addresses = [...text.matchAll(/(?:href|src|action)="(\/[^"]*)"/g)].map(([, address]) => address);
+        expect(addresses.length).toBeGreaterThan(3);
+        for (const address of addresses) expect(address).toMatch(/^\/api\//);
+      }
+    } finally {
+      await behindPath.close();
+    }
+  });
+});
+
+describe("an unknown address", () => {
+  it("answers browsers in JSON too: only addresses that have a page refuse with one", async () => {
+    const { status, headers, text } = await open("/nowhere");
+    expect(status).toBe(404);
+    expect(isJson(headers)).toBe(true);
+    expect(JSON.parse(text)).toMatchObject({ code: "not_found" });
+  });
+});

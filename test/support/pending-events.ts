@@ -1,0 +1,24 @@
+import type pg from "pg";
+import { insertPendingEvent } from "../../src/db/events.ts";
+import { inTransaction } from "../../src/db/transaction.ts";
+
+/** Gives a voucher `count` more events, as moves outside the redeem job leave them: Pending. */
+export async function appendPending(db: pg.Pool, voucherId: string, count: number): Promise<void> {
+  await inTransaction(db, async (tx) => {
+    for (let i = 0; i < count; i++) {
+      const { rows } = await tx.query(
+        "UPDATE vouchers SET last_sequence = last_sequence + 1 WHERE id = $1 RETURNING last_sequence",
+        [voucherId],
+      );
+      await insertPendingEvent(tx, {
+        voucherId,
+        sequence: rows[0].last_sequence,
+        eventType: i % 2 === 0 ? "voucher.instance.claimed" : "voucher.instance.bought",
+        occurredAt: new Date(),
+        actorConnectedId: `user|${i}`,
+        actorIsEmployee: i % 2 === 0,
+        data: { nonce: "00".repeat(16), note: `secret ${i}` },
+      });
+    }
+  });
+}
