@@ -73,6 +73,10 @@ async function burnBatch(
   const results = requests.map((request): BurnResult => {
     const voucher = vouchers.get(request.voucherId);
     if (voucher === undefined) throw new Error(`the locked voucher ${request.voucherId} was not read`);
+    // The API resolved the voucher within the caller's organization; Redis, which carried the job, is not trusted to say so.
+    if (voucher.organizationId !== request.organizationId) {
+      throw new Error(`the voucher ${voucher.id} is not of the organization that asks to redeem it`);
+    }
     const confirmation = confirmations.get(refKey(request)) ?? null;
     const decision = decideRedeem(voucher, voucher.hold, confirmation, request, now, expectedTokenHash);
     switch (decision.kind) {
