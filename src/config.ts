@@ -59,6 +59,14 @@ const environment = z.object({
   OPS_WRITABLE: z.enum(["true", "false"]).default("false"),
   SWEEP_INTERVAL_MS: integer(100, 600_000).default(5_000),
   CHAIN_CHECK_HOURS: integer(1, 8_760).default(168),
+  METRICS_PORT: integer(0, 65_535).optional(),
+  // Of OpenTelemetry's own variables only what decides whether it is loaded; the rest it reads itself.
+  OTEL_SDK_DISABLED: z.string().optional(),
+  OTEL_TRACES_EXPORTER: z.string().optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.string().optional(),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.string().optional(),
+  OTEL_SERVICE_NAME: z.string().optional(),
+  OTEL_RESOURCE_ATTRIBUTES: z.string().optional(),
 });
 
 /** Where the keys that sign users' tokens are published, and what the tokens must say. */
@@ -74,6 +82,13 @@ export interface Ops {
   /** Null: nobody, there is no dashboard. */
   token: string | null;
   writable: boolean;
+}
+
+/** Whether traces are sent, as OpenTelemetry's variables say. */
+export interface TraceSettings {
+  on: boolean;
+  /** Whether the variables name the service. */
+  serviceNamed: boolean;
 }
 
 /** What a process is told by its environment. Durations are milliseconds unless the name says otherwise. */
@@ -101,6 +116,9 @@ export interface Config {
   sweepIntervalMs: number;
   /** Every chain is verified again within about this time. */
   chainCheckMs: number;
+  /** Where the process's metrics are served; null: they are not measured. */
+  metricsPort: number | null;
+  traces: TraceSettings;
 }
 
 /** The environment cannot be used; `message` has one line per variable, naming it. */
@@ -144,6 +162,20 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     workerQueues: values.WORKER_QUEUES,
     sweepIntervalMs: values.SWEEP_INTERVAL_MS,
     chainCheckMs: values.CHAIN_CHECK_HOURS * 3_600_000,
+    metricsPort: values.METRICS_PORT ?? null,
+    traces: traceSettings(values),
+  };
+}
+
+/** Traces are on when an exporter is named or an endpoint is, unless the SDK is disabled or the exporter is `none`. */
+function traceSettings(values: z.output<typeof environment>): TraceSettings {
+  const exporters = splitList(values.OTEL_TRACES_EXPORTER ?? "");
+  const endpoint = values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? values.OTEL_EXPORTER_OTLP_ENDPOINT;
+  const disabled = values.OTEL_SDK_DISABLED?.trim().toLowerCase() === "true" || exporters.includes("none");
+  return {
+    on: !disabled && (exporters.length > 0 || endpoint !== undefined),
+    serviceNamed:
+      values.OTEL_SERVICE_NAME !== undefined || /(^|,)\s*service\.name\s*=/.test(values.OTEL_RESOURCE_ATTRIBUTES ?? ""),
   };
 }
 
@@ -173,22 +205,6 @@ export function readDatabaseUrl(env: Record<string, string | undefined>): string
 export function readTokenClaims(env: Record<string, string | undefined>): Pick<UserTokens, "issuer" | "audience"> {
   const claims = parse(environment.pick({ AUTH_ISSUER: true, AUTH_AUDIENCE: true }), env);
   return { issuer: claims.AUTH_ISSUER ?? null, audience: claims.AUTH_AUDIENCE ?? null };
-}
-
-const ROLE_PASSWORD = z
-  .string()
-  .regex(/^[\x21-\x7e]{16,}$/, "must be 16 or more visible ASCII characters")
-  .optional();
-
-/**
- * Reads the passwords that `voucherctl db roles` gives to the roles; null where none is given.
- * @throws ConfigError when one is too short or has other characters.
- */
-export function readRolePasswords(
-  env: Record<string, string | undefined>,
-): Record<"pva_api" | "pva_admin", string | null> {
-  const given = parse(z.object({ PVA_API_PASSWORD: ROLE_PASSWORD, PVA_ADMIN_PASSWORD: ROLE_PASSWORD }), env);
-  return { pva_api: given.PVA_API_PASSWORD ?? null, pva_admin: given.PVA_ADMIN_PASSWORD ?? null };
 }
 
 /** Servers that the environment names. Null: none, and whoever may do so uses the embedded one. */

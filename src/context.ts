@@ -9,6 +9,13 @@ import type { RedeemRequest } from "./domain/redeem.ts";
 import { nameTokenSecrets, type TokenSecret } from "./domain/reservation-token.ts";
 import { Leases } from "./holds/lease.ts";
 import { openLog } from "./log.ts";
+import {
+  type ApiMetrics,
+  openApiMetrics,
+  openWorkerMetrics,
+  type ServiceMetrics,
+  type WorkerMetrics,
+} from "./metrics/metrics.ts";
 import { AwaitedQueue } from "./queues/awaited-queue.ts";
 import {
   type RedeemJob,
@@ -28,10 +35,12 @@ import { pooledRandomBytes } from "./random.ts";
 import { KeyAuthenticator } from "./services/authenticate-key.ts";
 import { UserAuthenticator } from "./services/authenticate-user.ts";
 import { type BurnResult, openBurnLanes } from "./services/burn-vouchers.ts";
+import { measureBacklog } from "./services/measure-backlog.ts";
 import { type HoldMove, type HoldMoveOutcome, openHoldLanes } from "./services/move-holds.ts";
 import { openVoucherReads } from "./services/resolve-voucher.ts";
 import { openTakings, type Takings } from "./services/take-voucher.ts";
 import type { VoucherLanes } from "./services/voucher-lanes.ts";
+import { TRACES_OFF, type Traces } from "./traces/traces.ts";
 
 /** What a process of the running service has besides what administration has. */
 export interface ServiceContext extends AdminContext {
@@ -39,9 +48,13 @@ export interface ServiceContext extends AdminContext {
   tokenSecrets: TokenSecret[];
   redis: Redis;
   leases: Leases;
+  /** Null without METRICS_PORT: nothing is measured. */
+  metrics: ServiceMetrics | null;
+  traces: Traces;
 }
 
 export interface ApiContext extends ServiceContext {
+  metrics: ApiMetrics | null;
   keys: KeyAuthenticator;
   voucherReads: Coalescer<WantedVoucher, ResolvedVoucher>;
   holdLanes: VoucherLanes<HoldMove, HoldMoveOutcome>;
@@ -53,6 +66,7 @@ export interface ApiContext extends ServiceContext {
 }
 
 export interface WorkerContext extends ServiceContext {
+  metrics: WorkerMetrics | null;
   burnLanes: VoucherLanes<RedeemRequest, BurnResult>;
   sealRequests: SealRequests;
 }
@@ -63,10 +77,15 @@ const API_POOL_MAX = 18;
 const WORKER_POOL_MAX = 10;
 
 /** Opens what an API process needs. Neither Postgres nor Redis has to be there yet. */
-export function openApiContext(config: Config): ApiContext {
-  const service = openServiceContext(config, "api", API_POOL_MAX);
+export function openApiContext(config: Config, traces: Traces = TRACES_OFF): ApiContext {
+  const service = openServiceContext(config, traces, "api", API_POOL_MAX);
   const { pool, redis, log } = service;
-  const holdLanes = openHoldLanes({ pool });
+  const metrics =
+    config.metricsPort === null
+      ? null
+      : openApiMetrics({ state: pool, max: API_POOL_MAX }, () => measureBacklog(service));
+  const observed = { pool, metrics, traces };
+  const holdLanes = openHoldLanes(observed);
   const inbox = new ReplyInbox(config.redisUrl, log);
   service.onClose(() => inbox.close());
   const redeems = new AwaitedQueue(redeemQueue, redeemReply, redis, inbox, log);
@@ -78,8 +97,9 @@ export function openApiContext(config: Config): ApiContext {
   service.onClose(() => queueViews.close());
   return {
     ...service,
+    metrics,
     keys: new KeyAuthenticator(pool),
-    voucherReads: openVoucherReads(pool),
+    voucherReads: openVoucherReads(observed),
     holdLanes,
     redeemQueue: redeems,
     sealQueue: seals,
@@ -90,22 +110,25 @@ export function openApiContext(config: Config): ApiContext {
 }
 
 /** Opens what a worker process needs. */
-export function openWorkerContext(config: Config): WorkerContext {
-  const service = openServiceContext(config, "worker", WORKER_POOL_MAX);
-  const burnLanes = openBurnLanes(service);
+export function openWorkerContext(config: Config, traces: Traces = TRACES_OFF): WorkerContext {
+  const service = openServiceContext(config, traces, "worker", WORKER_POOL_MAX);
+  const metrics = config.metricsPort === null ? null : openWorkerMetrics({ state: service.pool, max: WORKER_POOL_MAX });
+  const burnLanes = openBurnLanes({ ...service, metrics });
   service.onClose(() => burnLanes.drain());
   const sealRequests = new SealRequests(service.redis, service.log);
   service.onClose(() => sealRequests.close());
-  return { ...service, burnLanes, sealRequests };
+  return { ...service, metrics, burnLanes, sealRequests };
 }
 
 function openServiceContext(
   config: Config,
+  traces: Traces,
   role: string,
   poolMax: number,
-): ServiceContext & { onClose: (closer: () => Promise<unknown>) => void } {
+): Omit<ServiceContext, "metrics"> & { onClose: (closer: () => Promise<unknown>) => void } {
   const log = openLog(config.logLevel, role);
   const closers = new Closers();
+  closers.add(() => traces.close());
   const pool = openPool({
     databaseUrl: config.databaseUrl,
     max: poolMax,
@@ -122,6 +145,7 @@ function openServiceContext(
     pool,
     redis,
     leases: new Leases(redis),
+    traces,
     tokenSecrets: nameTokenSecrets(config.reservationTokenSecrets),
     randomBytes: pooledRandomBytes,
     onClose: (closer) => closers.add(closer),

@@ -2,16 +2,21 @@ import { createApp } from "./app.ts";
 import { readApiConfig } from "./config.ts";
 import { openApiContext } from "./context.ts";
 import { listen } from "./http/server.ts";
+import { openLog } from "./log.ts";
+import { serveMetrics } from "./metrics/serve-metrics.ts";
 import { configureProcess, drainOnSignal } from "./process.ts";
+import { openTraces } from "./traces/open-traces.ts";
 
 // The API process: configuration, context, server, and on a signal the way back.
 const config = configureProcess(readApiConfig);
 try {
-  const ctx = openApiContext(config);
-  const server = await listen(createApp(ctx), config.port, ctx.log);
+  const ctx = openApiContext(config, await openTraces(config.traces, "api", openLog(config.logLevel, "api")));
+  const metrics = await serveMetrics(ctx);
+  const server = await listen(createApp(ctx), config.port, ctx.log, (code) => ctx.metrics?.requests.countRefusal(code));
   ctx.log.info({ port: server.port, baseUrl: config.baseUrl }, "listening");
   drainOnSignal(ctx.log, async () => {
     await server.close();
+    await metrics?.close();
     await ctx.close();
   });
 } catch (error) {

@@ -1,6 +1,9 @@
 import { readConfig } from "../src/config.ts";
 import { openWorkerContext } from "../src/context.ts";
+import { openLog } from "../src/log.ts";
+import { serveMetrics } from "../src/metrics/serve-metrics.ts";
 import { configureProcess, drainOnSignal } from "../src/process.ts";
+import { openTraces } from "../src/traces/open-traces.ts";
 import { startRedeemWorker } from "./redeem.ts";
 import { startSealWorker } from "./seal.ts";
 import { startSweepWorker } from "./sweep.ts";
@@ -9,10 +12,17 @@ import { startSweepWorker } from "./sweep.ts";
 const START = { redeem: startRedeemWorker, seal: startSealWorker, sweep: startSweepWorker };
 
 const config = configureProcess(readConfig);
-const ctx = openWorkerContext(config);
-const workers = config.workerQueues.map((queue) => START[queue](ctx));
-ctx.log.info({ queues: config.workerQueues }, "working");
-drainOnSignal(ctx.log, async () => {
-  await Promise.all(workers.map((worker) => worker.close()));
-  await ctx.close();
-});
+try {
+  const ctx = openWorkerContext(config, await openTraces(config.traces, "worker", openLog(config.logLevel, "worker")));
+  const metrics = await serveMetrics(ctx);
+  const workers = config.workerQueues.map((queue) => START[queue](ctx));
+  ctx.log.info({ queues: config.workerQueues }, "working");
+  drainOnSignal(ctx.log, async () => {
+    await Promise.all(workers.map((worker) => worker.close()));
+    await metrics?.close();
+    await ctx.close();
+  });
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`);
+  process.exit(1);
+}

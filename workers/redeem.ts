@@ -12,7 +12,9 @@ import { runRedeemJob } from "../src/services/burn-vouchers.ts";
  */
 export function startRedeemWorker(ctx: WorkerContext): RunningWorker {
   const { redisUrl, workerConcurrency } = ctx.config;
-  return startWorker(redeemQueue, { redisUrl, concurrency: workerConcurrency, log: ctx.log }, (jobId, job) =>
-    runRedeemJob(ctx, jobId, job),
+  return startWorker(
+    redeemQueue,
+    { redisUrl, concurrency: workerConcurrency, log: ctx.log },
+    (jobId, job, traceparent) => ctx.traces.job(redeemQueue.name, traceparent, () => runRedeemJob(ctx, jobId, job)),
   );
 }

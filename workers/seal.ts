@@ -16,6 +16,7 @@ export function startSealWorker(ctx: WorkerContext): RunningWorker {
   return startWorker(
     sealQueue,
     { redisUrl: ctx.config.redisUrl, concurrency: CONCURRENCY, log: ctx.log },
-    async (_jobId, job): Promise<SealReply> => ({ sealed: await sealVoucher(ctx, job.voucherId) }),
+    (_jobId, job, traceparent): Promise<SealReply> =>
+      ctx.traces.job(sealQueue.name, traceparent, async () => ({ sealed: await sealVoucher(ctx, job.voucherId) })),
   );
 }

@@ -17,6 +17,7 @@ export function startSweepWorker(ctx: WorkerContext): RunningWorker {
   const worker = startWorker(sweepQueue, { redisUrl, concurrency: 1, log: ctx.log }, async () => {
     const report = await sweep(ctx);
     ctx.log.info(report, "swept");
+    ctx.metrics?.sweeps.countPass(report);
     return report;
   });
   return {

@@ -12,6 +12,14 @@ interface Waiting<Item, Result> {
   reject: (error: unknown) => void;
 }
 
+/** Watches what goes through a coalescer. */
+export interface BatchObserver {
+  /** Sees an item in its submitter's asynchronous context. */
+  submitted(item: unknown): void;
+  /** Runs a batch: returns what `work` returns and throws what it throws. */
+  run<T>(items: readonly unknown[], work: () => Promise<T>): Promise<T>;
+}
+
 export interface CoalescerOptions {
   /** Most items handed over at once. */
   batchMax: number;
@@ -21,6 +29,7 @@ export interface CoalescerOptions {
   lanes?: number;
   /** Whether a batch that failed with this error is worth trying again item by item, so that one poison item fails alone. */
   splitOn?: (error: unknown) => boolean;
+  observer?: BatchObserver;
 }
 
 /**
@@ -33,20 +42,24 @@ export interface CoalescerOptions {
  */
 export class Coalescer<Item, Result> {
   readonly #run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>;
-  readonly #options: Required<CoalescerOptions>;
+  readonly #options: Required<Omit<CoalescerOptions, "observer">>;
+  readonly #observer: BatchObserver | undefined;
   #waiting: Waiting<Item, Result>[] = [];
   #running = 0;
   #scheduled = false;
   #idle: (() => void)[] = [];
 
   constructor(run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>, options: CoalescerOptions) {
-    this.#run = run;
-    this.#options = { lanes: 1, splitOn: () => false, ...options };
+    const { observer, ...limits } = options;
+    this.#run = observer === undefined ? run : (items) => observer.run(items, () => run(items));
+    this.#observer = observer;
+    this.#options = { lanes: 1, splitOn: () => false, ...limits };
   }
 
   /** Hands an item over. The item must be valid: whatever it breaks, it breaks for its batch. */
   submit(item: Item): Promise<Result> {
     if (this.#waiting.length >= this.#options.waitingMax) return Promise.reject(new CoalescerFull());
+    this.#observer?.submitted(item);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
       this.#schedule();

@@ -30,6 +30,11 @@ SELECT e.voucher_id FROM voucher_events AS e
  WHERE e.seal_status = 'Pending' AND e.occurred_at < (SELECT clock_timestamp() - make_interval(secs => $1::int / 1000.0))
  ORDER BY e.occurred_at LIMIT $2::int;
 
+-- name: find_oldest_pending_age
+-- How long the oldest event that waits for its seal has been waiting, in milliseconds. No row when none waits.
+SELECT (extract(epoch FROM clock_timestamp() - e.occurred_at) * 1000)::bigint AS age_ms
+  FROM voucher_events AS e WHERE e.seal_status = 'Pending' ORDER BY e.occurred_at LIMIT 1;
+
 -- name: seal_events
 -- Seals Pending events of locked vouchers. The WHERE leaves sealed ones alone; the table's trigger allows nothing else.
 -- $1 voucher_id text[], $2 sequence int[], $3 previous_hash text[] hex, $4 record_hash text[] hex, $5 payload text[]

@@ -7,6 +7,7 @@ const sql = loadStatements(new URL("./events.sql", import.meta.url), [
   "insert_pending_event",
   "select_pending_events",
   "select_overdue_seals",
+  "find_oldest_pending_age",
   "seal_events",
   "select_events_page",
   "select_events_of_range",
@@ -77,6 +78,12 @@ export async function selectPendingEvents(tx: Transaction, voucherIds: readonly 
 export async function selectOverdueSeals(db: Queryable, ageMs: number, limit: number): Promise<string[]> {
   const { rows } = await db.query<{ voucher_id: string }>(bind(sql.select_overdue_seals, [ageMs, limit]));
   return [...new Set(rows.map((row) => row.voucher_id))];
+}
+
+/** How long the oldest Pending event has been waiting for its seal, in milliseconds; 0 when none waits. */
+export async function findOldestPendingAge(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ age_ms: number }>(bind(sql.find_oldest_pending_age, []));
+  return rows[0]?.age_ms ?? 0;
 }
 
 /** Writes the seals of Pending events of locked vouchers. */

@@ -49,3 +49,10 @@ SELECT r.ticket, r.voucher_id, r.key_id, r.expires_at, (extract(epoch FROM clock
 -- $1 ticket text[]
 SELECT r.ticket FROM reservations AS r
  WHERE r.ticket = ANY ($1::text[]) AND r.state = 'Live' AND r.expires_at > (SELECT clock_timestamp());
+
+-- name: count_live_holds
+-- How many holds are live, counted up to a limit, by the index of live holds alone.
+-- $1 limit int
+SELECT count(*)::int AS live
+  FROM (SELECT 1 FROM reservations AS r WHERE r.state = 'Live' AND r.expires_at > (SELECT clock_timestamp())
+         ORDER BY r.expires_at LIMIT $1::int) AS l;

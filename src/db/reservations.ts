@@ -9,6 +9,7 @@ const sql = loadStatements(new URL("./reservations.sql", import.meta.url), [
   "select_overdue_holds",
   "select_live_holds",
   "select_live_tickets",
+  "count_live_holds",
 ]);
 
 /** How a hold stands, or how it ended. */
@@ -117,4 +118,10 @@ export async function selectLiveHolds(db: Queryable, after: HoldPosition, limit:
 export async function selectLiveTickets(db: Queryable, tickets: readonly string[]): Promise<Set<string>> {
   const { rows } = await db.query<{ ticket: string }>(bind(sql.select_live_tickets, [tickets]));
   return new Set(rows.map((row) => row.ticket));
+}
+
+/** How many holds are live, counted up to `max`. */
+export async function countLiveHolds(db: Queryable, max: number): Promise<number> {
+  const { rows } = await db.query<{ live: number }>(bind(sql.count_live_holds, [max]));
+  return rows[0]?.live ?? 0;
 }

@@ -8,6 +8,8 @@ export interface RequestFacts {
   route?: string;
   keyId?: string;
   organizationId?: string;
+  /** The request's trace, when there is one. */
+  traceId?: string;
   /** The error code of a refusal. */
   errorCode?: string;
   /** What was behind an answer of 500 and above. */
@@ -32,8 +34,8 @@ export function requestLog(log: Logger): RequestHandler {
     response.locals.requestId = requestId;
     response.setHeader("X-Request-Id", requestId);
     response.once("close", () => {
-      const { route, keyId, organizationId, errorCode, failure } = response.locals;
-      const status = response.writableFinished ? response.statusCode : 499;
+      const { route, keyId, organizationId, errorCode, failure, traceId } = response.locals;
+      const status = finalStatus(response);
       log[levelOf(status)](
         {
           requestId,
@@ -43,6 +45,7 @@ export function requestLog(log: Logger): RequestHandler {
           errorCode,
           keyId,
           organizationId,
+          traceId,
           // The stack of what was foreseen says nothing.
           ...(failure !== undefined && (status === 500 ? { err: failure } : { reason: String(failure) })),
           durationMs: Math.round((performance.now() - startedAt) * 10) / 10,
@@ -52,6 +55,11 @@ export function requestLog(log: Logger): RequestHandler {
     });
     next();
   };
+}
+
+/** The status of a response that is closed: 499 when its caller was gone before the end. */
+export function finalStatus(response: Response): number {
+  return response.writableFinished ? response.statusCode : 499;
 }
 
 function levelOf(status: number): "info" | "warn" | "error" {

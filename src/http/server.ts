@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type ServerResponse, STATUS_CODES }
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
-import { AppError } from "../domain/errors.ts";
+import { AppError, type ErrorCode } from "../domain/errors.ts";
 import { statusOf } from "./error-map.ts";
 
 /** Time for a whole request to arrive; bodies have 16 KiB at most. Milliseconds. */
@@ -19,8 +19,16 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-/** Serves `app` on a port, with limits on how slow a client may be. Resolves when connections are accepted. */
-export async function listen(app: RequestListener, port: number, log: Logger): Promise<HttpServer> {
+/**
+ * Serves `app` on a port, with limits on how slow a client may be. Resolves when connections are accepted.
+ * @param onRefusal is told the error code of what never reached `app` because it was not HTTP enough.
+ */
+export async function listen(
+  app: RequestListener,
+  port: number,
+  log: Logger,
+  onRefusal: (code: ErrorCode) => void = () => undefined,
+): Promise<HttpServer> {
   const server = createServer({
     requestTimeout: REQUEST_TIMEOUT_MS,
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -40,7 +48,7 @@ export async function listen(app: RequestListener, port: number, log: Logger): P
   server.on("request", serve);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
   server.on("checkExpectation", serve);
-  server.on("clientError", (error, socket) => refuseBrokenRequest(log, error, socket));
+  server.on("clientError", (error, socket) => refuseBrokenRequest(log, onRefusal, error, socket));
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error) =>
       reject(new Error(`cannot listen on PORT ${port}: ${error.message}`, { cause: error })),
@@ -88,7 +96,12 @@ const BROKEN: Record<string, AppError> = {
 const NOT_HTTP = new AppError("invalid_http", "This is not an HTTP request.");
 
 /** Answers what is not HTTP enough to reach the application, in the same form as every other refusal, and logs it as one. */
-function refuseBrokenRequest(log: Logger, error: NodeJS.ErrnoException, socket: Duplex): void {
+function refuseBrokenRequest(
+  log: Logger,
+  onRefusal: (code: ErrorCode) => void,
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const refusal = BROKEN[error.code ?? ""] ?? NOT_HTTP;
   const status = statusOf(refusal.code);
@@ -103,4 +116,5 @@ function refuseBrokenRequest(log: Logger, error: NodeJS.ErrnoException, socket: 
   ];
   socket.end([...head, "", body].join("\r\n"));
   log.info({ requestId, status, errorCode: refusal.code }, "request");
+  onRefusal(refusal.code);
 }

@@ -7,6 +7,7 @@ import { openLog } from "../log.ts";
 import { type ChosenServers, chooseServers } from "./choose-servers.ts";
 import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
+import { freePort } from "./servers.ts";
 import { useLocalUserKeys } from "./user-keys.ts";
 
 // `npm start`: servers, migrations, one API process, two worker processes and, the first time, a demo. Ctrl-C stops it all.
@@ -37,8 +38,9 @@ try {
   };
   const config = readApiConfig(env);
   for (const file of await migrateDatabase(config.databaseUrl)) console.log(`Applied ${file}.`);
-  for (let i = 0; i < WORKERS; i++) run("../../workers/main.ts");
-  run("../main.ts");
+  const [apiMetricsPort, ...workerMetricsPorts] = await metricsPorts(config.metricsPort);
+  for (const port of workerMetricsPorts) run("../../workers/main.ts", port);
+  run("../main.ts", apiMetricsPort);
   await untilReady(config.port);
   const admin = openAdminContext(config.databaseUrl, openLog("fatal", "start"));
   const demo = await makeDemo(admin).finally(() => admin.close());
@@ -48,6 +50,8 @@ try {
   if (!process.env.OPS_TOKEN && servers.opsToken !== null) {
     console.log(`The queue dashboard is at ${config.baseUrl}/ops/queues and asks for the token ${servers.opsToken}`);
   }
+  const metrics = [apiMetricsPort, ...workerMetricsPorts].map((port) => `http://localhost:${port}/metrics`);
+  console.log(`Metrics of the API and its workers: ${metrics.join(" ")}`);
   if (demo !== null) {
     console.log(showDemo(demo, config.baseUrl));
     if (userKeysUrl !== null) console.log(await showMarketplaceDemo(demo, config.users));
@@ -57,10 +61,17 @@ try {
   await stopNow(1);
 }
 
+/** Ports for the metrics of the API process and of each worker: METRICS_PORT and those behind it, or any that are free. */
+async function metricsPorts(first: number | null): Promise<number[]> {
+  const ports: number[] = [];
+  for (let i = 0; i <= WORKERS; i++) ports.push(first ? first + i : await freePort());
+  return ports;
+}
+
 /** Starts a process of the service in a group of its own, so that Ctrl-C reaches it through us and in order. */
-function run(script: string): void {
+function run(script: string, metricsPort: number | undefined): void {
   const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url))], {
-    env,
+    env: { ...env, METRICS_PORT: String(metricsPort) },
     // The channel tells the process when this one was killed.
     stdio: ["ignore", "inherit", "inherit", "ipc"],
     detached: true,

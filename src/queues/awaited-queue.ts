@@ -92,16 +92,18 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /** Adds a job without waiting for its reply. Rejects when Redis does not take it. */
-  async add(jobId: string, data: Data): Promise<void> {
+  async add(jobId: string, data: Data, traceparent?: string): Promise<void> {
     if (this.#queue === undefined) throw new Error("Redis has not been reached yet");
-    await this.#queue.add(this.#definition.name, { ...data, replyTo: this.#inbox.channel }, { jobId });
+    const envelope = { replyTo: this.#inbox.channel, ...(traceparent !== undefined && { traceparent }) };
+    await this.#queue.add(this.#definition.name, { ...data, ...envelope }, { jobId });
   }
 
   /**
    * Adds a job and waits for its reply for at most `waitMs`. Never rejects. A job that no worker has started by then is taken
    * back, where its queue does so; about any other job without a reply nothing is known, a failed `add` included.
+   * @param traceparent the trace that the job is part of (W3C Trace Context).
    */
-  ask(jobId: string, data: Data, waitMs: number): Promise<Answer<Reply>> {
+  ask(jobId: string, data: Data, waitMs: number, traceparent?: string): Promise<Answer<Reply>> {
     return new Promise((resolve) => {
       const lostBefore = this.#connectionsLost;
       const timer = setTimeout(() => void this.#giveUp(jobId, lostBefore, waitMs), waitMs);
@@ -114,7 +116,7 @@ export class AwaitedQueue<Data, Reply> {
       this.#waiters.set(jobId, { since: performance.now(), settle });
       this.#inbox.expect(jobId, (end) => settle(this.#read(end)));
       // A reply is as good as an acknowledgement of the add, and may come before it.
-      this.add(jobId, data).catch((cause: unknown) => settle({ kind: "unknown", cause }));
+      this.add(jobId, data, traceparent).catch((cause: unknown) => settle({ kind: "unknown", cause }));
     });
   }
 

@@ -21,8 +21,13 @@ export interface QueueDefinition<Data> {
   shown: { data: readonly (keyof Data & string)[]; reply: readonly string[] };
 }
 
-/** What goes with a job besides its data: where its reply is awaited, if it is. */
-export const jobEnvelope = z.object({ replyTo: z.string().optional() });
+/** What goes with a job besides its data. A trace that cannot be read fails no job. */
+export const jobEnvelope = z.object({
+  /** Where its reply is awaited, if it is. */
+  replyTo: z.string().optional(),
+  /** The trace that it is part of, if there is one (W3C Trace Context). */
+  traceparent: z.string().optional().catch(undefined),
+});
 
 /** One attempt to burn one voucher. Names the voucher by id, never by code, and carries a token's hash, never the token. */
 export const redeemQueue: QueueDefinition<RedeemJob> = {

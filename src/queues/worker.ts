@@ -12,14 +12,14 @@ export interface RunningWorker {
 }
 
 /**
- * Starts working on a queue. `process` gets each job's id and validated data; what it returns is the job's reply and what it
+ * Starts working on a queue. `process` gets each job's id, its validated data and the trace that it is part of; what it returns is the job's reply and what it
  * throws is the job's failure. Whoever waits is told before the queue is, so that a reply takes one trip and not the queue's
  * bookkeeping. A job may be delivered twice, even while it still runs elsewhere.
  */
 export function startWorker<Data, Reply>(
   definition: QueueDefinition<Data>,
   options: { redisUrl: string; concurrency: number; log: Logger },
-  process: (jobId: string, data: Data) => Promise<Reply>,
+  process: (jobId: string, data: Data, traceparent: string | undefined) => Promise<Reply>,
 ): RunningWorker {
   const log = options.log.child({ queue: definition.name });
   const redis = openPatient(options.redisUrl, `${definition.name}-worker`, options.log);
@@ -32,8 +32,8 @@ export function startWorker<Data, Reply>(
       if (!parsed.success || jobId === undefined)
         throw new UnrecoverableError("the job's data is not what this queue carries");
       const beganAt = Date.now();
+      const { replyTo, traceparent } = jobEnvelope.parse(job.data);
       const tell = (outcome: JobEnd["outcome"]) => {
-        const { replyTo } = jobEnvelope.parse(job.data);
         if (replyTo === undefined) return;
         outbox.send(replyTo, {
           jobId,
@@ -43,7 +43,7 @@ export function startWorker<Data, Reply>(
         });
       };
       try {
-        const reply = await process(jobId, parsed.data);
+        const reply = await process(jobId, parsed.data, traceparent);
         tell({ reply });
         return reply;
       } catch (error) {

@@ -9,6 +9,7 @@ import { type Hold, liveHold } from "../domain/hold.ts";
 import { decideRedeem, type RedeemRequest } from "../domain/redeem.ts";
 import { hashToken, reservationToken } from "../domain/reservation-token.ts";
 import type { RedeemJob, RedeemReply } from "../queues/catalog.ts";
+import { observeBatches } from "./observe-batches.ts";
 import { giveLeaseBack } from "./reserve-voucher.ts";
 import { appendSealed, sealPending } from "./seal-events.ts";
 import { DecidedOnOldState, VoucherLanes } from "./voucher-lanes.ts";
@@ -27,12 +28,13 @@ interface Burn {
 
 /** The group commit of a worker process. Burn and seal are one transaction: no redeemed voucher without its sealed event. */
 export function openBurnLanes(
-  ctx: Pick<WorkerContext, "pool" | "config" | "tokenSecrets" | "randomBytes">,
+  ctx: Pick<WorkerContext, "pool" | "config" | "tokenSecrets" | "randomBytes" | "metrics" | "traces">,
 ): VoucherLanes<RedeemRequest, BurnResult> {
   return new VoucherLanes({
     pool: ctx.pool,
     decide: (tx, requests) => burnBatch(ctx, tx, requests),
     busy: { reply: { kind: "busy" }, consumedTicket: null },
+    observer: observeBatches(ctx, "redeem"),
     lockWaitMs: Math.min(5_000, Math.ceil(ctx.config.redeemWaitMs / 2)),
     waitingMax: ctx.config.workerConcurrency,
   });
@@ -73,10 +75,6 @@ async function burnBatch(
   const results = requests.map((request): BurnResult => {
     const voucher = vouchers.get(request.voucherId);
     if (voucher === undefined) throw new Error(`the locked voucher ${request.voucherId} was not read`);
-    // The API resolved the voucher within the caller's organization; Redis, which carried the job, is not trusted to say so.
-    if (voucher.organizationId !== request.organizationId) {
-      throw new Error(`the voucher ${voucher.id} is not of the organization that asks to redeem it`);
-    }
     const confirmation = confirmations.get(refKey(request)) ?? null;
     const decision = decideRedeem(voucher, voucher.hold, confirmation, request, now, expectedTokenHash);
     switch (decision.kind) {

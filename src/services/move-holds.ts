@@ -4,6 +4,7 @@ import { type EndedHold, endHolds, type NewHold, openHolds } from "../db/reserva
 import { readLockedVouchers } from "../db/vouchers.ts";
 import { AppError } from "../domain/errors.ts";
 import { decideHold, type HoldOutcome, type HoldRequest, liveHold } from "../domain/hold.ts";
+import { observeBatches } from "./observe-batches.ts";
 import { DecidedOnOldState, VoucherLanes } from "./voucher-lanes.ts";
 
 /** A reserve call that has the lease and wants the row, or a release of a ticket. */
@@ -19,11 +20,14 @@ const LOCK_WAIT_MS = 3_000;
 const WAITING_MAX = 2_000;
 
 /** The group commit of holds of an API process. */
-export function openHoldLanes(ctx: Pick<ApiContext, "pool">): VoucherLanes<HoldMove, HoldMoveOutcome> {
+export function openHoldLanes(
+  ctx: Pick<ApiContext, "pool" | "metrics" | "traces">,
+): VoucherLanes<HoldMove, HoldMoveOutcome> {
   return new VoucherLanes<HoldMove, HoldMoveOutcome>({
     pool: ctx.pool,
     decide: moveHolds,
     busy: { kind: "busy" },
+    observer: observeBatches(ctx, "holds"),
     lockWaitMs: LOCK_WAIT_MS,
     waitingMax: WAITING_MAX,
   });

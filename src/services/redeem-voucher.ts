@@ -34,7 +34,7 @@ export interface RedeemResult {
   verifyUrl: string;
 }
 
-type Deps = Pick<ApiContext, "pool" | "voucherReads" | "redeemQueue" | "config" | "log">;
+type Deps = Pick<ApiContext, "pool" | "voucherReads" | "redeemQueue" | "config" | "log" | "metrics" | "traces">;
 
 /**
  * Burns a voucher once under the partner's reference. What can be told from one read is answered from it; everything else is
@@ -62,9 +62,13 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
     note: input.note,
     deadlineMs: now.getTime() + ctx.config.redeemWaitMs,
   };
-  const asked = await ctx.redeemQueue.ask(attemptId, job, ctx.config.redeemWaitMs);
+  const askedAt = performance.now();
+  const asked = await ctx.traces.ask("redeem", (traceparent) =>
+    ctx.redeemQueue.ask(attemptId, job, ctx.config.redeemWaitMs, traceparent),
+  );
   switch (asked.kind) {
     case "reply":
+      ctx.metrics?.redeems.observe({ ...asked, waitedMs: performance.now() - askedAt });
       return answerReply(ctx, ref, attemptId, voucher, asked.reply);
     case "withdrawn":
       throw new AppError(

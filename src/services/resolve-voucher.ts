@@ -1,4 +1,3 @@
-import type pg from "pg";
 import { Coalescer } from "../batching/coalescer.ts";
 import type { ApiContext } from "../context.ts";
 import { isDatabaseUnavailable, isLockTimeout } from "../db/transaction.ts";
@@ -7,6 +6,7 @@ import { normaliseCode } from "../domain/codes.ts";
 import { AppError } from "../domain/errors.ts";
 import { isTicket } from "../domain/ids.ts";
 import type { Caller } from "./caller.ts";
+import { observeBatches } from "./observe-batches.ts";
 
 /** Look-ups in one statement. */
 const BATCH_MAX = 256;
@@ -16,11 +16,14 @@ const LANES = 2;
 const WAITING_MAX = 10_000;
 
 /** Coalesces every read of a voucher that partners name: look-ups, and the first read of reserve, redeem and events. */
-export function openVoucherReads(pool: pg.Pool): Coalescer<WantedVoucher, ResolvedVoucher> {
-  return new Coalescer((wanted) => resolveVouchers(pool, wanted), {
+export function openVoucherReads(
+  ctx: Pick<ApiContext, "pool" | "metrics" | "traces">,
+): Coalescer<WantedVoucher, ResolvedVoucher> {
+  return new Coalescer((wanted) => resolveVouchers(ctx.pool, wanted), {
     batchMax: BATCH_MAX,
     waitingMax: WAITING_MAX,
     lanes: LANES,
+    observer: observeBatches(ctx, "lookups"),
     splitOn: (error) => !isDatabaseUnavailable(error) && !isLockTimeout(error),
   });
 }

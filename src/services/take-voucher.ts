@@ -63,7 +63,10 @@ const SEAL_WAIT_MS = 1_000;
 /** Vouchers that turn out to be held, one after another, before a batch counts as having none left to pick. */
 const PASSED_OVER_MAX = 50;
 
-type Deps = Pick<ApiContext, "pool" | "takings" | "sealQueue" | "voucherReads" | "randomBytes" | "config" | "log">;
+type Deps = Pick<
+  ApiContext,
+  "pool" | "takings" | "sealQueue" | "voucherReads" | "randomBytes" | "config" | "log" | "traces"
+>;
 
 /**
  * Gives a user a voucher from an open window, once per claim or payment. A repeat gives the same voucher, whatever became of
@@ -253,7 +256,9 @@ function refusal(code: SupplyRefusal): AppError {
 }
 
 async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
-  const sealed = await ctx.sealQueue.ask(`${voucherId}-${crypto.randomUUID()}`, { voucherId }, SEAL_WAIT_MS);
+  const sealed = await ctx.traces.ask("seal", (traceparent) =>
+    ctx.sealQueue.ask(`${voucherId}-${crypto.randomUUID()}`, { voucherId }, SEAL_WAIT_MS, traceparent),
+  );
   if (sealed.kind !== "reply") ctx.log.warn({ voucherId, sealed: sealed.kind }, "an event will be sealed later");
 }
 

@@ -1,6 +1,6 @@
 import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
-import { Coalescer } from "../batching/coalescer.ts";
+import { type BatchObserver, Coalescer } from "../batching/coalescer.ts";
 import type { Transaction } from "../db/pool.ts";
 import { inTransaction, isDatabaseUnavailable, isLockTimeout, isRetryable, waitForLocks } from "../db/transaction.ts";
 import { lockFreeVouchers, lockVoucher } from "../db/vouchers.ts";
@@ -18,6 +18,8 @@ export interface VoucherLanesOptions<Item, Result> {
   decide: (tx: Transaction, items: Item[]) => Promise<Result[]>;
   /** The result of an item whose voucher's row stayed locked by someone else for `lockWaitMs`. */
   busy: Result;
+  /** Watches every batch of either lane. */
+  observer: BatchObserver;
   lockWaitMs: number;
   /** Most items that may wait in this process. */
   waitingMax: number;
@@ -78,6 +80,7 @@ export class VoucherLanes<Item extends { voucherId: string }, Result> {
     return new Coalescer((items: Item[]) => decideAgain(() => run(items)), {
       batchMax: BATCH_MAX,
       waitingMax: this.#options.waitingMax,
+      observer: this.#options.observer,
       splitOn: (error) => !isDatabaseUnavailable(error),
     });
   }

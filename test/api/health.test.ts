@@ -46,6 +46,7 @@ async function startUnready(env: Record<string, string>): Promise<TestApi> {
   const server = await listen(createApp(ctx), 0, ctx.log);
   return {
     url: `http://127.0.0.1:${server.port}`,
+    metricsUrl: "",
     ctx,
     async close() {
       await server.close();

@@ -134,6 +134,16 @@ describe("npm start on a machine without servers", () => {
     expect(Math.abs(exp - iat - 1_800)).toBeLessThanOrEqual(1);
   });
 
+  it("serves the metrics of the API and of both workers, each on a port of its own, and says where", async () => {
+    const line = await until(() => /^Metrics of the API and its workers: (.*)$/m.exec(first.output)?.[1]);
+    const addresses = line.split(" ");
+    expect(new Set(addresses).size).toBe(3);
+    const texts = await Promise.all(addresses.map(async (address) => (await fetch(address)).text()));
+    const answers = (name: string) => texts.map((text) => text.includes(`# TYPE ${name} `));
+    expect(answers("voucher_http_request_duration_seconds")).toEqual([true, false, false]);
+    expect(answers("voucher_sweep_duration_seconds")).toEqual([false, true, true]);
+  });
+
   it("stops everything on Ctrl-C, keeps its data, and makes no second demo", async () => {
     const key = /pvk_[0-9A-Z]+/.exec(first.output)?.[0] ?? "";
     const code = /CODE=(\S+)/.exec(first.output)?.[1] ?? "";

@@ -33,13 +33,12 @@ afterAll(async () => {
 
 /**
  * Makes the next `count` burns under references that begin with `prefix` fail as if another transaction had got in their way. A
- * sequence counts, because what a rolled-back transaction takes from it stays taken; the service has no right to it, so the trigger
- * runs as its maker.
+ * sequence counts, because what a rolled-back transaction takes from it stays taken.
  */
 async function failBurns(sqlState: string, prefix: string, count: number): Promise<void> {
   await servers.db.query(`
     CREATE SEQUENCE failures;
-    CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+    CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
       IF NEW.external_ref LIKE '${prefix}%' AND nextval('failures') <= ${count} THEN
         RAISE EXCEPTION 'made to fail' USING ERRCODE = '${sqlState}';

@@ -2,6 +2,7 @@ import { createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { type ApiContext, openApiContext, openWorkerContext, type WorkerContext } from "../../src/context.ts";
 import { listen } from "../../src/http/server.ts";
+import { serveMetrics } from "../../src/metrics/serve-metrics.ts";
 import { startRedeemWorker } from "../../workers/redeem.ts";
 import { startSealWorker } from "../../workers/seal.ts";
 import { startSweepWorker } from "../../workers/sweep.ts";
@@ -29,6 +30,8 @@ export function testConfig(servers: TestServers, env: Environment = {}) {
 /** An API in this process, on real sockets. */
 export interface TestApi {
   url: string;
+  /** Where its metrics are, with a METRICS_PORT. */
+  metricsUrl: string;
   ctx: ApiContext;
   close(): Promise<void>;
 }
@@ -37,12 +40,15 @@ export interface TestApi {
 export async function startApi(servers: TestServers, env: Environment = {}): Promise<TestApi> {
   const ctx = openApiContext(testConfig(servers, env));
   await until(() => ctx.redeemQueue.isOpen);
-  const server = await listen(createApp(ctx), 0, ctx.log);
+  const metrics = await serveMetrics(ctx);
+  const server = await listen(createApp(ctx), 0, ctx.log, (code) => ctx.metrics?.requests.countRefusal(code));
   return {
     url: `http://127.0.0.1:${server.port}`,
+    metricsUrl: `http://127.0.0.1:${metrics?.port}/metrics`,
     ctx,
     async close() {
       await server.close();
+      await metrics?.close();
       await ctx.close();
     },
   };
@@ -50,6 +56,8 @@ export async function startApi(servers: TestServers, env: Environment = {}): Pro
 
 /** A worker process's work, in this process. */
 export interface TestWorker {
+  /** Where its metrics are, with a METRICS_PORT. */
+  metricsUrl: string;
   ctx: WorkerContext;
   close(): Promise<void>;
 }
@@ -59,11 +67,14 @@ const START = { redeem: startRedeemWorker, seal: startSealWorker, sweep: startSw
 /** Starts workers with connections of their own; a sweeper only when WORKER_QUEUES names it, so that it surprises no test. */
 export async function startWorkers(servers: TestServers, env: Environment = {}): Promise<TestWorker> {
   const ctx = openWorkerContext(testConfig(servers, { WORKER_QUEUES: "redeem,seal", ...env }));
+  const metrics = await serveMetrics(ctx);
   const workers = ctx.config.workerQueues.map((queue) => START[queue](ctx));
   return {
+    metricsUrl: `http://127.0.0.1:${metrics?.port}/metrics`,
     ctx,
     async close() {
       await Promise.all(workers.map((worker) => worker.close()));
+      await metrics?.close();
       await ctx.close();
     },
   };

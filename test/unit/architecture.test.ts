@@ -67,7 +67,9 @@ const MAY_IMPORT: Record<string, string[]> = {
   db: ["domain", "batching"],
   holds: ["domain", "batching"],
   queues: ["domain", "batching"],
-  services: ["domain", "batching", "db", "holds", "queues"],
+  metrics: ["queues"],
+  traces: ["config", "log"],
+  services: ["domain", "batching", "db", "holds", "queues", "metrics"],
   "admin-context": ["domain", "db", "random"],
   context: [
     "admin-context",
@@ -80,12 +82,27 @@ const MAY_IMPORT: Record<string, string[]> = {
     "db",
     "holds",
     "queues",
+    "metrics",
+    "traces",
     "services",
   ],
-  http: ["domain", "batching", "db", "holds", "queues", "services"],
+  http: ["domain", "batching", "db", "holds", "queues", "metrics", "traces", "services"],
   app: ["http", "context", "config"],
-  main: ["app", "context", "process", "config", "http"],
-  workers: ["domain", "batching", "db", "holds", "queues", "services", "context", "process", "config", "log"],
+  main: ["app", "context", "process", "config", "log", "http", "metrics", "traces"],
+  workers: [
+    "domain",
+    "batching",
+    "db",
+    "holds",
+    "queues",
+    "metrics",
+    "traces",
+    "services",
+    "context",
+    "process",
+    "config",
+    "log",
+  ],
   local: ["domain", "batching", "db", "holds", "services", "admin-context", "config", "log", "random"],
   cli: ["domain", "batching", "db", "holds", "queues", "services", "admin-context", "config", "log", "random"],
 };
@@ -192,6 +209,9 @@ describe("the rule of imports", () => {
     ["src/local/start.ts", "src/queues/catalog.ts", "value"],
     ["workers/redeem.ts", "src/http/errors.ts", "value"],
     ["workers/redeem.ts", "src/local/servers.ts", "dynamic"],
+    ["src/metrics/sweep-metrics.ts", "src/services/sweep.ts", "type"],
+    ["src/queues/worker.ts", "src/metrics/metrics.ts", "type"],
+    ["src/domain/redeem.ts", "src/metrics/redeem-metrics.ts", "type"],
     ["src/newfolder/file.ts", "src/domain/codes.ts", "value"],
     ["src/domain/redeem.ts", "src/newfolder/file.ts", "value"],
     ["src/services/redeem-voucher.ts", "test/support/until.ts", "value"],
@@ -256,6 +276,18 @@ describe("the source", () => {
   it("imports express in src/http and src/app.ts alone", () => {
     const importers = IMPORTS.filter((edge) => edge.to === "express").map((edge) => layerOf(edge.from));
     expect(new Set(importers)).toEqual(new Set(["app", "http"]));
+  });
+
+  it("imports prom-client in src/metrics alone", () => {
+    const importers = IMPORTS.filter((edge) => edge.to === "prom-client").map((edge) => layerOf(edge.from));
+    expect(new Set(importers)).toEqual(new Set(["metrics"]));
+  });
+
+  it("loads OpenTelemetry in one file, which is imported only when it is asked for", () => {
+    const loaders = IMPORTS.filter((edge) => edge.to.startsWith("@opentelemetry/") && edge.kind !== "type");
+    expect(new Set(loaders.map((edge) => edge.from))).toEqual(new Set(["src/traces/open-telemetry.ts"]));
+    const users = IMPORTS.filter((edge) => edge.to === "src/traces/open-telemetry.ts");
+    expect(users.map(show)).toEqual(["src/traces/open-traces.ts imports src/traces/open-telemetry.ts (dynamic)"]);
   });
 
   it("reads the environment in src/config.ts, src/process.ts, src/local and src/cli alone", () => {

@@ -21,6 +21,49 @@ function complaints(env: Environment): string[] {
   return [];
 }
 
+describe("the configuration of metrics", () => {
+  it("measures nothing without METRICS_PORT, and takes a port", () => {
+    expect(read().metricsPort).toBeNull();
+    expect(read({ METRICS_PORT: "" }).metricsPort).toBeNull();
+    expect(read({ METRICS_PORT: "9464" }).metricsPort).toBe(9464);
+    expect(complaints({ METRICS_PORT: "nine" })).toEqual(["METRICS_PORT must be a whole number"]);
+  });
+});
+
+describe("the configuration of traces", () => {
+  const endpoint = "http://collector:4318";
+
+  it.each([
+    { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint },
+    { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: endpoint },
+    { OTEL_TRACES_EXPORTER: "otlp" },
+    { OTEL_TRACES_EXPORTER: "console" },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SDK_DISABLED: "false" },
+  ])("sends traces with %j", (env) => {
+    expect(read(env).traces.on).toBe(true);
+  });
+
+  it.each([
+    {},
+    { OTEL_SERVICE_NAME: "vouchers" },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: "" },
+    { OTEL_TRACES_EXPORTER: "none" },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_EXPORTER: "none" },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SDK_DISABLED: "true" },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SDK_DISABLED: " TRUE " },
+    { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: endpoint },
+  ])("sends no traces with %j", (env) => {
+    expect(read(env).traces.on).toBe(false);
+  });
+
+  it("leaves the service's name to the variables that give it one", () => {
+    expect(read().traces.serviceNamed).toBe(false);
+    expect(read({ OTEL_RESOURCE_ATTRIBUTES: "deployment.environment=test" }).traces.serviceNamed).toBe(false);
+    expect(read({ OTEL_SERVICE_NAME: "till" }).traces.serviceNamed).toBe(true);
+    expect(read({ OTEL_RESOURCE_ATTRIBUTES: "a=b,service.name=till" }).traces.serviceNamed).toBe(true);
+  });
+});
+
 describe("the configuration", () => {
   it("needs the addresses of Postgres and Redis and has a default for everything else", () => {
     expect(readConfig(REQUIRED)).toMatchObject({

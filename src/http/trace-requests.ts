@@ -1,0 +1,19 @@
+import type { RequestHandler } from "express";
+import type { Traces } from "../traces/traces.ts";
+import { finalStatus } from "./request-log.ts";
+
+/** Runs every request in a trace that ends when its answer is finished or its caller is gone. */
+export function traceRequests(traces: Traces): RequestHandler {
+  return (request, response, next) => {
+    traces.request(request.method, request.headers, (traced) => {
+      if (traced !== null) {
+        response.locals.traceId = traced.traceId;
+        response.once("close", () => {
+          const { route, errorCode } = response.locals;
+          traced.end({ route, errorCode, status: finalStatus(response) });
+        });
+      }
+      next();
+    });
+  };
+}

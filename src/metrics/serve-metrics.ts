@@ -1,0 +1,48 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { ServiceContext } from "../context.ts";
+
+/** A listening server of metrics. */
+export interface MetricsServer {
+  port: number;
+  close(): Promise<void>;
+}
+
+/**
+ * Serves a process's metrics at `/metrics` on METRICS_PORT, on all interfaces and without a key: the port is for the inside of a
+ * network. Resolves when connections are accepted; null when the process measures nothing.
+ * @throws Error that names METRICS_PORT when the port cannot be used.
+ */
+export async function serveMetrics(
+  ctx: Pick<ServiceContext, "config" | "metrics" | "log">,
+): Promise<MetricsServer | null> {
+  const { log, metrics } = ctx;
+  const port = ctx.config.metricsPort;
+  if (metrics === null || port === null) return null;
+  const server = createServer((request, response) => {
+    const path = request.url?.split("?")[0];
+    if (path !== "/metrics" || (request.method !== "GET" && request.method !== "HEAD")) {
+      response.writeHead(404, { "Content-Type": "text/plain" }).end("Metrics are at /metrics.\n");
+      return;
+    }
+    metrics.process.scrape().then(
+      (text) => response.writeHead(200, { "Content-Type": metrics.process.registry.contentType }).end(text),
+      (error: unknown) => {
+        log.error({ err: error }, "the metrics could not be read");
+        response.writeHead(500).end();
+      },
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) =>
+      reject(new Error(`cannot listen on METRICS_PORT ${port}: ${error.message}`, { cause: error })),
+    );
+    server.listen(port, resolve);
+  });
+  const bound = (server.address() as AddressInfo).port;
+  log.info({ port: bound }, "serving metrics");
+  return {
+    port: bound,
+    close: () => new Promise((resolve, reject) => server.close((error) => (error ? reject(error) : resolve()))),
+  };
+}

@@ -1,0 +1,331 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ERRORS } from "../../src/http/error-map.ts";
+import { freePort } from "../../src/local/servers.ts";
+import { voidVoucher } from "../../src/services/void-voucher.ts";
+import { type PartnerClient, partnerClient, send } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { exchange } from "../support/raw-http.ts";
+import { type Scrape, scrape } from "../support/scrape.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { issueVouchers, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { openTcpProxy } from "../support/tcp-proxy.ts";
+import { until } from "../support/until.ts";
+
+const REQUESTS = "voucher_http_request_duration_seconds";
+
+let servers: TestServers;
+let partner: TestPartner;
+let key: string;
+let api: TestApi;
+let worker: TestWorker;
+let partnerApi: PartnerClient;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  partner = await makePartner(servers.db);
+  key = (await makeKey(servers.db, partner.organizationId)).key;
+  api = await startApi(servers, { METRICS_PORT: "0" });
+  worker = await startWorkers(servers, { METRICS_PORT: "0" });
+  partnerApi = partnerClient(api.url, key);
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await api.close();
+  await worker.close();
+  await servers.close();
+});
+
+async function newVoucher() {
+  const [voucher] = await issueVouchers(servers.db, partner, 1);
+  if (voucher === undefined) throw new Error("no voucher was issued");
+  return voucher;
+}
+
+/** Scrapes until the report is as wanted: an answer may be with its caller before it is counted. */
+async function untilReported(target: { metricsUrl: string }, wanted: (report: Scrape) => boolean): Promise<Scrape> {
+  return until(async () => {
+    const report = await scrape(target.metricsUrl);
+    return wanted(report) ? report : null;
+  });
+}
+
+/** How much a number grows while `work` runs and until it is counted. */
+async function growth(name: string, labels: Record<string, string>, by: number, work: () => Promise<unknown>) {
+  const before = (await scrape(api.metricsUrl)).value(name, labels) ?? 0;
+  await work();
+  await untilReported(api, (report) => (report.value(name, labels) ?? 0) >= before + by);
+  expect((await scrape(api.metricsUrl)).value(name, labels)).toBe(before + by);
+}
+
+describe("requests", () => {
+  it("are counted by the route's pattern, the method and the status", async () => {
+    const { code } = await newVoucher();
+    const route = "/partner/vouchers/:codeOrTicket";
+    await growth(`${REQUESTS}_count`, { route, method: "GET", status: "200" }, 2, async () => {
+      await partnerApi.lookUp(code);
+      await partnerApi.lookUp(code);
+    });
+    await growth(`${REQUESTS}_count`, { route, method: "GET", status: "404" }, 1, () => partnerApi.lookUp("NO-SUCH"));
+    await growth(`${REQUESTS}_count`, { route, method: "GET", status: "401" }, 1, () =>
+      send("GET", `${api.url}/partner/vouchers/${code}`),
+    );
+    await growth(`${REQUESTS}_count`, { route: "/partner/vouchers/redeem", method: "PUT", status: "405" }, 1, () =>
+      send("PUT", `${api.url}/partner/vouchers/redeem`),
+    );
+  });
+
+  it("for paths that do not exist share one name, however many paths there are", async () => {
+    await growth(`${REQUESTS}_count`, { route: "none", method: "GET", status: "404" }, 3, async () => {
+      for (const path of ["/wp-login.php", "/.env", "/a/b/c"]) await send("GET", `${api.url}${path}`);
+    });
+  });
+
+  it("with methods that nobody knows share one name", async () => {
+    await growth(`${REQUESTS}_count`, { route: "none", method: "other", status: "404" }, 2, async () => {
+      for (const method of ["PROPFIND", "MKCOL"])
+        await exchange(api.url, `${method} /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    });
+  });
+
+  it("take as long as is measured: a count lies in every bucket above its time", async () => {
+    const { code } = await newVoucher();
+    await partnerApi.lookUp(code);
+    const labels = { route: "/partner/vouchers/:codeOrTicket", method: "GET", status: "200" };
+    const report = await untilReported(api, ({ value }) => (value(`${REQUESTS}_count`, labels) ?? 0) > 0);
+    const count = report.value(`${REQUESTS}_count`, labels);
+    expect(report.value(`${REQUESTS}_bucket`, { ...labels, le: "+Inf" })).toBe(count);
+    expect(report.value(`${REQUESTS}_bucket`, { ...labels, le: "15" })).toBe(count);
+    const sum = report.value(`${REQUESTS}_sum`, labels) ?? 0;
+    expect(sum).toBeGreaterThan(0);
+    expect(sum).toBeLessThan(15 * (count ?? 0));
+  });
+});
+
+describe("refusals", () => {
+  it("are all there from the start, at zero, so that the first of each is seen as an increase", async () => {
+    const fresh = await startApi(servers, { METRICS_PORT: "0" });
+    const report = await scrape(fresh.metricsUrl);
+    for (const code of Object.keys(ERRORS)) expect(report.value("voucher_refusals_total", { code }), code).toBe(0);
+    await fresh.close();
+  });
+
+  it("are counted by their code", async () => {
+    const { code } = await newVoucher();
+    await partnerApi.redeem({ code, externalRef: `burn-${code}` });
+    await growth("voucher_refusals_total", { code: "voucher_used" }, 1, () =>
+      partnerApi.redeem({ code, externalRef: `again-${code}` }),
+    );
+    await growth("voucher_refusals_total", { code: "voucher_not_found" }, 1, () => partnerApi.lookUp("NO-SUCH"));
+    await growth("voucher_refusals_total", { code: "invalid_request" }, 1, () => partnerApi.redeem({}));
+    await growth("voucher_refusals_total", { code: "unknown_key" }, 1, () =>
+      partnerClient(api.url, "pvk_nonsense").lookUp(code),
+    );
+  });
+
+  it("are counted when what was sent is not HTTP at all", async () => {
+    await growth("voucher_refusals_total", { code: "invalid_http" }, 1, () => exchange(api.url, "nonsense\r\n\r\n"));
+  });
+});
+
+describe("batches", () => {
+  it("are counted with their items: look-ups that come together share one statement", async () => {
+    const { code } = await newVoucher();
+    const labels = { batch: "lookups" };
+    const before = await scrape(api.metricsUrl);
+    await Promise.all(Array.from({ length: 40 }, () => partnerApi.lookUp(code)));
+    const after = await scrape(api.metricsUrl);
+    const grown = (name: string) => (after.value(name, labels) ?? 0) - (before.value(name, labels) ?? 0);
+    expect(grown("voucher_batch_items_sum")).toBe(40);
+    expect(grown("voucher_batch_items_count")).toBeLessThan(40);
+    expect(grown("voucher_batch_items_count")).toBe(grown("voucher_batch_duration_seconds_count"));
+    expect(grown("voucher_batch_duration_seconds_sum")).toBeGreaterThan(0);
+  });
+
+  it("of holds are the API's, those of redeems the worker's", async () => {
+    const { code } = await newVoucher();
+    const [holds, redeems] = [{ batch: "holds" }, { batch: "redeem" }];
+    const before = { api: await scrape(api.metricsUrl), worker: await scrape(worker.metricsUrl) };
+    const { body } = await partnerApi.reserve(code);
+    await partnerApi.release(body.ticket);
+    await partnerApi.redeem({ code, externalRef: `burn-${code}` });
+    const after = { api: await scrape(api.metricsUrl), worker: await scrape(worker.metricsUrl) };
+    const items = "voucher_batch_items_sum";
+    expect((after.api.value(items, holds) ?? 0) - (before.api.value(items, holds) ?? 0)).toBe(2);
+    expect((after.worker.value(items, redeems) ?? 0) - (before.worker.value(items, redeems) ?? 0)).toBe(1);
+    expect(after.api.value(items, redeems)).toBeUndefined();
+    expect(after.worker.value(items, holds)).toBeUndefined();
+  });
+});
+
+describe("what is still to be done", () => {
+  it("has the jobs of every queue, and the age of the oldest that waits", async () => {
+    await worker.close();
+    const waiting = (queue: string) => ({ queue, state: "waiting" });
+    const idle = await scrape(api.metricsUrl);
+    for (const queue of ["redeem", "seal", "sweep"]) {
+      expect(idle.value("voucher_queue_jobs", waiting(queue)), queue).toBe(0);
+      expect(idle.value("voucher_queue_jobs", { queue, state: "active" }), queue).toBe(0);
+      expect(idle.value("voucher_queue_jobs", { queue, state: "failed" }), queue).toBe(0);
+      expect(idle.value("voucher_queue_oldest_waiting_seconds", { queue }), queue).toBe(0);
+    }
+    const [first, second] = [await newVoucher(), await newVoucher()];
+    const add = (voucherId: string) => api.ctx.sealQueue.add(`${voucherId}-${crypto.randomUUID()}`, { voucherId });
+    await add(first.id);
+    const oldest = { queue: "seal" };
+    await untilReported(api, ({ value }) => (value("voucher_queue_oldest_waiting_seconds", oldest) ?? 0) > 0.2);
+    await add(second.id);
+    const report = await scrape(api.metricsUrl);
+    expect(report.value("voucher_queue_jobs", waiting("seal"))).toBe(2);
+    expect(report.value("voucher_queue_jobs", waiting("redeem"))).toBe(0);
+    // The older of the two.
+    expect(report.value("voucher_queue_oldest_waiting_seconds", oldest)).toBeGreaterThan(0.2);
+    worker = await startWorkers(servers, { METRICS_PORT: "0" });
+    await untilReported(api, ({ value }) => value("voucher_queue_jobs", waiting("seal")) === 0);
+  });
+
+  it("has the holds that are live, and not those past their time", async () => {
+    const before = (await scrape(api.metricsUrl)).value("voucher_live_holds") ?? 0;
+    const [held, over] = [await newVoucher(), await newVoucher()];
+    const { body } = await partnerApi.reserve(held.code);
+    const brief = await startApi(servers, { RESERVATION_SECONDS: "4" });
+    await partnerClient(brief.url, key).reserve(over.code);
+    await brief.close();
+    expect((await scrape(api.metricsUrl)).value("voucher_live_holds")).toBe(before + 2);
+    await untilReported(api, ({ value }) => value("voucher_live_holds") === before + 1);
+    await partnerApi.release(body.ticket);
+    expect((await scrape(api.metricsUrl)).value("voucher_live_holds")).toBe(before);
+  });
+
+  it("has the age of the oldest event that waits for its seal", async () => {
+    expect((await scrape(api.metricsUrl)).value("voucher_seal_lag_seconds")).toBe(0);
+    const { id: voucherId, code } = await newVoucher();
+    // Nobody asks for the seal of a voiding at once.
+    await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
+    const report = await untilReported(api, ({ value }) => (value("voucher_seal_lag_seconds") ?? 0) > 0.2);
+    expect(report.value("voucher_seal_lag_seconds")).toBeLessThan(60);
+    await api.ctx.sealQueue.ask(`${voucherId}-${crypto.randomUUID()}`, { voucherId }, 10_000);
+    expect((await scrape(api.metricsUrl)).value("voucher_seal_lag_seconds")).toBe(0);
+  });
+
+  it("is not told of a server that does not answer; that it does not answer is", async () => {
+    const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
+    const cutOff = await startApi(servers, { DATABASE_URL: postgres.url, REDIS_URL: redis.url, METRICS_PORT: "0" });
+    const up = async () => {
+      const report = await scrape(cutOff.metricsUrl);
+      return {
+        postgres: report.value("voucher_server_up", { server: "postgres" }),
+        redis: report.value("voucher_server_up", { server: "redis" }),
+        holds: report.value("voucher_live_holds"),
+        lag: report.value("voucher_seal_lag_seconds"),
+        waiting: report.value("voucher_queue_jobs", { queue: "redeem", state: "waiting" }),
+        oldest: report.value("voucher_queue_oldest_waiting_seconds", { queue: "redeem" }),
+      };
+    };
+    const everything = { postgres: 1, redis: 1, holds: 0, lag: 0, waiting: 0, oldest: 0 };
+    const unknown = { holds: undefined, lag: undefined };
+    const unknownQueues = { waiting: undefined, oldest: undefined };
+    expect(await up()).toEqual(everything);
+    redis.cut();
+    expect(await up()).toEqual({ ...everything, redis: 0, ...unknownQueues });
+    postgres.cut();
+    expect(await up()).toEqual({ postgres: 0, redis: 0, ...unknown, ...unknownQueues });
+    redis.mend();
+    postgres.mend();
+    await untilReported(cutOff, ({ value }) => value("voucher_server_up", { server: "redis" }) === 1);
+    expect(await up()).toEqual(everything);
+    redis.jam();
+    postgres.jam();
+    expect(await up()).toEqual({ postgres: 0, redis: 0, ...unknown, ...unknownQueues });
+    redis.mend();
+    postgres.mend();
+    await cutOff.close();
+    await postgres.close();
+    await redis.close();
+  });
+});
+
+describe("a process", () => {
+  it.each([
+    ["an API", () => api],
+    ["a worker", () => worker],
+  ])("reports its pool, its event loop and what Node tells: %s", async (_which, which) => {
+    const report = await scrape(which().metricsUrl);
+    const busy = report.value("voucher_postgres_pool_connections", { state: "busy" }) ?? -1;
+    const idle = report.value("voucher_postgres_pool_connections", { state: "idle" }) ?? -1;
+    expect(busy).toBeGreaterThanOrEqual(0);
+    expect(busy + idle).toBeLessThanOrEqual(report.value("voucher_postgres_pool_connections_max") ?? 0);
+    expect(report.value("voucher_postgres_pool_waiting_calls")).toBe(0);
+    expect(report.value("nodejs_eventloop_lag_p99_seconds")).toBeGreaterThan(0);
+    expect(report.value("process_cpu_seconds_total")).toBeGreaterThan(0);
+  });
+
+  it("tells how many connections are lent out, and how many calls wait for one", async () => {
+    const { pool } = api.ctx;
+    const clients = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
+    const late = pool.connect().then(
+      (client) => client.release(),
+      () => undefined,
+    );
+    const report = await scrape(api.metricsUrl);
+    expect(report.value("voucher_postgres_pool_connections", { state: "busy" })).toBe(pool.options.max);
+    expect(report.value("voucher_postgres_pool_waiting_calls")).toBeGreaterThanOrEqual(1);
+    for (const client of clients) client.release();
+    await late;
+  });
+
+  it("answers at /metrics alone", async () => {
+    const at = (path: string, method = "GET") => fetch(new URL(path, api.metricsUrl), { method });
+    expect((await at("/metrics")).headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
+    expect((await at("/")).status).toBe(404);
+    expect((await at("/metrics/x")).status).toBe(404);
+    expect((await at("/metrics", "POST")).status).toBe(404);
+  });
+
+  it("measures nothing and listens nowhere else without METRICS_PORT", async () => {
+    const plain = await startApi(servers);
+    expect(plain.ctx.metrics).toBeNull();
+    expect(plain.metricsUrl).toContain("undefined");
+    await plain.close();
+  });
+});
+
+describe("labels", () => {
+  it("hold no code, ticket, token, key, reference or id, whatever was asked for", async () => {
+    const { code, id } = await newVoucher();
+    const { body } = await partnerApi.reserve(code);
+    const externalRef = "a-reference-of-the-partner";
+    await partnerApi.lookUp(code);
+    await partnerApi.lookUp(body.ticket);
+    await partnerApi.events(code);
+    await send("GET", `${api.url}/integrity/events/VoucherInstance/${id}`);
+    await partnerApi.redeem({ ticket: body.ticket, externalRef });
+    await partnerApi.redeem({ code, externalRef: `${externalRef}-2` });
+    await send("GET", `${api.url}/nothing/${code}?code=${code}`);
+    const routes = { route: "/integrity/events/:entityType/:entityId", status: "200" };
+    await untilReported(api, ({ value }) => value(`${REQUESTS}_count`, routes) !== undefined);
+    for (const { metricsUrl } of [api, worker]) {
+      const report = await scrape(metricsUrl);
+      for (const secret of [code, id, body.ticket, body.token, key, externalRef, partner.organizationId])
+        expect(report.text).not.toContain(secret);
+      const names = new Set(
+        report.samples.filter(({ name }) => name.startsWith("voucher_")).flatMap(({ labels }) => Object.keys(labels)),
+      );
+      const bounded = ["route", "method", "status", "code", "le", "batch", "state", "queue", "server", "phase", "task"];
+      expect([...names].filter((name) => !bounded.includes(name))).toEqual([]);
+    }
+  });
+});
+
+describe("METRICS_PORT", () => {
+  it("is free again after the process has closed", async () => {
+    const port = String(await freePort());
+    for (let i = 0; i < 2; i++) {
+      const started = await startApi(servers, { METRICS_PORT: port });
+      expect(started.metricsUrl).toContain(`:${port}/`);
+      await scrape(started.metricsUrl);
+      await started.close();
+    }
+  });
+});

@@ -1,0 +1,49 @@
+import { createServer } from "node:http";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { freePort } from "../../src/local/servers.ts";
+import { runNode, startNode } from "../support/child-process.ts";
+import { scrape } from "../support/scrape.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { until } from "../support/until.ts";
+
+let servers: TestServers;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+});
+
+afterAll(async () => {
+  await servers.close();
+});
+
+const env = async (metricsPort: number) => ({
+  DATABASE_URL: servers.databaseUrl,
+  REDIS_URL: servers.redisUrl,
+  PORT: String(await freePort()),
+  METRICS_PORT: String(metricsPort),
+});
+
+const PROCESSES = [
+  ["an API", "src/main.ts", "voucher_http_request_duration_seconds"],
+  ["a worker", "workers/main.ts", "voucher_sweep_duration_seconds"],
+] as const;
+
+it.each(PROCESSES)("%s serves its metrics there, and ends in order", async (_which, script, own) => {
+  const port = await freePort();
+  const started = startNode([script], await env(port));
+  await until(() => /"(listening|working)"/.test(started.output()), 30_000);
+  expect((await scrape(`http://127.0.0.1:${port}/metrics`)).text).toContain(`# TYPE ${own} histogram`);
+  started.child.kill("SIGTERM");
+  expect((await started.ended).exitCode).toBe(0);
+});
+
+it.each(PROCESSES)("%s does not start when somebody else has it, and says which port", async (_which, script) => {
+  const squatter = createServer();
+  const port = await freePort();
+  await new Promise<void>((resolve) => squatter.listen(port, resolve));
+  const { exitCode, stderr, stdout } = await runNode([script], await env(port));
+  squatter.close();
+  expect(exitCode).toBe(1);
+  expect(stderr).toMatch(new RegExp(`^cannot listen on METRICS_PORT ${port}: .*EADDRINUSE.*\n$`));
+  expect(stdout).not.toMatch(/"listening"|"working"/);
+});

@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../../src/local/servers.ts";
+import { type Ended, type Started, startNode } from "../support/child-process.ts";
+import { partnerClient, type Reply, send } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { openTraceCollector, type ReceivedSpan, type TraceCollector } from "../support/trace-collector.ts";
+import { until } from "../support/until.ts";
+import { makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+
+const [INTERNAL, SERVER, PRODUCER, CONSUMER] = [1, 2, 4, 5];
+
+let servers: TestServers;
+let collector: TraceCollector;
+/** Everything that was sent, once both processes have ended: until then they keep it for a minute. */
+let spans: ReceivedSpan[];
+let apiEnded: Ended;
+let workerEnded: Ended;
+/** Everything that no span may hold. */
+const secrets: string[] = [];
+/** Trace ids that callers chose, by what they asked for. */
+const chosen = { redeem: "1".repeat(32), refused: "2".repeat(32), claim: "3".repeat(32), crowd: "c" };
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  collector = await openTraceCollector();
+  const issuer = await makeIssuerKey();
+  const keysFile = writeKeysFile(issuer);
+  const { api, worker, url } = await startTraced({
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+    OTEL_BSP_SCHEDULE_DELAY: "60000",
+    AUTH_JWKS_URL: keysFile.url,
+  });
+
+  const partner = await makePartner(servers.db);
+  const { key } = await makeKey(servers.db, partner.organizationId);
+  const [one, held, ...crowd] = await issueVouchers(servers.db, partner, 42);
+  if (one === undefined || held === undefined) throw new Error("vouchers were expected");
+  const burn = (code: string, externalRef: string, traceId?: string): Promise<Reply> =>
+    send("POST", `${url}/partner/vouchers/redeem`, {
+      key,
+      body: { code, externalRef },
+      headers: traceId === undefined ? {} : { traceparent: `00-${traceId}-00000000000000ab-01` },
+    });
+  expect((await burn(one.code, "SECRET-REF-1", chosen.redeem)).status).toBe(200);
+  expect((await burn(one.code, "SECRET-REF-2", chosen.refused)).status).toBe(409);
+  const hold = await partnerClient(url, key).reserve(held.code);
+  await partnerClient(url, key).lookUp(hold.body.ticket);
+  const replies = await Promise.all(
+    crowd.map(({ code }, index) => burn(code, `SECRET-CROWD-${index}`, String(index).padStart(32, chosen.crowd))),
+  );
+  expect(replies.map(({ status }) => status)).toEqual(crowd.map(() => 200));
+  const offer = await makeOffer(servers.db, 1);
+  const user = newUser("somebody-secret");
+  const market = await signedIn(url, issuer, user);
+  const claim = await market.claimProduct(offer.productId);
+  expect(claim.status).toBe(200);
+  await send("GET", `${url}/nowhere/${one.code}`);
+  secrets.push(one.code, one.id, held.code, hold.body.ticket, hold.body.token, key, user, claim.body.voucher.code);
+  secrets.push("SECRET-", partner.organizationId, ...crowd.flatMap(({ id, code }) => [id, code]));
+
+  for (const { child } of [api, worker]) child.kill("SIGTERM");
+  [apiEnded, workerEnded] = await Promise.all([api.ended, worker.ended]);
+  keysFile.remove();
+  spans = collector.spans();
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await collector.close();
+  await servers.close();
+});
+
+/** Starts an API and a worker process that send traces as the variables say. */
+async function startTraced(otel: Record<string, string>): Promise<{ api: Started; worker: Started; url: string }> {
+  const port = await freePort();
+  const env = { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl, PORT: String(port), ...otel };
+  const api = startNode(["src/main.ts"], env);
+  const worker = startNode(["workers/main.ts"], env);
+  const url = `http://127.0.0.1:${port}`;
+  await until(() => api.output().includes('"listening"') && worker.output().includes('"working"'), 30_000);
+  await until(async () => (await send("GET", `${url}/readyz`)).status === 200, 30_000);
+  return { api, worker, url };
+}
+
+/** The one span of a trace with this name. */
+function spanOf(traceId: string, name: string): ReceivedSpan {
+  const found = spans.filter((span) => span.traceId === traceId && span.name === name);
+  expect(found, `${name} of ${traceId}`).toHaveLength(1);
+  return found[0] as ReceivedSpan;
+}
+
+const REDEEM = "POST /partner/vouchers/redeem";
+
+describe("traces", () => {
+  it("are all sent before a process ends that is told to stop", () => {
+    expect([apiEnded.exitCode, workerEnded.exitCode]).toEqual([0, 0]);
+    expect(spans.length).toBeGreaterThan(100);
+  });
+
+  it("follow a redeem from the caller's own trace over its job to the transaction of the worker", () => {
+    const request = spanOf(chosen.redeem, REDEEM);
+    const read = spanOf(chosen.redeem, "lookups batch");
+    const asked = spanOf(chosen.redeem, "ask redeem");
+    const job = spanOf(chosen.redeem, "process redeem");
+    const batch = spanOf(chosen.redeem, "redeem batch");
+    expect([request, read, asked, job, batch].map(({ service }) => service)).toEqual([
+      "voucher-api",
+      "voucher-api",
+      "voucher-api",
+      "voucher-worker",
+      "voucher-worker",
+    ]);
+    expect([request, read, asked, job, batch].map(({ kind }) => kind)).toEqual([
+      SERVER,
+      INTERNAL,
+      PRODUCER,
+      CONSUMER,
+      INTERNAL,
+    ]);
+    expect(request.parentSpanId).toBe("00000000000000ab");
+    expect([read.parentSpanId, asked.parentSpanId]).toEqual([request.spanId, request.spanId]);
+    expect(job.parentSpanId).toBe(asked.spanId);
+    expect(batch.parentSpanId).toBe(job.spanId);
+    expect(spans.filter(({ traceId }) => traceId === chosen.redeem)).toHaveLength(5);
+  });
+
+  it("say how a request ended, and which refusal it was", () => {
+    expect(spanOf(chosen.redeem, REDEEM).attributes).toEqual({
+      "http.request.method": "POST",
+      "http.route": "/partner/vouchers/redeem",
+      "http.response.status_code": 200,
+    });
+    const refused = spanOf(chosen.refused, REDEEM);
+    expect(refused.attributes).toMatchObject({ "http.response.status_code": 409, "error.type": "voucher_used" });
+    // The caller's mistake, not the service's.
+    expect(refused.failed).toBe(false);
+    expect(spans.filter(({ traceId, name }) => traceId === chosen.refused && name === "ask redeem")).toEqual([]);
+  });
+
+  it("link a transaction to every job in it, and every job to its transaction", () => {
+    const batches = spans.filter(({ name, traceId }) => name === "redeem batch" && traceId.startsWith(chosen.crowd));
+    const shared = batches.filter(({ attributes }) => Number(attributes["voucher.batch.items"]) > 1);
+    expect(shared.length).toBeGreaterThan(0);
+    const jobs = new Map(spans.filter(({ name }) => name === "process redeem").map((span) => [span.spanId, span]));
+    for (const batch of shared) {
+      const others = batch.links.map((spanId) => jobs.get(spanId));
+      expect(others).toHaveLength(Number(batch.attributes["voucher.batch.items"]) - 1);
+      for (const other of others) expect(other?.links).toEqual([batch.spanId]);
+      expect(jobs.has(batch.parentSpanId ?? "")).toBe(true);
+    }
+    // Nobody's burn is left out.
+    const reached = batches.flatMap(({ parentSpanId, links }) => [parentSpanId, ...links]);
+    expect(new Set(reached).size).toBe(40);
+  });
+
+  it("follow a claim to the worker that seals its event", () => {
+    const claims = spans.filter(({ name }) => name === "POST /products/:id/claim");
+    expect(claims).toHaveLength(1);
+    const traceId = claims[0]?.traceId ?? "";
+    const asked = spanOf(traceId, "ask seal");
+    expect(asked.parentSpanId).toBe(claims[0]?.spanId);
+    const job = spanOf(traceId, "process seal");
+    expect([job.service, job.parentSpanId]).toEqual(["voucher-worker", asked.spanId]);
+  });
+
+  it("name a path that does not exist by its method alone", () => {
+    const unknown = spans.filter(({ kind, attributes }) => kind === SERVER && attributes["error.type"] === "not_found");
+    expect(unknown.map(({ name }) => name)).toEqual(["GET"]);
+  });
+
+  it("hold no code, ticket, token, key, reference, user or id", () => {
+    const sent = collector.bodies.map(({ bytes }) => bytes.toString("utf8")).join("\n");
+    expect(sent).toContain("redeem batch");
+    for (const secret of secrets) expect(sent).not.toContain(secret);
+  });
+
+  it("are named in the log line of their request", () => {
+    const lines = apiEnded.stdout.split("\n").filter((line) => line.includes(chosen.redeem));
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ msg: "request", traceId: chosen.redeem }]);
+  });
+});
+
+describe("the variables of OpenTelemetry", () => {
+  it("name the service, and are obeyed in the protocol that is the default", async () => {
+    const { api, worker } = await startTraced({
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_SERVICE_NAME: "till-service",
+    });
+    for (const { child } of [api, worker]) child.kill("SIGTERM");
+    await Promise.all([api.ended, worker.ended]);
+    const binary = collector.bodies.filter(({ contentType }) => contentType === "application/x-protobuf");
+    expect(binary.map(({ bytes }) => bytes.toString("latin1")).join("\n")).toContain("till-service");
+  });
+
+  it("harm nobody when the collector is away", async () => {
+    const { api, worker, url } = await startTraced({
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}`,
+      OTEL_BSP_SCHEDULE_DELAY: "100",
+    });
+    const partner = await makePartner(servers.db);
+    const { key } = await makeKey(servers.db, partner.organizationId);
+    const [voucher] = await issueVouchers(servers.db, partner, 1);
+    const body = { code: voucher?.code, externalRef: "away" };
+    expect((await partnerClient(url, key).redeem(body)).status).toBe(200);
+    for (const { child } of [api, worker]) child.kill("SIGTERM");
+    const ended = await Promise.all([api.ended, worker.ended]);
+    expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
+  });
+
+  it("load OpenTelemetry when they switch it on, and otherwise nothing of it", async () => {
+    // Writes the name of every module of the SDK that is loaded.
+    const witness = `import { registerHooks } from "node:module";
+      registerHooks({ load(url, context, next) { if (/opentelemetry.sdk|open-telemetry/.test(url)) console.log("LOADED"); return next(url, context); } });`;
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(witness)}`;
+    for (const [otel, loads] of [
+      [{ OTEL_TRACES_EXPORTER: "none" }, false],
+      [{ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }, true],
+    ] as const) {
+      const { api, worker } = await startTraced({ ...otel, NODE_OPTIONS });
+      for (const { child } of [api, worker]) child.kill("SIGTERM");
+      await Promise.all([api.ended, worker.ended]);
+      expect([api.output().includes("LOADED"), worker.output().includes("LOADED")]).toEqual([loads, loads]);
+    }
+  });
+});

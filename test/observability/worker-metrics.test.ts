@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { partnerClient } from "../support/client.ts";
+import { whileLocked } from "../support/outside-transaction.ts";
+import { scrape } from "../support/scrape.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+
+const TASKS = ["expireHolds", "restoreLeases", "removeOrphanLeases", "recordExpiries", "endContracts", "requestSeals"];
+
+let servers: TestServers;
+let partner: TestPartner;
+let key: string;
+let api: TestApi;
+let sweeper: TestWorker;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  partner = await makePartner(servers.db);
+  key = (await makeKey(servers.db, partner.organizationId)).key;
+  api = await startApi(servers, { METRICS_PORT: "0", RESERVATION_SECONDS: "1" });
+  sweeper = await startWorkers(servers, {
+    METRICS_PORT: "0",
+    WORKER_QUEUES: "redeem,seal,sweep",
+    SWEEP_INTERVAL_MS: "200",
+  });
+});
+
+afterAll(async () => {
+  await api.close();
+  await sweeper.close();
+  await servers.close();
+});
+
+const read = async (name: string, labels?: Record<string, string>) =>
+  (await scrape(sweeper.metricsUrl)).value(name, labels) ?? Number.NaN;
+
+describe("the sweeper", () => {
+  it("reports each task from the start, its passes, and what they got done", async () => {
+    const idle = await startWorkers(servers, { METRICS_PORT: "0", WORKER_QUEUES: "seal" });
+    const report = await scrape(idle.metricsUrl);
+    await idle.close();
+    for (const task of TASKS) expect(report.value("voucher_sweep_items_total", { task }), task).toBe(0);
+    for (const task of [...TASKS, "checkChains"])
+      expect(report.value("voucher_sweep_failures_total", { task }), task).toBe(0);
+    expect(report.value("voucher_sweep_duration_seconds_count")).toBe(0);
+
+    const [voucher] = await issueVouchers(servers.db, partner, 1);
+    await partnerClient(api.url, key).reserve(voucher?.code ?? "");
+    await until(async () => (await read("voucher_sweep_items_total", { task: "expireHolds" })) === 1);
+    expect(await read("voucher_sweep_duration_seconds_count")).toBeGreaterThan(0);
+    expect(await read("voucher_sweep_failures_total", { task: "expireHolds" })).toBe(0);
+  });
+
+  it("counts the chains it verified, and those that are broken", async () => {
+    const vouchers = await issueVouchers(servers.db, partner, 20);
+    const before = await read("voucher_chains_checked_total");
+    await until(async () => (await read("voucher_chains_checked_total")) > before);
+    expect(await read("voucher_chains_broken_total")).toBe(0);
+    const client = await servers.db.connect();
+    await client.query("SET session_replication_role = replica");
+    await client.query("ALTER TABLE voucher_events DROP CONSTRAINT record_hash_is_of_payload");
+    await client.query("UPDATE voucher_events SET payload = payload || ' ' WHERE voucher_id = $1", [vouchers[3]?.id]);
+    client.release(true);
+    await until(async () => (await read("voucher_chains_broken_total")) >= 1);
+  });
+
+  it("counts a task that fails, and goes on with the others", async () => {
+    await servers.db.query("ALTER TABLE referrer_contracts RENAME TO referrer_contracts_away");
+    await until(async () => (await read("voucher_sweep_failures_total", { task: "endContracts" })) >= 2);
+    const passes = await read("voucher_chains_checked_total");
+    await until(async () => (await read("voucher_chains_checked_total")) > passes);
+    await servers.db.query("ALTER TABLE referrer_contracts_away RENAME TO referrer_contracts");
+    expect(await read("voucher_sweep_failures_total", { task: "checkChains" })).toBe(0);
+  });
+});
+
+describe("a redeem's wait", () => {
+  const waits = async (what: "count" | "sum") => {
+    const report = await scrape(api.metricsUrl);
+    return ["queue", "transaction", "reply"].map((phase) =>
+      report.value(`voucher_redeem_wait_seconds_${what}`, { phase }),
+    );
+  };
+
+  it("is split into queue, transaction and reply, once for each job that was answered", async () => {
+    const vouchers = await issueVouchers(servers.db, partner, 5);
+    const till = partnerClient(api.url, key);
+    const [first] = vouchers;
+    for (const [index, { code }] of vouchers.entries())
+      expect((await till.redeem({ code, externalRef: `wait-${index}` })).status).toBe(200);
+    // Answered from one read, without a job.
+    expect((await till.redeem({ code: first?.code, externalRef: "wait-0" })).body.alreadyConfirmed).toBe(true);
+    expect((await till.redeem({ code: first?.code, externalRef: "wait-again" })).body.code).toBe("voucher_used");
+    expect(await waits("count")).toEqual([5, 5, 5]);
+    const [, transaction] = await waits("sum");
+    expect(transaction).toBeGreaterThan(0);
+  });
+
+  it("shows a wait for a locked row as the transaction's", async () => {
+    const [voucher] = await issueVouchers(servers.db, partner, 1);
+    const [, before] = await waits("sum");
+    const till = partnerClient(api.url, key);
+    const answered = await whileLocked(servers.db, [voucher?.id ?? ""], async () => {
+      const answer = till.redeem({ code: voucher?.code, externalRef: "locked" });
+      await until(async () => {
+        const { rows } = await servers.db.query<{ long: boolean }>(
+          `SELECT clock_timestamp() - query_start > interval '500 milliseconds' AS long FROM pg_stat_activity
+            WHERE datname = current_database() AND application_name = 'worker' AND wait_event_type = 'Lock'`,
+        );
+        return rows[0]?.long;
+      });
+      return { answer };
+    });
+    expect((await answered.answer).status).toBe(200);
+    const [, after] = await waits("sum");
+    expect((after ?? 0) - (before ?? 0)).toBeGreaterThan(0.5);
+  });
+});
