@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
+import { installDebianPackages, onPath } from "./debian-packages.ts";
 
 /** A Redis of our own, on loopback, in a folder of its own: append-only file on, nothing ever evicted. */
 export interface LocalRedis {
@@ -69,20 +70,8 @@ function startContainer(server: LocalRedis): void {
 }
 
 function installPackage(say: (line: string) => void): string | null {
-  if (onPath("apt-get") === null) return null;
-  const sudo = process.getuid?.() === 0 ? [] : ["sudo", "-n"];
-  if (sudo.length > 0 && spawnSync("sudo", ["-n", "true"], { stdio: "ignore" }).status !== 0) return null;
-  const install = [...sudo, "apt-get", "install", "-y", "--no-install-recommends", "redis-server"];
-  say(`Redis is not installed. Installing it: ${install.join(" ")}`);
-  const quiet = { stdio: "ignore", env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } } as const;
-  spawnSync([...sudo, "apt-get"][0] as string, [...sudo, "apt-get", "update"].slice(1), quiet);
-  spawnSync(install[0] as string, install.slice(1), quiet);
+  installDebianPackages("Redis", ["redis-server"], say);
   return onPath("redis-server");
-}
-
-function onPath(program: string): string | null {
-  const found = spawnSync("sh", ["-c", `command -v ${program}`], { encoding: "utf8" });
-  return found.status === 0 ? found.stdout.trim() : null;
 }
 
 /** Whether a Docker engine, and not only its client, is there. */

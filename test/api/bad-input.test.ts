@@ -411,7 +411,6 @@ describe("a path", () => {
   });
 
   it.each([
-    "/",
     "/partner",
     "/partner/vouchers",
     "/partner/vouchers/",

@@ -44,6 +44,7 @@ const dashboardHeaders = helmet({
   },
   referrerPolicy: { policy: "same-origin" },
   xFrameOptions: { action: "deny" },
+  originAgentCluster: false,
   strictTransportSecurity: false,
 });
 

@@ -22,6 +22,7 @@ export function pageHeaders({ hasForm }: { hasForm: boolean } = { hasForm: false
     // With `no-referrer`, browsers would send forms with an opaque Origin.
     referrerPolicy: { policy: "same-origin" },
     xFrameOptions: { action: "deny" },
+    originAgentCluster: false,
     // Whether a whole host speaks https only is for whoever terminates TLS to say.
     strictTransportSecurity: false,
   });

@@ -266,6 +266,11 @@ function offerPayloadCheck(entries) {
     for (const control of form.elements) control.disabled = true;
     return;
   }
+  // What was said of another text would mislead.
+  form.addEventListener("input", () => {
+    result.className = "";
+    result.replaceChildren();
+  });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const payload = unwrapPayload(form.elements.payload.value);

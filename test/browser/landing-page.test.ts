@@ -1,0 +1,57 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findBarriers, LOOKS, measureOverflow, openPage, photograph, startBrowser } from "../support/browser.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, type TestApi } from "../support/service.ts";
+
+let servers: TestServers;
+let api: TestApi;
+let browser: Browser;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  const operated = { OPS_TOKEN: "the token of the operators", BASE_URL: "http://localhost" };
+  [api, browser] = await Promise.all([startApi(servers, operated), startBrowser()]);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await api.close();
+  await servers.close();
+});
+
+describe("the landing page", () => {
+  it.each(
+    LOOKS,
+  )("on a %s has no barrier that axe knows, does not overflow and keeps its policy", async (look, options) => {
+    const { page, complaints, close } = await openPage(browser, options);
+    await page.goto(api.url);
+    expect(await page.getByRole("heading", { level: 1 }).innerText()).toBe("Vouchers that burn exactly once");
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await measureOverflow(page)).toBe(0);
+    expect(complaints).toEqual([]);
+    await photograph(page, `landing, ${look}`);
+    await close();
+  });
+
+  it("says the same where JavaScript is off, and takes the keyboard past its header", async () => {
+    const { page, close } = await openPage(browser, { javaScriptEnabled: false });
+    await page.goto(api.url);
+    expect(await page.getByRole("listitem").count()).toBe(8);
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    expect(new URL(page.url()).hash).toBe("#main");
+    await close();
+  });
+
+  it("leads to health and to the dashboard's login", async () => {
+    const { page, close } = await openPage(browser);
+    await page.goto(api.url);
+    await page.getByRole("link", { name: "Health" }).click();
+    expect(JSON.parse(await page.locator("body").innerText())).toMatchObject({ status: "ok" });
+    await page.goBack();
+    await page.getByRole("link", { name: "Queue dashboard" }).click();
+    await page.waitForURL(`${api.url}/ops/login`);
+    await close();
+  });
+});
