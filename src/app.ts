@@ -45,8 +45,9 @@ const ENDPOINTS: readonly Endpoint[] = [
 /**
  * Builds the HTTP application: request log, metrics, traces, pages, dashboard, endpoints, the answer to unknown paths, the error
  * answer. Opens nothing.
+ * @param endpoints what it serves; a benchmark puts others behind the same edge.
  */
-export function createApp(ctx: ApiContext): Express {
+export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDPOINTS): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -61,7 +62,7 @@ export function createApp(ctx: ApiContext): Express {
   app.use(requireHost);
   mountPages(app, ctx);
   mountDashboard(app, ctx);
-  for (const endpoint of ENDPOINTS) mount(app, endpoint.route(ctx));
+  for (const endpoint of endpoints) mount(app, endpoint.route(ctx));
   app.use(unknownPath);
   app.use(errorAnswer);
   return app;

@@ -207,6 +207,22 @@ export function readTokenClaims(env: Record<string, string | undefined>): Pick<U
   return { issuer: claims.AUTH_ISSUER ?? null, audience: claims.AUTH_AUDIENCE ?? null };
 }
 
+const ROLE_PASSWORD = z
+  .string()
+  .regex(/^[\x21-\x7e]{16,}$/, "must be 16 or more visible ASCII characters")
+  .optional();
+
+/**
+ * Reads the passwords that `voucherctl db roles` gives to the roles; null where none is given.
+ * @throws ConfigError when one is too short or has other characters.
+ */
+export function readRolePasswords(
+  env: Record<string, string | undefined>,
+): Record<"pva_api" | "pva_admin", string | null> {
+  const given = parse(z.object({ PVA_API_PASSWORD: ROLE_PASSWORD, PVA_ADMIN_PASSWORD: ROLE_PASSWORD }), env);
+  return { pva_api: given.PVA_API_PASSWORD ?? null, pva_admin: given.PVA_ADMIN_PASSWORD ?? null };
+}
+
 /** Servers that the environment names. Null: none, and whoever may do so uses the embedded one. */
 export interface GivenServers {
   databaseUrl: string | null;

@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { addAuditCommands } from "./audit.ts";
 import { addBatchCommands } from "./batch.ts";
 import { addChainCommands } from "./chain.ts";
+import { addDbCommands } from "./db.ts";
 import { addKeyCommands } from "./key.ts";
 import { addMarketplaceCommands } from "./marketplace.ts";
 import { addOrgCommands } from "./org.ts";
@@ -23,5 +24,6 @@ export function buildProgram(): Command {
   addMarketplaceCommands(program);
   addUserCommands(program);
   addAuditCommands(program);
+  addDbCommands(program);
   return program;
 }

@@ -65,6 +65,29 @@ SELECT l.contract_id, l.product_id, l.brand_id, l.created_at
 -- $1 id text
 SELECT l.batch_id, l.created_at FROM listings AS l WHERE l.id = $1::text;
 
+-- name: state_of_roles
+-- The roles of the service and voucherctl, and every right in this database that one of them or PUBLIC was given, the default ones of
+-- PUBLIC included.
+-- $1 name of the connected database text
+WITH given AS (
+  SELECT acl.grantee, acl.privilege_type || ' ON DATABASE ' || d.datname AS what
+    FROM pg_database AS d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) AS acl WHERE d.datname = $1::text
+   UNION ALL
+  SELECT acl.grantee, acl.privilege_type || ' ON SCHEMA ' || n.nspname
+    FROM pg_namespace AS n, aclexplode(n.nspacl) AS acl WHERE n.nspname = 'public'
+   UNION ALL
+  SELECT acl.grantee, acl.privilege_type || ' ON ' || c.relname
+    FROM pg_class AS c, aclexplode(c.relacl) AS acl WHERE c.relnamespace = 'public'::regnamespace
+   UNION ALL
+  SELECT acl.grantee, acl.privilege_type || ' (' || a.attname || ') ON ' || c.relname
+    FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid, aclexplode(a.attacl) AS acl
+   WHERE c.relnamespace = 'public'::regnamespace
+)
+SELECT ARRAY(SELECT r.rolname || CASE WHEN r.rolcanlogin THEN ' LOGIN' ELSE ' NOLOGIN' END FROM pg_roles AS r
+              WHERE r.rolname IN ('pva_api', 'pva_admin') ORDER BY 1) AS roles,
+       ARRAY(SELECT coalesce(r.rolname, 'PUBLIC') || ' ' || g.what FROM given AS g LEFT JOIN pg_roles AS r ON r.oid = g.grantee
+              WHERE g.grantee = 0 OR r.rolname IN ('pva_api', 'pva_admin') ORDER BY 1) AS rights;
+
 -- name: insert_act
 -- Who connected and when is the database's to say.
 -- $1 os_user text, $2 host text, $3 command text, $4 arguments jsonb, $5 entity_type text, $6 entity_id text, $7 before jsonb or null,

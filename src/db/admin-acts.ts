@@ -13,6 +13,7 @@ const sql = loadStatements(new URL("./admin-acts.sql", import.meta.url), [
   "state_of_contract",
   "state_of_link",
   "state_of_listing",
+  "state_of_roles",
   "insert_act",
   "select_acts",
   "select_acts_on_entity",
@@ -31,6 +32,8 @@ const STATE_OF = {
   /** Its id is the SHA-256 of its code, in hex. */
   ReferralLink: sql.state_of_link,
   Listing: sql.state_of_listing,
+  /** Its id is the name of the database that they have rights in. */
+  DatabaseRoles: sql.state_of_roles,
 } as const;
 
 /** What an act of administration is done to. */

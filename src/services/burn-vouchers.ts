@@ -1,4 +1,4 @@
-import type { WorkerContext } from "../context.ts";
+import type { ServiceContext, WorkerContext } from "../context.ts";
 import type { Transaction } from "../db/pool.ts";
 import { findConfirmations, insertRedemptions, type NewRedemption, refKey } from "../db/redemptions.ts";
 import { type EndedHold, endHolds } from "../db/reservations.ts";
@@ -28,7 +28,7 @@ interface Burn {
 
 /** The group commit of a worker process. Burn and seal are one transaction: no redeemed voucher without its sealed event. */
 export function openBurnLanes(
-  ctx: Pick<WorkerContext, "pool" | "config" | "tokenSecrets" | "randomBytes" | "metrics" | "traces">,
+  ctx: Pick<ServiceContext, "pool" | "config" | "tokenSecrets" | "randomBytes" | "metrics" | "traces">,
 ): VoucherLanes<RedeemRequest, BurnResult> {
   return new VoucherLanes({
     pool: ctx.pool,
@@ -75,6 +75,10 @@ async function burnBatch(
   const results = requests.map((request): BurnResult => {
     const voucher = vouchers.get(request.voucherId);
     if (voucher === undefined) throw new Error(`the locked voucher ${request.voucherId} was not read`);
+    // The API resolved the voucher within the caller's organization; Redis, which carried the job, is not trusted to say so.
+    if (voucher.organizationId !== request.organizationId) {
+      throw new Error(`the voucher ${voucher.id} is not of the organization that asks to redeem it`);
+    }
     const confirmation = confirmations.get(refKey(request)) ?? null;
     const decision = decideRedeem(voucher, voucher.hold, confirmation, request, now, expectedTokenHash);
     switch (decision.kind) {

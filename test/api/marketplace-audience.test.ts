@@ -145,7 +145,7 @@ describe("the referrer-only rules of the contract", () => {
   it("6. batches default to OpenToAll, in the table as in voucherctl", async () => {
     const partner = await makePartner(servers.db);
     const ctl = async (...args: string[]) => {
-      const env = { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl };
+      const env = { DATABASE_URL: servers.adminUrl, REDIS_URL: servers.redisUrl };
       return JSON.parse((await runNode(["src/cli/main.ts", ...args, "--json"], env)).stdout).id;
     };
     const issue = ["batch", "issue", "--product", partner.productId, "--count", "3", "--valid-until", "2099-01-01"];

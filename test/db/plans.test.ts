@@ -23,7 +23,7 @@ let pool: pg.Pool;
 beforeAll(async () => {
   servers = await openTestServers();
   pool = openPool({
-    databaseUrl: servers.databaseUrl,
+    databaseUrl: servers.ownerUrl,
     max: 1,
     applicationName: "plans",
     partnerFacing: true,

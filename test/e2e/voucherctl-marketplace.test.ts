@@ -33,7 +33,7 @@ afterAll(async () => {
 });
 
 function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
-  const named = { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl };
+  const named = { DATABASE_URL: servers.adminUrl, REDIS_URL: servers.redisUrl };
   return runNode(["src/cli/main.ts", ...args], { ...named, ...env });
 }
 

@@ -48,7 +48,7 @@ afterAll(async () => {
 
 function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
   return runNode(["src/cli/main.ts", ...args], {
-    DATABASE_URL: servers.databaseUrl,
+    DATABASE_URL: servers.adminUrl,
     REDIS_URL: servers.redisUrl,
     ...env,
   });
@@ -518,7 +518,7 @@ describe("voucherctl batch issue", () => {
     const before = await dumpRows(servers.db);
     const out = file("interrupted.csv");
     const issuing = startNode(["src/cli/main.ts", ...issue("--count", "1000000", ...VALID, "--out", out)], {
-      DATABASE_URL: servers.databaseUrl,
+      DATABASE_URL: servers.adminUrl,
     });
     await until(() => existsSync(`${out}.unfinished`) && statSync(`${out}.unfinished`).size > 10_000);
     issuing.child.kill("SIGINT");
@@ -823,7 +823,7 @@ describe("voucherctl chain verify", () => {
 
     beforeAll(async () => {
       tampered = await openTestServers();
-      env = { DATABASE_URL: tampered.databaseUrl };
+      env = { DATABASE_URL: tampered.adminUrl };
       const owner = await makePartner(tampered.db);
       const vouchers = await issueVouchers(tampered.db, owner, 11);
       intact = vouchers.pop()?.id ?? "";

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { migrateDatabase } from "../../src/db/migrate.ts";
+import { makeRoles } from "../support/logins.ts";
 import { FaultPostgres } from "./fault-postgres.ts";
 import { FaultRedis } from "./fault-redis.ts";
 import { ServiceProcess } from "./service-process.ts";
@@ -43,6 +44,8 @@ export interface Cluster {
 }
 
 const API_PROCESSES = 2;
+/** The processes under faults have the rights of the service and no others. */
+const SERVICE_PASSWORD = "service-under-faults";
 const WORKER_PROCESSES = 2;
 /** Below the ports that systems give to outgoing connections: nobody takes a port while its owner is dead. */
 const FIRST_PORT = 20_000;
@@ -68,7 +71,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
       (what) => void accidents.push(what),
     );
   const sharedEnv = () => ({
-    DATABASE_URL: postgres.url,
+    DATABASE_URL: serviceUrl(postgres.url),
     REDIS_URL: redis.url,
     BASE_URL: "https://vouchers.test",
     LOG_LEVEL: "warn",
@@ -117,11 +120,16 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     for (let i = 1; i <= WORKER_PROCESSES; i++) addWorker({});
     await Promise.all([postgres.start(), redis.start()]);
     await migrateDatabase(postgres.url);
+    await makeRoles(db, SERVICE_PASSWORD);
     return cluster;
   } catch (error) {
     await cluster.close();
     throw error;
   }
+}
+
+function serviceUrl(ownerUrl: string): string {
+  return Object.assign(new URL(ownerUrl), { username: "pva_api", password: SERVICE_PASSWORD }).href;
 }
 
 let portsTried = 0;

@@ -33,12 +33,13 @@ afterAll(async () => {
 
 /**
  * Makes the next `count` burns under references that begin with `prefix` fail as if another transaction had got in their way. A
- * sequence counts, because what a rolled-back transaction takes from it stays taken.
+ * sequence counts, because what a rolled-back transaction takes from it stays taken; the service has no right to it, so the trigger
+ * runs as its maker.
  */
 async function failBurns(sqlState: string, prefix: string, count: number): Promise<void> {
   await servers.db.query(`
     CREATE SEQUENCE failures;
-    CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+    CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
     BEGIN
       IF NEW.external_ref LIKE '${prefix}%' AND nextval('failures') <= ${count} THEN
         RAISE EXCEPTION 'made to fail' USING ERRCODE = '${sqlState}';

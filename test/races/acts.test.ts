@@ -113,7 +113,7 @@ it("says what a voucher was when its turn came, not when the act began", async (
 });
 
 it("writes through the connections of administration in acts alone", async () => {
-  const admin = openAdminContext(servers.databaseUrl, openLog("silent", "test"));
+  const admin = openAdminContext(servers.ownerUrl, openLog("silent", "test"));
   try {
     const write = "UPDATE organizations SET name = 'written' WHERE id = $1";
     await expect(admin.pool.query(write, [partner.organizationId])).rejects.toMatchObject({ code: "25006" });

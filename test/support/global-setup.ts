@@ -8,6 +8,7 @@ import { migrateDatabase } from "../../src/db/migrate.ts";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
 import { dockerAnswers, type LocalRedis, redisUrl, startRedis, stopRedis } from "../../src/local/redis.ts";
 import { freePort } from "../../src/local/servers.ts";
+import { makeTestLogins, type TestLogins } from "./logins.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -16,6 +17,8 @@ declare module "vitest" {
     redisUrl: string;
     /** Name of the migrated database that each test file clones. */
     template: string;
+    /** Logins that may do what the processes and what voucherctl may do, and no more. */
+    logins: TestLogins;
   }
 }
 
@@ -36,11 +39,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const url = new URL(databaseUrl);
   url.pathname = `/${template}`;
   await migrateDatabase(url.href);
+  const { logins, remove } = await makeTestLogins(url.href);
+  project.provide("logins", logins);
   project.provide("databaseUrl", databaseUrl);
   project.provide("redisUrl", redis);
   project.provide("template", template);
   return async () => {
     await administer(databaseUrl, `DROP DATABASE ${template} WITH (FORCE)`);
+    await remove(databaseUrl);
     for (const stop of stops) await stop();
   };
 }

@@ -1,0 +1,106 @@
+import { readFileSync } from "node:fs";
+import pg from "pg";
+import type { RandomBytes } from "../../domain/codes.ts";
+import { AppError } from "../../domain/errors.ts";
+import { makeScramVerifier, SALT_BYTES } from "../../domain/scram-verifier.ts";
+import type { Transaction } from "../pool.ts";
+
+/** What the processes of the service and voucherctl may run as, with no more rights than their statements need. */
+export const ROLES = ["pva_api", "pva_admin"] as const;
+export type RoleName = (typeof ROLES)[number];
+
+const GRANTS = readFileSync(new URL("./grants.sql", import.meta.url), "utf8");
+
+/** How one of the roles stands after {@link applyRoles}. */
+export interface AppliedRole {
+  name: RoleName;
+  /** Made by this run. */
+  created: boolean;
+  /** Whether somebody can log in as it; else it is granted to logins. */
+  login: boolean;
+  /** Given a password by this run. */
+  passwordSet: boolean;
+}
+
+/** What {@link applyRoles} did. */
+export interface AppliedRoles {
+  roles: AppliedRole[];
+  /** Rights that every role had by default and that nobody but the owner has any more. */
+  takenFromPublic: string[];
+}
+
+/**
+ * Makes the roles that are missing and gives both exactly the rights of `grants.sql` in this database; with a password, a role also
+ * becomes a login with it. The passwords themselves never leave this process. Run it again after each migration.
+ * @param tx a transaction of the owner of the database, who must be allowed to create roles if one is missing or gets a password.
+ * @param passwords by role, visible ASCII; null: leaves the role's login as it is.
+ * @throws AppError `invalid_request` when a role could do more than its rights say, and naming what.
+ */
+export async function applyRoles(
+  tx: Transaction,
+  randomBytes: RandomBytes,
+  passwords: Record<RoleName, string | null>,
+): Promise<AppliedRoles> {
+  const takenFromPublic = await readRightsOfPublic(tx);
+  const roles: AppliedRole[] = [];
+  for (const name of ROLES) roles.push(await applyRole(tx, randomBytes, name, passwords[name]));
+  await tx.query(GRANTS);
+  await refuseExcess(tx);
+  return { roles, takenFromPublic };
+}
+
+async function applyRole(
+  tx: Transaction,
+  randomBytes: RandomBytes,
+  name: RoleName,
+  password: string | null,
+): Promise<AppliedRole> {
+  const { rows } = await tx.query<{ login: boolean }>("SELECT rolcanlogin AS login FROM pg_roles WHERE rolname = $1", [
+    name,
+  ]);
+  const created = rows[0] === undefined;
+  if (created) await tx.query(`CREATE ROLE ${name} NOLOGIN`);
+  if (password !== null) {
+    const verifier = makeScramVerifier(password, Buffer.from(randomBytes(SALT_BYTES)));
+    await tx.query(`ALTER ROLE ${name} LOGIN PASSWORD ${pg.escapeLiteral(verifier)}`);
+  }
+  return { name, created, login: password !== null || rows[0]?.login === true, passwordSet: password !== null };
+}
+
+/** What everybody may do in this database that the roles must not. */
+async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
+  const { rows } = await tx.query<{ what: string }>(
+    `SELECT 'CREATE on schema public' AS what WHERE has_schema_privilege('public', 'public', 'CREATE')
+      UNION ALL
+     SELECT r.kind || ' on database ' || current_database() FROM unnest(ARRAY['CREATE', 'TEMPORARY']) AS r (kind)
+      WHERE has_database_privilege('public', current_database(), r.kind)`,
+  );
+  return rows.map((row) => row.what);
+}
+
+/** @throws AppError when a role has more than the grants gave it: by its attributes, as a member of another role, or as PUBLIC. */
+async function refuseExcess(tx: Transaction): Promise<void> {
+  const { rows } = await tx.query<{ what: string }>(
+    `WITH role AS (SELECT * FROM pg_roles WHERE rolname = ANY ($1::text[]))
+     SELECT rolname || ' has the attribute ' || a.name AS what
+       FROM role, LATERAL (VALUES ('SUPERUSER', rolsuper), ('CREATEROLE', rolcreaterole), ('CREATEDB', rolcreatedb),
+                                  ('REPLICATION', rolreplication), ('BYPASSRLS', rolbypassrls)) AS a (name, has) WHERE a.has
+      UNION ALL
+     SELECT rolname || ' is a member of ' || m.roleid::regrole FROM role JOIN pg_auth_members AS m ON m.member = role.oid
+      UNION ALL
+     SELECT rolname || ' may CREATE in schema public' FROM role WHERE has_schema_privilege(oid, 'public', 'CREATE')
+      UNION ALL
+     SELECT rolname || ' has ' || r.kind || ' on database ' || current_database()
+       FROM role, unnest(ARRAY['CREATE', 'TEMPORARY']) AS r (kind) WHERE has_database_privilege(role.oid, current_database(), r.kind)
+      UNION ALL
+     SELECT rolname || ' owns ' || c.oid::regclass FROM role JOIN pg_class AS c ON c.relowner = role.oid
+      UNION ALL
+     SELECT rolname || ' may ' || r.kind || ' ' || c.oid::regclass
+       FROM role, pg_class AS c, unnest(ARRAY['DELETE', 'TRUNCATE', 'TRIGGER']) AS r (kind)
+      WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND has_table_privilege(role.oid, c.oid, r.kind)`,
+    [ROLES],
+  );
+  if (rows.length === 0) return;
+  const excess = rows.map((row) => row.what).join("; ");
+  throw new AppError("invalid_request", `Nothing was changed, because there are rights to take away first: ${excess}.`);
+}

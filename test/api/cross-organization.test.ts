@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createApp } from "../../src/app.ts";
+import { newId } from "../../src/domain/ids.ts";
+import { runRedeemJob } from "../../src/services/burn-vouchers.ts";
+import { voidVoucher } from "../../src/services/void-voucher.ts";
+import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
+import { dumpRows } from "../support/row-dump.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+
+let servers: TestServers;
+let api: TestApi;
+let workers: TestWorker;
+let stranger: TestPartner;
+let strangersKeyId: string;
+/** What a key of another organization is tried on: each with everything that names a voucher of this state. */
+const names: { state: string; codes: string[]; tickets: string[]; refs: string[]; token: string | null }[] = [];
+let foreign: PartnerClient;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  // More misses than any limit lets through.
+  const limits = { RATE_LIMIT_RPS: "0", MISS_LIMIT_PER_MINUTE: "0" };
+  [api, workers] = await Promise.all([startApi(servers, limits), startWorkers(servers)]);
+  const owner = await makePartner(servers.db);
+  const till = partnerClient(api.url, (await makeKey(servers.db, owner.organizationId)).key);
+  stranger = await makePartner(servers.db);
+  const key = await makeKey(servers.db, stranger.organizationId);
+  strangersKeyId = key.id;
+  foreign = partnerClient(api.url, key.key);
+
+  const issue = (validUntil?: Date) => issueVoucher(servers.db, owner, validUntil === undefined ? {} : { validUntil });
+  const untouched = await issue();
+  names.push({ state: "untouched", codes: [untouched.code, untouched.id], tickets: [], refs: [], token: null });
+  const held = await issue();
+  const hold = (await till.reserve(held.code)).body;
+  names.push({ state: "held", codes: [held.code, held.id], tickets: [hold.ticket], refs: [], token: hold.token });
+  const released = await issue();
+  const { ticket } = (await till.reserve(released.code)).body;
+  await till.release(ticket);
+  names.push({ state: "released", codes: [released.code], tickets: [ticket], refs: [], token: null });
+  const burnt = await issue();
+  const consumed = (await till.reserve(burnt.code)).body;
+  const burn = (await till.redeem({ ticket: consumed.ticket, externalRef: "owners-order" })).body;
+  expect(burn).toMatchObject({ redeemed: true });
+  names.push({
+    state: "redeemed",
+    codes: [burnt.code, burn.redeemCode],
+    tickets: [consumed.ticket],
+    refs: ["owners-order"],
+    token: consumed.token,
+  });
+  const voided = await issue();
+  await voidVoucher(provisioning(servers.db), owner.organizationId, voided.code, null);
+  names.push({ state: "voided", codes: [voided.code], tickets: [], refs: [], token: null });
+  const expired = await issue(new Date(Date.now() - 1_000));
+  names.push({ state: "expired", codes: [expired.code], tickets: [], refs: [], token: null });
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await Promise.all([api.close(), workers.close()]);
+  await servers.close();
+});
+
+/** How each partner route is asked about a voucher by a code or by a ticket, or about an order. */
+const PROBES: Record<string, (name: { code: string; token: string | null; ref: string }) => Promise<Reply>[]> = {
+  "GET /partner/vouchers/:codeOrTicket": ({ code }) => [foreign.lookUp(code)],
+  "GET /partner/vouchers/:codeOrTicket/events": ({ code }) => [foreign.events(code), foreign.events(code, "?after=1")],
+  "POST /partner/vouchers/reserve": ({ code }) => [foreign.reserve(code)],
+  "POST /partner/vouchers/redeem": ({ code, token, ref }) =>
+    [{ code }, { ticket: code }, { code, token }, { ticket: code, token }].map((named) =>
+      foreign.redeem({ ...named, externalRef: ref }),
+    ),
+  "POST /partner/vouchers/release": ({ code }) => [foreign.release(code)],
+};
+
+/** The partner routes that the application really has. */
+function partnerRoutes(): string[] {
+  interface Layer {
+    route?: { path: string; methods: Record<string, boolean> };
+  }
+  return (createApp(api.ctx).router.stack as unknown as Layer[]).flatMap(({ route }) =>
+    route?.path.startsWith("/partner/")
+      ? Object.keys(route.methods)
+          .filter((method) => method !== "_all")
+          .map((method) => `${method.toUpperCase()} ${route.path}`)
+      : [],
+  );
+}
+
+it("every partner route has a probe", () => {
+  expect(partnerRoutes().sort()).toEqual(Object.keys(PROBES).sort());
+});
+
+describe.each(Object.entries(PROBES))("%s", (route, probe) => {
+  it("tells a key of another organization the same of every voucher as of none, and changes nothing", async () => {
+    const before = await dumpRows(servers.db);
+    const seen = async (code: string, token: string | null, ref: string) =>
+      (await Promise.all(probe({ code, token, ref }))).map(({ status, body: { requestId, ...body } }) => ({
+        status,
+        body,
+      }));
+    const none = await seen("7Q4K-9MZX-2HTB-W8RC", null, "never-used");
+    // A ticket that is nothing's is not an error to release (contract, "POST /partner/vouchers/release").
+    const expected = route.endsWith("release")
+      ? { status: 200, body: { released: false, reason: expect.any(String) } }
+      : { status: 404, body: { error: expect.any(String), code: "voucher_not_found" } };
+    for (const answer of none) expect(answer).toEqual(expected);
+    for (const { state, codes, tickets, refs, token } of names) {
+      for (const code of [...codes, ...codes.map((text) => text.toLowerCase()), ...tickets]) {
+        for (const ref of ["never-used", ...refs])
+          expect(await seen(code, token, ref), `${state} ${code}`).toEqual(none);
+      }
+    }
+    expect(await seen(newId("rsv"), "a-token", "never-used")).toEqual(none);
+    expect(await dumpRows(servers.db)).toEqual(before);
+  });
+});
+
+it("a job that claims another organization for a voucher burns nothing, and a batch that it is in goes on", async () => {
+  const owner = await makePartner(servers.db);
+  const [coveted, other] = [await issueVoucher(servers.db, owner), await issueVoucher(servers.db, stranger)];
+  const run = (voucherId: string, ref: string) =>
+    runRedeemJob(workers.ctx, newAttempt(voucherId), redeemJob(stranger, strangersKeyId, voucherId, ref));
+  const [refused, burnt] = await Promise.allSettled([run(coveted.id, "theirs"), run(other.id, "own")]);
+  expect(refused).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("organization") } });
+  expect(burnt).toMatchObject({ status: "fulfilled", value: { kind: "burnt" } });
+  const { rows } = await servers.db.query("SELECT status FROM vouchers WHERE id = $1", [coveted.id]);
+  expect(rows).toEqual([{ status: "Active" }]);
+});

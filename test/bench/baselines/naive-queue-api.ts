@@ -1,0 +1,45 @@
+import { Queue, QueueEvents } from "bullmq";
+import { createApp } from "../../../src/app.ts";
+import { readApiConfig } from "../../../src/config.ts";
+import { openApiContext } from "../../../src/context.ts";
+import { AppError, type ErrorCode } from "../../../src/domain/errors.ts";
+import { readiness } from "../../../src/http/routes/health.ts";
+import { redeem } from "../../../src/http/routes/redeem.ts";
+import { listen } from "../../../src/http/server.ts";
+import { configureProcess, drainOnSignal } from "../../../src/process.ts";
+import { NAIVE_PREFIX, NAIVE_QUEUE, NAIVE_WAIT_MS, type NaiveJob, type NaiveReply } from "./naive-queue.ts";
+import { type RedeemBody, toRedeemInput } from "./redeem-body.ts";
+import { replaceWork } from "./replace-work.ts";
+
+// Baseline (b), the asking end: behind the service's own edge a job per request and `waitUntilFinished`, as BullMQ's documentation
+// shows it.
+
+const config = configureProcess(readApiConfig);
+const ctx = openApiContext(config);
+const options = { prefix: NAIVE_PREFIX, connection: { url: config.redisUrl } };
+const queue = new Queue<NaiveJob, NaiveReply>(NAIVE_QUEUE, {
+  ...options,
+  defaultJobOptions: { removeOnComplete: { count: 1_000 }, removeOnFail: { count: 1_000 } },
+});
+// One listener for each caller that waits.
+queue.setMaxListeners(0);
+const events = new QueueEvents(NAIVE_QUEUE, options);
+events.setMaxListeners(0);
+await events.waitUntilReady();
+
+const app = createApp(ctx, [
+  replaceWork(redeem, "voucher.redeem", async (_ctx, caller, body: RedeemBody) => {
+    const job = await queue.add("redeem", { ...caller, ...toRedeemInput(body) });
+    const reply = await job.waitUntilFinished(events, NAIVE_WAIT_MS);
+    if ("refused" in reply) throw new AppError(reply.refused as ErrorCode, reply.message);
+    return reply.result;
+  }),
+  readiness,
+]);
+const server = await listen(app, config.port, ctx.log);
+drainOnSignal(ctx.log, async () => {
+  await server.close();
+  await events.close();
+  await queue.close();
+  await ctx.close();
+});

@@ -1,0 +1,40 @@
+import { type Job, Worker } from "bullmq";
+import { readConfig } from "../../../src/config.ts";
+import { openWorkerContext } from "../../../src/context.ts";
+import { AppError } from "../../../src/domain/errors.ts";
+import { configureProcess, drainOnSignal } from "../../../src/process.ts";
+import { NAIVE_PREFIX, NAIVE_QUEUE, type NaiveReply, naiveJob } from "./naive-queue.ts";
+import { redeemInOneTransaction } from "./one-transaction.ts";
+import { openTransactionPool } from "./open-transaction-pool.ts";
+
+// Baseline (b), the working end: one transaction per job.
+
+/** Jobs under way at once, and as many connections. Tried with 8, 16, 32 and 64 on two cores. */
+const CONCURRENCY = 16;
+
+const config = configureProcess(readConfig);
+const ctx = openWorkerContext(config);
+const own = { ...ctx, pool: openTransactionPool(config, CONCURRENCY, ctx.log) };
+const worker = new Worker(
+  NAIVE_QUEUE,
+  async (job: Job): Promise<NaiveReply> => {
+    const { organizationId, keyId, ...input } = naiveJob.parse(job.data);
+    try {
+      return { result: await redeemInOneTransaction(own, { organizationId, keyId }, input) };
+    } catch (error) {
+      if (error instanceof AppError) return { refused: error.code, message: error.message };
+      throw error;
+    }
+  },
+  {
+    prefix: NAIVE_PREFIX,
+    connection: { url: config.redisUrl, maxRetriesPerRequest: null },
+    concurrency: CONCURRENCY,
+  },
+);
+worker.on("error", (error) => ctx.log.warn({ err: error }, "worker"));
+drainOnSignal(ctx.log, async () => {
+  await worker.close();
+  await own.pool.end();
+  await ctx.close();
+});

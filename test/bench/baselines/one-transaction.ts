@@ -1,0 +1,330 @@
+import type pg from "pg";
+import type { Config } from "../../../src/config.ts";
+import type { Transaction } from "../../../src/db/pool.ts";
+import { findRedemption, type Redemption } from "../../../src/db/redemptions.ts";
+import { endHolds, openHolds } from "../../../src/db/reservations.ts";
+import { bind, loadStatements } from "../../../src/db/statements.ts";
+import { inTransaction, violates } from "../../../src/db/transaction.ts";
+import { GENESIS_HASH, makeNonce, sealEvent } from "../../../src/domain/chain.ts";
+import { makeRedeemCode, normaliseCode, type RandomBytes } from "../../../src/domain/codes.ts";
+import { refusal } from "../../../src/domain/errors.ts";
+import { decideHold, type Hold, liveHold } from "../../../src/domain/hold.ts";
+import { isTicket, newId } from "../../../src/domain/ids.ts";
+import { decideRedeem } from "../../../src/domain/redeem.ts";
+import { hashToken, reservationToken, type TokenSecret } from "../../../src/domain/reservation-token.ts";
+import type { StoredStatus, VoucherType } from "../../../src/domain/voucher.ts";
+import type { Caller } from "../../../src/services/caller.ts";
+import { type LookUpResult, verifyUrl, viewVoucher } from "../../../src/services/look-up-voucher.ts";
+import type { RedeemInput, RedeemResult } from "../../../src/services/redeem-voucher.ts";
+import type { ReserveResult } from "../../../src/services/reserve-voucher.ts";
+import { voucherNotFound } from "../../../src/services/resolve-voucher.ts";
+import { sealPending } from "../../../src/services/seal-events.ts";
+
+// What one would write by hand: a transaction for each request, in as few statements as keep the service's guarantees. The lock
+// comes first and the state is read in a later statement; the three writes of a burn are one statement. Rules, seals, tables and
+// answers are the service's own, so that only the shape differs.
+
+const sql = loadStatements(new URL("./one-transaction.sql", import.meta.url), [
+  "lock_by_code",
+  "lock_by_ticket",
+  "read_locked",
+  "write_burn",
+  "look_up",
+]);
+
+/** What the functions below need. */
+export interface OneTransactionContext {
+  pool: pg.Pool;
+  tokenSecrets: TokenSecret[];
+  randomBytes: RandomBytes;
+  config: Config;
+}
+
+interface HoldColumns {
+  hold_ticket: string | null;
+  hold_key_id: string;
+  hold_started_at: Date;
+  hold_expires_at: Date;
+  hold_token_secret_id: string;
+}
+
+interface LockedRow extends HoldColumns {
+  now: Date;
+  voucher_id: string;
+  code: string;
+  serial: number;
+  status: StoredStatus;
+  last_sequence: number;
+  sealed_sequence: number;
+  sealed_hash: string | null;
+  valid_until: Date;
+  retail_price_usd: number;
+  price_usd: number;
+  benefit_months: number;
+  product_name: string;
+  product_key: string;
+  attempt_id: string | null;
+  redeem_code: string;
+  redeemed_at: Date;
+}
+
+/**
+ * Burns a voucher in a transaction of its own.
+ * @throws AppError as the service's redeem does.
+ */
+export async function redeemInOneTransaction(
+  ctx: OneTransactionContext,
+  caller: Caller,
+  input: RedeemInput,
+): Promise<RedeemResult> {
+  const ref = { organizationId: caller.organizationId, externalRef: input.externalRef };
+  try {
+    const burnt = await inTransaction(ctx.pool, (tx) => burn(ctx, tx, caller, input));
+    if (burnt !== null) return answerRedeem(ctx, burnt, false);
+  } catch (error) {
+    if (!violates(error, "redemptions_external_ref")) throw error;
+  }
+  const confirmed = await findRedemption(ctx.pool, ref);
+  if (confirmed === null) throw voucherNotFound();
+  return answerRedeem(ctx, confirmed, true);
+}
+
+/** Burns, or returns null when the reference is confirmed already or the voucher is unknown. */
+async function burn(
+  ctx: OneTransactionContext,
+  tx: Transaction,
+  caller: Caller,
+  input: RedeemInput,
+): Promise<Redemption | null> {
+  const row = await lockAndRead(tx, caller, input.codeOrTicket, input.externalRef);
+  if (row === null || row.attempt_id !== null) return null;
+  const attemptId = `${row.voucher_id}-${crypto.randomUUID()}`;
+  const request = {
+    attemptId,
+    voucherId: row.voucher_id,
+    organizationId: caller.organizationId,
+    keyId: caller.keyId,
+    externalRef: input.externalRef,
+    ticket: isTicket(input.codeOrTicket) ? input.codeOrTicket : null,
+    tokenHash: input.token === null ? null : hashToken(input.token),
+    note: input.note,
+    deadlineMs: Number.POSITIVE_INFINITY,
+  };
+  const hold = toHold(row);
+  const decision = decideRedeem(
+    { status: row.status, validUntil: row.valid_until },
+    hold,
+    null,
+    request,
+    row.now,
+    (held) => hashToken(reservationToken(ctx.tokenSecrets, held.ticket, held.tokenSecretId)),
+  );
+  if (decision.kind === "refused") throw refusal(decision.code);
+  if (decision.kind !== "burn") throw new Error(`a first attempt cannot be ${decision.kind}`);
+  const ticket = decision.consumed?.ticket ?? null;
+  if (hold !== null) await endHolds(tx, [{ ticket: hold.ticket, state: ticket ? "Consumed" : "Expired" }], row.now);
+
+  const head = {
+    id: row.voucher_id,
+    lastSequence: row.last_sequence,
+    sealedSequence: row.sealed_sequence,
+    sealedHash: row.sealed_hash,
+  };
+  const sealedHash = (await sealPending(tx, [head])).get(row.voucher_id)?.sealedHash ?? GENESIS_HASH;
+  const redeemCode = makeRedeemCode(ctx.randomBytes);
+  const sequence = row.last_sequence + 1;
+  const seal = sealEvent(
+    {
+      voucherId: row.voucher_id,
+      sequence,
+      eventType: "voucher.instance.redeemed",
+      occurredAt: row.now,
+      actorConnectedId: caller.keyId,
+      actorIsEmployee: null,
+      data: {
+        nonce: makeNonce(ctx.randomBytes),
+        voucherCode: row.code,
+        serial: row.serial,
+        externalRef: input.externalRef,
+        redeemCode,
+        ticket,
+        note: input.note ?? undefined,
+        retailPriceUsd: row.retail_price_usd,
+        priceUsd: row.price_usd,
+      },
+    },
+    sealedHash,
+  );
+  const { rowCount } = await tx.query(
+    bind(sql.write_burn, [
+      row.voucher_id,
+      caller.organizationId,
+      caller.keyId,
+      attemptId,
+      ticket,
+      redeemCode,
+      input.externalRef,
+      row.now,
+      sequence,
+      seal.previousHash,
+      seal.recordHash,
+      seal.payload,
+    ]),
+  );
+  if (rowCount !== 1) throw new Error("a voucher to redeem was not Active");
+  return {
+    voucherId: row.voucher_id,
+    attemptId,
+    redeemCode,
+    redeemedAt: row.now,
+    serial: row.serial,
+    productName: row.product_name,
+    productKey: row.product_key,
+    priceUsd: row.price_usd,
+    benefitMonths: row.benefit_months,
+  };
+}
+
+/**
+ * Holds a voucher in a transaction of its own. The row lock alone keeps contenders apart; there is no lease.
+ * @throws AppError as the service's reserve does.
+ */
+export async function reserveInOneTransaction(
+  ctx: OneTransactionContext,
+  caller: Caller,
+  codeOrTicket: string,
+): Promise<ReserveResult> {
+  return inTransaction(ctx.pool, async (tx) => {
+    const row = await lockAndRead(tx, caller, codeOrTicket, null);
+    if (row === null) throw voucherNotFound();
+    const held = toHold(row);
+    if (isTicket(codeOrTicket) && liveHold(held, row.now)?.ticket !== codeOrTicket) throw refusal("reservation_ended");
+    const outcome = decideHold(
+      { status: row.status, validUntil: row.valid_until },
+      held,
+      {
+        ticket: newId("rsv"),
+        keyId: caller.keyId,
+        tokenSecretId: ctx.tokenSecrets[0]?.id ?? "",
+        seconds: ctx.config.reservationSeconds,
+      },
+      row.now,
+    );
+    if (outcome.kind === "refused") throw refusal(outcome.code);
+    if (outcome.kind === "opened") {
+      if (held !== null) await endHolds(tx, [{ ticket: held.ticket, state: "Expired" }], row.now);
+      const hold = { ...outcome.hold, voucherId: row.voucher_id, organizationId: caller.organizationId };
+      if ((await openHolds(tx, [hold])) !== 1) throw new Error("a hold could not be opened");
+    }
+    return {
+      ticket: outcome.hold.ticket,
+      token: reservationToken(ctx.tokenSecrets, outcome.hold.ticket, outcome.hold.tokenSecretId),
+      expiresAt: outcome.hold.expiresAt.toISOString(),
+      voucher: row.voucher_id,
+    };
+  });
+}
+
+/**
+ * Looks a voucher up by its code, in one query per request.
+ * @throws AppError `voucher_not_found`.
+ */
+export async function lookUpInOneQuery(
+  ctx: OneTransactionContext,
+  caller: Caller,
+  code: string,
+): Promise<LookUpResult> {
+  const { rows } = await ctx.pool.query<
+    HoldColumns & {
+      now: Date;
+      id: string;
+      code: string;
+      serial: number;
+      status: StoredStatus;
+      redeemed_at: Date | null;
+      valid_until: Date;
+      retail_price_usd: number;
+      price_usd: number;
+      benefit_months: number;
+      usage_unit_label: string | null;
+      product_name: string;
+      product_key: string;
+      type: VoucherType;
+      brand: string;
+    }
+  >(bind(sql.look_up, [caller.organizationId, normaliseCode(code)]));
+  const row = rows[0];
+  if (row === undefined) throw voucherNotFound();
+  const voucher = {
+    id: row.id,
+    code: row.code,
+    serial: row.serial,
+    status: row.status,
+    redeemedAt: row.redeemed_at,
+    validUntil: row.valid_until,
+    retailPriceUsd: row.retail_price_usd,
+    priceUsd: row.price_usd,
+    benefitMonths: row.benefit_months,
+    usageUnitLabel: row.usage_unit_label,
+    productName: row.product_name,
+    productKey: row.product_key,
+    type: row.type,
+    brand: row.brand,
+  };
+  const heldByCaller = row.hold_key_id === caller.keyId;
+  return {
+    voucher: viewVoucher(voucher, row.now),
+    reservation:
+      row.hold_ticket === null
+        ? null
+        : {
+            ticket: heldByCaller ? row.hold_ticket : null,
+            startedAt: row.hold_started_at.toISOString(),
+            expiresAt: row.hold_expires_at.toISOString(),
+            heldByCaller,
+          },
+    verifyUrl: verifyUrl(ctx, row.id),
+  };
+}
+
+async function lockAndRead(
+  tx: Transaction,
+  caller: Caller,
+  codeOrTicket: string,
+  externalRef: string | null,
+): Promise<LockedRow | null> {
+  const lock = isTicket(codeOrTicket)
+    ? bind(sql.lock_by_ticket, [caller.organizationId, codeOrTicket])
+    : bind(sql.lock_by_code, [caller.organizationId, normaliseCode(codeOrTicket)]);
+  const { rows: locked } = await tx.query<{ id: string }>(lock);
+  if (locked[0] === undefined) return null;
+  const { rows } = await tx.query<LockedRow>(bind(sql.read_locked, [locked[0].id, externalRef]));
+  return rows[0] ?? null;
+}
+
+function toHold(row: HoldColumns): Hold | null {
+  if (row.hold_ticket === null) return null;
+  return {
+    ticket: row.hold_ticket,
+    keyId: row.hold_key_id,
+    startedAt: row.hold_started_at,
+    expiresAt: row.hold_expires_at,
+    tokenSecretId: row.hold_token_secret_id,
+  };
+}
+
+function answerRedeem(ctx: OneTransactionContext, redemption: Redemption, alreadyConfirmed: boolean): RedeemResult {
+  return {
+    redeemed: true,
+    alreadyConfirmed,
+    voucherInstanceId: redemption.voucherId,
+    redeemCode: redemption.redeemCode,
+    serial: redemption.serial,
+    productName: redemption.productName,
+    productKey: redemption.productKey,
+    discountPriceUsd: redemption.priceUsd,
+    benefitMonths: redemption.benefitMonths,
+    redeemedAt: redemption.redeemedAt.toISOString(),
+    verifyUrl: verifyUrl(ctx, redemption.voucherId),
+  };
+}

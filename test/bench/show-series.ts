@@ -1,0 +1,75 @@
+import Table from "cli-table3";
+import type { LoadCase } from "./cases.ts";
+import type { ContenderId } from "./contenders.ts";
+import type { Round, Series } from "./play-rounds.ts";
+
+/** The middle value; of an even number the mean of the two middle ones. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return ((sorted[Math.floor(middle - 0.5)] ?? Number.NaN) + (sorted[Math.floor(middle)] ?? Number.NaN)) / 2;
+}
+
+/** The median over the rounds of something about each. */
+export function medianOf(series: Series, what: (round: Round) => number): number {
+  return median(series.rounds.map(what));
+}
+
+/** One table of a case: a row for each contender, medians over its rounds. */
+export function showSeries(loadCase: LoadCase, connections: number, all: readonly Series[]): string {
+  const best = bestOf(all, ["a", "a-2"]);
+  const table = new Table({
+    head: [
+      "",
+      `${loadCase.unit}/s`,
+      "± %",
+      "× (a)",
+      "p50 ms",
+      "p99 ms",
+      "CPU µs",
+      "API",
+      "worker",
+      "Redis",
+      "Postgres",
+      "client",
+      "MB: API",
+      "worker",
+      "Redis",
+      "Postgres",
+    ],
+    style: { head: [], border: [], compact: true },
+    colAligns: ["left", ...Array<"right">(15).fill("right")],
+  });
+  for (const series of all) {
+    const rate = medianOf(series, (round) => round.rate);
+    const rates = series.rounds.map((round) => round.rate);
+    const spread = ((Math.max(...rates) - Math.min(...rates)) / 2 / rate) * 100;
+    const cpu = (who: keyof Round["cpu"]) => medianOf(series, (round) => round.cpu[who]);
+    const total = cpu("api") + cpu("worker") + cpu("redis") + cpu("postgres");
+    const memory = (who: keyof Round["memory"]) => medianOf(series, (round) => round.memory[who]) / 1_048_576;
+    table.push([
+      series.title,
+      whole(rate),
+      whole(spread),
+      best === null ? "" : (rate / best).toFixed(2),
+      medianOf(series, (round) => round.p50Ms).toFixed(1),
+      medianOf(series, (round) => round.p99Ms).toFixed(1),
+      whole(total),
+      ...[cpu("api"), cpu("worker"), cpu("redis"), cpu("postgres"), cpu("client")].map(whole),
+      ...[memory("api"), memory("worker"), memory("redis"), memory("postgres")].map(whole),
+    ]);
+  }
+  return `\n${loadCase.title}, ${connections} connections\n${table}`;
+}
+
+/** The best median rate among contenders, or null when none of them played. */
+function bestOf(all: readonly Series[], ids: readonly ContenderId[]): number | null {
+  const rates = all
+    .filter((series) => ids.includes(series.contender))
+    .map((one) => medianOf(one, (round) => round.rate));
+  return rates.length === 0 ? null : Math.max(...rates);
+}
+
+function whole(value: number): string {
+  return Number.isNaN(value) ? "" : String(Math.round(value));
+}

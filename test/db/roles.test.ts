@@ -1,0 +1,245 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { migrateDatabase } from "../../src/db/migrate.ts";
+import { ROLES } from "../../src/db/roles/apply-roles.ts";
+import { type Ended, runNode } from "../support/child-process.ts";
+import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
+
+const OWNER = { name: "keeper", password: "the-owners-own-password" };
+const PASSWORDS = { PVA_API_PASSWORD: "first-Pass:word/1@", PVA_ADMIN_PASSWORD: "an-administrator's\\\"$" };
+
+let postgres: OwnPostgres;
+let db: pg.Pool;
+let lastAct = 0;
+
+beforeAll(async () => {
+  postgres = await openOwnPostgres();
+  await postgres.superuser.query(`CREATE ROLE ${OWNER.name} LOGIN PASSWORD '${OWNER.password}'`);
+  await postgres.superuser.query(`CREATE DATABASE vouchers OWNER ${OWNER.name}`);
+  await postgres.superuser.query(`CREATE DATABASE unmigrated OWNER ${OWNER.name}`);
+  db = new pg.Pool({ connectionString: postgres.url("vouchers"), max: 2 });
+  await migrateDatabase(postgres.url("vouchers", OWNER));
+});
+
+afterAll(async () => {
+  await db.end();
+  await postgres.close();
+});
+
+/** Runs `voucherctl db roles` as the ordinary role that owns the database. */
+function run(args: string[] = [], env: Record<string, string> = {}, database = "vouchers"): Promise<Ended> {
+  return runNode(["src/cli/main.ts", "db", "roles", ...args], { DATABASE_URL: postgres.url(database, OWNER), ...env });
+}
+
+async function expectRefusal(sentence: RegExp, env: Record<string, string> = {}, database?: string): Promise<void> {
+  const before = await readRights();
+  const { exitCode, stdout, stderr } = await run(["--json"], env, database);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+  expect(stderr).toMatch(sentence);
+  expect(stderr).not.toMatch(/^\s+at .+:\d+/m);
+  expect(await readRights()).toEqual(before);
+}
+
+/** Everything that the two roles are and were given: attributes, and rights on the database, the schema, tables and columns. */
+async function readRights(): Promise<string[]> {
+  const { rows } = await db.query<{ line: string }>(
+    `SELECT concat_ws(' ', rolname, rolcanlogin, rolsuper, rolcreatedb, rolcreaterole) AS line FROM pg_roles WHERE rolname = ANY ($1)
+      UNION ALL
+     SELECT concat_ws(' ', r.rolname, a.privilege_type, a.what)
+       FROM pg_roles AS r
+       JOIN (SELECT acl.*, d.datname::text AS what FROM pg_database AS d, aclexplode(d.datacl) AS acl WHERE d.datname = current_database()
+              UNION ALL
+             SELECT acl.*, n.nspname::text FROM pg_namespace AS n, aclexplode(n.nspacl) AS acl
+              UNION ALL
+             SELECT acl.*, c.oid::regclass::text FROM pg_class AS c, aclexplode(c.relacl) AS acl
+              UNION ALL
+             SELECT acl.*, t.attrelid::regclass || '.' || t.attname FROM pg_attribute AS t, aclexplode(t.attacl) AS acl
+            ) AS a ON a.grantee = r.oid
+      WHERE r.rolname = ANY ($1)
+      ORDER BY 1`,
+    [ROLES],
+  );
+  return rows.map((row) => row.line);
+}
+
+interface Recorded {
+  before: { roles: string[]; rights: string[]; passwordsSet: string[] };
+  after: { roles: string[]; rights: string[]; passwordsSet: string[] };
+}
+
+/** What was recorded of the runs since the last look, the oldest first. */
+async function takeActs(): Promise<Recorded[]> {
+  const { rows } = await db.query(
+    "SELECT id, database_role, command, entity_type, entity_id, before, after FROM admin_acts WHERE id > $1 ORDER BY id",
+    [lastAct],
+  );
+  lastAct = rows.at(-1)?.id ?? lastAct;
+  for (const row of rows) {
+    expect(row).toMatchObject({
+      database_role: OWNER.name,
+      command: "db roles",
+      entity_type: "DatabaseRoles",
+      entity_id: "vouchers",
+    });
+  }
+  return rows;
+}
+
+async function logIn(name: string, password: string): Promise<string> {
+  const client = new pg.Client({ connectionString: postgres.url("vouchers", { name, password }) });
+  await client.connect();
+  try {
+    return (await client.query("SELECT current_user AS name")).rows[0].name;
+  } finally {
+    await client.end();
+  }
+}
+
+// The tests run in this order: each begins where the one before has left the server.
+describe("voucherctl db roles", () => {
+  it("is refused to a role that may not create roles, and leaves nothing behind", async () => {
+    await expectRefusal(/permission denied to create role/);
+    expect(await readRights()).toEqual([]);
+    await postgres.superuser.query(`ALTER ROLE ${OWNER.name} CREATEROLE`);
+  });
+
+  it("says that a database is not migrated, and leaves nothing behind", async () => {
+    await expectRefusal(/not been migrated/, {}, "unmigrated");
+    expect(await readRights()).toEqual([]);
+  });
+
+  it("refuses a password that is too short or not visible ASCII, and names its variable without showing it", async () => {
+    for (const password of ["fifteen-symbols", "sixteen symbols and", "sechzehn-grüße-aus"]) {
+      const { exitCode, stdout, stderr } = await run([], { PVA_ADMIN_PASSWORD: password });
+      expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+      expect(stderr).toContain("PVA_ADMIN_PASSWORD");
+      expect(stderr).not.toContain(password);
+    }
+    expect(await readRights()).toEqual([]);
+  });
+
+  it("makes both roles for the owner of a database, and takes from PUBLIC what the service does not need", async () => {
+    const { exitCode, stdout, stderr } = await run(["--json"]);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(JSON.parse(stdout)).toStrictEqual({
+      roles: ROLES.map((name) => ({ name, created: true, login: false, passwordSet: false })),
+      takenFromPublic: ["TEMPORARY on database vouchers"],
+    });
+    expect(await readRights()).toContain("pva_api SELECT redemptions");
+    expect(await readRights()).toContain("pva_api f f f f");
+    const [act, ...more] = await takeActs();
+    expect(more).toEqual([]);
+    expect(act?.before).toMatchObject({ roles: [], passwordsSet: [] });
+    expect(act?.before.rights).toContain("PUBLIC TEMPORARY ON DATABASE vouchers");
+    expect(act?.after).toMatchObject({ roles: ["pva_admin NOLOGIN", "pva_api NOLOGIN"], passwordsSet: [] });
+    expect(act?.after.rights).toContain("pva_api UPDATE (payload) ON voucher_events");
+    expect(act?.after.rights).not.toContain("PUBLIC TEMPORARY ON DATABASE vouchers");
+  });
+
+  it("makes a role a login with the password from the environment, which neither it nor the server ever writes", async () => {
+    await expect(logIn("pva_api", PASSWORDS.PVA_API_PASSWORD)).rejects.toThrow(/authentication failed|not permitted/);
+    const before = (await readRights()).filter((line) => !/^pva_\w+ [tf] /.test(line));
+    const { exitCode, stdout, stderr } = await run(["--json"], PASSWORDS);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(JSON.parse(stdout)).toStrictEqual({
+      roles: ROLES.map((name) => ({ name, created: false, login: true, passwordSet: true })),
+      takenFromPublic: [],
+    });
+    expect(await logIn("pva_api", PASSWORDS.PVA_API_PASSWORD)).toBe("pva_api");
+    expect(await logIn("pva_admin", PASSWORDS.PVA_ADMIN_PASSWORD)).toBe("pva_admin");
+    await expect(logIn("pva_admin", PASSWORDS.PVA_API_PASSWORD)).rejects.toThrow(/authentication failed/);
+    expect((await readRights()).filter((line) => !/^pva_\w+ [tf] /.test(line))).toEqual(before);
+
+    const log = postgres.readLog();
+    expect(log).toMatch(/statement: ALTER ROLE pva_api LOGIN PASSWORD/);
+    const acts = await takeActs();
+    expect(acts).toMatchObject([
+      { after: { roles: ["pva_admin LOGIN", "pva_api LOGIN"], passwordsSet: ["pva_api", "pva_admin"] } },
+    ]);
+    for (const password of Object.values(PASSWORDS)) {
+      expect(stdout + log + JSON.stringify(acts)).not.toContain(password);
+    }
+  });
+
+  it("changes nothing when it is run again, and keeps the passwords that it is not given", async () => {
+    const before = await readRights();
+    const { exitCode, stdout } = await run();
+    expect({ exitCode, stdout }).toEqual({
+      exitCode: 0,
+      stdout: ROLES.map((name) => `${name}: was there, has its rights, logs in as before.\n`).join(""),
+    });
+    expect(await readRights()).toEqual(before);
+    expect(await takeActs()).toEqual([]);
+    expect(await logIn("pva_api", PASSWORDS.PVA_API_PASSWORD)).toBe("pva_api");
+  });
+
+  it("replaces a password", async () => {
+    const password = "another-password-2";
+    expect((await run([], { PVA_API_PASSWORD: password })).exitCode).toBe(0);
+    expect(await logIn("pva_api", password)).toBe("pva_api");
+    await expect(logIn("pva_api", PASSWORDS.PVA_API_PASSWORD)).rejects.toThrow(/authentication failed/);
+    expect(await takeActs()).toMatchObject([{ after: { passwordsSet: ["pva_api"] } }]);
+  });
+
+  it("takes away what somebody gave the roles beside their rights, and gives them nothing on a table that it does not know", async () => {
+    const before = await readRights();
+    await db.query(`
+      CREATE TABLE newcomers (id serial);
+      ALTER TABLE newcomers OWNER TO ${OWNER.name};
+      GRANT USAGE ON SEQUENCE newcomers_id_seq TO pva_api;
+      CREATE TABLE of_somebody_else ();
+      GRANT SELECT ON newcomers TO pva_admin;
+      GRANT DELETE ON vouchers TO pva_api;
+      GRANT UPDATE (external_ref) ON redemptions TO pva_api;
+      GRANT CREATE ON SCHEMA public TO pva_admin;
+      REVOKE SELECT ON vouchers FROM pva_api`);
+    expect(await readRights()).not.toEqual(before);
+    // Nothing is made and no password set, so the right to create roles is not needed.
+    await postgres.superuser.query(`ALTER ROLE ${OWNER.name} NOCREATEROLE`);
+    expect((await run()).exitCode).toBe(0);
+    expect(await readRights()).toEqual(before);
+    const [act] = await takeActs();
+    expect(act?.before.rights).toContain("pva_api DELETE ON vouchers");
+    expect(act?.after.rights).not.toContain("pva_api DELETE ON vouchers");
+    await db.query("DROP TABLE newcomers, of_somebody_else");
+    await postgres.superuser.query(`ALTER ROLE ${OWNER.name} CREATEROLE`);
+  });
+
+  it("takes CREATE from PUBLIC, which a database upgraded from PostgreSQL 14 still gives", async () => {
+    await db.query("GRANT CREATE ON SCHEMA public TO PUBLIC");
+    const { stdout } = await run(["--json"]);
+    expect(JSON.parse(stdout).takenFromPublic).toEqual(["CREATE on schema public"]);
+    const { rows } = await db.query("SELECT has_schema_privilege('pva_api', 'public', 'CREATE') AS may");
+    expect(rows).toEqual([{ may: false }]);
+  });
+
+  it.each([
+    [
+      "an attribute",
+      "ALTER ROLE pva_api SUPERUSER",
+      "ALTER ROLE pva_api NOSUPERUSER",
+      /pva_api has the attribute SUPERUSER/,
+    ],
+    [
+      "another role",
+      "GRANT pg_read_all_data TO pva_admin",
+      "REVOKE pg_read_all_data FROM pva_admin",
+      /pva_admin is a member of pg_read_all_data/,
+    ],
+    ["PUBLIC", "GRANT DELETE ON claims TO PUBLIC", "REVOKE DELETE ON claims FROM PUBLIC", /pva_api may DELETE claims/],
+    [
+      "owning a table",
+      "CREATE TABLE theirs (); ALTER TABLE theirs OWNER TO pva_api",
+      "DROP TABLE theirs",
+      /pva_api owns theirs/,
+    ],
+  ])("refuses to go on, and changes nothing, when a role may do more by %s", async (_by, give, take, sentence) => {
+    await db.query(give);
+    try {
+      await expectRefusal(sentence);
+    } finally {
+      await db.query(take);
+    }
+    expect((await run()).exitCode).toBe(0);
+  });
+});

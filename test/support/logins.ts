@@ -1,0 +1,71 @@
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import { type AppliedRoles, applyRoles, ROLES, type RoleName } from "../../src/db/roles/apply-roles.ts";
+import { inTransaction } from "../../src/db/transaction.ts";
+import { pooledRandomBytes } from "../../src/random.ts";
+
+export interface Login {
+  name: string;
+  password: string;
+}
+
+/** Null where the server's role may not create roles: the owner then stands in for everybody. */
+export interface TestLogins {
+  api: Login | null;
+  admin: Login | null;
+}
+
+/**
+ * Gives the roles their rights in a migrated database, and makes a login for each that has these rights and no others. Clones of the
+ * database have the same rights; roles belong to the whole server. `remove` takes away what was made, once its databases are gone.
+ * @param databaseUrl as the database's owner.
+ */
+export async function makeTestLogins(
+  databaseUrl: string,
+): Promise<{ logins: TestLogins; remove: (databaseUrl: string) => Promise<void> }> {
+  return withPool(databaseUrl, async (pool) => {
+    if (!(await mayCreateRoles(pool))) {
+      console.log("The role of DATABASE_URL may not create roles: the tests run the service as the owner.");
+      return { logins: { api: null, admin: null }, remove: async () => undefined };
+    }
+    const { roles } = await makeRoles(pool);
+    const logins = { api: await makeLogin(pool, "pva_api"), admin: await makeLogin(pool, "pva_admin") };
+    const created = roles.filter((role) => role.created).map((role) => role.name);
+    return { logins, remove: (url) => withPool(url, (later) => removeRoles(later, logins, created)) };
+  });
+}
+
+/** Makes the roles as `voucherctl db roles` does, without recording an act; with a password, the processes' role is a login. */
+export function makeRoles(owner: pg.Pool, apiPassword: string | null = null): Promise<AppliedRoles> {
+  return inTransaction(owner, (tx) => applyRoles(tx, pooledRandomBytes, { pva_api: apiPassword, pva_admin: null }));
+}
+
+async function mayCreateRoles(pool: pg.Pool): Promise<boolean> {
+  const { rows } = await pool.query<{ may: boolean }>(
+    "SELECT rolsuper OR rolcreaterole AS may FROM pg_roles WHERE rolname = current_user",
+  );
+  return rows[0]?.may === true;
+}
+
+async function makeLogin(pool: pg.Pool, role: RoleName): Promise<Login> {
+  const login = { name: `${role}_test_${process.pid}`, password: randomBytes(16).toString("hex") };
+  await pool.query(`CREATE ROLE ${login.name} LOGIN PASSWORD '${login.password}' IN ROLE ${role}`);
+  // Lets an owner who is no superuser see what the login's sessions wait for, and end them.
+  await pool.query(`GRANT ${login.name} TO CURRENT_USER`);
+  return login;
+}
+
+async function removeRoles(pool: pg.Pool, logins: TestLogins, created: readonly RoleName[]): Promise<void> {
+  for (const login of [logins.api, logins.admin]) if (login !== null) await pool.query(`DROP ROLE ${login.name}`);
+  for (const role of ROLES.filter((name) => created.includes(name))) {
+    // Another run that began meanwhile may need the role still.
+    await pool.query(`DROP ROLE ${role}`).catch((error: unknown) => {
+      if (!(error instanceof pg.DatabaseError && error.code === "2BP01")) throw error;
+    });
+  }
+}
+
+async function withPool<T>(databaseUrl: string, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  return work(pool).finally(() => pool.end());
+}

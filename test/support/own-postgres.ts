@@ -1,0 +1,47 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
+import { freePort } from "../../src/local/servers.ts";
+
+/** A Postgres server for one test file, in which roles may be made and changed without touching anybody else's. */
+export interface OwnPostgres {
+  /** The superuser, in the server's first database. */
+  superuser: pg.Pool;
+  /** The address of a database as some role; the superuser when none is named. */
+  url(database: string, login?: { name: string; password: string }): string;
+  /** Everything that the server has logged: every statement among it. */
+  readLog(): string;
+  close(): Promise<void>;
+}
+
+/** Starts an embedded server that logs every statement. */
+export async function openOwnPostgres(): Promise<OwnPostgres> {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-own-postgres-"));
+  // Postgres runs as another user when the tests run as root.
+  chmodSync(directory, 0o755);
+  const server: LocalPostgres = {
+    directory: join(directory, "postgres"),
+    port: await freePort(),
+    password: "superuser-of-one-test-file",
+    settings: ["fsync=off", "log_statement=all"],
+  };
+  await startPostgres(server);
+  const superuser = new pg.Pool({ connectionString: postgresUrl(server), max: 2 });
+  superuser.on("error", () => undefined);
+  return {
+    superuser,
+    url(database, login) {
+      const url = new URL(postgresUrl(server, database));
+      if (login !== undefined) Object.assign(url, { username: login.name, password: login.password });
+      return url.href;
+    },
+    readLog: () => readFileSync(join(server.directory, "server.log"), "utf8"),
+    async close() {
+      await superuser.end();
+      await stopPostgres(server);
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import { readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const DB = join(ROOT, "src/db/");
+
+/**
+ * The names of the statements that a program may run: those behind every function of `src/db` that any file which the program loads
+ * imports by name. A file counts as a whole, so this errs towards too many.
+ * @param entries the program's files, from the root of the repository.
+ */
+export function statementsOf(...entries: string[]): Set<string> {
+  const found = new Set<string>();
+  for (const file of filesOf(entries)) {
+    if (file.startsWith(DB)) continue;
+    for (const { names, target } of importsOf(file)) {
+      if (target.startsWith(DB)) for (const statement of statementsBehind(target, names)) found.add(statement);
+    }
+  }
+  return found;
+}
+
+/** Every file that is loaded when the entries are, sooner or later. */
+function filesOf(entries: readonly string[]): Set<string> {
+  const files = new Set<string>();
+  const visit = (file: string) => {
+    if (files.has(file)) return;
+    files.add(file);
+    for (const { target } of importsOf(file)) visit(target);
+  };
+  for (const entry of entries) visit(join(ROOT, entry));
+  return files;
+}
+
+interface Import {
+  /** What is imported besides types. */
+  names: string[];
+  target: string;
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(file, "utf8");
+  const named = Array.from(
+    text.matchAll(/^(?:import|export) \{([^}]*)\} from "(\.[^"]+)";/gm),
+    ([, list = "", target = ""]) => ({
+      names: list
+        .split(",")
+        .map((name) => name.trim())
+        .filter((name) => name !== "" && !name.startsWith("type ")),
+      target: resolve(dirname(file), target),
+    }),
+  );
+  const others = Array.from(text.matchAll(/^import "(\.[^"]+)";|\bimport\("(\.[^"]+)"\)/gm), ([, effect, dynamic]) => ({
+    names: [],
+    target: resolve(dirname(file), effect ?? dynamic ?? ""),
+  }));
+  return [...named.filter(({ names }) => names.length > 0), ...others];
+}
+
+/** The statements that functions of a module bind, themselves or through others of the module. */
+function statementsBehind(file: string, names: readonly string[]): Set<string> {
+  const pieces = readFileSync(file, "utf8").split(
+    /^(?=(?:export )?(?:async )?(?:function|const|class|interface|type) )/m,
+  );
+  const byName = new Map(
+    pieces.flatMap((piece) => {
+      const name = /^(?:export )?(?:async )?(?:function|const|class) (\w+)/.exec(piece)?.[1];
+      return name === undefined || name === "sql" ? [] : [[name, piece] as const];
+    }),
+  );
+  const found = new Set<string>();
+  const seen = new Set<string>();
+  const visit = (name: string) => {
+    const piece = byName.get(name);
+    if (piece === undefined || seen.has(name)) return;
+    seen.add(name);
+    for (const [, statement = ""] of piece.matchAll(/\bsql\.(\w+)/g)) found.add(statement);
+    for (const other of byName.keys()) if (new RegExp(`\\b${other}\\b`).test(piece)) visit(other);
+  };
+  for (const name of names) visit(name);
+  return found;
+}
