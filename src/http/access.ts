@@ -5,7 +5,7 @@ import type { ErrorCode } from "../domain/errors.ts";
 /** Who may call an endpoint, and what its work is told about them. */
 export interface Access<Who> {
   /** What the API reference asks for: alternatives, each a security scheme's name with scopes; `{}` is a call without any. */
-  security: readonly Readonly<Record<string, readonly string[]>>[];
+  security: readonly Record<string, string[]>[];
   /** What a caller is refused with. */
   errors: readonly ErrorCode[];
   /** The handlers that let a caller through or refuse it. */

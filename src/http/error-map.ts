@@ -44,7 +44,8 @@ export const ERRORS = {
   },
   unsupported_encoding: {
     status: 415,
-    meaning: "The body is in another character set than UTF-8, or compressed by another method than gzip and deflate",
+    meaning:
+      "The body is in another character set than UTF-8, or compressed by a method that the service does not know",
     example: "The body must be JSON in UTF-8, plain or compressed with gzip or deflate.",
   },
   missing_key: {

@@ -1,3 +1,5 @@
+import { checkAnswer } from "./check-answer.ts";
+
 /** What came back. */
 export interface Reply {
   status: number;
@@ -6,7 +8,10 @@ export interface Reply {
   headers: Headers;
 }
 
-/** Sends a request; `body` is sent as JSON unless it is a string or bytes, which are sent as they are. */
+/**
+ * Sends a request; `body` is sent as JSON unless it is a string or bytes, which are sent as they are. The answer is held against
+ * the API's reference, whatever the test is about.
+ */
 export async function send(
   method: string,
   url: string,
@@ -22,7 +27,9 @@ export async function send(
   }
   const response = await fetch(url, { method, headers, body });
   const text = await response.text();
-  return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) };
+  const reply = { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) };
+  checkAnswer(method, url, reply);
+  return reply;
 }
 
 /** A partner's calls with one key. */

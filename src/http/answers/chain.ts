@@ -47,9 +47,9 @@ const partnerEvent = publicEvent.extend({
 
 function chainOf<Event extends z.ZodType>(event: Event) {
   return z.object({
-    entityType: z.literal(ENTITY_TYPE),
+    entityType: z.literal(ENTITY_TYPE).meta({ description: "What the chain is of." }),
     entityId: voucherId,
-    anchorNamespace: z.literal(ANCHOR_NAMESPACE),
+    anchorNamespace: z.literal(ANCHOR_NAMESPACE).meta({ description: "The name space of these events." }),
     events: z.array(event).meta({ description: "In the order of `sequence`." }),
     canonPreservedSinceUtc: timestamp("Since when this service has kept the exact payloads.", EXAMPLE.issuedAt),
     hasMore: z.boolean().meta({

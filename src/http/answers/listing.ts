@@ -34,7 +34,7 @@ export const listing = z
 /** A page of the marketplace. */
 export const listingsPage = z
   .object({
-    listings: z.array(listing),
+    listings: z.array(listing).meta({ description: "The oldest listings first." }),
     nextCursor: z
       .string()
       .nullable()

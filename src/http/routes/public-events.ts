@@ -12,7 +12,7 @@ export const publicEvents = endpoint({
   tag: "Public verification",
   summary: "Check a voucher's history without a key",
   description:
-    "The chain's hashes for anyone who knows the voucher's id; every `verifyUrl` leads here. Payloads are left out because they carry codes: whoever holds one can hash it and find the hash here.",
+    "The chain's hashes for anyone who knows the voucher's id; every `verifyUrl` leads here. Payloads are left out because they carry codes: whoever holds one can hash it and find the hash here. A browser gets a page that shows the chain and checks it.",
   access: anyone,
   parameters: { entityType, entityId },
   query: eventsQuery,

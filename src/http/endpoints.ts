@@ -1,0 +1,35 @@
+import type { Endpoint } from "./endpoint.ts";
+import { buyListing } from "./routes/buy-listing.ts";
+import { buyProduct } from "./routes/buy-product.ts";
+import { claimByLink } from "./routes/claim-by-link.ts";
+import { claimProduct } from "./routes/claim-product.ts";
+import { health, readiness } from "./routes/health.ts";
+import { listing } from "./routes/listing.ts";
+import { listings } from "./routes/listings.ts";
+import { lookUp } from "./routes/look-up.ts";
+import { partnerEvents } from "./routes/partner-events.ts";
+import { publicEvents } from "./routes/public-events.ts";
+import { redeem } from "./routes/redeem.ts";
+import { release } from "./routes/release.ts";
+import { reserve } from "./routes/reserve.ts";
+
+/**
+ * Every endpoint of the API. What is mounted and what the reference describes is this one list, in this order; the fixed partner
+ * paths stand before the one with a parameter.
+ */
+export const ENDPOINTS: readonly Endpoint[] = [
+  reserve,
+  redeem,
+  release,
+  lookUp,
+  partnerEvents,
+  publicEvents,
+  listings,
+  listing,
+  buyListing,
+  buyProduct,
+  claimProduct,
+  claimByLink,
+  health,
+  readiness,
+];

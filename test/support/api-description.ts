@@ -1,0 +1,65 @@
+import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { type ApiDescription, describeApi } from "../../src/http/reference/describe-api.ts";
+import { BASE_URL } from "./service.ts";
+
+/** A Schema Object as far as tests walk through it. */
+export interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  properties?: Record<string, Schema>;
+  additionalProperties?: boolean;
+  [keyword: string]: unknown;
+}
+
+interface Content {
+  "application/json": { schema: Schema; examples?: Record<string, { summary: string; value: unknown }> };
+}
+
+/** A Response Object, with everything that it refers to in place. */
+export interface ResponseDescription {
+  description: string;
+  headers: Record<string, { description: string; required?: boolean; schema: Schema }>;
+  content: Content;
+}
+
+/** One operation of the document. */
+export interface Operation {
+  method: "get" | "post";
+  /** With braces, as OpenAPI writes it. */
+  path: string;
+  operationId: string;
+  tags: string[];
+  summary: string;
+  description: string;
+  security: Record<string, string[]>[];
+  parameters: { in: "path" | "query"; name: string; required?: boolean; description: string; schema: Schema }[];
+  requestBody?: { required: boolean; content: Content };
+  /** By status, and `default`. */
+  responses: Record<string, ResponseDescription>;
+}
+
+/** The document as the tests' services serve it. */
+export const DESCRIPTION: ApiDescription = describeApi(ENDPOINTS, BASE_URL);
+
+/** What a reference of the document, such as `#/components/headers/Allow`, leads to. */
+export function follow<Target>(value: Target | { $ref: string }): Target {
+  if (typeof value !== "object" || value === null || !("$ref" in value)) return value as Target;
+  let target: unknown = DESCRIPTION;
+  for (const step of value.$ref.slice(2).split("/")) target = (target as Record<string, unknown>)[step];
+  return follow(target as Target);
+}
+
+/** Every operation, in the document's order. */
+export const OPERATIONS: readonly Operation[] = Object.entries(DESCRIPTION.paths ?? {}).flatMap(([path, item]) =>
+  (["get", "post"] as const)
+    .filter((method) => item[method] !== undefined)
+    .map((method) => {
+      const operation = item[method] as unknown as Operation;
+      const responses = Object.entries(operation.responses).map(([status, reference]) => {
+        const response = follow(reference);
+        const headers = Object.entries(response.headers).map(([name, header]) => [name, follow(header)] as const);
+        return [status, { ...response, headers: Object.fromEntries(headers) }] as const;
+      });
+      return { ...operation, method, path, responses: Object.fromEntries(responses) };
+    }),
+);

@@ -1,0 +1,134 @@
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { ERRORS } from "../../src/http/error-map.ts";
+import { DESCRIPTION, OPERATIONS, type Operation, type ResponseDescription, type Schema } from "./api-description.ts";
+
+/** An answer to check. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  /** Null when there was none. */
+  body: unknown;
+}
+
+/** What is served beside the API, under which addresses, so that the reference does not describe it. */
+export const OUTSIDE = [
+  { address: "/", because: "a page for people" },
+  { address: "/assets", because: "what pages load" },
+  { address: "/docs", because: "the reference as a page, and what it loads" },
+  { address: "/openapi.json", because: "the reference itself" },
+  { address: "/ops", because: "the operators' dashboard" },
+] as const;
+
+/** Whether an address, or a route's pattern, is no part of the API. */
+export function isOutside(path: string): boolean {
+  return OUTSIDE.some(({ address }) => path === address || (address !== "/" && path.startsWith(`${address}/`)));
+}
+
+/**
+ * Checks an answer against the API's reference: the operation, its status, the required headers, every field of the body.
+ * Answers may get more fields later; here a field that the reference does not describe is a fault.
+ * @throws Error saying what the reference says otherwise.
+ */
+export function checkAnswer(method: string, url: string, answer: Answer): void {
+  const { pathname } = new URL(url);
+  if (isOutside(pathname)) return;
+  const operation = findOperation(method, pathname);
+  const faults = operation === null ? checkAnywhere(answer) : checkOperation(operation, answer, method === "HEAD");
+  if (faults.length === 0) return;
+  const name = operation === null ? "any address" : operation.operationId;
+  throw new Error(
+    `${method} ${pathname} (${name}) answered ${answer.status} ${JSON.stringify(answer.body)}, and the reference says otherwise:\n${faults.join("\n")}`,
+  );
+}
+
+const PATTERNS = OPERATIONS.map((operation) => ({
+  operation,
+  pattern: new RegExp(`^${operation.path.replace(/\{\w+\}/g, "[^/]+").replaceAll(".", "\\.")}/?$`),
+}));
+
+/** The operation that a request is for, or null; like the router, the first that fits. */
+function findOperation(method: string, pathname: string): Operation | null {
+  const wanted = method === "HEAD" ? "get" : method.toLowerCase();
+  const found = PATTERNS.find(({ operation, pattern }) => operation.method === wanted && pattern.test(pathname));
+  return found?.operation ?? null;
+}
+
+function checkOperation(operation: Operation, answer: Answer, bodiless: boolean): string[] {
+  const own = operation.responses[answer.status];
+  const place = ["paths", operation.path, operation.method, "responses", String(answer.status)];
+  const ownFaults = own === undefined ? ["the status is not described"] : checkResponse(own, place, answer, bodiless);
+  if (ownFaults.length === 0) return [];
+  return checkAnywhere(answer).length === 0 ? [] : ownFaults;
+}
+
+/** Where the document says what any address may answer. */
+export const ANY_ADDRESS = ["components", "responses", "AnyAddress"];
+
+function checkAnywhere(answer: Answer): string[] {
+  const anywhere = OPERATIONS[0]?.responses.default;
+  if (anywhere === undefined) throw new Error("the reference has no default answer");
+  const faults = checkResponse(anywhere, ANY_ADDRESS, answer, answer.body === null);
+  if (answer.status === 405 && !answer.headers.has("allow")) faults.push("a 405 without Allow");
+  return faults;
+}
+
+function checkResponse(
+  described: ResponseDescription,
+  place: readonly string[],
+  answer: Answer,
+  bodiless: boolean,
+): string[] {
+  const faults: string[] = [];
+  for (const [name, { required, schema }] of Object.entries(described.headers)) {
+    const value = answer.headers.get(name);
+    if (value === null) {
+      if (required) faults.push(`the header ${name} is missing`);
+      continue;
+    }
+    faults.push(
+      ...validate(["components", "headers", name, "schema"], schema.type === "integer" ? Number(value) : value),
+    );
+  }
+  if (answer.headers.get("content-type") !== "application/json; charset=utf-8") faults.push("the body is not JSON");
+  if (bodiless) return faults;
+  faults.push(...checkBody(place, answer.body));
+  const { code, requestId } = (answer.body ?? {}) as { code?: keyof typeof ERRORS; requestId?: string };
+  if (answer.status >= 400) {
+    if (code === undefined || ERRORS[code]?.status !== answer.status) faults.push("the code belongs to another status");
+    if (requestId !== answer.headers.get("x-request-id")) faults.push("requestId is not X-Request-Id");
+  }
+  return faults;
+}
+
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+ajv.addSchema({ ...closed(DESCRIPTION as unknown as Schema), $id: "api" });
+const compiled = new Map<string, ValidateFunction>();
+
+/** The document with every object in it closed against further fields. */
+function closed(schema: Schema): Schema {
+  if (Array.isArray(schema)) return schema.map(closed) as unknown as Schema;
+  if (typeof schema !== "object" || schema === null) return schema;
+  const parts = Object.entries(schema).map(([key, part]) => [key, closed(part as Schema)]);
+  const isObject = schema.type === "object" && schema.properties !== undefined;
+  return { ...Object.fromEntries(parts), ...(isObject && { additionalProperties: false }) };
+}
+
+/**
+ * What a body breaks of the schema at a place of the document, such as `["components", "responses", "AnyAddress"]`. No field may
+ * be there that the schema does not name.
+ */
+export function checkBody(place: readonly string[], body: unknown): string[] {
+  return validate([...place, "content", "application/json", "schema"], body);
+}
+
+function validate(steps: readonly string[], value: unknown): string[] {
+  const pointer = steps.map((step) => encodeURIComponent(step.replaceAll("~", "~0").replaceAll("/", "~1"))).join("/");
+  const check = compiled.get(pointer) ?? ajv.compile({ $ref: `api#/${pointer}` });
+  compiled.set(pointer, check);
+  if (check(value)) return [];
+  return (check.errors ?? []).map(
+    (error) => `${error.instancePath || "it"} ${error.message} ${JSON.stringify(error.params)}`,
+  );
+}
