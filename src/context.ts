@@ -5,7 +5,6 @@ import { Closers } from "./closers.ts";
 import type { Config } from "./config.ts";
 import { openPool } from "./db/pool.ts";
 import type { ResolvedVoucher, WantedVoucher } from "./db/vouchers.ts";
-import type { RedeemRequest } from "./domain/redeem.ts";
 import { nameTokenSecrets, type TokenSecret } from "./domain/reservation-token.ts";
 import { Leases } from "./holds/lease.ts";
 import { openLog } from "./log.ts";
@@ -34,12 +33,11 @@ import { SealRequests } from "./queues/seal-requests.ts";
 import { pooledRandomBytes } from "./random.ts";
 import { KeyAuthenticator } from "./services/authenticate-key.ts";
 import { UserAuthenticator } from "./services/authenticate-user.ts";
-import { type BurnResult, openBurnLanes } from "./services/burn-vouchers.ts";
+import { type BurnLanes, openBurnLanes } from "./services/burn-vouchers.ts";
 import { measureBacklog } from "./services/measure-backlog.ts";
-import { type HoldMove, type HoldMoveOutcome, openHoldLanes } from "./services/move-holds.ts";
+import { type HoldLanes, openHoldLanes } from "./services/move-holds.ts";
 import { openVoucherReads } from "./services/resolve-voucher.ts";
 import { openTakings, type Takings } from "./services/take-voucher.ts";
-import type { VoucherLanes } from "./services/voucher-lanes.ts";
 import { TRACES_OFF, type Traces } from "./traces/traces.ts";
 
 /** What a process of the running service has besides what administration has. */
@@ -57,7 +55,7 @@ export interface ApiContext extends ServiceContext {
   metrics: ApiMetrics | null;
   keys: KeyAuthenticator;
   voucherReads: Coalescer<WantedVoucher, ResolvedVoucher>;
-  holdLanes: VoucherLanes<HoldMove, HoldMoveOutcome>;
+  holdLanes: HoldLanes;
   redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
   sealQueue: AwaitedQueue<SealJob, SealReply>;
   takings: Takings;
@@ -67,7 +65,7 @@ export interface ApiContext extends ServiceContext {
 
 export interface WorkerContext extends ServiceContext {
   metrics: WorkerMetrics | null;
-  burnLanes: VoucherLanes<RedeemRequest, BurnResult>;
+  burnLanes: BurnLanes;
   sealRequests: SealRequests;
 }
 

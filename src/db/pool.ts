@@ -1,5 +1,6 @@
 import pg from "pg";
 import type { Logger } from "pino";
+import { writeOnceATurn } from "../batching/write-once-a-turn.ts";
 
 /** Something that runs statements: the pool, or one connection inside a transaction. */
 export interface Queryable {
@@ -60,6 +61,8 @@ export function openPool(options: {
     application_name: options.applicationName,
     connectionTimeoutMillis: options.partnerFacing ? CONNECT_TIMEOUT_MS : PATIENT_CONNECT_TIMEOUT_MS,
     keepAlive: true,
+    // Statements are sent without waiting for the answers to those before; the server still runs them one after another.
+    pipeline: options.partnerFacing,
     ...(options.partnerFacing && {
       statement_timeout: STATEMENT_TIMEOUT_MS,
       lock_timeout: LOCK_TIMEOUT_MS,
@@ -71,5 +74,6 @@ export function openPool(options: {
   pool.on("error", (error) => options.log.warn({ err: error }, "an idle database connection was lost"));
   // pg tells the loss of a connection that is lent out twice: to its statement, and as an event that ends the process unheard.
   pool.on("connect", (client) => client.on("error", () => undefined));
+  if (options.partnerFacing) pool.on("connect", (client) => writeOnceATurn(client.connection.stream));
   return pool;
 }

@@ -7,12 +7,30 @@ const DEADLOCK_DETECTED = "40P01";
 const LOCK_NOT_AVAILABLE = "55P03";
 
 /** Runs `work` in one READ COMMITTED transaction on a connection of its own. Rolls back when it throws. */
-export async function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
+export function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  return lookThenWrite(pool, async () => undefined, work);
+}
+
+/**
+ * Runs `look` and then, with what it saw, `work` in one READ COMMITTED transaction on a connection of its own. Rolls back when one
+ * of them throws.
+ *
+ * What `look` asks is sent together with BEGIN. It only locks and reads, and sends all its statements before it waits for any
+ * answer: if BEGIN fails they have run in no transaction, and nothing may have come of it.
+ *
+ * Statements that are sent together take one trip to the server, which runs them in their order, each seeing what was committed
+ * when it began. When one fails so do all behind it, so `Promise.all` throws what the first one met.
+ */
+export async function lookThenWrite<Seen, T>(
+  pool: pg.Pool,
+  look: (tx: Transaction) => Promise<Seen>,
+  work: (tx: Transaction, seen: Seen) => Promise<T>,
+): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
-    await client.query("BEGIN");
-    const result = await work(client);
+    const [, seen] = await Promise.all([client.query("BEGIN"), look(client)]);
+    const result = await work(client, seen);
     await client.query("COMMIT");
     return result;
   } catch (error) {

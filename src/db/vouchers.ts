@@ -181,17 +181,20 @@ interface LockedRow extends HoldColumns {
   price_usd: number;
 }
 
+/** Vouchers, by id, and the time that decides and dates everything that a transaction does with them. */
+export interface LockedVouchers {
+  now: Date;
+  vouchers: Map<string, LockedVoucher>;
+}
+
 /**
- * Reads vouchers that this transaction has locked in an earlier statement, and the time that decides and dates everything it
- * does. Ids must be unique and at least one.
+ * Reads vouchers that this transaction has locked in an earlier statement, and the time. Ids must be unique and at least one; those
+ * of no voucher are left out.
  */
-export async function readLockedVouchers(
-  tx: Transaction,
-  voucherIds: readonly string[],
-): Promise<{ now: Date; vouchers: Map<string, LockedVoucher> }> {
+export async function readLockedVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<LockedVouchers> {
   const { rows } = await tx.query<LockedRow>(bind(sql.read_locked_vouchers, [voucherIds]));
   const first = rows[0];
-  if (first === undefined || rows.length !== voucherIds.length) throw new Error("a locked voucher could not be read");
+  if (first === undefined) throw new Error("there is no such voucher");
   const vouchers = new Map(
     rows.map((row) => [
       row.voucher_id,

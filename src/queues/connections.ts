@@ -1,5 +1,6 @@
 import { Redis, type RedisOptions } from "ioredis";
 import type { Logger } from "pino";
+import { writeOnceATurn } from "../batching/write-once-a-turn.ts";
 import { logErrors } from "./log-errors.ts";
 
 /** Reconnects fast at first and then every second, for ever; leaves a primary that became read-only. */
@@ -8,29 +9,6 @@ const reconnecting = {
   retryStrategy: (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000) + Math.random() * 100,
   reconnectOnError: (error: Error): 2 | false => (error.message.includes("READONLY") ? 2 : false),
 } satisfies RedisOptions;
-
-/**
- * Sends what one turn of the event loop asks of Redis in one write, instead of one write a command: system calls are the largest
- * part of what a command costs a busy process (docs/benchmarks.md). A lone command leaves at the end of its turn.
- */
-function writeOnceATurn(redis: Redis): void {
-  redis.on("connect", () => {
-    const { stream } = redis;
-    const write = stream.write.bind(stream) as (...parts: unknown[]) => boolean;
-    let corked = false;
-    stream.write = (...parts: unknown[]) => {
-      if (!corked) {
-        corked = true;
-        stream.cork();
-        setImmediate(() => {
-          corked = false;
-          stream.uncork();
-        });
-      }
-      return write(...parts);
-    };
-  });
-}
 
 /**
  * A connection for calls that someone waits for: while Redis is away every command fails at once, while it hangs every command
@@ -44,7 +22,7 @@ export function openFailFast(redisUrl: string, name: string, log: Logger): Redis
     maxRetriesPerRequest: 0,
     commandTimeout: 1_500,
   });
-  writeOnceATurn(redis);
+  redis.on("connect", () => writeOnceATurn(redis.stream));
   logErrors(redis, log.child({ connection: name }), "Redis connection");
   return redis;
 }
@@ -55,7 +33,7 @@ export function openFailFast(redisUrl: string, name: string, log: Logger): Redis
  */
 export function openPatient(redisUrl: string, name: string, log: Logger): Redis {
   const redis = new Redis(redisUrl, { ...reconnecting, connectionName: name, maxRetriesPerRequest: null });
-  writeOnceATurn(redis);
+  redis.on("connect", () => writeOnceATurn(redis.stream));
   logErrors(redis, log.child({ connection: name }), "Redis connection");
   return redis;
 }

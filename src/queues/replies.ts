@@ -80,29 +80,48 @@ function parseEnds(message: string): JobEnd[] | null {
   }
 }
 
+interface Message {
+  ends: JobEnd[];
+  sent: Promise<void>;
+}
+
 /** Tells processes how their jobs ended. What ends in one turn of the event loop, as a batch does, is one message to each. */
 export class ReplyOutbox {
   readonly #redis: Redis;
   readonly #log: Logger;
-  readonly #ready = new Map<string, JobEnd[]>();
+  /** By channel. */
+  readonly #ready = new Map<string, Message>();
 
-  /** @param redis the connection that also reports to the queue, so that the reply leaves before the report; the caller's to close. */
+  /** @param redis a connection that waits for Redis, which stays the caller's to close. */
   constructor(redis: Redis, log: Logger) {
     this.#redis = redis;
     this.#log = log;
   }
 
-  send(channel: string, end: JobEnd): void {
+  /**
+   * Resolves when Redis has passed the message on, or has refused it, which is logged. Redis sends nothing before it has done all
+   * that arrived together: who has more to ask of it waits until then, or holds the reply up.
+   */
+  send(channel: string, end: JobEnd): Promise<void> {
     const waiting = this.#ready.get(channel);
-    if (waiting !== undefined) return void waiting.push(end);
+    if (waiting !== undefined) {
+      waiting.ends.push(end);
+      return waiting.sent;
+    }
     const ends = [end];
-    this.#ready.set(channel, ends);
+    const sent = this.#publish(channel, ends);
+    this.#ready.set(channel, { ends, sent });
+    return sent;
+  }
+
+  async #publish(channel: string, ends: JobEnd[]): Promise<void> {
     // After everything that the same batch has resolved, and before the loop looks for new input.
-    process.nextTick(() => {
-      this.#ready.delete(channel);
-      this.#redis
-        .publish(channel, JSON.stringify(ends))
-        .catch((error) => this.#log.warn({ err: error }, "replies could not be sent"));
-    });
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    this.#ready.delete(channel);
+    try {
+      await this.#redis.publish(channel, JSON.stringify(ends));
+    } catch (error) {
+      this.#log.warn({ err: error }, "replies could not be sent");
+    }
   }
 }

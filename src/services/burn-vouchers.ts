@@ -2,11 +2,11 @@ import type { ServiceContext, WorkerContext } from "../context.ts";
 import type { Transaction } from "../db/pool.ts";
 import { findConfirmations, insertRedemptions, type NewRedemption, refKey } from "../db/redemptions.ts";
 import { type EndedHold, endHolds } from "../db/reservations.ts";
-import { type LockedVoucher, readLockedVouchers, redeemVouchers } from "../db/vouchers.ts";
+import { type LockedVoucher, type LockedVouchers, readLockedVouchers, redeemVouchers } from "../db/vouchers.ts";
 import { type EventContent, makeNonce } from "../domain/chain.ts";
 import { makeRedeemCode } from "../domain/codes.ts";
 import { type Hold, liveHold } from "../domain/hold.ts";
-import { decideRedeem, type RedeemRequest } from "../domain/redeem.ts";
+import { type Confirmation, decideRedeem, type RedeemRequest } from "../domain/redeem.ts";
 import { hashToken, reservationToken } from "../domain/reservation-token.ts";
 import type { RedeemJob, RedeemReply } from "../queues/catalog.ts";
 import { observeBatches } from "./observe-batches.ts";
@@ -20,6 +20,14 @@ export interface BurnResult {
   consumedTicket: string | null;
 }
 
+/** What a batch is decided on: the database's time after the locks, the vouchers, and what the references stand for already. */
+interface BurnState extends LockedVouchers {
+  confirmations: Map<string, Confirmation>;
+}
+
+/** The group commit of a worker process. */
+export type BurnLanes = VoucherLanes<RedeemRequest, BurnState, BurnResult>;
+
 interface Burn {
   request: RedeemRequest;
   voucher: LockedVoucher;
@@ -29,10 +37,11 @@ interface Burn {
 /** The group commit of a worker process. Burn and seal are one transaction: no redeemed voucher without its sealed event. */
 export function openBurnLanes(
   ctx: Pick<ServiceContext, "pool" | "config" | "tokenSecrets" | "randomBytes" | "metrics" | "traces">,
-): VoucherLanes<RedeemRequest, BurnResult> {
+): BurnLanes {
   return new VoucherLanes({
     pool: ctx.pool,
-    decide: (tx, requests) => burnBatch(ctx, tx, requests),
+    read: readBurnState,
+    decide: (tx, requests, state) => burnBatch(ctx, tx, requests, state),
     busy: { reply: { kind: "busy" }, consumedTicket: null },
     observer: observeBatches(ctx, "redeem"),
     lockWaitMs: Math.min(5_000, Math.ceil(ctx.config.redeemWaitMs / 2)),
@@ -53,20 +62,30 @@ export async function runRedeemJob(
   return reply;
 }
 
+async function readBurnState(tx: Transaction, requests: readonly RedeemRequest[]): Promise<BurnState> {
+  const [locked, confirmations] = await Promise.all([
+    readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]),
+    findConfirmations(tx, requests),
+  ]);
+  return { ...locked, confirmations };
+}
+
 /**
  * Decides requests whose vouchers this transaction has locked, one after another on the state in memory, and writes all burns
- * at once. Redemptions first: if a reference was confirmed elsewhere meanwhile, nothing else has been written yet.
+ * together. Redemptions first: they alone can meet another transaction's, and those who wait for them then hold nothing else.
  * @throws DecidedOnOldState when that happened, or when something moved a hold without the voucher's lock.
  */
 async function burnBatch(
   ctx: Pick<WorkerContext, "tokenSecrets" | "randomBytes">,
   tx: Transaction,
   requests: readonly RedeemRequest[],
+  { now, vouchers, confirmations }: BurnState,
 ): Promise<BurnResult[]> {
-  const { now, vouchers } = await readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]);
-  const confirmations = await findConfirmations(tx, requests);
-  const expired = [...vouchers.values()].flatMap(({ hold }): EndedHold[] =>
-    hold !== null && liveHold(hold, now) === null ? [{ ticket: hold.ticket, state: "Expired" }] : [],
+  const decidedOn = new Set(requests.map((request) => request.voucherId));
+  const expired = [...vouchers.values()].flatMap(({ id, hold }): EndedHold[] =>
+    hold !== null && decidedOn.has(id) && liveHold(hold, now) === null
+      ? [{ ticket: hold.ticket, state: "Expired" }]
+      : [],
   );
   const expectedTokenHash = (hold: Hold) =>
     hashToken(reservationToken(ctx.tokenSecrets, hold.ticket, hold.tokenSecretId));
@@ -102,8 +121,7 @@ async function burnBatch(
         return { reply: { kind: decision.kind }, consumedTicket: null };
     }
   });
-  if (burns.length > 0) await writeBurns(ctx, tx, burns, now);
-  await endHolds(tx, expired, now);
+  await Promise.all([burns.length > 0 && writeBurns(ctx, tx, burns, now), endHolds(tx, expired, now)]);
   return results;
 }
 
@@ -118,19 +136,31 @@ async function writeBurns(
   now: Date,
 ): Promise<void> {
   const redemptions = burns.map((burn) => burn.redemption);
-  if ((await insertRedemptions(tx, redemptions, now)) < burns.length) throw new DecidedOnOldState();
   const consumed = redemptions.flatMap(({ ticket }): EndedHold[] => (ticket ? [{ ticket, state: "Consumed" }] : []));
-  if ((await endHolds(tx, consumed, now)) < consumed.length) throw new DecidedOnOldState();
+  const inserted = insertRedemptions(tx, redemptions, now);
+  const ended = endHolds(tx, consumed, now);
+  const sealed = sealBurns(ctx, tx, burns, now);
+  const [insertedCount, endedCount] = await Promise.all([inserted, ended, sealed]);
+  if (insertedCount < burns.length || endedCount < consumed.length) throw new DecidedOnOldState();
+}
+
+/** Seals what is Pending on the burnt vouchers' chains, appends the burns and moves the vouchers on. */
+async function sealBurns(
+  ctx: Pick<WorkerContext, "randomBytes">,
+  tx: Transaction,
+  burns: readonly Burn[],
+  now: Date,
+): Promise<void> {
   const heads = await sealPending(
     tx,
     burns.map((burn) => burn.voucher),
   );
-  await appendSealed(
+  const appended = appendSealed(
     tx,
     heads,
     burns.map((burn) => redeemedEvent(ctx, burn, now)),
   );
-  await redeemVouchers(
+  const moved = redeemVouchers(
     tx,
     burns.map(({ voucher }) => ({
       voucherId: voucher.id,
@@ -139,6 +169,7 @@ async function writeBurns(
     })),
     now,
   );
+  await Promise.all([appended, moved]);
 }
 
 function redeemedEvent(

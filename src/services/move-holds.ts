@@ -1,7 +1,7 @@
 import type { ApiContext } from "../context.ts";
 import type { Transaction } from "../db/pool.ts";
 import { type EndedHold, endHolds, type NewHold, openHolds } from "../db/reservations.ts";
-import { readLockedVouchers } from "../db/vouchers.ts";
+import { type LockedVouchers, readLockedVouchers } from "../db/vouchers.ts";
 import { AppError } from "../domain/errors.ts";
 import { decideHold, type HoldOutcome, type HoldRequest, liveHold } from "../domain/hold.ts";
 import { observeBatches } from "./observe-batches.ts";
@@ -19,12 +19,13 @@ const LOCK_WAIT_MS = 3_000;
 /** Moves that may wait in one process. */
 const WAITING_MAX = 2_000;
 
+export type HoldLanes = VoucherLanes<HoldMove, LockedVouchers, HoldMoveOutcome>;
+
 /** The group commit of holds of an API process. */
-export function openHoldLanes(
-  ctx: Pick<ApiContext, "pool" | "metrics" | "traces">,
-): VoucherLanes<HoldMove, HoldMoveOutcome> {
-  return new VoucherLanes<HoldMove, HoldMoveOutcome>({
+export function openHoldLanes(ctx: Pick<ApiContext, "pool" | "metrics" | "traces">): HoldLanes {
+  return new VoucherLanes({
     pool: ctx.pool,
+    read: (tx, moves) => readLockedVouchers(tx, [...new Set(moves.map((move) => move.voucherId))]),
     decide: moveHolds,
     busy: { kind: "busy" },
     observer: observeBatches(ctx, "holds"),
@@ -45,8 +46,11 @@ export function voucherBusy(): AppError {
  * all openings at once.
  * @throws DecidedOnOldState when a row is not what was read: something moved a hold without the voucher's lock.
  */
-async function moveHolds(tx: Transaction, moves: readonly HoldMove[]): Promise<HoldMoveOutcome[]> {
-  const { now, vouchers } = await readLockedVouchers(tx, [...new Set(moves.map((move) => move.voucherId))]);
+async function moveHolds(
+  tx: Transaction,
+  moves: readonly HoldMove[],
+  { now, vouchers }: LockedVouchers,
+): Promise<HoldMoveOutcome[]> {
   const ended: EndedHold[] = [];
   const opened: NewHold[] = [];
   const outcomes = moves.map((move): HoldMoveOutcome => {
@@ -66,7 +70,7 @@ async function moveHolds(tx: Transaction, moves: readonly HoldMove[]): Promise<H
     }
     return outcome;
   });
-  if ((await endHolds(tx, ended, now)) < ended.length) throw new DecidedOnOldState();
-  if ((await openHolds(tx, opened)) < opened.length) throw new DecidedOnOldState();
+  const [endedCount, openedCount] = await Promise.all([endHolds(tx, ended, now), openHolds(tx, opened)]);
+  if (endedCount < ended.length || openedCount < opened.length) throw new DecidedOnOldState();
   return outcomes;
 }

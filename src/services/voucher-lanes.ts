@@ -2,20 +2,25 @@ import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import { type BatchObserver, Coalescer } from "../batching/coalescer.ts";
 import type { Transaction } from "../db/pool.ts";
-import { inTransaction, isDatabaseUnavailable, isLockTimeout, isRetryable, waitForLocks } from "../db/transaction.ts";
+import { isDatabaseUnavailable, isLockTimeout, isRetryable, lookThenWrite, waitForLocks } from "../db/transaction.ts";
 import { lockFreeVouchers, lockVoucher } from "../db/vouchers.ts";
 import { inTurn } from "./in-turn.ts";
 
 /** Thrown by `decide` when what it decided on has changed under it: the whole batch is decided again. */
 export class DecidedOnOldState extends Error {}
 
-export interface VoucherLanesOptions<Item, Result> {
+export interface VoucherLanesOptions<Item, State, Result> {
   pool: pg.Pool;
+  /**
+   * Reads what is decided on, in statements of their own behind the one that locks. Sends them all before it waits for any; they
+   * leave before the locking one is answered, so they may be about items that are not decided on after all.
+   */
+  read: (tx: Transaction, items: Item[]) => Promise<State>;
   /**
    * Decides and writes a batch inside a transaction that holds the row locks of all its vouchers; one result per item, in order.
    * May run several times for the same items; only the run that commits counts.
    */
-  decide: (tx: Transaction, items: Item[]) => Promise<Result[]>;
+  decide: (tx: Transaction, items: Item[], state: State) => Promise<Result[]>;
   /** The result of an item whose voucher's row stayed locked by someone else for `lockWaitMs`. */
   busy: Result;
   /** Watches every batch of either lane. */
@@ -51,13 +56,13 @@ interface WaitingRow<Item, Result> {
  * voucher, which does wait; and when the transaction meets another lock for longer than the pool's `lock_timeout`, as behind
  * another's uncommitted reference, all its items go there. One stuck row stalls nobody else, nor does a crowd that wants it.
  */
-export class VoucherLanes<Item extends { voucherId: string }, Result> {
-  readonly #options: VoucherLanesOptions<Item, Result>;
+export class VoucherLanes<Item extends { voucherId: string }, State, Result> {
+  readonly #options: VoucherLanesOptions<Item, State, Result>;
   readonly #fast: Coalescer<Item, Result>;
   readonly #waitingRows = new Map<string, WaitingRow<Item, Result>>();
   readonly #connections = pLimit(WAITING_ROWS_MAX);
 
-  constructor(options: VoucherLanesOptions<Item, Result>) {
+  constructor(options: VoucherLanesOptions<Item, State, Result>) {
     this.#options = options;
     this.#fast = this.#coalescer((items) => this.#decideFree(items));
   }
@@ -86,13 +91,17 @@ export class VoucherLanes<Item extends { voucherId: string }, Result> {
   }
 
   async #decideFree(items: Item[]): Promise<(Result | PromiseLike<Result>)[]> {
-    const { pool, decide } = this.#options;
-    const decided = await inTransaction(pool, async (tx) => {
-      const locked = await lockFreeVouchers(tx, [...new Set(items.map((item) => item.voucherId))]);
-      const ours = items.filter((item) => locked.has(item.voucherId));
-      const results = ours.length > 0 ? await decide(tx, ours) : [];
-      return new Map(ours.map((item, index) => [item, results[index] as Result]));
-    }).catch((error) => {
+    const { pool, read, decide } = this.#options;
+    const voucherIds = [...new Set(items.map((item) => item.voucherId))];
+    const decided = await lookThenWrite(
+      pool,
+      (tx) => Promise.all([lockFreeVouchers(tx, voucherIds), read(tx, items)]),
+      async (tx, [locked, state]) => {
+        const ours = items.filter((item) => locked.has(item.voucherId));
+        const results = ours.length > 0 ? await decide(tx, ours, state) : [];
+        return new Map(ours.map((item, index) => [item, results[index] as Result]));
+      },
+    ).catch((error) => {
       if (isLockTimeout(error)) return new Map<Item, Result>();
       throw error;
     });
@@ -134,13 +143,16 @@ export class VoucherLanes<Item extends { voucherId: string }, Result> {
   }
 
   async #decideLocked(voucherId: string, items: Item[]): Promise<Result[]> {
-    const { pool, decide, busy, lockWaitMs } = this.#options;
+    const { pool, read, decide, busy, lockWaitMs } = this.#options;
     try {
-      return await inTransaction(pool, async (tx) => {
-        await waitForLocks(tx, lockWaitMs);
-        if (!(await lockVoucher(tx, voucherId))) throw new Error(`there is no voucher ${voucherId}`);
-        return decide(tx, items);
-      });
+      return await lookThenWrite(
+        pool,
+        (tx) => Promise.all([waitForLocks(tx, lockWaitMs), lockVoucher(tx, voucherId), read(tx, items)]),
+        (tx, [, locked, state]) => {
+          if (!locked) throw new Error(`there is no voucher ${voucherId}`);
+          return decide(tx, items, state);
+        },
+      );
     } catch (error) {
       if (isLockTimeout(error)) return items.map(() => busy);
       throw error;

@@ -1,0 +1,94 @@
+import type pg from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { openPool } from "../../src/db/pool.ts";
+import { inTransaction, lookThenWrite } from "../../src/db/transaction.ts";
+import { openLog } from "../../src/log.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+
+let servers: TestServers;
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  await servers.db.query("CREATE TABLE notes (text text PRIMARY KEY)");
+});
+
+beforeEach(async () => {
+  await servers.db.query("DELETE FROM notes");
+  pool = openPool({
+    databaseUrl: servers.ownerUrl,
+    max: 1,
+    applicationName: "test",
+    partnerFacing: true,
+    log: openLog("silent", "test"),
+  });
+});
+
+afterEach(() => pool.end());
+afterAll(() => servers.close());
+
+async function notes(): Promise<string[]> {
+  const { rows } = await servers.db.query<{ text: string }>("SELECT text FROM notes ORDER BY text");
+  return rows.map((row) => row.text);
+}
+
+const note = (tx: pg.PoolClient, text: string) => tx.query("INSERT INTO notes (text) VALUES ($1)", [text]);
+
+describe("a transaction", () => {
+  it("writes nothing when BEGIN fails, although what it looks at was sent together with it", async () => {
+    const client = await pool.connect();
+    const query = client.query.bind(client) as (...parts: unknown[]) => unknown;
+    Object.assign(client, {
+      query: (text: unknown, ...rest: unknown[]) => query(text === "BEGIN" ? "BEGIN nonsense" : text, ...rest),
+    });
+    client.release();
+    let wrote = false;
+    const done = lookThenWrite(
+      pool,
+      (tx) => tx.query("SELECT 1"),
+      async (tx) => {
+        wrote = true;
+        await note(tx, "outside");
+      },
+    );
+    await expect(done).rejects.toThrow(/syntax error/);
+    expect({ wrote, notes: await notes() }).toEqual({ wrote: false, notes: [] });
+  });
+
+  it("sends what it looks at with BEGIN, and sees in each statement what was committed before it", async () => {
+    const seen = await lookThenWrite(
+      pool,
+      async (tx) => {
+        const first = tx.query<{ n: number }>("SELECT count(*)::int AS n FROM notes");
+        const isolation = tx.query<{ transaction_isolation: string }>("SHOW transaction_isolation");
+        return [(await first).rows[0]?.n, (await isolation).rows[0]?.transaction_isolation];
+      },
+      async (tx, before) => {
+        await servers.db.query("INSERT INTO notes (text) VALUES ('from elsewhere')");
+        const { rows } = await tx.query<{ n: number }>("SELECT count(*)::int AS n FROM notes");
+        return { before, after: rows[0]?.n };
+      },
+    );
+    expect(seen).toEqual({ before: [0, "read committed"], after: 1 });
+  });
+
+  it("throws what the first of several statements met, not that those behind it were skipped, and keeps nothing", async () => {
+    await servers.db.query("INSERT INTO notes (text) VALUES ('taken')");
+    const done = inTransaction(pool, (tx) =>
+      Promise.all([note(tx, "kept?"), note(tx, "taken"), note(tx, "behind"), note(tx, "last")]),
+    );
+    await expect(done).rejects.toMatchObject({ code: "23505" });
+    expect(await notes()).toEqual(["taken"]);
+  });
+
+  it("leaves its connection fit for the next one after statements that were sent together failed", async () => {
+    const named = (tx: pg.PoolClient, name: string, text: string) => tx.query({ name, text });
+    const failing = inTransaction(pool, (tx) =>
+      Promise.all([tx.query("SELECT 1 / 0"), named(tx, "first_use", "SELECT 1 AS one")]),
+    );
+    await expect(failing).rejects.toMatchObject({ code: "22012" });
+    const { rows } = await inTransaction(pool, (tx) => named(tx, "first_use", "SELECT 1 AS one"));
+    expect(rows).toEqual([{ one: 1 }]);
+    expect(pool.totalCount).toBe(1);
+  });
+});
