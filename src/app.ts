@@ -4,6 +4,7 @@ import type { Endpoint } from "./http/endpoint.ts";
 import { ENDPOINTS } from "./http/endpoints.ts";
 import { ERRORS } from "./http/error-map.ts";
 import { errorAnswer, unknownPath } from "./http/errors.ts";
+import { ignoreConditions } from "./http/ignore-conditions.ts";
 import { measureRequests } from "./http/measure-requests.ts";
 import { mountDashboard } from "./http/ops/mount-dashboard.ts";
 import { mountPages } from "./http/pages/mount-pages.ts";
@@ -31,6 +32,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDP
   }
   app.use(traceRequests(ctx.traces));
   app.use(requireHost);
+  app.use(ignoreConditions);
   mountPages(app, ctx);
   mountDashboard(app, ctx);
   for (const endpoint of endpoints) mount(app, endpoint.route(ctx));

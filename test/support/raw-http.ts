@@ -26,7 +26,10 @@ export function exchange(url: string, bytes: string | Buffer): Promise<RawReply>
 }
 
 function parse(chunks: Buffer[]): RawReply {
-  const all = Buffer.concat(chunks).toString("utf8");
+  // What a server says before its answer, such as 100 Continue, is none.
+  const all = Buffer.concat(chunks)
+    .toString("utf8")
+    .replace(/^(HTTP\/1\.1 1\d\d .*\r\n\r\n)+/, "");
   const end = all.indexOf("\r\n\r\n");
   const [statusLine = "", ...lines] = all.slice(0, end === -1 ? undefined : end).split("\r\n");
   const headers = Object.fromEntries(

@@ -1,0 +1,56 @@
+import { freePort } from "../../src/local/servers.ts";
+import { type Ended, type Started, startNode } from "../support/child-process.ts";
+import { send } from "../support/client.ts";
+import type { TestServers } from "../support/servers.ts";
+import { until } from "../support/until.ts";
+
+/** An API and a worker in processes of their own, so that what they write, hold in memory and end with is theirs alone. */
+export interface HostileService {
+  url: string;
+  metricsUrls: { api: string; worker: string };
+  /** Stops both as an operator would, and tells how they ended. */
+  stop(): Promise<{ api: Ended; worker: Ended }>;
+}
+
+/** Says at its end what was put onto the prototypes that every object has. */
+const WATCH_PROTOTYPES = `data:text/javascript,${encodeURIComponent(`
+const watched = [Object, Array, Function, String].map(({ name, prototype }) => [name, prototype, Reflect.ownKeys(prototype).length]);
+process.once("exit", () => {
+  for (const [name, prototype, count] of watched)
+    if (Reflect.ownKeys(prototype).length !== count) process.stderr.write("the prototype of " + name + " was changed\\n");
+});`)}`;
+
+/** Starts both processes and waits until everything answers. `env` is for both. */
+export async function startHostileService(
+  servers: Pick<TestServers, "databaseUrl" | "redisUrl">,
+  env: Record<string, string> = {},
+): Promise<HostileService> {
+  const [port, apiMetrics, workerMetrics] = [await freePort(), await freePort(), await freePort()];
+  const start = (script: string, metricsPort: number): Started =>
+    startNode(["--import", WATCH_PROTOTYPES, script], {
+      DATABASE_URL: servers.databaseUrl,
+      REDIS_URL: servers.redisUrl,
+      PORT: String(port),
+      METRICS_PORT: String(metricsPort),
+      RATE_LIMIT_RPS: "0",
+      MISS_LIMIT_PER_MINUTE: "0",
+      ...env,
+    });
+  const api = start("src/main.ts", apiMetrics);
+  const worker = start("workers/main.ts", workerMetrics);
+  const url = `http://127.0.0.1:${port}`;
+  await until(() => api.output().includes('"listening"') && worker.output().includes('"working"'), 30_000);
+  await until(async () => (await send("GET", `${url}/readyz`)).status === 200, 30_000);
+  return {
+    url,
+    metricsUrls: {
+      api: `http://127.0.0.1:${apiMetrics}/metrics`,
+      worker: `http://127.0.0.1:${workerMetrics}/metrics`,
+    },
+    async stop() {
+      for (const { child } of [api, worker]) child.kill("SIGTERM");
+      const [apiEnded, workerEnded] = await Promise.all([api.ended, worker.ended]);
+      return { api: apiEnded, worker: workerEnded };
+    },
+  };
+}
