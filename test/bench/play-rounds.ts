@@ -59,7 +59,7 @@ export interface PlayOptions {
 /** Load before what is measured: the first time until the code is compiled, later until connections are open. Seconds. */
 const FIRST_LEAD_SECONDS = 4;
 const LEAD_SECONDS = 1;
-/** Time in which what the client left behind is finished. Milliseconds. */
+/** Nothing is under way any more when this long nothing came of it. Milliseconds. */
 const SETTLE_MS = 500;
 /** Contenders that do nothing. */
 const CONSTANTS: readonly ContenderId[] = ["c", "c-edge"];
@@ -149,7 +149,7 @@ async function applyLoad(
     });
     const spentAfter = readSpent(stage, contender);
     const memory = readMemory(stage, contender);
-    await sleep(SETTLE_MS);
+    const rowsAfter = await countRowsAtRest(stage, loadCase);
     contender.check();
     if (loadCase.mode !== "again") stage.supply.giveBack(result.unused.map((index) => codes[index] as string));
     if (result.exhausted) {
@@ -159,8 +159,7 @@ async function applyLoad(
     }
     const units = loadCase.unit === "checkouts" ? result.checkouts : result.requests;
     rates.set(contender.id, (units * 1_000_000) / result.micros);
-    const rowsLeft = (await countRows(stage, loadCase)) - rowsBefore;
-    checkAnswers(loadCase, contender, connections, result, units, rowsLeft);
+    checkAnswers(loadCase, contender, connections, result, units, rowsAfter - rowsBefore);
     await loadCase.afterwards?.(stage);
     const spent = (who: keyof CpuSplit) => (spentAfter[who] - spentBefore[who]) / units;
     return {
@@ -205,6 +204,16 @@ async function drawCodes(stage: Stage, loadCase: LoadCase, wanted: number, vouch
     stage.say(`${count} vouchers issued in ${seconds.toFixed(1)} s`);
   }
   return supply.take(wanted);
+}
+
+/** What the client did not wait for in the end goes on for a while. */
+async function countRowsAtRest(stage: Stage, loadCase: LoadCase): Promise<number> {
+  for (let before = await countRows(stage, loadCase); ; ) {
+    await sleep(SETTLE_MS);
+    const after = await countRows(stage, loadCase);
+    if (after === before) return after;
+    before = after;
+  }
 }
 
 async function countRows(stage: Stage, { leaves }: LoadCase): Promise<number> {
