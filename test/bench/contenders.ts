@@ -51,29 +51,31 @@ export const CONTENDERS = {
     title: "(a) one transaction per request, 1 process",
     api: { script: `${BASELINES}/hand-written-api.ts`, processes: 1 },
     worker: null,
+    lacks: ["claim"],
   },
   "a-2": {
     title: "(a) one transaction per request, 2 processes",
     api: { script: `${BASELINES}/hand-written-api.ts`, processes: 2 },
     worker: null,
+    lacks: ["claim"],
   },
   b: {
     title: "(b) naive BullMQ, 1 API + 1 worker",
     api: { script: `${BASELINES}/naive-queue-api.ts`, processes: 1 },
     worker: { script: `${BASELINES}/naive-queue-worker.ts`, processes: 1 },
-    lacks: ["lookup", "reserve", "checkout"],
+    lacks: ["lookup", "reserve", "checkout", "claim"],
   },
   c: {
     title: "(c) Express, a constant, nothing else",
     api: { script: `${BASELINES}/constant-api.ts`, processes: 1 },
     worker: null,
-    lacks: ["checkout"],
+    lacks: ["checkout", "claim"],
   },
   "c-edge": {
     title: "(c) a constant behind log, key and body checks",
     api: { script: `${BASELINES}/constant-api.ts`, processes: 1 },
     worker: null,
-    lacks: ["checkout"],
+    lacks: ["checkout", "claim"],
     env: { BENCH_EDGE: "on" },
   },
   d: {
@@ -157,6 +159,8 @@ export async function startContender(id: ContenderId, surroundings: Surroundings
   }
 }
 
+let profiles = 0;
+
 function startProcess(
   name: string,
   script: string,
@@ -168,7 +172,7 @@ function startProcess(
   const profile =
     profileDirectory === null
       ? []
-      : ["--cpu-prof", `--cpu-prof-dir=${profileDirectory}`, `--cpu-prof-name=${name}.cpuprofile`];
+      : ["--cpu-prof", `--cpu-prof-dir=${profileDirectory}`, `--cpu-prof-name=${name}-${++profiles}.cpuprofile`];
   const child = spawn(process.execPath, [...profile, script], {
     cwd: ROOT,
     env: {

@@ -49,11 +49,19 @@ export interface Series {
   rounds: Round[];
 }
 
+/** A contender and what it plays on. */
+export interface Entrant {
+  contender: ContenderId;
+  stage: Stage;
+  /** Its name in the table; the contender's own when left out. */
+  title?: string;
+}
+
 export interface PlayOptions {
   rounds: number;
   seconds: number;
-  /** Vouchers at the start. */
-  vouchers: number;
+  /** Vouchers or users that are made at once when there are too few. */
+  supply: number;
 }
 
 /** Load before what is measured: the first time until the code is compiled, later until connections are open. Seconds. */
@@ -63,7 +71,7 @@ const LEAD_SECONDS = 1;
 const SETTLE_MS = 500;
 /** Contenders that do nothing. */
 const CONSTANTS: readonly ContenderId[] = ["c", "c-edge"];
-/** Vouchers for a round above what the last one used. */
+/** Supply for a round above what the last one used. */
 const RESERVE_FACTOR = 1.6;
 
 /**
@@ -72,98 +80,92 @@ const RESERVE_FACTOR = 1.6;
  * @throws Error when an answer was a refusal, a connection broke, or an answer left no row behind.
  */
 export async function playRounds(
-  stage: Stage,
   loadCase: LoadCase,
-  contenderIds: readonly ContenderId[],
+  entrants: readonly Entrant[],
   connections: number,
   options: PlayOptions,
 ): Promise<Series[]> {
-  const running: RunningContender[] = [];
+  const players: Player[] = [];
   try {
-    for (const id of contenderIds) running.push(await startContender(id, stage.surroundings));
-    const series = running.map(
-      (contender): Series => ({
-        caseId: loadCase.id,
-        connections,
-        contender: contender.id,
-        title: CONTENDERS[contender.id].title,
-        rounds: [],
-      }),
-    );
-    const rates = new Map<ContenderId, number>();
+    for (const { contender, stage, title = CONTENDERS[contender].title } of entrants) {
+      const running = await startContender(contender, stage.surroundings);
+      const series = { caseId: loadCase.id, connections, contender, title, rounds: [] };
+      players.push({ stage, running, series, rate: loadCase.rateGuess });
+    }
     for (let round = 1; round <= options.rounds; round++) {
-      for (const [index, contender] of running.entries()) {
-        const play = (seconds: number) =>
-          applyLoad(stage, loadCase, contender, { connections, seconds, vouchers: options.vouchers, rates });
+      for (const player of players) {
+        const play = (seconds: number) => playRound(loadCase, player, connections, seconds, options.supply);
         // A round this short is only to see that everything works.
         if (options.seconds > LEAD_SECONDS) await play(round === 1 ? FIRST_LEAD_SECONDS : LEAD_SECONDS);
         const played = await play(options.seconds);
-        series[index]?.rounds.push(played);
+        const { series, stage } = player;
+        series.rounds.push(played);
         stage.say(
-          `${loadCase.id} at ${connections}, round ${round}, ${contender.id}: ${Math.round(played.rate)} ${loadCase.unit}/s`,
+          `${loadCase.id} at ${connections}, round ${round}, ${series.title}: ${Math.round(played.rate)} ${loadCase.unit}/s`,
         );
       }
     }
-    return series;
+    return players.map(({ series }) => series);
   } finally {
-    await Promise.all(running.map((contender) => contender.end()));
+    await Promise.all(players.map(({ running }) => running.end()));
   }
 }
 
-interface Stretch {
-  connections: number;
-  seconds: number;
-  /** Vouchers that are issued at once when there are too few. */
-  vouchers: number;
-  /** Units a second of each contender the last time. */
-  rates: Map<ContenderId, number>;
+/** An entrant that runs. */
+interface Player {
+  stage: Stage;
+  running: RunningContender;
+  series: Series;
+  /** Units a second the last time. */
+  rate: number;
 }
 
 let stretches = 0;
 
-async function applyLoad(
-  stage: Stage,
+async function playRound(
   loadCase: LoadCase,
-  contender: RunningContender,
-  { connections, seconds, vouchers, rates }: Stretch,
+  player: Player,
+  connections: number,
+  seconds: number,
+  supply: number,
 ): Promise<Round> {
+  const { stage, running } = player;
+  const pool = stage[loadCase.subject];
   for (;;) {
     stage.signal.throwIfAborted();
-    const rate = rates.get(contender.id) ?? loadCase.rateGuess;
-    const wanted = Math.ceil(rate * seconds * RESERVE_FACTOR) + 2 * connections;
-    const codes = await drawCodes(stage, loadCase, wanted, vouchers);
+    const subjects = await draw(stage, loadCase, player.rate * seconds * RESERVE_FACTOR + 2 * connections, supply);
     stretches += 1;
-    const prefix = `r${stretches}`;
+    const name = `r${stretches}`;
     const rowsBefore = await countRows(stage, loadCase);
-    const spentBefore = readSpent(stage, contender);
+    const spentBefore = readSpent(stage, running);
     const result = await runLoad(stage.client, {
-      ports: contender.ports,
+      ports: running.ports,
       connections,
       seconds,
       mode: loadCase.mode,
-      lines: codes.map((code, index) => loadCase.line(code, `${prefix}-${index}`)),
+      lines: subjects.map((subject, index) => loadCase.line(subject, `${name}-${index}`, stage.partner)),
       header: `X-Api-Key: ${stage.partner.key}`,
       directory: stage.directory,
-      name: prefix,
+      name,
       signal: stage.signal,
     });
-    const spentAfter = readSpent(stage, contender);
-    const memory = readMemory(stage, contender);
+    const spentAfter = readSpent(stage, running);
+    const memory = readMemory(stage, running);
     const rowsAfter = await countRowsAtRest(stage, loadCase);
-    contender.check();
-    if (loadCase.mode !== "again") stage.supply.giveBack(result.unused.map((index) => codes[index] as string));
+    running.check();
+    if (loadCase.mode !== "again") pool.add(result.unused.map((index) => subjects[index] as string));
     if (result.exhausted) {
-      stage.say(`${loadCase.id}, ${contender.id}: there were too few vouchers for a round; it is played again`);
-      rates.set(contender.id, rate * 2);
+      stage.say(`${loadCase.id}, ${running.id}: there was too little supply for a round; it is played again`);
+      player.rate *= 2;
       continue;
     }
     const units = loadCase.unit === "checkouts" ? result.checkouts : result.requests;
-    rates.set(contender.id, (units * 1_000_000) / result.micros);
-    checkAnswers(loadCase, contender, connections, result, units, rowsAfter - rowsBefore);
+    player.rate = (units * 1_000_000) / result.micros;
+    checkAnswers(loadCase, running, connections, result, units, rowsAfter - rowsBefore);
     await loadCase.afterwards?.(stage);
     const spent = (who: keyof CpuSplit) => (spentAfter[who] - spentBefore[who]) / units;
     return {
-      rate: (units * 1_000_000) / result.micros,
+      rate: player.rate,
       p50Ms: result.p50Micros / 1_000,
       p99Ms: result.p99Micros / 1_000,
       cpu: {
@@ -191,19 +193,20 @@ function checkAnswers(
   if (loadCase.leaves === null || CONSTANTS.includes(contender.id)) return;
   // What the client no longer waited for in the end may have been done all the same.
   if (rowsLeft < units || rowsLeft > units + connections) {
-    throw new Error(`${where}: ${units} answers left ${rowsLeft} ${loadCase.leaves.table}`);
+    throw new Error(`${where}: ${units} answers left ${rowsLeft} ${loadCase.leaves}`);
   }
 }
 
-async function drawCodes(stage: Stage, loadCase: LoadCase, wanted: number, vouchers: number): Promise<string[]> {
-  const { supply, partner } = stage;
-  if (loadCase.mode === "again") return supply.peek(supply.left);
-  if (supply.left < wanted) {
-    const count = Math.max(vouchers, wanted - supply.left);
-    const { seconds } = await supply.issue(partner, count);
-    stage.say(`${count} vouchers issued in ${seconds.toFixed(1)} s`);
+async function draw(stage: Stage, loadCase: LoadCase, atLeast: number, supply: number): Promise<string[]> {
+  const pool = stage[loadCase.subject];
+  if (loadCase.mode === "again") return pool.peek(pool.left);
+  const wanted = Math.ceil(atLeast);
+  const missing = wanted - pool.left;
+  if (missing > 0) {
+    const count = Math.max(supply, missing);
+    await (loadCase.subject === "users" ? stage.addUsers(count) : stage.addVouchers(count));
   }
-  return supply.take(wanted);
+  return pool.take(wanted);
 }
 
 /** What the client did not wait for in the end goes on for a while. */
@@ -218,7 +221,7 @@ async function countRowsAtRest(stage: Stage, loadCase: LoadCase): Promise<number
 
 async function countRows(stage: Stage, { leaves }: LoadCase): Promise<number> {
   if (leaves === null) return 0;
-  const { rows } = await stage.db.query(`SELECT count(*)::int AS n FROM ${leaves.table}`);
+  const { rows } = await stage.db.query(`SELECT count(*)::int AS n FROM ${leaves}`);
   return rows[0].n;
 }
 

@@ -8,6 +8,7 @@ import { z } from "zod";
 
 /** The process starts up in this time, which is not of interest. Microseconds. */
 const START_UP_MICROS = 3_000_000;
+const PACKAGES_SHOWN = 25;
 const FUNCTIONS_SHOWN = 40;
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** What is not work. */
@@ -47,7 +48,9 @@ function show(file: string, { nodes, samples, timeDeltas }: z.infer<typeof profi
   const share = (micros: number) => `${((micros / busy) * 100).toFixed(1).padStart(5)} %`;
   const lines = [
     `${file}: busy for ${(busy / 1e6).toFixed(1)} of ${(watched / 1e6).toFixed(1)} s`,
-    ...sorted(byPackage).map(([name, micros]) => `${share(micros)}  ${name}`),
+    ...sorted(byPackage)
+      .slice(0, PACKAGES_SHOWN)
+      .map(([name, micros]) => `${share(micros)}  ${name}`),
     "",
     ...sorted(byFunction)
       .slice(0, FUNCTIONS_SHOWN)

@@ -2,26 +2,25 @@ import Table from "cli-table3";
 import type { LoadCase } from "./cases.ts";
 import type { ContenderId } from "./contenders.ts";
 import type { Round, Series } from "./play-rounds.ts";
-
-/** The middle value; of an even number the mean of the two middle ones. */
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length / 2;
-  return ((sorted[Math.floor(middle - 0.5)] ?? Number.NaN) + (sorted[Math.floor(middle)] ?? Number.NaN)) / 2;
-}
+import { median } from "./statistics.ts";
 
 /** The median over the rounds of something about each. */
 export function medianOf(series: Series, what: (round: Round) => number): number {
   return median(series.rounds.map(what));
 }
 
+/** CPU time of one unit in all processes of the contender and its servers. Microseconds. */
+export function totalCpu({ cpu }: Round): number {
+  return cpu.api + cpu.worker + cpu.redis + cpu.postgres;
+}
+
 /** One table of a case: a row for each contender, medians over its rounds. */
-export function showSeries(loadCase: LoadCase, connections: number, all: readonly Series[]): string {
+export function showSeries(title: string, unit: LoadCase["unit"], connections: number, all: readonly Series[]): string {
   const best = bestOf(all, ["a", "a-2"]);
   const table = new Table({
     head: [
       "",
-      `${loadCase.unit}/s`,
+      `${unit}/s`,
       "± %",
       "× (a)",
       "p50 ms",
@@ -45,7 +44,6 @@ export function showSeries(loadCase: LoadCase, connections: number, all: readonl
     const rates = series.rounds.map((round) => round.rate);
     const spread = ((Math.max(...rates) - Math.min(...rates)) / 2 / rate) * 100;
     const cpu = (who: keyof Round["cpu"]) => medianOf(series, (round) => round.cpu[who]);
-    const total = cpu("api") + cpu("worker") + cpu("redis") + cpu("postgres");
     const memory = (who: keyof Round["memory"]) => medianOf(series, (round) => round.memory[who]) / 1_048_576;
     table.push([
       series.title,
@@ -54,12 +52,12 @@ export function showSeries(loadCase: LoadCase, connections: number, all: readonl
       best === null ? "" : (rate / best).toFixed(2),
       medianOf(series, (round) => round.p50Ms).toFixed(1),
       medianOf(series, (round) => round.p99Ms).toFixed(1),
-      whole(total),
+      whole(medianOf(series, totalCpu)),
       ...[cpu("api"), cpu("worker"), cpu("redis"), cpu("postgres"), cpu("client")].map(whole),
       ...[memory("api"), memory("worker"), memory("redis"), memory("postgres")].map(whole),
     ]);
   }
-  return `\n${loadCase.title}, ${connections} connections\n${table}`;
+  return `\n${title}, ${connections} connections\n${table}`;
 }
 
 /** The best median rate among contenders, or null when none of them played. */

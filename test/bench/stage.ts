@@ -3,19 +3,25 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { leaseKey } from "../../src/holds/lease.ts";
-import { useLocalUserKeys } from "../../src/local/user-keys.ts";
+import { mintUserToken, useLocalUserKeys } from "../../src/local/user-keys.ts";
 import type { Surroundings } from "./contenders.ts";
+import { issueVouchers } from "./issue-vouchers.ts";
 import type { LoadClient } from "./load/run-load.ts";
 import type { BenchServers } from "./servers.ts";
-import { type Partner, Supply } from "./supply.ts";
+import { Subjects } from "./subjects.ts";
+import { makePartner, type Partner, type Voucherctl } from "./voucherctl.ts";
 
-/** What one case plays on: a database and a Redis database of its own, vouchers, and everything to start contenders with. */
+/** What a case plays on: a database and a Redis database of its own, supply, and everything to start contenders with. */
 export interface Stage {
   servers: BenchServers;
   client: LoadClient;
   surroundings: Surroundings;
-  supply: Supply;
+  ctl: Voucherctl;
   partner: Partner;
+  /** Codes of the partner's vouchers that nothing has happened to. */
+  vouchers: Subjects;
+  /** Tokens of users who have not claimed anything; there is a voucher to claim for each. */
+  users: Subjects;
   /** Superuser access, for looking. */
   db: pg.Pool;
   /** Folder for the case's files. */
@@ -23,6 +29,10 @@ export interface Stage {
   say: (line: string) => void;
   /** Aborted when everything is to end. */
   signal: AbortSignal;
+  /** Issues vouchers. */
+  addVouchers(count: number): Promise<void>;
+  /** Makes users, and issues a batch of as many vouchers that they may claim. */
+  addUsers(count: number): Promise<void>;
   /** Ends every hold, as time would, and removes the leases. */
   endHolds(): Promise<void>;
   close(): Promise<void>;
@@ -39,7 +49,11 @@ export interface StageOptions {
 
 /** Redis databases that the embedded server has; each stage takes the next. */
 const REDIS_DATABASES = 64;
+/** How long users' tokens work: longer than any run. Milliseconds. */
+const TOKEN_MS = 86_400_000;
+
 let stages = 0;
+let usersMade = 0;
 
 /** Everything that a deployment can switch on, on; limits on, and so high that nobody meets them. */
 const EVERYTHING_ON = {
@@ -55,15 +69,18 @@ const EVERYTHING_ON = {
 export async function openStage(options: StageOptions, env: Record<string, string> = {}): Promise<Stage> {
   const { servers, client, profileDirectory, say, signal } = options;
   const number = stages++;
-  const databaseUrl = await servers.makeDatabase(`bench_${number}`);
+  const database = `bench_${number}`;
+  const databaseUrl = await servers.makeDatabase(database);
   const redisUrl = servers.redisUrl(number % REDIS_DATABASES);
   const directory = join(servers.directory, `stage-${number}`);
   mkdirSync(directory);
   await withRedis(redisUrl, (redis) => redis.flushdb());
-  const supply = new Supply(databaseUrl, directory, signal);
-  const partner = await supply.makePartner("Bench");
+  const ctl: Voucherctl = { databaseUrl, signal };
+  const partner = await makePartner(ctl, "Bench");
   const db = new pg.Pool({ connectionString: databaseUrl, max: 2 });
   const userKeysUrl = await useLocalUserKeys(directory);
+  const vouchers = new Subjects();
+  const users = new Subjects();
   return {
     servers,
     client,
@@ -74,12 +91,26 @@ export async function openStage(options: StageOptions, env: Record<string, strin
       logDirectory: directory,
       profileDirectory,
     },
-    supply,
+    ctl,
     partner,
+    vouchers,
+    users,
     db,
     directory,
     say,
     signal,
+    async addVouchers(count) {
+      const { codes, seconds } = await issueVouchers({ ctl, db, directory }, partner, count);
+      vouchers.add(codes);
+      say(`${count} vouchers issued in ${seconds.toFixed(1)} s`);
+    },
+    async addUsers(count) {
+      await issueVouchers({ ctl, db, directory }, partner, count, { keep: 1, windows: ["--claim"] });
+      const tokens: string[] = [];
+      for (let i = 0; i < count; i++) tokens.push(await mintUserToken(directory, `user-${usersMade++}`, TOKEN_MS));
+      users.add(tokens);
+      say(`${count} users made`);
+    },
     async endHolds() {
       await db.query("UPDATE reservations SET state = 'Expired', ended_at = clock_timestamp() WHERE state = 'Live'");
       await withRedis(redisUrl, removeLeases);
@@ -87,7 +118,7 @@ export async function openStage(options: StageOptions, env: Record<string, strin
     async close() {
       await db.end();
       await withRedis(redisUrl, (redis) => redis.flushdb());
-      await servers.dropDatabase(`bench_${number}`);
+      await servers.dropDatabase(database);
     },
   };
 }

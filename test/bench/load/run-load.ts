@@ -13,10 +13,13 @@ const TIMEOUT_SECONDS = 30;
 /** The program that makes the load. */
 export type LoadClient = { name: "wrk"; program: string } | { name: "autocannon" };
 
-/** Finds wrk, installing it where that can be done, and else takes autocannon, which is slower and takes more of the processor. */
-export function chooseClient(say: (line: string) => void): LoadClient {
-  if (onPath("wrk") === null) installDebianPackages("wrk", ["wrk"], say);
-  const program = onPath("wrk");
+/**
+ * Finds wrk, installing it where that can be done. Without it, or when it is wanted, takes autocannon, which is slower and takes more of
+ * the processor.
+ */
+export function chooseClient(wanted: LoadClient["name"], say: (line: string) => void): LoadClient {
+  if (wanted === "wrk" && onPath("wrk") === null) installDebianPackages("wrk", ["wrk"], say);
+  const program = wanted === "wrk" ? onPath("wrk") : null;
   return program === null ? { name: "autocannon" } : { name: "wrk", program };
 }
 
