@@ -5,7 +5,7 @@ import { startNode } from "../support/child-process.ts";
 /** One turn of a second with four connections: to see that everything runs, not how fast. */
 const TINY = ["--rounds", "1", "--seconds", "1", "--connections", "4", "--supply", "10000", "--json"];
 /** Far above what it takes; the machine may be busy. Milliseconds. */
-const PATIENCE_MS = 240_000;
+const PATIENCE_MS = 600_000;
 
 const children: ChildProcess[] = [];
 afterEach(() => {

@@ -1,17 +1,15 @@
--- name: lock_by_code
--- Locks the voucher that a code names. Nothing is decided here: a joined row would show the state from before a lock wait.
--- $1 organization_id text, $2 code_key text
-SELECT v.id FROM vouchers AS v WHERE v.organization_id = $1::text AND v.code_key = $2::text FOR NO KEY UPDATE;
+-- name: lock_named
+-- Locks the voucher that a code or a ticket names. Nothing is decided here: a joined row would show the state from before a lock wait.
+-- $1 organization_id text, $2 code_key text or null, $3 ticket text or null
+SELECT v.id FROM vouchers AS v
+ WHERE v.id = coalesce(
+         (SELECT c.id FROM vouchers AS c WHERE c.organization_id = $1::text AND c.code_key = $2::text),
+         (SELECT r.voucher_id FROM reservations AS r WHERE r.ticket = $3::text AND r.organization_id = $1::text))
+   FOR NO KEY UPDATE;
 
--- name: lock_by_ticket
--- Locks the voucher that a ticket was given for.
--- $1 organization_id text, $2 ticket text
-SELECT v.id FROM reservations AS r JOIN vouchers AS v ON v.id = r.voucher_id
- WHERE r.ticket = $2::text AND r.organization_id = $1::text FOR NO KEY UPDATE OF v;
-
--- name: read_locked
--- What decides a move of the locked voucher and what its answer says: state, terms, hold, confirmed reference, time.
--- $1 voucher_id text, $2 external_ref text or null
+-- name: read_named
+-- What decides a move of the voucher that is locked by now and what its answer says: state, terms, hold, confirmed reference, time.
+-- $1 organization_id text, $2 code_key text or null, $3 ticket text or null, $4 external_ref text or null
 SELECT date_trunc('milliseconds', clock_timestamp()) AS now, v.id AS voucher_id, v.organization_id, v.code, v.serial, v.status,
        v.last_sequence, v.sealed_sequence, encode(v.sealed_hash, 'hex') AS sealed_hash, b.valid_until, b.retail_price_usd, b.price_usd,
        b.benefit_months, p.name AS product_name, p.key AS product_key,
@@ -21,8 +19,10 @@ SELECT date_trunc('milliseconds', clock_timestamp()) AS now, v.id AS voucher_id,
   JOIN batches AS b ON b.id = v.batch_id
   JOIN products AS p ON p.id = b.product_id
   LEFT JOIN reservations AS h ON h.voucher_id = v.id AND h.state = 'Live'
-  LEFT JOIN redemptions AS rd ON rd.organization_id = v.organization_id AND rd.external_ref = $2::text
- WHERE v.id = $1::text;
+  LEFT JOIN redemptions AS rd ON rd.organization_id = v.organization_id AND rd.external_ref = $4::text
+ WHERE v.id = coalesce(
+         (SELECT c.id FROM vouchers AS c WHERE c.organization_id = $1::text AND c.code_key = $2::text),
+         (SELECT r.voucher_id FROM reservations AS r WHERE r.ticket = $3::text AND r.organization_id = $1::text));
 
 -- name: write_burn
 -- Writes the burn, its sealed event and the voucher in one statement.

@@ -4,7 +4,7 @@ import type { Transaction } from "../../../src/db/pool.ts";
 import { findRedemption, type Redemption } from "../../../src/db/redemptions.ts";
 import { endHolds, openHolds } from "../../../src/db/reservations.ts";
 import { bind, loadStatements } from "../../../src/db/statements.ts";
-import { inTransaction, violates } from "../../../src/db/transaction.ts";
+import { lookThenWrite, violates } from "../../../src/db/transaction.ts";
 import { GENESIS_HASH, makeNonce, sealEvent } from "../../../src/domain/chain.ts";
 import { makeRedeemCode, normaliseCode, type RandomBytes } from "../../../src/domain/codes.ts";
 import { refusal } from "../../../src/domain/errors.ts";
@@ -20,14 +20,13 @@ import type { ReserveResult } from "../../../src/services/reserve-voucher.ts";
 import { voucherNotFound } from "../../../src/services/resolve-voucher.ts";
 import { sealPending } from "../../../src/services/seal-events.ts";
 
-// What one would write by hand: a transaction for each request, in as few statements as keep the service's guarantees. The lock
-// comes first and the state is read in a later statement; the three writes of a burn are one statement. Rules, seals, tables and
-// answers are the service's own, so that only the shape differs.
+// What one would write by hand with care: a transaction for each request, in as few statements and trips as keep the service's
+// guarantees. BEGIN, the lock and the read behind it are sent together; the three writes of a burn are one statement. Rules, seals,
+// tables, pool settings and answers are the service's own, so that only the shape differs.
 
 const sql = loadStatements(new URL("./one-transaction.sql", import.meta.url), [
-  "lock_by_code",
-  "lock_by_ticket",
-  "read_locked",
+  "lock_named",
+  "read_named",
   "write_burn",
   "look_up",
 ]);
@@ -79,7 +78,11 @@ export async function redeemInOneTransaction(
 ): Promise<RedeemResult> {
   const ref = { organizationId: caller.organizationId, externalRef: input.externalRef };
   try {
-    const burnt = await inTransaction(ctx.pool, (tx) => burn(ctx, tx, caller, input));
+    const burnt = await lookThenWrite(
+      ctx.pool,
+      (tx) => lockAndRead(tx, caller, input.codeOrTicket, input.externalRef),
+      (tx, row) => burn(ctx, tx, caller, input, row),
+    );
     if (burnt !== null) return answerRedeem(ctx, burnt, false);
   } catch (error) {
     if (!violates(error, "redemptions_external_ref")) throw error;
@@ -95,8 +98,8 @@ async function burn(
   tx: Transaction,
   caller: Caller,
   input: RedeemInput,
+  row: LockedRow | null,
 ): Promise<Redemption | null> {
-  const row = await lockAndRead(tx, caller, input.codeOrTicket, input.externalRef);
   if (row === null || row.attempt_id !== null) return null;
   const attemptId = `${row.voucher_id}-${crypto.randomUUID()}`;
   const request = {
@@ -122,8 +125,7 @@ async function burn(
   if (decision.kind === "refused") throw refusal(decision.code);
   if (decision.kind !== "burn") throw new Error(`a first attempt cannot be ${decision.kind}`);
   const ticket = decision.consumed?.ticket ?? null;
-  if (hold !== null) await endHolds(tx, [{ ticket: hold.ticket, state: ticket ? "Consumed" : "Expired" }], row.now);
-
+  const ended = hold === null ? [] : [{ ticket: hold.ticket, state: ticket ? "Consumed" : "Expired" } as const];
   const head = {
     id: row.voucher_id,
     lastSequence: row.last_sequence,
@@ -155,22 +157,25 @@ async function burn(
     },
     sealedHash,
   );
-  const { rowCount } = await tx.query(
-    bind(sql.write_burn, [
-      row.voucher_id,
-      caller.organizationId,
-      caller.keyId,
-      attemptId,
-      ticket,
-      redeemCode,
-      input.externalRef,
-      row.now,
-      sequence,
-      seal.previousHash,
-      seal.recordHash,
-      seal.payload,
-    ]),
-  );
+  const [{ rowCount }] = await Promise.all([
+    tx.query(
+      bind(sql.write_burn, [
+        row.voucher_id,
+        caller.organizationId,
+        caller.keyId,
+        attemptId,
+        ticket,
+        redeemCode,
+        input.externalRef,
+        row.now,
+        sequence,
+        seal.previousHash,
+        seal.recordHash,
+        seal.payload,
+      ]),
+    ),
+    endHolds(tx, ended, row.now),
+  ]);
   if (rowCount !== 1) throw new Error("a voucher to redeem was not Active");
   return {
     voucherId: row.voucher_id,
@@ -194,8 +199,8 @@ export async function reserveInOneTransaction(
   caller: Caller,
   codeOrTicket: string,
 ): Promise<ReserveResult> {
-  return inTransaction(ctx.pool, async (tx) => {
-    const row = await lockAndRead(tx, caller, codeOrTicket, null);
+  const look = (tx: Transaction) => lockAndRead(tx, caller, codeOrTicket, null);
+  return lookThenWrite(ctx.pool, look, async (tx, row) => {
     if (row === null) throw voucherNotFound();
     const held = toHold(row);
     if (isTicket(codeOrTicket) && liveHold(held, row.now)?.ticket !== codeOrTicket) throw refusal("reservation_ended");
@@ -293,12 +298,12 @@ async function lockAndRead(
   codeOrTicket: string,
   externalRef: string | null,
 ): Promise<LockedRow | null> {
-  const lock = isTicket(codeOrTicket)
-    ? bind(sql.lock_by_ticket, [caller.organizationId, codeOrTicket])
-    : bind(sql.lock_by_code, [caller.organizationId, normaliseCode(codeOrTicket)]);
-  const { rows: locked } = await tx.query<{ id: string }>(lock);
-  if (locked[0] === undefined) return null;
-  const { rows } = await tx.query<LockedRow>(bind(sql.read_locked, [locked[0].id, externalRef]));
+  const named = isTicket(codeOrTicket) ? [null, codeOrTicket] : [normaliseCode(codeOrTicket), null];
+  const wanted = [caller.organizationId, ...named];
+  const [, { rows }] = await Promise.all([
+    tx.query(bind(sql.lock_named, wanted)),
+    tx.query<LockedRow>(bind(sql.read_named, [...wanted, externalRef])),
+  ]);
   return rows[0] ?? null;
 }
 
