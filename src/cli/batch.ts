@@ -2,11 +2,16 @@ import { createReadStream, renameSync, rmSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { type Command, Option } from "commander";
-import { findBatch } from "../db/catalogue.ts";
+import { type BatchSummary, findBatch } from "../db/catalogue.ts";
 import { AppError } from "../domain/errors.ts";
 import { AUDIENCES, type Audience } from "../domain/voucher.ts";
 import { type IssuedVoucher, type IssueInput, issueBatch } from "../services/issue-batch.ts";
-import { action, integer, isoDate } from "./command.ts";
+import { action } from "./command.ts";
+import { UsageError } from "./exit-code.ts";
+import { showCount, showDollars, showMomentUtc, showNumberOf } from "./figures.ts";
+import { layFields } from "./layout.ts";
+import { integer, isoDate } from "./option-parsers.ts";
+import { paint } from "./paint.ts";
 
 /** Largest batch. */
 const COUNT_MAX = 10_000_000;
@@ -33,7 +38,11 @@ export function addBatchCommands(program: Command): void {
       .description("issue vouchers for a product; a batch that fails leaves nothing behind")
       .requiredOption("--product <id>", "the product they stand for")
       .requiredOption("--count <n>", "how many", integer(1, COUNT_MAX))
-      .requiredOption("--valid-until <moment>", "from when on they are expired", isoDate)
+      .requiredOption(
+        "--valid-until <moment>",
+        "from when on they are expired: 2027-12-31T23:59:59Z, or a date, which is its midnight in UTC",
+        isoDate,
+      )
       .addOption(
         new Option("--audience <audience>", "who may take them from an open window; fixed for ever")
           .choices(AUDIENCES)
@@ -45,9 +54,15 @@ export function addBatchCommands(program: Command): void {
       .option("--closes-at <moment>", "when the windows close; without it they stay open", isoDate)
       .option("--codes <file>", "use these printed codes, one a line, instead of new ones")
       .option("--out <file.csv>", "write id,code,serial of every voucher"),
+    [
+      "batch issue --product prd_… --count 100000 --valid-until 2027-12-31 --out codes.csv",
+      "batch issue --product prd_… --count 500 --valid-until 2027-12-31 --codes printed.txt",
+      "batch issue --product prd_… --count 500 --valid-until 2027-12-31 --buy --audience ReferrerOnly",
+    ],
     async (ctx, options) => {
       const windows = windowsOf(options);
       const out = options.out === undefined ? null : await openCsv(options.out);
+      const progress = ctx.progress("Issuing", "vouchers", options.count);
       const result = await issueBatch(
         ctx,
         {
@@ -60,7 +75,7 @@ export function addBatchCommands(program: Command): void {
         },
         async (vouchers) => {
           ctx.signal.throwIfAborted();
-          ctx.progress(`${vouchers.at(-1)?.serial} of ${options.count} vouchers`);
+          progress.advance(vouchers.at(-1)?.serial ?? 0);
           await out?.write(vouchers);
         },
       ).catch(async (error) => {
@@ -68,40 +83,53 @@ export function addBatchCommands(program: Command): void {
         throw error;
       });
       await out?.keep();
-      ctx.progress("");
-      ctx.print(
-        result,
-        `Batch ${result.id}: ${result.count} vouchers, serials ${result.firstSerial} to ${result.lastSerial}.`,
+      await ctx.print(result, () =>
+        [
+          `Batch ${result.id}: ${showNumberOf(result.count, "voucher")}, serials ${showCount(result.firstSerial)} to ${showCount(result.lastSerial)}, valid until ${showMomentUtc(options.validUntil)}.`,
+          ...(options.out === undefined ? [] : [`Their codes are in ${options.out}, readable by you alone.`]),
+        ].join("\n"),
       );
     },
   );
   action(
     batch.command("show <id>").description("show a batch and how its vouchers stand"),
+    ["batch show bat_…"],
     async (ctx, _options, id = "") => {
       const found = await findBatch(ctx.pool, id);
       if (found === null) throw new AppError("not_found", `There is no batch ${id}.`);
-      const { active, expired, redeemed, voided } = found;
-      ctx.print(
-        found,
-        [
-          `Batch ${found.id} of ${found.productName} (${found.productId})`,
-          `${found.audience}, valid until ${found.validUntil.toISOString()}, ${found.priceUsd} USD (list ${found.retailPriceUsd} USD)`,
-          `${found.count} vouchers: ${active} active, ${expired} expired, ${redeemed} redeemed, ${voided} voided`,
-        ].join("\n"),
-      );
+      await ctx.print(found, () => describeBatch(found));
     },
   );
 }
 
+function describeBatch(batch: BatchSummary): string {
+  const { active, expired, redeemed, voided, count } = batch;
+  return layFields(`Batch ${paint("bold", batch.id)}`, {
+    Product: `${batch.productName} (${batch.productId})`,
+    Price: `${showDollars(batch.priceUsd)}, list price ${showDollars(batch.retailPriceUsd)}`,
+    Term: batch.benefitMonths === 0 ? null : showNumberOf(batch.benefitMonths, "month"),
+    "One use": batch.usageUnitLabel,
+    Audience: batch.audience === "OpenToAll" ? "open to all" : "referrers only",
+    Issued: showMomentUtc(batch.createdAt),
+    "Valid until": showMomentUtc(batch.validUntil),
+    Vouchers: `${showCount(count)}: ${[
+      `${showCount(active)} active`,
+      `${showCount(expired)} expired`,
+      `${showCount(redeemed)} redeemed`,
+      `${showCount(voided)} voided`,
+    ].join(", ")}`,
+  });
+}
+
 function windowsOf({ claim, buy, opensAt, closesAt, validUntil }: IssueOptions): IssueInput["windows"] {
   if (!claim && !buy && (opensAt !== undefined || closesAt !== undefined)) {
-    throw new AppError("invalid_request", "--opens-at and --closes-at are for windows: give --claim, --buy or both.");
+    throw new UsageError("--opens-at and --closes-at are for windows: give --claim, --buy or both.");
   }
   if (opensAt !== undefined && closesAt !== undefined && closesAt <= opensAt) {
-    throw new AppError("invalid_request", "--closes-at must be later than --opens-at.");
+    throw new UsageError("--closes-at must be later than --opens-at.");
   }
   if (opensAt !== undefined && opensAt >= validUntil) {
-    throw new AppError("invalid_request", "--opens-at must be earlier than --valid-until, or the windows never open.");
+    throw new UsageError("--opens-at must be earlier than --valid-until, or the windows never open.");
   }
   const window = { opensAt: opensAt ?? null, closesAt: closesAt ?? null };
   return { ...(claim && { claim: window }), ...(buy && { buy: window }) };

@@ -1,6 +1,10 @@
 import { type Command, Option } from "commander";
-import { verifyAllChains, verifyOneChain } from "../services/verify-chains.ts";
-import { action } from "./command.ts";
+import { countIssuedVouchers } from "../db/catalogue.ts";
+import { type VerifyResult, verifyAllChains, verifyOneChain } from "../services/verify-chains.ts";
+import { action, type CommandContext } from "./command.ts";
+import { EXIT } from "./exit-code.ts";
+import { showNumberOf } from "./figures.ts";
+import { paint } from "./paint.ts";
 
 /** `chain`: the sealed histories. */
 export function addChainCommands(program: Command): void {
@@ -8,29 +12,31 @@ export function addChainCommands(program: Command): void {
   action<{ voucher?: string; all?: boolean }>(
     chain
       .command("verify")
-      .description("recompute hashes and links; exits with 1 when a chain is broken")
+      .description("recompute hashes and links; exit status 1 when a chain is broken")
       .option("--voucher <id>", "one voucher's chain")
       .addOption(new Option("--all", "every chain, which is what it does when told nothing").conflicts("voucher")),
+    ["chain verify --all", "chain verify --voucher vch_… --json"],
     async (ctx, options) => {
-      const result =
-        options.voucher === undefined
-          ? await verifyAllChains(ctx, (sofar) => {
-              ctx.signal.throwIfAborted();
-              ctx.progress(`${sofar.vouchers} vouchers, ${sofar.broken.length} broken`);
-            })
-          : await verifyOneChain(ctx, options.voucher);
-      ctx.progress("");
-      const broken = result.broken.map(
-        (entry) => `BROKEN ${entry.voucherId} at event ${entry.sequence}: ${entry.problem}`,
-      );
-      ctx.print(
-        result,
-        [
-          ...broken,
-          `${result.vouchers} vouchers, ${result.events} events, ${result.broken.length} broken chains.`,
-        ].join("\n"),
-      );
-      if (result.broken.length > 0) process.exitCode = 1;
+      const result = options.voucher === undefined ? await verifyAll(ctx) : await verifyOneChain(ctx, options.voucher);
+      await ctx.print(result, () => describeResult(result));
+      if (result.broken.length > 0) process.exitCode = EXIT.refused;
     },
   );
+}
+
+async function verifyAll(ctx: CommandContext): Promise<VerifyResult> {
+  const progress = ctx.progress("Verified", "vouchers", await countIssuedVouchers(ctx.pool));
+  return verifyAllChains(ctx, (sofar) => {
+    ctx.signal.throwIfAborted();
+    progress.advance(sofar.vouchers);
+  });
+}
+
+function describeResult({ vouchers, events, broken }: VerifyResult): string {
+  const read = `${showNumberOf(vouchers, "voucher")}, ${showNumberOf(events, "event")}`;
+  if (broken.length === 0) return `${read}: ${paint("green", "every chain is sound")}.`;
+  const lines = broken.map(
+    (entry) => `${paint("red", "BROKEN")} ${entry.voucherId} at event ${entry.sequence}: ${entry.problem}`,
+  );
+  return [...lines, `${read}: ${paint("red", showNumberOf(broken.length, "broken chain"))}.`].join("\n");
 }

@@ -13,14 +13,17 @@ export function addDbCommands(program: Command): void {
       .description("make the roles pva_api and pva_admin, or settle their rights again after a migration")
       .addHelpText(
         "after",
-        "\nDATABASE_URL must name the database's owner, who may create roles. With PVA_API_PASSWORD or PVA_ADMIN_PASSWORD in the\n" +
-          "environment (16 or more visible ASCII characters) that role can log in with it; without, grant it to a login of yours.",
+        "\nDATABASE_URL must name the database's owner, who may create roles. With\n" +
+          "PVA_API_PASSWORD or PVA_ADMIN_PASSWORD in the environment (16 or more visible\n" +
+          "ASCII characters) that role can log in with it; without, grant it to a login\n" +
+          "of yours.",
       ),
+    ["db roles"],
     async (ctx) => {
       const passwords = readRolePasswords(process.env);
       const { roles, takenFromPublic } = await settleRoles(ctx, passwords);
       const taken = takenFromPublic.map((what) => `Taken from PUBLIC: ${what}.`);
-      ctx.print({ roles, takenFromPublic }, [...roles.map(describe), ...taken].join("\n"));
+      await ctx.print({ roles, takenFromPublic }, () => [...roles.map(describe), ...taken].join("\n"));
     },
   );
 }

@@ -1,11 +1,15 @@
 import { isIP } from "node:net";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { selectKeys } from "../db/api-keys.ts";
+import { type ListedKey, selectKeys } from "../db/api-keys.ts";
 import { findOrganization } from "../db/catalogue.ts";
 import { makeAllowlist, SCOPES, type Scope } from "../domain/api-keys.ts";
 import { AppError } from "../domain/errors.ts";
-import { createKey, endKey, rotateKey } from "../services/manage-keys.ts";
-import { action, duration, isoDate, name } from "./command.ts";
+import { createKey, endKey, rotateKey, type ShownKey } from "../services/manage-keys.ts";
+import { action } from "./command.ts";
+import { showMomentUtc } from "./figures.ts";
+import { layTable, type TableRow } from "./layout.ts";
+import { duration, isoDate, name } from "./option-parsers.ts";
+import { paint } from "./paint.ts";
 
 interface CreateOptions {
   org?: string;
@@ -24,9 +28,17 @@ export function addKeyCommands(program: Command): void {
       .description("make a key; it is shown this once")
       .option("--org <id>", "the organization it is bound to; without one every call with it is refused")
       .requiredOption(`--scope <scope>`, `what it may do; repeatable: ${SCOPES.join(", ")}`, scope)
-      .option("--allow-ip <cidr>", "address or network it may be used from; repeatable", network, [])
+      .addOption(
+        new Option("--allow-ip <cidr>", "address or network it may be used from; repeatable")
+          .argParser(network)
+          .default([], "any address"),
+      )
       .option("--expires <moment>", "when it stops working", isoDate)
       .option("--label <label>", "a name for people", name),
+    [
+      'key create --org org_… --scope voucher.read --scope voucher.redeem --label "till 1"',
+      "key create --org org_… --scope voucher.read --allow-ip 192.0.2.0/24 --expires 2027-12-31",
+    ],
     async (ctx, options) => {
       const shown = await createKey(ctx, {
         organizationId: options.org ?? null,
@@ -35,7 +47,7 @@ export function addKeyCommands(program: Command): void {
         allowIps: options.allowIp,
         expiresAt: options.expires ?? null,
       });
-      ctx.print(shown, `Key ${shown.id}\n${shown.key}\nKeep it now: it is stored nowhere.`);
+      await ctx.print(shown, () => describeSecret(shown));
     },
   );
   action<{ org: string }>(
@@ -43,28 +55,23 @@ export function addKeyCommands(program: Command): void {
       .command("list")
       .description("show an organization's keys, without their secrets")
       .requiredOption("--org <id>", "the organization"),
+    ["key list --org org_…"],
     async (ctx, options) => {
       if ((await findOrganization(ctx.pool, options.org)) === null) {
         throw new AppError("not_found", `There is no organization ${options.org}.`);
       }
       const keys = await selectKeys(ctx.pool, options.org);
-      const words = keys.map((listed) => {
-        const state =
-          listed.revokedAt !== null
-            ? "revoked"
-            : listed.expiresAt !== null && listed.expiresAt <= new Date()
-              ? "expired"
-              : "works";
-        return `${listed.id}  ${state}  ${listed.scopes.join(" ")}  ${listed.label ?? ""}`;
-      });
-      ctx.print({ keys }, words.join("\n") || "No keys.");
+      await ctx.print({ keys }, () =>
+        keys.length === 0 ? "No keys." : layTable(["ID", "STATE", "SCOPES", "LABEL"], keys.map(toRow)),
+      );
     },
   );
   action(
     key.command("revoke <id>").description("end a key for good; it stops working everywhere within a second"),
+    ["key revoke key_…"],
     async (ctx, _options, id = "") => {
       await endKey(ctx, id);
-      ctx.print({ id, revoked: true }, `Key ${id} is revoked.`);
+      await ctx.print({ id, revoked: true }, () => `Key ${id} is revoked.`);
     },
   );
   action<{ grace: number }>(
@@ -76,11 +83,30 @@ export function addKeyCommands(program: Command): void {
           .argParser(duration)
           .default(duration("24h"), "24h"),
       ),
+    ["key rotate key_…", "key rotate key_… --grace 0s"],
     async (ctx, options, id = "") => {
       const shown = await rotateKey(ctx, id, options.grace);
-      ctx.print(shown, `Key ${shown.id}\n${shown.key}\nKeep it now: it is stored nowhere.`);
+      await ctx.print(shown, () => describeSecret(shown));
     },
   );
+}
+
+function describeSecret({ id, key }: ShownKey): string {
+  return `Key ${id}\n${paint("bold", key)}\nKeep it now: it is stored nowhere and never shown again.`;
+}
+
+function toRow({ id, revokedAt, expiresAt, scopes, label, allowIps }: ListedKey): TableRow {
+  const expired = expiresAt !== null && expiresAt <= new Date();
+  const state =
+    revokedAt !== null ? paint("red", "revoked") : expired ? paint("yellow", "expired") : paint("green", "works");
+  const note = [
+    ...(revokedAt === null ? [] : [`revoked ${showMomentUtc(revokedAt)}`]),
+    ...(expiresAt === null ? [] : [`${expired ? "ended" : "ends"} ${showMomentUtc(expiresAt)}`]),
+    ...(allowIps.length === 0 ? [] : [`from ${allowIps.join(", ")}`]),
+  ];
+  // All scopes are about vouchers.
+  const may = scopes.map((name) => name.replace("voucher.", "")).join(" ");
+  return { cells: [id, state, may, label ?? ""], note: note.join("; ") };
 }
 
 function scope(text: string, before: Scope[] = []): Scope[] {

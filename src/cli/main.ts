@@ -1,10 +1,21 @@
-import { AppError } from "../domain/errors.ts";
+import { CommanderError } from "commander";
+import { EXIT } from "./exit-code.ts";
 import { explain } from "./explain.ts";
+import { paintError } from "./paint.ts";
 import { buildProgram } from "./program.ts";
+
+// Whoever reads the output may stop reading: `voucherctl audit list | head`.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : EXIT.fault));
 
 try {
   await buildProgram().parseAsync();
 } catch (error) {
-  process.stderr.write(`${error instanceof AppError ? error.message : explain(error)}\n`);
-  process.exitCode = 1;
+  if (error instanceof CommanderError) {
+    // It has said everything itself.
+    process.exitCode = error.exitCode === 0 ? 0 : EXIT.usage;
+  } else {
+    const { message, hint, exitCode } = explain(error);
+    process.stderr.write(`${paintError("red", message)}\n${hint === undefined ? "" : `${hint}\n`}`);
+    process.exitCode = exitCode;
+  }
 }

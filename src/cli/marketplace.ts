@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import { insertMember } from "../db/contracts.ts";
 import { insertListing } from "../db/listings.ts";
 import { violates } from "../db/transaction.ts";
@@ -7,7 +7,9 @@ import { AppError } from "../domain/errors.ts";
 import { newId } from "../domain/ids.ts";
 import { changeContract, makeLink, offerContract } from "../services/manage-contracts.ts";
 import { recordAct } from "../services/record-act.ts";
-import { action, isoDate } from "./command.ts";
+import { action } from "./command.ts";
+import { showMomentUtc } from "./figures.ts";
+import { isoDate, subject } from "./option-parsers.ts";
 
 /** `member`, `contract`, `link` and `listing`: who may take supply from open windows, and what is offered. */
 export function addMarketplaceCommands(program: Command): void {
@@ -26,9 +28,10 @@ function addMemberCommands(program: Command): void {
       .requiredOption("--org <id>", "the organization")
       .requiredOption("--user <sub>", "the subject of the user's tokens", subject)
       .addOption(new Option("--role <role>", "what they are to it").choices(MEMBER_ROLES).makeOptionMandatory()),
+    ["member add --org org_… --user alice --role owner"],
     async (ctx, { org, user, role }) => {
       await recordAct(ctx, { type: "Member", id: `${org}/${user}` }, (tx) => insertMember(tx, org, user, role));
-      ctx.print({ organizationId: org, user, role }, `${user} is ${role} of ${org}.`);
+      await ctx.print({ organizationId: org, user, role }, () => `${user} is ${role} of ${org}.`);
     },
   );
 }
@@ -42,9 +45,11 @@ function addContractCommands(program: Command): void {
       .requiredOption("--brand <id>", "the brand")
       .requiredOption("--user <sub>", "the subject of the user's tokens", subject)
       .option("--ends-at <moment>", "from when on it opens nothing any more", isoDate),
+    ["contract offer --brand brd_… --user bob", "contract offer --brand brd_… --user bob --ends-at 2027-12-31"],
     async (ctx, { brand, user, endsAt }) => {
       const id = await offerContract(ctx, { brandId: brand, userId: user, endsAt: endsAt ?? null });
-      ctx.print({ id }, `Contract ${id} is offered to ${user}.`);
+      const end = endsAt === undefined ? "" : `, until ${showMomentUtc(endsAt)}`;
+      await ctx.print({ id }, () => `Contract ${id} is offered to ${user}${end}.`);
     },
   );
   const moves = [
@@ -53,10 +58,14 @@ function addContractCommands(program: Command): void {
     ["end", "Ended", "end an active contract; its links lead nowhere any more"],
   ] as const;
   for (const [verb, status, description] of moves) {
-    action(contract.command(`${verb} <id>`).description(description), async (ctx, _options, id = "") => {
-      await changeContract(ctx, id, status);
-      ctx.print({ id, status }, `Contract ${id} is ${status}.`);
-    });
+    action(
+      contract.command(`${verb} <id>`).description(description),
+      [`contract ${verb} ctr_…`],
+      async (ctx, _options, id = "") => {
+        await changeContract(ctx, id, status);
+        await ctx.print({ id, status }, () => `Contract ${id} is ${status}.`);
+      },
+    );
   }
 }
 
@@ -68,9 +77,10 @@ function addLinkCommands(program: Command): void {
       .description("make a link through which everyone may claim, while the contract is active")
       .requiredOption("--contract <id>", "the referrer's contract")
       .requiredOption("--product <id>", "a product of the contract's brand"),
+    ["link create --contract ctr_… --product prd_…"],
     async (ctx, { contract, product }) => {
       const code = await makeLink(ctx, contract, product);
-      ctx.print({ code }, `Users claim with POST /r/${code}/claim`);
+      await ctx.print({ code }, () => `Users claim with POST /r/${code}/claim`);
     },
   );
 }
@@ -82,6 +92,7 @@ function addListingCommands(program: Command): void {
       .command("create")
       .description("offer a batch; it is bought through its buy window")
       .requiredOption("--batch <id>", "the batch"),
+    ["listing create --batch bat_…"],
     async (ctx, { batch }) => {
       const id = newId("lst");
       try {
@@ -90,15 +101,7 @@ function addListingCommands(program: Command): void {
         if (!violates(error, "listings_batch_id_key")) throw error;
         throw new AppError("invalid_request", `Batch ${batch} is listed already.`, { cause: error });
       }
-      ctx.print({ id }, `Listing ${id} offers batch ${batch}.`);
+      await ctx.print({ id }, () => `Listing ${id} offers batch ${batch}.`);
     },
   );
-}
-
-/** Option parser: the subject of a user's tokens. */
-export function subject(text: string): string {
-  if (text === "" || text.length > 255 || /\p{Cc}/u.test(text)) {
-    throw new InvalidArgumentError("Give 1 to 255 characters on one line.");
-  }
-  return text;
 }

@@ -5,7 +5,8 @@ import { AppError } from "../domain/errors.ts";
 import { newId } from "../domain/ids.ts";
 import { VOUCHER_TYPES, type VoucherType } from "../domain/voucher.ts";
 import { recordAct } from "../services/record-act.ts";
-import { action, dollars, integer, name } from "./command.ts";
+import { action } from "./command.ts";
+import { dollars, integer, name } from "./option-parsers.ts";
 
 interface Options {
   brand: string;
@@ -33,6 +34,10 @@ export function addProductCommands(program: Command): void {
       .requiredOption("--price-usd <dollars>", "price of the voucher", dollars)
       .option("--benefit-months <months>", "length of the benefit; 0: no term is stated", integer(0, 1_200), 0)
       .option("--usage-unit-label <label>", "what one use is called", name),
+    [
+      'product create --brand brd_… --key day --name "Day pass" --type Service --retail-price-usd 19.90 --price-usd 15',
+      'product create --brand brd_… --key club --name "Club, a year" --type Subscription --retail-price-usd 120 --price-usd 99 --benefit-months 12',
+    ],
     async (ctx, options) => {
       const id = newId("prd");
       try {
@@ -55,7 +60,7 @@ export function addProductCommands(program: Command): void {
           cause: error,
         });
       }
-      ctx.print({ id }, `Product ${options.name}: ${id}`);
+      await ctx.print({ id }, () => `Product ${options.name}: ${id}`);
     },
   );
 }

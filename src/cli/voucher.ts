@@ -1,11 +1,16 @@
 import type { Command } from "commander";
-import { resolveVouchers } from "../db/vouchers.ts";
+import { resolveVouchers, type Voucher } from "../db/vouchers.ts";
 import { CODE_SYMBOLS, hasValidCheckSymbol, normaliseCode } from "../domain/codes.ts";
 import { AppError } from "../domain/errors.ts";
-import { statusAt } from "../domain/voucher.ts";
+import type { Hold } from "../domain/hold.ts";
+import { statusAt, type VoucherStatus } from "../domain/voucher.ts";
 import { voucherNotFound } from "../services/resolve-voucher.ts";
 import { voidVoucher } from "../services/void-voucher.ts";
-import { action, name } from "./command.ts";
+import { action } from "./command.ts";
+import { showDollars, showMomentUtc, showNumberOf } from "./figures.ts";
+import { layFields } from "./layout.ts";
+import { name } from "./option-parsers.ts";
+import { paint } from "./paint.ts";
 
 /** `voucher`: one voucher. */
 export function addVoucherCommands(program: Command): void {
@@ -15,6 +20,7 @@ export function addVoucherCommands(program: Command): void {
       .command("show <code>")
       .description("show a voucher")
       .requiredOption("--org <id>", "the organization that owns it"),
+    ["voucher show 7Q4K-9MZX-2HTB-W8RC --org org_…"],
     async (ctx, options, code = "") => {
       const wanted = { organizationId: options.org, codeKey: normaliseCode(code), ticket: null, externalRef: null };
       const [found] = await resolveVouchers(ctx.pool, [wanted]);
@@ -27,15 +33,8 @@ export function addVoucherCommands(program: Command): void {
         startedAt: hold.startedAt,
         expiresAt: hold.expiresAt,
       };
-      ctx.print(
-        { voucher: { ...found.voucher, status }, reservation },
-        [
-          `Voucher ${found.voucher.id}: ${found.voucher.brand}, ${found.voucher.productName}, serial ${found.voucher.serial}`,
-          `${status}, valid until ${found.voucher.validUntil.toISOString()}`,
-          ...(found.voucher.redeemedAt === null ? [] : [`Redeemed at ${found.voucher.redeemedAt.toISOString()}`]),
-          ...(hold === null ? [] : [`Held by key ${hold.keyId} until ${hold.expiresAt.toISOString()}`]),
-        ].join("\n"),
-      );
+      const { voucher } = found;
+      await ctx.print({ voucher: { ...voucher, status }, reservation }, () => describeVoucher(voucher, status, hold));
     },
   );
   action<{ org: string; reason?: string }>(
@@ -44,14 +43,30 @@ export function addVoucherCommands(program: Command): void {
       .description("void an active voucher for good, and end its reservation")
       .requiredOption("--org <id>", "the organization that owns it")
       .option("--reason <reason>", "why; kept in the voucher's sealed history", name),
+    ['voucher void 7Q4K-9MZX-2HTB-W8RC --org org_… --reason "printed twice"'],
     async (ctx, options, code = "") => {
       const voided = await voidVoucher(ctx, options.org, code, options.reason ?? null);
       // Loaded only here: the queue takes longer to load than any command takes.
       const { announceVoid } = await import("./announce-void.ts");
       await announceVoid(ctx, voided);
-      ctx.print({ id: voided.voucherId, status: "Voided" }, `Voucher ${voided.voucherId} is voided.`);
+      await ctx.print({ id: voided.voucherId, status: "Voided" }, () => `Voucher ${voided.voucherId} is voided.`);
     },
   );
+}
+
+const STATUS_STYLE = { Active: "green", Redeemed: "cyan", Voided: "red", Expired: "yellow" } as const;
+
+function describeVoucher(voucher: Voucher, status: VoucherStatus, hold: Hold | null): string {
+  return layFields(`Voucher ${paint("bold", voucher.id)} is ${paint(STATUS_STYLE[status], status)}`, {
+    Product: `${voucher.productName} (${voucher.productKey}), ${voucher.type} of ${voucher.brand}`,
+    Serial: String(voucher.serial),
+    Price: `${showDollars(voucher.priceUsd)}, list price ${showDollars(voucher.retailPriceUsd)}`,
+    Term: voucher.benefitMonths === 0 ? null : showNumberOf(voucher.benefitMonths, "month"),
+    "One use": voucher.usageUnitLabel,
+    "Valid until": showMomentUtc(voucher.validUntil),
+    Redeemed: voucher.redeemedAt && showMomentUtc(voucher.redeemedAt),
+    Held: hold && `until ${showMomentUtc(hold.expiresAt)} by ${hold.keyId}`,
+  });
 }
 
 /** Whether a code has the length of a generated one and a check symbol that does not fit. */

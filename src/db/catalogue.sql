@@ -32,6 +32,10 @@ SELECT p.organization_id, p.key AS product_key, p.retail_price_usd, p.price_usd,
        date_trunc('milliseconds', clock_timestamp()) AS issued_at
   FROM product AS p;
 
+-- name: count_issued_vouchers
+-- How many vouchers there are: those of all batches.
+SELECT coalesce(sum(b.voucher_count), 0) AS count FROM batches AS b;
+
 -- name: find_batch
 -- A batch with how its vouchers stand now. Reads all of them.
 -- $1 id text

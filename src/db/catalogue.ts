@@ -8,6 +8,7 @@ const sql = loadStatements(new URL("./catalogue.sql", import.meta.url), [
   "insert_brand",
   "insert_product",
   "insert_batch",
+  "count_issued_vouchers",
   "find_batch",
 ]);
 
@@ -95,6 +96,12 @@ export async function insertBatch(db: Queryable, batch: NewBatch): Promise<Batch
     priceUsd: row.price_usd,
     issuedAt: row.issued_at,
   };
+}
+
+/** How many vouchers there are. */
+export async function countIssuedVouchers(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(bind(sql.count_issued_vouchers, []));
+  return rows[0]?.count ?? 0;
 }
 
 /** A batch as an operator sees it, with how many of its vouchers stand how. */

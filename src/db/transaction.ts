@@ -73,7 +73,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
   if (error instanceof pg.DatabaseError) return /^(08|57|53)/.test(String(code));
-  if (typeof code === "string") return /^E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_)/.test(code);
+  if (typeof code === "string") return /^E(CONN|PIPE|HOST|NET|NOTFOUND|TIMEDOUT|AI_)/.test(code);
   return /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error/.test(
     error.message,
   );

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { exportJWK, generateKeyPair, importJWK, SignJWT } from "jose";
@@ -13,6 +13,7 @@ const KEY_ID = "embedded";
 export async function useLocalUserKeys(directory: string): Promise<string> {
   const { privateFile, publicFile } = filesOf(directory);
   if (!existsSync(publicFile)) {
+    mkdirSync(directory, { recursive: true });
     const { publicKey, privateKey } = await generateKeyPair(ALGORITHM, { crv: "Ed25519", extractable: true });
     const named = { kid: KEY_ID, alg: ALGORITHM, use: "sig" };
     writeFileSync(privateFile, JSON.stringify({ ...(await exportJWK(privateKey)), ...named }), { mode: 0o600 });

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { EXIT } from "../../src/cli/exit-code.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { ROLES } from "../../src/db/roles/apply-roles.ts";
 import { type Ended, runNode } from "../support/child-process.ts";
@@ -31,10 +32,10 @@ function run(args: string[] = [], env: Record<string, string> = {}, database = "
   return runNode(["src/cli/main.ts", "db", "roles", ...args], { DATABASE_URL: postgres.url(database, OWNER), ...env });
 }
 
-async function expectRefusal(sentence: RegExp, env: Record<string, string> = {}, database?: string): Promise<void> {
+async function expectRefusal(sentence: RegExp, status: number, database?: string): Promise<void> {
   const before = await readRights();
-  const { exitCode, stdout, stderr } = await run(["--json"], env, database);
-  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+  const { exitCode, stdout, stderr } = await run(["--json"], {}, database);
+  expect({ exitCode, stdout }).toEqual({ exitCode: status, stdout: "" });
   expect(stderr).toMatch(sentence);
   expect(stderr).not.toMatch(/^\s+at .+:\d+/m);
   expect(await readRights()).toEqual(before);
@@ -98,20 +99,20 @@ async function logIn(name: string, password: string): Promise<string> {
 // The tests run in this order: each begins where the one before has left the server.
 describe("voucherctl db roles", () => {
   it("is refused to a role that may not create roles, and leaves nothing behind", async () => {
-    await expectRefusal(/permission denied to create role/);
+    await expectRefusal(/permission denied to create role/, EXIT.config);
     expect(await readRights()).toEqual([]);
     await postgres.superuser.query(`ALTER ROLE ${OWNER.name} CREATEROLE`);
   });
 
   it("says that a database is not migrated, and leaves nothing behind", async () => {
-    await expectRefusal(/not been migrated/, {}, "unmigrated");
+    await expectRefusal(/not been migrated/, EXIT.config, "unmigrated");
     expect(await readRights()).toEqual([]);
   });
 
   it("refuses a password that is too short or not visible ASCII, and names its variable without showing it", async () => {
     for (const password of ["fifteen-symbols", "sixteen symbols and", "sechzehn-grüße-aus"]) {
       const { exitCode, stdout, stderr } = await run([], { PVA_ADMIN_PASSWORD: password });
-      expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+      expect({ exitCode, stdout }).toEqual({ exitCode: EXIT.config, stdout: "" });
       expect(stderr).toContain("PVA_ADMIN_PASSWORD");
       expect(stderr).not.toContain(password);
     }
@@ -236,7 +237,7 @@ describe("voucherctl db roles", () => {
   ])("refuses to go on, and changes nothing, when a role may do more by %s", async (_by, give, take, sentence) => {
     await db.query(give);
     try {
-      await expectRefusal(sentence);
+      await expectRefusal(sentence, EXIT.refused);
     } finally {
       await db.query(take);
     }

@@ -36,6 +36,7 @@ function run(args: readonly string[]): Promise<Ended> {
 async function json(...args: string[]): Promise<any> {
   const { exitCode, stdout, stderr } = await run([...args, "--json"]);
   expect({ exitCode, stderr }, args.join(" ")).toEqual({ exitCode: 0, stderr: "" });
+  expect(stdout.split("\n")).toHaveLength(2);
   return JSON.parse(stdout);
 }
 
@@ -142,12 +143,13 @@ const ACTS: Record<string, () => Promise<ActCase>> = {
     refused: ["brand", "create", "--org", newId("org"), "--name", "Second"],
   }),
   "product create": async () => {
+    const key = newUser("product");
     const options = ["--name", "Day pass", "--type", "Service", "--retail-price-usd", "19.90", "--price-usd", "12"];
     return {
-      args: ["product", "create", "--brand", partner.brandId, "--key", "day", ...options],
+      args: ["product", "create", "--brand", partner.brandId, "--key", key, ...options],
       arguments: {
         brand: partner.brandId,
-        key: "day",
+        key,
         name: "Day pass",
         type: "Service",
         retailPriceUsd: 19.9,
@@ -159,7 +161,7 @@ const ACTS: Record<string, () => Promise<ActCase>> = {
       before: null,
       after: {
         brandId: partner.brandId,
-        key: "day",
+        key,
         name: "Day pass",
         type: "Service",
         retailPriceUsd: 19.9,

@@ -101,7 +101,7 @@ const id = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_[0-9
 describe("voucherctl", () => {
   it("refuses an unknown command, none at all, and an unknown option", async () => {
     await expectFailure(["frobnicate"], /frobnicate/);
-    await expectFailure(["org"], /Usage/);
+    await expectFailure(["org"], /voucherctl org/);
     await expectFailure(["org", "create", "--name", "x", "--frobnicate"], /frobnicate/);
   });
 
@@ -523,7 +523,7 @@ describe("voucherctl batch issue", () => {
     await until(() => existsSync(`${out}.unfinished`) && statSync(`${out}.unfinished`).size > 10_000);
     issuing.child.kill("SIGINT");
     const { exitCode, stdout, stderr } = await issuing.ended;
-    expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 1, stdout: "", stderr: "Interrupted.\n" });
+    expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 130, stdout: "", stderr: "Interrupted.\n" });
     expect(readdirSync(directory).filter((name) => name.startsWith("interrupted"))).toEqual([]);
     expect(await dumpRows(servers.db)).toEqual(before);
   });
@@ -663,7 +663,7 @@ describe("voucherctl batch show", () => {
       ...{ active: 0, expired: 2, redeemed: 1, voided: 1 },
     });
     const { stdout } = await run(["batch", "show", made.id]);
-    expect(stdout).toContain("4 vouchers: 0 active, 2 expired, 1 redeemed, 1 voided");
+    expect(stdout).toContain("4: 0 active, 2 expired, 1 redeemed, 1 voided");
   });
 
   it("refuses an unknown batch by name, and to go without an id", async () => {

@@ -1,0 +1,55 @@
+import { InvalidArgumentError } from "commander";
+import { z } from "zod";
+
+/** Option parser: a moment in ISO 8601. A date alone is its midnight in UTC. */
+export function isoDate(text: string): Date {
+  if (!z.union([z.iso.datetime({ offset: true }), z.iso.date()]).safeParse(text).success) {
+    throw new InvalidArgumentError("Give a moment like 2027-12-31T23:59:59Z, or a date.");
+  }
+  return new Date(text);
+}
+
+/** Option parser: a whole number from `min` to `max`. */
+export function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < min || value > max) {
+      throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
+    }
+    return value;
+  };
+}
+
+/** Option parser: US dollars with at most two decimals. */
+export function dollars(text: string): number {
+  if (!/^\d{1,10}(\.\d{1,2})?$/.test(text)) throw new InvalidArgumentError("Give dollars like 19.90.");
+  return Number(text);
+}
+
+const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Option parser: a duration like 30m, 24h or 7d, in milliseconds. */
+export function duration(text: string): number {
+  const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const unitMs = UNIT_MS[unit];
+  if (count === undefined || unitMs === undefined)
+    throw new InvalidArgumentError("Give a duration like 30m, 24h or 7d.");
+  return Number(count) * unitMs;
+}
+
+/** Option parser: text that is not empty. */
+export function name(text: string): string {
+  const trimmed = text.trim();
+  if (trimmed === "" || trimmed.length > 200 || /\p{Cc}/u.test(trimmed)) {
+    throw new InvalidArgumentError("Give 1 to 200 characters on one line.");
+  }
+  return trimmed;
+}
+
+/** Option parser: the subject of a user's tokens. */
+export function subject(text: string): string {
+  if (text === "" || text.length > 255 || /\p{Cc}/u.test(text)) {
+    throw new InvalidArgumentError("Give 1 to 255 characters on one line.");
+  }
+  return text;
+}

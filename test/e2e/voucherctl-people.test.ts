@@ -1,0 +1,227 @@
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { newId } from "../../src/domain/ids.ts";
+import { freePort } from "../../src/local/servers.ts";
+import { type Ended, runNode } from "../support/child-process.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+
+const ESCAPE = "\x1b";
+
+let servers: TestServers;
+let partner: TestPartner;
+let code: string;
+let batchId: string;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  partner = await makePartner(servers.db);
+  await makeKey(servers.db, partner.organizationId, { allowIps: ["192.0.2.0/24"] });
+  const [voucher] = await issueVouchers(servers.db, partner, 1_234, { validUntil: new Date("2099-12-31T23:59:59Z") });
+  code = voucher?.code ?? "";
+  batchId = (await servers.db.query("SELECT id FROM batches")).rows[0].id;
+});
+
+afterAll(() => servers.close());
+
+function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  return runNode(["src/cli/main.ts", ...args], {
+    DATABASE_URL: servers.adminUrl,
+    REDIS_URL: servers.redisUrl,
+    ...env,
+  });
+}
+
+/** Everything that shows something. */
+const shows = () => ({
+  "key list": ["key", "list", "--org", partner.organizationId],
+  "batch show": ["batch", "show", batchId],
+  "voucher show": ["voucher", "show", code, "--org", partner.organizationId],
+  "chain verify": ["chain", "verify", "--all"],
+  "audit list": ["audit", "list"],
+});
+const SHOWS = ["key list", "batch show", "voucher show", "chain verify", "audit list"] as const;
+
+describe("what voucherctl shows to people", () => {
+  it.each(SHOWS)("%s has no colours where no terminal is, and some where they are asked for", async (name) => {
+    const args = shows()[name];
+    const plain = await run(args);
+    expect(plain).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(plain.stdout).not.toContain(ESCAPE);
+    const coloured = await run(args, { FORCE_COLOR: "1" });
+    expect(coloured.stdout).toContain(`${ESCAPE}[`);
+    // The same words.
+    expect(stripVTControlCharacters(coloured.stdout)).toBe(plain.stdout);
+    const json = await run([...args, "--json"], { FORCE_COLOR: "1" });
+    expect(json.stdout).not.toContain(ESCAPE);
+  });
+
+  it.each(SHOWS)("%s needs no more than 80 columns and leaves no space at the end of a line", async (name) => {
+    const { stdout } = await run(shows()[name]);
+    // A note is broken to the width of a terminal, and to none where there is no terminal.
+    const lines = stdout.split("\n").filter((line) => !/^ {20}/.test(line));
+    expect(lines.filter((line) => line.length > 80 || line.endsWith(" "))).toEqual([]);
+  });
+
+  it("counts have separators, prices dollars, moments a zone", async () => {
+    const { stdout } = await run(["batch", "show", batchId]);
+    expect(stdout).toMatch(/^Batch bat_\w+\n/);
+    expect(stdout).toContain("Price        $40.25, list price $50.00\n");
+    expect(stdout).toContain("Valid until  2099-12-31 23:59:59 UTC\n");
+    expect(stdout).toContain("Vouchers     1,234: 1,234 active, 0 expired, 0 redeemed, 0 voided\n");
+    expect((await run(["chain", "verify"])).stdout).toBe("1,234 vouchers, 1,234 events: every chain is sound.\n");
+  });
+
+  it("key list stands in columns, with what limits a key below it", async () => {
+    const { stdout } = await run(["key", "list", "--org", partner.organizationId]);
+    const [head = "", row = "", note = "", ...rest] = stdout.split("\n");
+    expect(head).toMatch(/^ID {30}STATE {2}SCOPES/);
+    expect(row).toMatch(/^key_\w{26} {2}works {2}read redeem/);
+    expect(note).toBe(`${" ".repeat(head.indexOf("STATE"))}from 192.0.2.0/24`);
+    expect(rest).toEqual([""]);
+  });
+
+  it("audit list says who did what to what, and what was different afterwards", async () => {
+    const { id } = await makeKey(servers.db, partner.organizationId);
+    await run(["key", "revoke", id]);
+    const rotated = (await makeKey(servers.db, partner.organizationId)).id;
+    await run(["key", "rotate", rotated]);
+    expect((await run(["audit", "list", "--entity", rotated])).stdout).toMatch(
+      /: secrets expire at \+[-\d]{10} [:\d]{8}\n/,
+    );
+    const { stdout } = await run(["audit", "list", "--entity", id]);
+    expect(stdout).toMatch(
+      new RegExp(
+        `^WHEN \\(UTC\\) +WHAT +TO WHAT\n[-\\d]{10} [:\\d]{8}  key revoke +${id}\n +by \\S+@\\S+: revoked at none → [-\\d]{10} [:\\d]{8}\n`,
+      ),
+    );
+    expect((await run(["audit", "list", "--entity", "key_none"])).stdout).toBe("Nothing is recorded.\n");
+  });
+
+  it("user token needs no server, and starts none", () => {
+    const directory = mkdtempSync(join(tmpdir(), "voucherctl-token-"));
+    try {
+      const token = execFileSync(process.execPath, [resolve("src/cli/main.ts"), "user", "token", "--user", "alice"], {
+        cwd: directory,
+        env: { PATH: process.env.PATH },
+        encoding: "utf8",
+      });
+      expect(token).toMatch(/^ey[\w-]+\.[\w-]+\.[\w-]+\n$/);
+      expect(readdirSync(join(directory, ".data")).sort()).toEqual(["user-key.json", "user-keys.jwks.json"]);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+
+  it("stops quietly when its reader has read enough", async () => {
+    for (let n = 0; n < 3; n++) await run(["org", "create", "--name", `Reader ${n}`]);
+    const shell = spawn("sh", ["-c", `"${process.execPath}" src/cli/main.ts audit list --json | head -c 1`], {
+      env: { PATH: process.env.PATH, DATABASE_URL: servers.adminUrl },
+    });
+    let stderr = "";
+    shell.stderr.on("data", (text) => {
+      stderr += text;
+    });
+    expect(await new Promise((resolve) => shell.once("close", resolve))).toBe(0);
+    expect(stderr).toBe("");
+  });
+});
+
+describe("what voucherctl says when it fails", () => {
+  /** One sentence, and one more that says what to do next. */
+  async function fails(exitCode: number, words: RegExp, args: readonly string[], env: Record<string, string> = {}) {
+    const ended = await run(args, env);
+    expect(ended, args.join(" ")).toEqual({ exitCode, stdout: "", stderr: expect.stringMatching(words) });
+    expect(ended.stderr).not.toMatch(/^\s+at .+:\d+/m);
+    expect(ended.stderr).not.toContain(ESCAPE);
+  }
+
+  it("exits with 1 when it refuses, and says what to do next", async () => {
+    const [org, batch] = [newId("org"), newId("bat")];
+    const next = "voucherctl audit list shows what was made, with its ids.\n";
+    await fails(1, new RegExp(`^There is no organization ${org}.\n${next}$`), [
+      "brand",
+      "create",
+      "--org",
+      org,
+      "--name",
+      "x",
+    ]);
+    await fails(1, new RegExp(`^There is no batch ${batch}.\n${next}$`), ["batch", "show", batch]);
+    await fails(1, new RegExp(`^There is no batch ${batch}.\n${next}$`), ["listing", "create", "--batch", batch]);
+    await fails(1, /^\/nowhere\/codes.csv.unfinished: there is no such file or directory.\n$/, [
+      ...["batch", "issue", "--product", partner.productId, "--count", "1", "--valid-until", "2099-01-01"],
+      ...["--out", "/nowhere/codes.csv"],
+    ]);
+    await fails(1, /^No voucher .+\n/, ["voucher", "show", "7Q4K", "--org", partner.organizationId]);
+  });
+
+  it("exits with 2 for what is typed wrong, and guesses what was meant", async () => {
+    await fails(2, /^Unknown command 'kye'.\n\(Did you mean key\?\)\nSee voucherctl --help\n$/, ["kye", "list"]);
+    await fails(2, /^Unknown command 'rovoke'.\n\(Did you mean revoke\?\)\nSee voucherctl key --help\n$/, [
+      "key",
+      "rovoke",
+    ]);
+    await fails(2, /^Unknown option '--jsno'.\n\(Did you mean --json\?\)\nSee voucherctl org create --help\n$/, [
+      ...["org", "create", "--name", "x", "--jsno"],
+    ]);
+    await fails(2, /^Required option '--name <name>' not specified.\nSee voucherctl org create --help\n$/, [
+      "org",
+      "create",
+    ]);
+    await fails(2, /^--opens-at and --closes-at are for windows/, [
+      ...[
+        "batch",
+        "issue",
+        "--product",
+        "prd_x",
+        "--count",
+        "1",
+        "--valid-until",
+        "2099-01-01",
+        "--opens-at",
+        "2098-01-01",
+      ],
+    ]);
+    expect(await run([])).toMatchObject({ exitCode: 2, stdout: "", stderr: expect.stringContaining("Exit status:") });
+    expect(await run(["key"])).toMatchObject({ exitCode: 2, stdout: "", stderr: expect.stringContaining("rotate") });
+  });
+
+  it("exits with 69 when the database does not answer", async () => {
+    const closed = await freePort();
+    await fails(
+      69,
+      /^The database does not answer \(ECONNREFUSED\).\nIs it running, and is DATABASE_URL right\? /,
+      ["audit", "list"],
+      {
+        DATABASE_URL: `postgres://nobody:secret@127.0.0.1:${closed}/x`,
+      },
+    );
+    await fails(69, /^The database does not answer \(E\w+\).\n/, ["audit", "list"], {
+      DATABASE_URL: "postgres://nobody@no-such-host.invalid/x",
+    });
+  });
+
+  it("exits with 78 when it is not set up: a bad variable, another database, a role that may not, nothing migrated", async () => {
+    await fails(78, /^DATABASE_URL /, ["audit", "list"], { DATABASE_URL: "nonsense" });
+    const other = new URL(servers.adminUrl);
+    other.pathname = "/no_such_database";
+    await fails(78, /no_such_database.*\nCheck DATABASE_URL.\n$/, ["audit", "list"], { DATABASE_URL: other.href });
+    const bare = new URL(inject("databaseUrl"));
+    await fails(78, /not been migrated.*\nRun: npm run migrate\n$/, ["audit", "list"], { DATABASE_URL: bare.href });
+
+    const role = `people_${process.pid}`;
+    await servers.db.query(`CREATE ROLE ${role} LOGIN PASSWORD 'people'`);
+    try {
+      const low = new URL(servers.adminUrl);
+      [low.username, low.password] = [role, "people"];
+      await fails(78, /may not do this.*admin_acts/, ["audit", "list"], { DATABASE_URL: low.href });
+    } finally {
+      await servers.db.query(`DROP ROLE ${role}`);
+    }
+  });
+});

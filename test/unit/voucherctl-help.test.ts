@@ -1,0 +1,101 @@
+import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import { describe, expect, it } from "vitest";
+import { EXIT, EXIT_HELP } from "../../src/cli/exit-code.ts";
+import { buildProgram, nameOf } from "../../src/cli/program.ts";
+
+const README = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+
+function leavesOf(command: Command): Command[] {
+  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
+}
+
+/** What `--help` prints on a terminal of 80 columns. */
+async function helpOf(command: Command): Promise<string> {
+  const program = buildProgram();
+  let text = "";
+  for (const each of [program, ...program.commands, ...leavesOf(program)]) {
+    each.configureOutput({
+      writeOut: (more) => {
+        text += more;
+      },
+      getOutHelpWidth: () => 80,
+      getOutHasColors: () => false,
+    });
+  }
+  await program
+    .parseAsync([...nameOf(command).split(" ").slice(1), "--help"], { from: "user" })
+    .catch((error) => expect(error).toMatchObject({ code: "commander.helpDisplayed", exitCode: 0 }));
+  return text;
+}
+
+/** The words of a line as a shell would pass them on. */
+function split(line: string): string[] {
+  return Array.from(line.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? "");
+}
+
+/** Has the program read a command without running it; resolves to the command's name, and fails where the program would. */
+async function parse(words: string[]): Promise<string> {
+  const program = buildProgram();
+  let ran = "";
+  for (const leaf of leavesOf(program)) {
+    leaf.configureOutput({ writeErr: () => undefined }).action(() => {
+      ran = nameOf(leaf);
+    });
+  }
+  await program.parseAsync(words, { from: "user" });
+  return ran;
+}
+
+/** Lines that end in a backslash belong to the next one. */
+function joined(text: string): string[] {
+  return text.replace(/ \\\n\s*/g, " ").split("\n");
+}
+
+const LEAVES = leavesOf(buildProgram()).map((command) => [nameOf(command), command] as const);
+
+describe("voucherctl --help", () => {
+  it("fits on 80 columns, for every noun and for all of them", async () => {
+    const program = buildProgram();
+    for (const command of [program, ...program.commands]) {
+      const help = await helpOf(command);
+      expect(help.split("\n").filter((line) => line.length > 80)).toEqual([]);
+      for (const inner of command.commands) expect(help).toContain(inner.name());
+    }
+  });
+
+  it.each(LEAVES)("%s shows examples of itself that the program reads, on 80 columns", async (name, command) => {
+    const help = await helpOf(command);
+    expect(help.split("\n").filter((line) => line.length > 80)).toEqual([]);
+    const [, examples = ""] = help.split("Examples:\n");
+    const lines = joined(examples).filter((line) => line.trim() !== "");
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) {
+      const [program, ...words] = split(line.trim());
+      expect([program, await parse(words)]).toEqual(["voucherctl", name]);
+    }
+  });
+
+  it("lists the exit codes that there are, as the README does", () => {
+    const codes = [0, ...Object.values(EXIT), 130];
+    expect(Array.from(EXIT_HELP.matchAll(/^ {2}(\d+) /gm), ([, code]) => Number(code))).toEqual(codes);
+    expect(Array.from(README.matchAll(/^\| `(\d+)` \|/gm), ([, code]) => Number(code))).toEqual(codes);
+  });
+});
+
+describe("the README", () => {
+  const lines = joined(README)
+    .flatMap((line) => line.split(" && "))
+    .filter((line) => line.startsWith("npm run voucherctl"));
+
+  it("shows voucherctl", () => {
+    expect(lines.length).toBeGreaterThan(10);
+  });
+
+  it.each(
+    lines.filter((line) => !line.endsWith("--help")),
+  )("shows a command that the program reads: %s", async (line) => {
+    const words = split(line).slice(4);
+    expect(await parse(words)).toBe(`voucherctl ${words[0]} ${words[1]}`);
+  });
+});
