@@ -1,0 +1,123 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { hasPromtool, runPromtool } from "../support/promtool.ts";
+
+const RULES = fileURLToPath(new URL("../../docs/observability/prometheus-rules.yml", import.meta.url));
+const CONFIG = fileURLToPath(new URL("../../docs/observability/prometheus.yml", import.meta.url));
+
+type Series = Record<string, string>;
+
+const REDEEM = 'method="POST",route="/partner/vouchers/redeem"';
+const duration = (what: string, labels: string) => `voucher_http_request_duration_seconds_${what}{job="api",${labels}}`;
+
+/** An hour of a service to which nothing happens: a sample every 15 seconds, ten redeems a second. */
+const HEALTHY: Series = {
+  'up{job="api",instance="a:9464"}': "1x240",
+  'up{job="worker",instance="w:9464"}': "1x240",
+  'voucher_server_up{job="api",server="postgres"}': "1x240",
+  'voucher_server_up{job="api",server="redis"}': "1x240",
+  [duration("count", `${REDEEM},status="200"`)]: "0+150x240",
+  [duration("count", `${REDEEM},status="503"`)]: "0x240",
+  [duration("count", 'method="GET",route="/readyz",status="503"')]: "0+150x240",
+  [duration("bucket", `${REDEEM},status="200",le="0.1"`)]: "0+150x240",
+  [duration("bucket", `${REDEEM},status="200",le="2.5"`)]: "0+150x240",
+  [duration("bucket", `${REDEEM},status="200",le="+Inf"`)]: "0+150x240",
+  'voucher_refusals_total{job="api",code="internal_error"}': "0x240",
+  'voucher_refusals_total{job="api",code="redeem_timeout"}': "0x240",
+  'voucher_refusals_total{job="api",code="redeem_unknown"}': "0x240",
+  'voucher_refusals_total{job="api",code="overloaded"}': "0x240",
+  'voucher_refusals_total{job="api",code="voucher_used"}': "0+15x240",
+  'voucher_queue_oldest_waiting_seconds{job="api",queue="redeem"}': "0.2x240",
+  'voucher_queue_oldest_waiting_seconds{job="api",queue="seal"}': "30x240",
+  'voucher_queue_jobs{job="api",queue="redeem",state="failed"}': "3x240",
+  'voucher_queue_jobs{job="api",queue="redeem",state="waiting"}': "0+1x240",
+  'voucher_seal_lag_seconds{job="api"}': "5x240",
+  'voucher_sweep_duration_seconds_count{job="worker"}': "0+3x240",
+  'voucher_sweep_failures_total{job="worker",task="expireHolds"}': "2x240",
+  'voucher_chains_broken_total{job="worker"}': "0x240",
+  'voucher_postgres_pool_waiting_calls{job="api",instance="a:9464"}': "0x240",
+  'nodejs_eventloop_lag_p99_seconds{job="api",instance="a:9464"}': "0.011x240",
+};
+
+/** What goes wrong after ten minutes, and which alerts fire for it. */
+const SICK: [alerts: string[], series: Series][] = [
+  [["VouchersApiDown"], { 'up{job="api",instance="a:9464"}': "1x40 stale" }],
+  [["VouchersApiDown", "VouchersProcessDown"], { 'up{job="api",instance="a:9464"}': "1x40 0x200" }],
+  [["VouchersWorkersDown"], { 'up{job="worker",instance="w:9464"}': "1x40 stale" }],
+  [["VouchersProcessDown"], { 'up{job="worker",instance="x:9464"}': "1x40 0x200" }],
+  [["VouchersServerAway"], { 'voucher_server_up{job="api",server="redis"}': "1x40 0x200" }],
+  [["VouchersErrors"], { [duration("count", `${REDEEM},status="503"`)]: "0x40 0+3x200" }],
+  [["VouchersInternalErrors"], { 'voucher_refusals_total{job="api",code="internal_error"}': "0x90 1x150" }],
+  [["VouchersRedeemSlow"], { [duration("bucket", `${REDEEM},status="200",le="0.1"`)]: "0+150x40 6000+140x200" }],
+  [["VouchersRedeemsUnanswered"], { 'voucher_refusals_total{job="api",code="redeem_unknown"}': "0x40 0+1x200" }],
+  [["VouchersOverloaded"], { 'voucher_refusals_total{job="api",code="overloaded"}': "0x40 0+1x200" }],
+  [["VouchersQueueBacklog"], { 'voucher_queue_oldest_waiting_seconds{job="api",queue="redeem"}': "0x40 3x200" }],
+  [["VouchersJobsFail"], { 'voucher_queue_jobs{job="api",queue="redeem",state="failed"}': "3x90 5x150" }],
+  [["VouchersSealLag"], { 'voucher_seal_lag_seconds{job="api"}': "5x40 60+15x200" }],
+  [["VouchersSweeperStopped"], { 'voucher_sweep_duration_seconds_count{job="worker"}': "0+3x40 120x200" }],
+  [["VouchersSweeperStopped"], { 'voucher_sweep_duration_seconds_count{job="worker"}': "0+3x40 stale" }],
+  [["VouchersSweepFails"], { 'voucher_sweep_failures_total{job="worker",task="expireHolds"}': "2x40 2+1x200" }],
+  [["VouchersChainBroken"], { 'voucher_chains_broken_total{job="worker"}': "0x40 1x200" }],
+  [["VouchersPoolExhausted"], { 'voucher_postgres_pool_waiting_calls{job="api",instance="a:9464"}': "0x40 7x200" }],
+  [
+    ["VouchersEventLoopBlocked"],
+    { 'nodejs_eventloop_lag_p99_seconds{job="api",instance="a:9464"}': "0.011x40 0.4x200" },
+  ],
+];
+
+/** Asks at a moment which alerts fire. */
+function firingAt(minutes: number, alerts: readonly string[]) {
+  return {
+    expr: 'group by (alertname) (ALERTS{alertstate="firing"})',
+    eval_time: `${minutes}m`,
+    exp_samples: alerts.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
+  };
+}
+
+function testRules(series: Series, asks: ReturnType<typeof firingAt>[]): { ok: boolean; output: string } {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-rules-"));
+  // What JSON can say YAML can.
+  const file = join(directory, "rules.test.yml");
+  const input_series = Object.entries(series).map(([name, values]) => ({ series: name, values }));
+  writeFileSync(
+    file,
+    JSON.stringify({
+      rule_files: [RULES],
+      evaluation_interval: "15s",
+      tests: [{ interval: "15s", input_series, promql_expr_test: asks }],
+    }),
+  );
+  const result = runPromtool(["test", "rules", file]);
+  rmSync(directory, { recursive: true });
+  return result;
+}
+
+const checked = hasPromtool();
+
+describe.runIf(checked)("the files for Prometheus", () => {
+  it("are accepted by Prometheus", () => {
+    expect(runPromtool(["check", "rules", RULES])).toMatchObject({ ok: true });
+    expect(runPromtool(["check", "config", CONFIG])).toMatchObject({ ok: true });
+  });
+
+  it("wake nobody for an hour in which nothing happens", () => {
+    const asks = [9, 20, 35, 59].map((minutes) => firingAt(minutes, []));
+    expect(testRules(HEALTHY, asks)).toMatchObject({ ok: true });
+  });
+
+  it.each(SICK)("fire %j, and nothing else, for %j", (alerts, series) => {
+    const result = testRules({ ...HEALTHY, ...series }, [firingAt(9, []), firingAt(25, alerts)]);
+    expect(result.output).toContain("SUCCESS");
+    expect(result.ok).toBe(true);
+  });
+
+  it("fire, in some case or other, every alert that there is", () => {
+    const tried = new Set(SICK.flatMap(([alerts]) => alerts));
+    const alerts = Array.from(readFileSync(RULES, "utf8").matchAll(/- alert: (\w+)/g), ([, name = ""]) => name);
+    expect(alerts.length).toBeGreaterThan(10);
+    expect(alerts.filter((name) => !tried.has(name))).toEqual([]);
+  });
+});

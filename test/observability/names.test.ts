@@ -1,0 +1,219 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ERRORS } from "../../src/http/error-map.ts";
+import { partnerClient, send } from "../support/client.ts";
+import { selectorsOf } from "../support/promql.ts";
+import { hasPromtool, runPromtool } from "../support/promtool.ts";
+import { type Sample, scrape } from "../support/scrape.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+
+const read = (file: string) => readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
+const RULES = read("observability/prometheus-rules.yml");
+const CONFIG = read("observability/prometheus.yml");
+const DASHBOARD = read("observability/grafana/dashboards/vouchers.json");
+const OPERATIONS = read("operations.md");
+
+/** What Prometheus itself knows of every target and every rule. */
+const PROMETHEUS_OWN = ["up", "ALERTS"];
+/** Labels that Prometheus gives every series. */
+const TARGET_LABELS = ["job", "instance"];
+const JOBS = Array.from(CONFIG.matchAll(/job_name: (\w+)/g), ([, name = ""]) => name);
+const RECORDED = Array.from(RULES.matchAll(/- record: (\S+)/g), ([, name = ""]) => name);
+
+/** Expressions of the rules: in their line, or folded over those that follow. */
+const RULE_EXPRESSIONS = Array.from(
+  RULES.matchAll(/^ +expr: (?:>-\n((?: {10,}.*\n)+)|(.*)\n)/gm),
+  ([, folded, line = ""]) => folded?.replace(/\s+/g, " ").trim() ?? line,
+);
+
+const dashboard = JSON.parse(DASHBOARD) as {
+  annotations: { list: { expr: string }[] };
+  panels: { title: string; type: string; targets?: { expr: string }[] }[];
+};
+const DASHBOARD_EXPRESSIONS = [
+  ...dashboard.annotations.list.map(({ expr }) => expr),
+  ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+];
+/** Expressions and names that stand as code in the documentation. An error's code may look like a metric. */
+const DOCUMENTED = Array.from(
+  OPERATIONS.matchAll(/`([^`\n]*\b(?:voucher|nodejs|process)_\w+[^`\n]*)`/g),
+  ([, text = ""]) => text,
+).filter((text) => !(text in ERRORS));
+
+let servers: TestServers;
+let api: TestApi;
+let worker: TestWorker;
+let samples: Sample[];
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  api = await startApi(servers, { METRICS_PORT: "0" });
+  worker = await startWorkers(servers, {
+    METRICS_PORT: "0",
+    WORKER_QUEUES: "redeem,seal,sweep",
+    SWEEP_INTERVAL_MS: "200",
+  });
+  const partner = await makePartner(servers.db);
+  const { key } = await makeKey(servers.db, partner.organizationId);
+  const [burnt, held] = await issueVouchers(servers.db, partner, 2);
+  const till = partnerClient(api.url, key);
+  expect((await till.reserve(held?.code ?? "")).status).toBe(200);
+  expect((await till.redeem({ code: burnt?.code, externalRef: "names" })).status).toBe(200);
+  await send("GET", `${api.url}/readyz`);
+  samples = await until(async () => {
+    const [ofApi, ofWorker] = await Promise.all([scrape(api.metricsUrl), scrape(worker.metricsUrl)]);
+    const redeems = ofApi.value("voucher_http_request_duration_seconds_count", { route: "/partner/vouchers/redeem" });
+    const passes = ofWorker.value("voucher_sweep_duration_seconds_count");
+    return redeems === 1 && (passes ?? 0) > 0 ? [...ofApi.samples, ...ofWorker.samples] : null;
+  });
+});
+
+afterAll(async () => {
+  await api.close();
+  await worker.close();
+  await servers.close();
+});
+
+/**
+ * What is wrong with the series that an expression asks for.
+ * @param mayDescribe whether a histogram may be named without saying which of its series.
+ */
+function faultsOf(expression: string, mayDescribe = false): string[] {
+  return selectorsOf(expression).flatMap(({ metric, matchers }) => {
+    if (metric.includes(":")) return RECORDED.includes(metric) ? [] : [`no rule records ${metric}`];
+    if (PROMETHEUS_OWN.includes(metric)) return [];
+    const series = samples.filter(({ name }) => name === metric || (mayDescribe && name === `${metric}_count`));
+    if (series.length === 0) return [`no process reports ${metric}`];
+    return matchers.flatMap(({ label, operator, value }) => {
+      if (TARGET_LABELS.includes(label))
+        return label === "instance" || value.split("|").every((job) => JOBS.includes(job))
+          ? []
+          : [`no job is ${value}`];
+      const values = series.map(({ labels }) => labels[label]);
+      if (values.every((known) => known === undefined)) return [`${metric} has no label ${label}`];
+      // Only what matches plain words can be looked up, and only what must be there.
+      if (operator.startsWith("!") || /[.*+\\]/.test(value)) return [];
+      return value.split("|").flatMap((word) => (values.includes(word) ? [] : [`no ${metric} has ${label} ${word}`]));
+    });
+  });
+}
+
+describe("the reader of expressions", () => {
+  it("finds every metric with what its labels must be, and takes nothing else for one", () => {
+    expect(
+      selectorsOf(
+        'sum by (route, le) (rate(a_bucket{code=~"x|y", s!="z"}[5m])) / ignoring(state) (b:c:d > 0) or vector(0) and max(up == 1) offset 5m',
+      ),
+    ).toEqual([
+      {
+        metric: "a_bucket",
+        matchers: [
+          { label: "code", operator: "=~", value: "x|y" },
+          { label: "s", operator: "!=", value: "z" },
+        ],
+      },
+      { metric: "b:c:d", matchers: [] },
+      { metric: "up", matchers: [] },
+    ]);
+  });
+
+  it("would find a name, a label and a value that the code does not have", () => {
+    expect(faultsOf("rate(voucher_http_request_duration_seconds[5m])")).toEqual([
+      "no process reports voucher_http_request_duration_seconds",
+    ]);
+    expect(faultsOf('voucher_refusals_total{kode="internal_error"}')).toHaveLength(1);
+    expect(faultsOf('voucher_refusals_total{code=~"internal_error|internal_eror"}')).toHaveLength(1);
+    expect(faultsOf('up_to:nothing{job="api"}')).toHaveLength(1);
+    expect(faultsOf('voucher_live_holds{job="apis"}')).toHaveLength(1);
+  });
+});
+
+describe("every series that is asked for exists in the code:", () => {
+  it("the rules'", () => {
+    expect(RULE_EXPRESSIONS.length).toBe(RULES.match(/^ +expr:/gm)?.length);
+    expect(RULE_EXPRESSIONS.flatMap((expression) => faultsOf(expression))).toEqual([]);
+  });
+
+  it("the dashboard's", () => {
+    expect(DASHBOARD_EXPRESSIONS.length).toBeGreaterThan(30);
+    expect(DASHBOARD_EXPRESSIONS.flatMap((expression) => faultsOf(expression))).toEqual([]);
+  });
+
+  it("the documentation's", () => {
+    expect(DOCUMENTED.length).toBeGreaterThan(10);
+    expect(DOCUMENTED.flatMap((expression) => faultsOf(expression, true))).toEqual([]);
+  });
+});
+
+describe("every metric of our own", () => {
+  it("is described in the documentation and shown on the dashboard or watched by a rule", () => {
+    const own = new Set(
+      samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, "")).filter((name) => name.startsWith("voucher_")),
+    );
+    const asked = [...RULE_EXPRESSIONS, ...DASHBOARD_EXPRESSIONS].join("\n");
+    for (const name of own) {
+      expect(OPERATIONS, name).toContain(`\`${name}`);
+      expect(asked, name).toContain(name);
+    }
+  });
+
+  it("is named by the conventions: base units, totals for what only grows", async () => {
+    const { text } = await scrape(api.metricsUrl);
+    const types = Array.from(
+      (text + (await scrape(worker.metricsUrl)).text).matchAll(/^# TYPE (voucher_\w+) (\w+)$/gm),
+    );
+    expect(types.length).toBeGreaterThan(10);
+    for (const [, name = "", type] of types) {
+      expect(name.endsWith("_total"), name).toBe(type === "counter");
+      expect(name, name).not.toMatch(/_(ms|milliseconds|minutes|percent|kb|mb)(_|$)/);
+    }
+  });
+});
+
+describe("every alert", () => {
+  const alerts = Array.from(RULES.matchAll(/- alert: (\w+)[\s\S]*?runbook: (\S+)/g), ([, name = "", runbook = ""]) => ({
+    name,
+    runbook,
+  }));
+
+  it.each(alerts)("$name has a severity and a page in the runbook", ({ name, runbook }) => {
+    expect(runbook).toBe(`docs/operations.md#${name.toLowerCase()}`);
+    const [, page = ""] = new RegExp(`^### ${name}\\n([\\s\\S]*?)(?=^##|$(?![\\s\\S]))`, "m").exec(OPERATIONS) ?? [];
+    for (const part of ["**Means.**", "**Look.**", "**Do.**"]) expect(page, part).toContain(part);
+    expect(RULES).toMatch(new RegExp(`- alert: ${name}\\n[\\s\\S]*?severity: (critical|warning)`));
+  });
+});
+
+const checked = hasPromtool();
+
+describe.runIf(checked)("Prometheus", () => {
+  it("understands every expression of the dashboard", () => {
+    const rules = DASHBOARD_EXPRESSIONS.map((expression, index) => ({
+      record: `dashboard:${index}`,
+      expr: expression.replaceAll("$__rate_interval", "1m"),
+    }));
+    const directory = mkdtempSync(join(tmpdir(), "voucher-dashboard-"));
+    const file = join(directory, "dashboard.yml");
+    // What JSON can say YAML can.
+    writeFileSync(file, JSON.stringify({ groups: [{ name: "dashboard", rules }] }));
+    const { ok, output } = runPromtool(["check", "rules", file]);
+    rmSync(directory, { recursive: true });
+    expect(output).toContain(`${rules.length} rules found`);
+    expect(ok).toBe(true);
+  });
+
+  it("finds nothing to say against the names, helps and types that the processes report", async () => {
+    for (const { metricsUrl } of [api, worker]) {
+      const { text } = await scrape(metricsUrl);
+      const { output } = runPromtool(["check", "metrics"], text);
+      // The names of Node's own metrics are not ours to choose.
+      expect(output.split("\n").filter((line) => line.startsWith("voucher_"))).toEqual([]);
+      expect(output).not.toContain("error while linting");
+    }
+  });
+});
