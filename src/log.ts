@@ -19,7 +19,7 @@ export function openLog(level: string, role: string): Logger {
       },
     },
     redact: {
-      paths: ["key", "token", "ticket", "code", "secret", "*.key", "*.token", "*.ticket", "*.secret"],
+      paths: ["key", "token", "ticket", "code", "secret"],
       censor: "[redacted]",
     },
   });

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { BlockList, isIPv6 } from "node:net";
 import { crc32 } from "node:zlib";
 import { ALPHABET, type RandomBytes } from "./codes.ts";
@@ -36,7 +36,7 @@ export function isWellFormedApiKey(key: string): boolean {
 
 /** What is stored of a key: SHA-256 of its characters. 200 random bits need no salt and no slow hash. */
 export function hashApiKey(key: string): Buffer {
-  return createHash("sha256").update(key).digest();
+  return hash("sha256", key, "buffer");
 }
 
 /** Tells whether an address is on an allowlist of IPv4 and IPv6 CIDRs. An IPv4-mapped IPv6 address counts as the IPv4 one. */

@@ -31,8 +31,11 @@ export function mount(router: Router, { path, methods, leavesToLater = [] }: Rou
 /** A handler whose result is the JSON answer, with status 200. Answers carry codes and hold state, so nobody may store them. */
 export function answer(work: (request: Request, response: Response) => Promise<unknown>): RequestHandler {
   return async (request, response) => {
-    const result = await work(request, response);
+    const body = JSON.stringify(await work(request, response));
+    // Written at once: Express's `json` looks after formats and caches that these answers do not have.
     response.setHeader("Cache-Control", "no-store");
-    response.json(result);
+    response.setHeader("Content-Type", "application/json; charset=utf-8");
+    response.setHeader("Content-Length", Buffer.byteLength(body));
+    response.end(request.method === "HEAD" ? undefined : body);
   };
 }
