@@ -90,6 +90,7 @@ function checkResponse(
       ...validate(["components", "headers", name, "schema"], schema.type === "integer" ? Number(value) : value),
     );
   }
+  if (answer.headers.get("cache-control") !== "no-store") faults.push("the answer may be stored");
   if (answer.headers.get("content-type") !== "application/json; charset=utf-8") faults.push("the body is not JSON");
   if (bodiless) return faults;
   faults.push(...checkBody(place, answer.body));

@@ -41,7 +41,9 @@ export async function startApi(servers: TestServers, env: Environment = {}): Pro
   const ctx = openApiContext(testConfig(servers, env));
   await until(() => ctx.redeemQueue.isOpen);
   const metrics = await serveMetrics(ctx);
-  const server = await listen(createApp(ctx), 0, ctx.log, (code) => ctx.metrics?.requests.countRefusal(code));
+  const server = await listen(createApp(ctx), ctx.config.port, ctx.log, (code) =>
+    ctx.metrics?.requests.countRefusal(code),
+  );
   return {
     url: `http://127.0.0.1:${server.port}`,
     metricsUrl: `http://127.0.0.1:${metrics?.port}/metrics`,

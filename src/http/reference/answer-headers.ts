@@ -8,14 +8,6 @@ export const REQUEST_ID = {
   }),
 };
 
-/** On every answer that a program made. */
-export const NO_STORE = {
-  "Cache-Control": z.literal("no-store").meta({
-    description: "Answers carry codes and the state of holds; nobody may store them.",
-    header: { id: "Cache-Control" },
-  }),
-};
-
 /** On answers that tell when to come back. */
 export const RETRY_AFTER = {
   "Retry-After": z.string().meta({

@@ -8,7 +8,7 @@ import {
 } from "zod-openapi";
 import packageJson from "../../../package.json" with { type: "json" };
 import type { Endpoint } from "../endpoint.ts";
-import { NO_STORE, REQUEST_ID } from "./answer-headers.ts";
+import { REQUEST_ID } from "./answer-headers.ts";
 import { RefusalDescriptions } from "./describe-refusals.ts";
 import { INTRODUCTION, SECURITY_SCHEMES, TAGS } from "./introduction.ts";
 
@@ -30,7 +30,6 @@ export function describeApi(endpoints: readonly Endpoint[], baseUrl: string): Ap
         title: "Partner Voucher API",
         version: packageJson.version,
         description: INTRODUCTION,
-        license: { name: packageJson.license, identifier: packageJson.license },
       },
       servers: [{ url: baseUrl }],
       tags: TAGS,
@@ -64,7 +63,7 @@ function describeOperation(endpoint: Endpoint, refusals: RefusalDescriptions): Z
     responses: {
       200: {
         description: endpoint.answerDescription,
-        headers: z.object({ ...REQUEST_ID, ...NO_STORE }),
+        headers: z.object(REQUEST_ID),
         content: { "application/json": { schema: endpoint.answer, examples: endpoint.answerExamples } },
       },
       ...refusals.of(endpoint),

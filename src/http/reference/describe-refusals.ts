@@ -5,7 +5,7 @@ import { EXAMPLE } from "../answers/example.ts";
 import { failure } from "../answers/failure.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { ERRORS, statusOf } from "../error-map.ts";
-import { ALLOW, NO_STORE, REQUEST_ID, RETRY_AFTER, WWW_AUTHENTICATE } from "./answer-headers.ts";
+import { ALLOW, REQUEST_ID, RETRY_AFTER, WWW_AUTHENTICATE } from "./answer-headers.ts";
 
 /** What any address may refuse, whatever it is. */
 const ANYWHERE: readonly ErrorCode[] = [
@@ -45,7 +45,6 @@ export class RefusalDescriptions {
       description: listCodes(codes),
       headers: z.object({
         ...REQUEST_ID,
-        ...NO_STORE,
         ...(RETRY_LATER.includes(status) && RETRY_AFTER),
         ...(asksForUser && WWW_AUTHENTICATE),
       }),

@@ -9,6 +9,7 @@ export const INTRODUCTION = `Look vouchers up, hold one for a checkout, burn it 
 - Times are ISO 8601 in UTC with milliseconds, and the service's clock decides. Amounts are numbers in US dollars with at most two decimals.
 - Codes may be typed in any case, with or without spaces and hyphens, with O for 0 and I or L for 1. A reservation's ticket works wherever a code does.
 - Every answer carries \`X-Request-Id\`: yours if you send one of up to 128 letters, digits and \`. _ : -\`, else a new one.
+- Answers carry codes and the state of holds, so they come with \`Cache-Control: no-store\`.
 - Answers may get further fields, and refusals further codes: ignore fields that you do not know, and branch on the status when you do not know the code.
 
 ## Refusals

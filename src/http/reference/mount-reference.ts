@@ -16,6 +16,7 @@ const { resolve } = createRequire(import.meta.url);
 const FILES = new Map([
   ["start.js", fileURLToPath(new URL("./page/start.js", import.meta.url))],
   ["page.css", fileURLToPath(new URL("./page/page.css", import.meta.url))],
+  ["icon.svg", fileURLToPath(new URL("../pages/static/icon.svg", import.meta.url))],
   ["swagger-ui.css", resolve("swagger-ui-dist/swagger-ui.css")],
   ["swagger-ui-bundle.js", resolve("swagger-ui-dist/swagger-ui-bundle.js")],
 ]);
@@ -37,6 +38,8 @@ const pageHeaders: RequestHandler = helmet({
     },
   },
   xFrameOptions: { action: "deny" },
+  // Other answers of this origin do not ask for it, and browsers want all or none to.
+  originAgentCluster: false,
   // Whether a whole host speaks https only is for whoever terminates TLS to say.
   strictTransportSecurity: false,
 });

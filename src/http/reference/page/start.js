@@ -5,6 +5,22 @@ const followScheme = () => document.documentElement.classList.toggle("dark-mode"
 dark.addEventListener("change", followScheme);
 followScheme();
 
+// What Swagger UI leaves without a name gets one that a screen reader can say.
+const nameParts = () => {
+  for (const choice of document.querySelectorAll("select:not([aria-label])")) {
+    choice.setAttribute("aria-label", choice.closest(".servers") ? "Server" : "Example");
+  }
+  for (const [part, name] of [
+    [".information-container", "About this API"],
+    [".schemes-server-container", "Server and keys"],
+  ]) {
+    const element = document.querySelector(`${part}:not([role])`);
+    element?.setAttribute("role", "region");
+    element?.setAttribute("aria-label", name);
+  }
+};
+new MutationObserver(nameParts).observe(document.body, { childList: true, subtree: true });
+
 const spec = await (await fetch("openapi.json")).json();
 tellWhereRequestsGo(spec.servers[0].url);
 SwaggerUIBundle({
@@ -16,6 +32,7 @@ SwaggerUIBundle({
   docExpansion: "list",
   defaultModelsExpandDepth: 0,
   defaultModelExpandDepth: 3,
+  syntaxHighlight: { theme: "obsidian" },
   // Nothing is asked of anybody else, and no key is kept when the page is closed.
   validatorUrl: null,
   persistAuthorization: false,
