@@ -16,7 +16,7 @@ export const INTRODUCTION = `Look vouchers up, hold one for a checkout, burn it 
 
 Every refusal is JSON: \`error\` is a sentence for a person, \`code\` is stable and for programs, \`requestId\` is for asking us.
 
-**The retry rule.** No answer, or a 503: send it again, after \`Retry-After\` seconds if there is one. A redeem must keep its \`externalRef\`, a purchase its \`paymentRef\`: one reference takes one voucher, ever, so repeats are safe, and a new reference takes a new voucher. Anything in the 400s will not get better by itself.
+**The retry rule.** No answer, or a 503: send it again, after \`Retry-After\` seconds if there is one. A redeem must keep its \`externalRef\`, a purchase its \`paymentRef\`: one reference takes one voucher, ever, so repeats are safe, and a new reference takes a new voucher. Of the 400s, only a 409 \`voucher_reserved\` can get better with time.
 `;
 
 const DESCRIPTIONS: Record<Tag, string> = {
