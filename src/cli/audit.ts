@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { type AdminAct, selectActs } from "../db/admin-acts.ts";
 import { action } from "./command.ts";
 import { showMoment } from "./figures.ts";
-import { layTable } from "./layout.ts";
+import { layTable, type TableRow } from "./layout.ts";
 import { integer } from "./option-parsers.ts";
 
 /** Most acts that are listed at once. */
@@ -29,14 +29,27 @@ export function addAuditCommands(program: Command): void {
   );
 }
 
-function toRow(act: AdminAct) {
-  const { entityId } = act;
-  // The hash that stands for a link is longer than any id.
-  const entity = act.entityType === "ReferralLink" ? `link ${entityId.slice(0, 12)}…` : entityId;
+function toRow(act: AdminAct): TableRow {
+  const { entity, more } = nameEntity(act);
+  const change = [describeChange(act), more].filter(Boolean).join("; ");
   return {
     cells: [showMoment(act.at), act.command, entity],
-    note: `by ${act.osUser}@${act.host}: ${describeChange(act)}`,
+    note: `by ${act.osUser}@${act.host}: ${change}`,
   };
+}
+
+/** An entity in the width of an id, and what that leaves out. */
+function nameEntity({ entityType, entityId }: AdminAct): { entity: string; more?: string } {
+  switch (entityType) {
+    case "ReferralLink":
+      return { entity: `link ${entityId.slice(0, 12)}…` };
+    case "Member": {
+      const slash = entityId.indexOf("/");
+      return { entity: entityId.slice(slash + 1), more: `organization ${entityId.slice(0, slash)}` };
+    }
+    default:
+      return { entity: entityId };
+  }
 }
 
 /** What is different afterwards; of something new, what it is. */

@@ -3,7 +3,7 @@ import { type AdminContext, openAdminContext } from "../admin-context.ts";
 import { readGivenServers } from "../config.ts";
 import { openLog } from "../log.ts";
 import { type Act, actBy } from "../services/record-act.ts";
-import { Interrupted } from "./exit-code.ts";
+import { Interrupted, ServersUnavailable } from "./exit-code.ts";
 import { paintHelp } from "./paint.ts";
 import { NO_PROGRESS, openProgress, type Progress } from "./progress.ts";
 
@@ -138,7 +138,11 @@ async function useServers(): Promise<Servers> {
   const { databaseUrl, redisUrl } = readGivenServers(process.env);
   if (databaseUrl !== null) return { databaseUrl, redisUrl, release: async () => undefined };
   const { chooseServers } = await import("../local/choose-servers.ts");
-  const servers = await chooseServers({ databaseUrl, redisUrl }, (line) => console.error(line));
+  const servers = await chooseServers({ databaseUrl, redisUrl }, (line) => console.error(line)).catch(
+    (error: Error) => {
+      throw new ServersUnavailable(error.message, { cause: error });
+    },
+  );
   const { migrateDatabase } = await import("../db/migrate.ts");
   await migrateDatabase(servers.databaseUrl);
   return servers;

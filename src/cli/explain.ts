@@ -2,7 +2,7 @@ import pg from "pg";
 import { ConfigError } from "../config.ts";
 import { isDatabaseUnavailable, isLockTimeout } from "../db/transaction.ts";
 import { AppError } from "../domain/errors.ts";
-import { EXIT, Interrupted, UsageError } from "./exit-code.ts";
+import { EXIT, Interrupted, ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /** What a failure is to the person at the keyboard. */
 export interface Explanation {
@@ -19,6 +19,7 @@ const WHERE_IDS_ARE = "voucherctl audit list shows what was made, with its ids."
 export function explain(error: unknown): Explanation {
   if (error instanceof Interrupted) return { message: error.message, exitCode: error.exitCode };
   if (error instanceof UsageError) return { message: error.message, exitCode: EXIT.usage };
+  if (error instanceof ServersUnavailable) return { message: error.message, exitCode: EXIT.unavailable };
   if (error instanceof AppError) return explainRefusal(error);
   if (error instanceof ConfigError) {
     return { message: error.message, hint: "The README lists every variable.", exitCode: EXIT.config };
@@ -107,5 +108,5 @@ function explainSystemError(error: unknown): Explanation {
   if (path !== undefined && problem !== undefined) {
     return { message: `${path}: ${problem}.`, exitCode: EXIT.refused };
   }
-  return { message, exitCode: EXIT.fault };
+  return { message, hint: "This is a fault of voucherctl. Please report it.", exitCode: EXIT.fault };
 }

@@ -47,9 +47,9 @@ export function layFields(title: string, fields: Readonly<Record<string, string 
   return [title, ...present.map(([name, value]) => `  ${paint("dim", name.padEnd(width))}${value}`)].join("\n");
 }
 
-/** Lines that fit on the terminal beside an indentation; one line where the output goes to a file or a program. */
+/** Lines that fit on the terminal beside an indentation; one line where there is no terminal, or one that tells no width. */
 export function wrapWords(text: string, indent: number): string[] {
-  const width = (process.stdout.columns ?? Number.POSITIVE_INFINITY) - indent;
+  const width = (process.stdout.columns || Number.POSITIVE_INFINITY) - indent;
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const last = lines.at(-1);

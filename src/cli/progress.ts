@@ -3,6 +3,7 @@ import { showCount, showDuration } from "./figures.ts";
 
 /** Time between two drawings of the line. Milliseconds. */
 const REDRAW_MS = 100;
+const USUAL_COLUMNS = 80;
 /** Before this, a rate is a guess. Milliseconds. */
 const RATE_AFTER_MS = 1_000;
 
@@ -33,8 +34,8 @@ export function openProgress(
       if (at - drawnAt < REDRAW_MS) return;
       drawnAt = at;
       const line = describeProgress(verb, noun, done, total, at - startedAt);
-      // A line that wraps could not be drawn over.
-      terminal.write(`\r${line.slice(0, terminal.columns - 1)}\x1b[K`);
+      // A line that wraps could not be drawn over. Some terminals tell no width.
+      terminal.write(`\r${line.slice(0, (terminal.columns || USUAL_COLUMNS) - 1)}\x1b[K`);
     },
     end() {
       if (Number.isFinite(drawnAt)) terminal.write("\r\x1b[K");

@@ -67,6 +67,26 @@ describe("what voucherctl shows to people", () => {
     expect(lines.filter((line) => line.length > 80 || line.endsWith(" "))).toEqual([]);
   });
 
+  it("a terminal sees colours and how far a long command is, and with --json or NO_COLOR not what it did not ask for", () => {
+    // script(1) gives the command a terminal for both its outputs.
+    const onTerminal = (args: string, env: Record<string, string> = {}) =>
+      execFileSync("script", ["-qec", `"${process.execPath}" src/cli/main.ts ${args}`, "/dev/null"], {
+        env: { PATH: process.env.PATH, TERM: "xterm-256color", DATABASE_URL: servers.adminUrl, ...env },
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+    const progress = `\rVerified 1,234 of 1,234 vouchers  100 %`;
+    const green = `${ESCAPE}[32mevery chain is sound${ESCAPE}[39m`;
+    const seen = onTerminal("chain verify");
+    expect(seen).toContain(progress);
+    // The line is gone before the result comes.
+    expect(seen.endsWith(`\r${ESCAPE}[K1,234 vouchers, 1,234 events: ${green}.\r\n`)).toBe(true);
+    const plain = onTerminal("chain verify", { NO_COLOR: "1" });
+    expect(plain).toContain(progress);
+    expect(plain).toContain(": every chain is sound.");
+    expect(onTerminal("chain verify --json")).toBe('{"vouchers":1234,"events":1234,"broken":[]}\r\n');
+  });
+
   it("counts have separators, prices dollars, moments a zone", async () => {
     const { stdout } = await run(["batch", "show", batchId]);
     expect(stdout).toMatch(/^Batch bat_\w+\n/);
