@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../../src/local/servers.ts";
 import { partnerClient } from "../support/client.ts";
 import { appendPending } from "../support/pending-events.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -246,6 +247,22 @@ describe("the page of a chain", () => {
       const json = await open(path, "*/*");
       expect(json.status).toBe(404);
       expect(JSON.parse(json.text)).toMatchObject({ code: "entity_not_found" });
+    }
+  });
+
+  it("says on a page that it cannot be shown while Postgres is away, and when to try again", async () => {
+    const port = await freePort();
+    const alone = await startApi(servers, { DATABASE_URL: `postgres://nobody:a-secret@127.0.0.1:${port}/nowhere` });
+    try {
+      const response = await fetch(alone.url + chainPath(voucher.id), { headers: { accept: BROWSER } });
+      expect(response.status).toBe(503);
+      expect(isPage(response.headers)).toBe(true);
+      expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
+      const text = await response.text();
+      expect(text).toContain("Not available at the moment");
+      expect(text).not.toMatch(/ECONN|nowhere|secret/);
+    } finally {
+      await alone.close();
     }
   });
 

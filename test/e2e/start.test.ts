@@ -73,7 +73,8 @@ describe("npm start on a machine without servers", () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it("prints lines that show, pasted into a shell, a look-up, a hold, a burn, the same burn again and its hash", () => {
+  it("prints lines that show, pasted into a shell, a look-up, a hold, a burn, the same burn again and its hash", async () => {
+    await until(() => first.output.includes("sha256sum\n"));
     const lines = first.output
       .slice(first.output.indexOf("export KEY="))
       .split("\n")
@@ -90,6 +91,18 @@ describe("npm start on a machine without servers", () => {
     const chain = JSON.parse(paste(events));
     expect(verifyServedChain(chain.events)).toBeNull();
     expect(paste(hash)).toContain(chain.events[1].recordHash);
+  });
+
+  it("prints a token that opens the queue dashboard", async () => {
+    const [, address = "", token = ""] =
+      /queue dashboard is at (\S+) and asks for the token (\S+)/.exec(first.output) ?? [];
+    const logIn = (body: URLSearchParams) =>
+      fetch(new URL("login", address), { method: "POST", body, redirect: "manual" });
+    expect(address).toBe(`http://localhost:${port}/ops/queues`);
+    expect((await logIn(new URLSearchParams({ token: `${token}x` }))).status).toBe(401);
+    const response = await logIn(new URLSearchParams({ token }));
+    const [cookie = ""] = response.headers.getSetCookie();
+    expect((await fetch(address, { headers: { cookie } })).status).toBe(200);
   });
 
   it("prints lines that show the marketplace to a user and to a referrer, with tokens for both", async () => {
