@@ -74,6 +74,9 @@ export const jsonBody: RequestHandler[] = [
   },
 ];
 
+/** A name that may be told back: a shorter word than any code, ticket or key that somebody put in its place. */
+const PLAIN_NAME = /^[A-Za-z_]{1,15}$/;
+
 /** The top-level field in which a text is that cannot be stored, or null. Walks without recursion: nesting is the caller's. */
 function findUnstorableText(body: Record<string, unknown>): string | null {
   for (const [field, value] of Object.entries(body)) {
@@ -81,7 +84,7 @@ function findUnstorableText(body: Record<string, unknown>): string | null {
     const open: unknown[] = [value];
     while (open.length > 0) {
       const next = open.pop();
-      if (typeof next === "string" && isUnstorable(next)) return field;
+      if (typeof next === "string" && isUnstorable(next)) return PLAIN_NAME.test(field) ? field : "A field";
       if (typeof next === "object" && next !== null) open.push(...Object.keys(next), ...Object.values(next));
     }
   }

@@ -1,0 +1,386 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeApiKey } from "../../src/domain/api-keys.ts";
+import { pooledRandomBytes } from "../../src/random.ts";
+import { endKey, rotateKey } from "../../src/services/manage-keys.ts";
+import { voidVoucher } from "../../src/services/void-voucher.ts";
+import { runNode } from "../support/child-process.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { makeOffer, makeReferral } from "../support/marketplace.ts";
+import { untilWaiting, whileLocked } from "../support/outside-transaction.ts";
+import { exchange } from "../support/raw-http.ts";
+import { dumpRedis, recordRedis } from "../support/redis-record.ts";
+import { dumpRows } from "../support/row-dump.ts";
+import { scrape } from "../support/scrape.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
+import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { openTraceCollector } from "../support/trace-collector.ts";
+import { until } from "../support/until.ts";
+import { makeIssuerKey, signUser, writeKeysFile } from "../support/user-tokens.ts";
+import { startHostileService } from "./hostile-service.ts";
+
+/** Secrets of the processes themselves. */
+const OPS_TOKEN = "ops-token-that-opens-the-dashboard";
+const SIGNING = ["reservation-secret-that-signs-now", "reservation-secret-that-signed-before"];
+
+/** What each kind of secret is, by what it is. */
+type Secrets = Record<string, string>;
+/** Whoever has one can act: nobody may see it but who it was given to. */
+const credentials: Secrets = {};
+/** Codes are money: they are the partner's, in answers and payloads. */
+const codes: Secrets = {};
+/** What a customer shows: made by a burn, the partner's in answers and payloads. */
+const redeemCodes: Secrets = {};
+/** What callers wrote or go by: of use to the queue, and nobody's business beside it. */
+const words: Secrets = {};
+
+/** Everything that a whole run let out, by where. */
+const emitted: Record<string, string> = {};
+
+let servers: TestServers;
+let database: TcpProxy;
+/** Statuses of all refusals, to know that the run met those it was after. */
+const statuses = new Set<number>();
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  database = await openTcpProxy(servers.databaseUrl);
+  await run();
+}, 120_000);
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await database.close();
+  await servers.close();
+});
+
+/** One run of everything, faults included, that fills `emitted` and the secrets. */
+async function run(): Promise<void> {
+  const [collector, record, issuer] = [
+    await openTraceCollector(),
+    await recordRedis(servers.redisUrl),
+    await makeIssuerKey(),
+  ];
+  const keysFile = writeKeysFile(issuer);
+  const service = await startHostileService(
+    { databaseUrl: database.url, redisUrl: servers.redisUrl },
+    {
+      LOG_LEVEL: "trace",
+      OPS_TOKEN,
+      RESERVATION_TOKEN_SECRET: SIGNING.join(","),
+      AUTH_JWKS_URL: keysFile.url,
+      SWEEP_INTERVAL_MS: "200",
+      REDEEM_WAIT_MS: "3000",
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+    },
+  );
+  const refusals: string[] = [];
+  const publicly: string[] = [];
+  /** Keeps every refusal as it came, and returns the answer. */
+  const ask = async (
+    method: string,
+    path: string,
+    options: { headers?: Record<string, string>; body?: unknown } = {},
+  ) => {
+    const { headers = {}, body } = options;
+    const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+    const reply = await fetch(`${service.url}${path}`, { method, headers, body: text ?? null, redirect: "manual" });
+    const answered = { status: reply.status, text: await reply.text(), headers: reply.headers };
+    statuses.add(reply.status);
+    if (reply.status >= 400) refusals.push(JSON.stringify([...reply.headers]), answered.text);
+    return answered;
+  };
+
+  // Supply and keys, with the acts of administration that leave rows.
+  const partner = await makePartner(servers.db);
+  const issued = await issueVouchers(servers.db, partner, 12);
+  const [looked, held, burnt, poisoned, locked, voided, late, spare] = issued;
+  if (!looked || !held || !burnt || !poisoned || !locked || !voided || !late || !spare)
+    throw new Error("too few vouchers");
+  const { key } = await makeKey(servers.db, partner.organizationId);
+  const till = await makeKey(servers.db, partner.organizationId);
+  const unbound = await makeKey(servers.db, null);
+  const revoked = await makeKey(servers.db, partner.organizationId);
+  await endKey(provisioning(servers.db), revoked.id);
+  const rotated = await rotateKey(provisioning(servers.db), till.id, 60_000);
+  await voidVoucher(provisioning(servers.db), partner.organizationId, voided.code, "printed twice");
+  const offer = await makeOffer(servers.db, 5);
+  const link = await makeReferral(servers.db, offer);
+  const voucherctl = (...args: string[]) =>
+    runNode(["src/cli/main.ts", ...args], { DATABASE_URL: servers.adminUrl, REDIS_URL: servers.redisUrl });
+  const made = await voucherctl("key", "create", "--org", partner.organizationId, "--scope", "voucher.read", "--json");
+  const acts = [
+    await voucherctl("voucher", "void", spare.code, "--org", partner.organizationId),
+    await voucherctl("voucher", "void", "7Q4K-9MZX-2HTB-W8RC", "--org", partner.organizationId),
+    await voucherctl("key", "list", "--org", partner.organizationId),
+  ];
+  const userToken = await signUser(issuer, "a-user");
+  const forged = await signUser(await makeIssuerKey("EdDSA", issuer.kid), "a-user");
+  const [unknown, mistyped] = [makeApiKey(pooledRandomBytes), `${key.slice(0, -1)}${key.endsWith("0") ? "1" : "0"}`];
+  const [by, user] = [{ "x-api-key": key }, { authorization: `Bearer ${userToken}` }];
+  const post = (path: string, body: unknown, headers: Record<string, string> = by) =>
+    ask("POST", path, { headers, body });
+  const redeem = (body: Record<string, unknown>, headers: Record<string, string> = by) =>
+    post("/partner/vouchers/redeem", body, headers);
+
+  // What goes well.
+  await ask("GET", `/partner/vouchers/${looked.code}`, { headers: by });
+  await ask("GET", `/partner/vouchers/${looked.code}/events`, { headers: by });
+  const hold = JSON.parse((await post("/partner/vouchers/reserve", { code: held.code })).text);
+  const snapshots = [await dumpRedis(servers.redis)];
+  const wrongToken = "a-reservation-token-that-is-wrong";
+  expect(
+    (await redeem({ ticket: hold.ticket, token: wrongToken, externalRef: "WORD-REF-0" }, { "x-api-key": till.key }))
+      .status,
+  ).toBe(409);
+  const first = await redeem(
+    { ticket: hold.ticket, token: hold.token, externalRef: "WORD-REF-1", note: "WORD-NOTE" },
+    { "x-api-key": rotated.key },
+  );
+  const second = await redeem({ code: burnt.code, externalRef: "WORD-REF-2" });
+  expect([first.status, second.status]).toEqual([200, 200]);
+  expect(JSON.parse((await redeem({ code: burnt.code, externalRef: "WORD-REF-2" })).text).alreadyConfirmed).toBe(true);
+  const lateHold = JSON.parse((await post("/partner/vouchers/reserve", { code: late.code })).text);
+  await post("/partner/vouchers/release", { ticket: lateHold.ticket, reason: "WORD-REASON" });
+  const bought = await post(`/marketplace/listings/${offer.listingId}/buy`, { paymentRef: "WORD-PAYMENT" }, user);
+  const claimed = await post(`/r/${link.code}/claim`, {}, user);
+  expect([bought.status, claimed.status]).toEqual([200, 200]);
+
+  // What anybody may read.
+  for (const accept of ["application/json", "text/html"]) {
+    for (const path of [
+      `/integrity/events/VoucherInstance/${burnt.id}`,
+      `/integrity/events/VoucherInstance/${held.id}`,
+      "/",
+      "/docs",
+      "/openapi.json",
+      "/marketplace/listings",
+    ]) {
+      publicly.push((await ask("GET", path, { headers: { accept } })).text);
+    }
+  }
+
+  // Secrets where they do not belong.
+  for (const secret of [key, userToken, looked.code, hold.token]) {
+    for (const path of [
+      `/partner/vouchers/${secret}`,
+      `/nowhere/${secret}?x-api-key=${secret}`,
+      `/integrity/events/VoucherInstance/${secret}`,
+      `/integrity/events/${secret}/x`,
+      `/marketplace/listings/${secret}`,
+      `/marketplace/listings?cursor=${secret}&limit=${secret}`,
+      `/partner/vouchers/${looked.code}/events?after=${secret}`,
+      `/assets/${secret}`,
+      `/docs/${secret}`,
+      `/ops/queues/${secret}`,
+    ]) {
+      await ask("GET", path);
+      await ask("DELETE", path, { headers: by });
+      if (secret !== looked.code) await ask("GET", path, { headers: by });
+      await ask("GET", path, { headers: { accept: "text/html", authorization: `Bearer ${secret}` } });
+    }
+    const misplaced: Record<string, string>[] = [{ authorization: secret }, { cookie: `operator=${secret}` }];
+    if (secret !== key) misplaced.push({ "x-api-key": secret });
+    for (const headers of misplaced) {
+      await ask("GET", `/partner/vouchers/${looked.code}`, { headers });
+      await ask("GET", "/ops/queues/api/queues", { headers });
+    }
+    for (const body of [
+      { externalRef: 5, code: secret },
+      { code: { [secret]: secret }, externalRef: "x" },
+      { [secret]: "\0", code: looked.code },
+      { note: `${secret}\0`, code: looked.code, externalRef: "x" },
+      { token: secret.repeat(9), code: looked.code, externalRef: "x" },
+      { code: looked.code, externalRef: secret.repeat(9) },
+      `{"code":"${secret}","token":"${hold.token}"`,
+      `${secret}`,
+    ]) {
+      for (const path of ["reserve", "redeem", "release"]) await post(`/partner/vouchers/${path}`, body);
+      await post(`/products/${offer.productId}/buy`, body, user);
+      await post(`/marketplace/listings/${secret}/buy`, body, user);
+    }
+    for (const line of [
+      `GET /${secret} HTTP/9.9`,
+      `GET / HTTP/1.1\r\nbro ken: ${secret}`,
+      `GET /${secret} HTTP/1.1\r\nA: ${"x".repeat(20_000)}`,
+    ]) {
+      const { text, headers } = await exchange(service.url, `${line}\r\nX-Api-Key: ${secret}\r\n\r\n`);
+      refusals.push(text, JSON.stringify(headers));
+    }
+  }
+  for (const wrong of [unknown, mistyped, unbound.key, revoked.key]) {
+    await ask("GET", `/partner/vouchers/${looked.code}`, { headers: { "x-api-key": wrong } });
+  }
+  await ask("POST", `/products/${offer.productId}/claim`, { headers: { authorization: `Bearer ${forged}` } });
+  await redeem({ code: voided.code, externalRef: "WORD-REF-3" });
+
+  // Faults of the database, whose messages quote what was written.
+  await servers.db.query(
+    "ALTER TABLE redemptions ADD CONSTRAINT poisoned CHECK (external_ref <> 'WORD-REF-POISON') NOT VALID",
+  );
+  await servers.db.query("ALTER TABLE reservations ADD CONSTRAINT poisoned CHECK (state <> 'Live') NOT VALID");
+  expect((await redeem({ code: poisoned.code, externalRef: "WORD-REF-POISON", note: "WORD-NOTE-POISON" })).status).toBe(
+    503,
+  );
+  expect((await post("/partner/vouchers/reserve", { code: poisoned.code })).status).toBe(500);
+  await servers.db.query("ALTER TABLE reservations DROP CONSTRAINT poisoned");
+  await whileLocked(servers.db, [locked.id], async () => {
+    const cutOff = redeem({ code: locked.code, externalRef: "WORD-REF-CUT", note: "WORD-NOTE-CUT" });
+    await untilWaiting(servers.db, 1, "worker");
+    database.cut();
+    expect((await cutOff).status).toBe(503);
+  });
+  for (const path of [`/partner/vouchers/${looked.code}`, `/partner/vouchers/${hold.ticket}`]) {
+    expect((await ask("GET", path, { headers: by })).status).toBe(503);
+  }
+  expect((await redeem({ code: late.code, token: hold.token, externalRef: "WORD-REF-DOWN" })).status).toBe(503);
+  expect((await post("/partner/vouchers/reserve", { code: late.code })).status).toBe(503);
+  expect((await post(`/products/${offer.productId}/claim`, {}, user)).status).toBe(503);
+  await ask("GET", "/readyz");
+  database.mend();
+  await until(async () => (await ask("GET", "/readyz")).status === 200);
+
+  // What operators see.
+  const form = { "content-type": "application/x-www-form-urlencoded", "sec-fetch-site": "same-origin" };
+  await ask("POST", "/ops/login", { headers: form, body: `token=${OPS_TOKEN}x` });
+  const login = await ask("POST", "/ops/login", { headers: form, body: `token=${OPS_TOKEN}` });
+  const cookie = login.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+  const dashboard: string[] = [];
+  const look = async (path: string) => {
+    const { status, text } = await ask("GET", `/ops/queues/${path}`, { headers: { cookie } });
+    expect(status, path).toBe(200);
+    dashboard.push(text);
+    return JSON.parse(text);
+  };
+  for (const queue of ["redeem", "seal", "sweep"]) {
+    for (const state of ["latest", "completed", "failed"]) {
+      const { queues } = await look(`api/queues?activeQueue=${queue}&status=${state}&page=1&jobsPerPage=100`);
+      const jobs = queues.find(({ name }: { name: string }) => name === queue).jobs as { id: string }[];
+      for (const { id } of jobs.slice(0, 40)) {
+        await look(`api/queues/${queue}/${encodeURIComponent(id)}`);
+        await look(`api/queues/${queue}/${encodeURIComponent(id)}/logs`);
+      }
+    }
+  }
+
+  Object.assign(credentials, {
+    "an API key": key,
+    "another API key": till.key,
+    "a rotated API key": rotated.key,
+    "an API key without an organization": unbound.key,
+    "a revoked API key": revoked.key,
+    "an API key that was never made": unknown,
+    "a mistyped API key": mistyped,
+    "an API key that voucherctl made": JSON.parse(made.stdout).key,
+    "a reservation token": hold.token,
+    "a released reservation's token": lateHold.token,
+    "a wrong reservation token": wrongToken,
+    "a user's token": userToken,
+    "a forged user's token": forged,
+    OPS_TOKEN,
+    "an operator's session": cookie.split("=")[1] ?? "",
+    "the secret that signs": SIGNING[0] ?? "",
+    "the secret that signed before": SIGNING[1] ?? "",
+  });
+  const password = decodeURIComponent(new URL(servers.databaseUrl).password);
+  // A server that trusts its own machine needs none.
+  if (password.length >= 8) credentials["the database's password"] = password;
+  const taken = [bought, claimed].map(({ text }) => JSON.parse(text).voucher.code as string);
+  for (const code of [...issued.map((voucher) => voucher.code), ...taken, link.code]) {
+    codes[`the code ${code}`] = code;
+    codes[`the code ${code} without hyphens`] = code.replaceAll("-", "");
+  }
+  for (const { text } of [first, second]) {
+    const { redeemCode } = JSON.parse(text);
+    redeemCodes[`the redeem code ${redeemCode}`] = redeemCode;
+    redeemCodes[`the redeem code ${redeemCode} without hyphens`] = redeemCode.replaceAll("-", "");
+  }
+  Object.assign(words, {
+    references: "WORD-REF",
+    notes: "WORD-NOTE",
+    reasons: "WORD-REASON",
+    payments: "WORD-PAYMENT",
+  });
+  Object.assign(words, { "a ticket": hold.ticket, "another ticket": lateHold.ticket });
+
+  emitted.metrics = (await Promise.all(Object.values(service.metricsUrls).map(scrape)))
+    .map(({ text }) => text)
+    .join("\n");
+  const ended = await service.stop();
+  snapshots.push(await dumpRedis(servers.redis));
+  record.close();
+  keysFile.remove();
+  await collector.close();
+  emitted.log = [ended.api, ended.worker].map(({ stdout, stderr }) => `${stdout}${stderr}`).join("\n");
+  emitted.dashboard = dashboard.join("\n");
+  emitted.refusals = refusals.join("\n");
+  emitted["public answers"] = publicly.join("\n");
+  emitted.traces = collector.bodies.map(({ bytes }) => bytes.toString("utf8")).join("\n");
+  emitted["what voucherctl wrote"] = [made.stderr, ...acts.flatMap(({ stdout, stderr }) => [stdout, stderr])].join(
+    "\n",
+  );
+  const rows = await dumpRows(servers.db);
+  emitted["rows of acts"] = (rows.admin_acts ?? []).join("\n");
+  emitted.database = JSON.stringify(rows);
+  // A burn's reply carries its redeem code to the API process that answers the partner.
+  const redis = [record.text(), ...snapshots].join("\n");
+  emitted["Redis without replies"] = redis.replace(/\\*"redeemCode\\*":\\*"[0-9A-Z-]+\\*"/g, "(a redeem code)");
+  expect(redis).toContain("redeemCode");
+}
+
+/** The secrets of these kinds that stand somewhere. */
+function find(text: string | undefined, ...kinds: Secrets[]): string[] {
+  const lower = (text ?? "").toLowerCase();
+  return kinds.flatMap((kind) =>
+    Object.entries(kind).flatMap(([what, secret]) => {
+      expect(secret.length, what).toBeGreaterThanOrEqual(8);
+      return lower.includes(secret.toLowerCase()) ? [what] : [];
+    }),
+  );
+}
+
+it("the run that is searched met what it was to meet, and left something to search everywhere", () => {
+  expect([...statuses].sort()).toEqual(expect.arrayContaining([200, 303, 400, 401, 403, 404, 405, 409, 500, 503]));
+  for (const [where, text] of Object.entries(emitted)) expect(text.length, where).toBeGreaterThan(150);
+  expect(emitted.log).toContain('"constraint":"poisoned"');
+  expect(emitted.log).toContain('"level":"error"');
+  expect(emitted["Redis without replies"]).toContain("failedReason");
+  expect(emitted.dashboard).toContain("failedReason");
+  expect(emitted["rows of acts"]).toContain("voucher void");
+  expect(emitted.traces).toContain("process redeem");
+});
+
+describe("nothing that a whole run lets out holds a secret:", () => {
+  it.each([
+    "log",
+    "metrics",
+    "traces",
+    "dashboard",
+    "refusals",
+    "public answers",
+    "rows of acts",
+    "what voucherctl wrote",
+  ])("%s: neither credentials nor codes", (where) => {
+    expect(find(emitted[where], credentials, codes, redeemCodes)).toEqual([]);
+  });
+
+  it.each([
+    "log",
+    "metrics",
+    "traces",
+    "dashboard",
+    "refusals",
+    "public answers",
+  ])("%s: no words of callers", (where) => {
+    expect(find(emitted[where], words)).toEqual([]);
+  });
+
+  it("Redis: neither credentials nor codes, in nothing that was ever sent to it and nothing that it keeps", () => {
+    expect(find(emitted["Redis without replies"], credentials, codes, redeemCodes)).toEqual([]);
+  });
+
+  it("the database: no credentials, not even those that were made from it", () => {
+    expect(find(emitted.database, credentials)).toEqual([]);
+  });
+});

@@ -1,0 +1,48 @@
+import { Redis } from "ioredis";
+
+/** Everything that anybody told a Redis server since the recording began, published messages and scripts' own commands included. */
+export interface RedisRecord {
+  /** One command a line. */
+  text(): string;
+  close(): void;
+}
+
+/** Begins to record every command that a server is sent. */
+export async function recordRedis(redisUrl: string): Promise<RedisRecord> {
+  const redis = new Redis(redisUrl);
+  const monitor = await redis.monitor();
+  redis.disconnect();
+  const lines: string[] = [];
+  monitor.on("monitor", (_time: string, args: string[]) => lines.push(args.join(" ")));
+  return { text: () => lines.join("\n"), close: () => monitor.disconnect() };
+}
+
+/** Every key of a Redis database with all that it holds, whatever its type. */
+export async function dumpRedis(redis: Redis): Promise<string> {
+  const lines: string[] = [];
+  for (const key of await redis.keys("*")) lines.push(`${key} ${JSON.stringify(await readKey(redis, key))}`);
+  return lines.join("\n");
+}
+
+async function readKey(redis: Redis, key: string): Promise<unknown> {
+  const type = await redis.type(key);
+  switch (type) {
+    case "string":
+      return redis.get(key);
+    case "hash":
+      return redis.hgetall(key);
+    case "list":
+      return redis.lrange(key, 0, -1);
+    case "set":
+      return redis.smembers(key);
+    case "zset":
+      return redis.zrange(key, "0", "-1", "WITHSCORES");
+    case "stream":
+      return redis.xrange(key, "-", "+");
+    // It ended after it was listed.
+    case "none":
+      return null;
+    default:
+      throw new Error(`${key} is a ${type}, which this cannot read`);
+  }
+}
