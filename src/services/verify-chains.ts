@@ -21,35 +21,43 @@ export interface VerifyResult {
   broken: BrokenChain[];
 }
 
+/** Chains as they were at one moment: heads in id order, and all events of their vouchers in chain order. */
+interface Page {
+  heads: (ChainHead & { voucherId: string })[];
+  events: StoredEvent[];
+}
+
 /**
  * Verifies the chain of one voucher.
  * @throws AppError `not_found`.
  */
 export async function verifyOneChain(ctx: Pick<AdminContext, "pool">, voucherId: string): Promise<VerifyResult> {
-  const result: VerifyResult = { vouchers: 0, events: 0, broken: [] };
-  await onSnapshot(ctx, async (tx) => {
+  const page = await onSnapshot(ctx, async (tx): Promise<Page> => {
     const head = await findChainHead(tx, voucherId);
     if (head === null) throw new AppError("not_found", `There is no voucher ${voucherId}.`);
-    await verifyPage(tx, [head], result);
+    return { heads: [head], events: await selectEventsOfRange(tx, voucherId, voucherId) };
   });
-  return result;
+  return verifyPage(page);
 }
 
-/** Verifies every chain, page by page, in the memory of one page; writers go on meanwhile. */
+/** Verifies every chain, page by page, in the memory of two pages; writers go on meanwhile. */
 export async function verifyAllChains(
   ctx: Pick<AdminContext, "pool">,
   onPage: (sofar: VerifyResult) => void = () => undefined,
 ): Promise<VerifyResult> {
   const total: VerifyResult = { vouchers: 0, events: 0, broken: [] };
-  let after = "";
+  let page = await readPage(ctx, "", PAGE);
   for (;;) {
-    const { result, last } = await verifyChainsBehind(ctx, after, PAGE);
-    if (result.vouchers === 0) return total;
+    const last = page.heads.at(-1);
+    if (last === undefined) return total;
+    // Postgres reads the next page while this one is verified.
+    const next = readPage(ctx, last.voucherId, PAGE);
+    const result = verifyPage(page);
     total.vouchers += result.vouchers;
     total.events += result.events;
     total.broken.push(...result.broken);
-    after = last;
     onPage(total);
+    page = await next;
   }
 }
 
@@ -59,11 +67,16 @@ export async function verifyChainsBehind(
   voucherId: string,
   limit: number,
 ): Promise<{ result: VerifyResult; last: string }> {
-  const result: VerifyResult = { vouchers: 0, events: 0, broken: [] };
+  const page = await readPage(ctx, voucherId, limit);
+  return { result: verifyPage(page), last: page.heads.at(-1)?.voucherId ?? voucherId };
+}
+
+function readPage(ctx: Pick<AdminContext, "pool">, afterId: string, limit: number): Promise<Page> {
   return onSnapshot(ctx, async (tx) => {
-    const heads = await selectChainHeadsAfter(tx, voucherId, limit);
-    if (heads.length > 0) await verifyPage(tx, heads, result);
-    return { result, last: heads.at(-1)?.voucherId ?? voucherId };
+    const heads = await selectChainHeadsAfter(tx, afterId, limit);
+    const [first, last] = [heads[0], heads.at(-1)];
+    if (first === undefined || last === undefined) return { heads, events: [] };
+    return { heads, events: await selectEventsOfRange(tx, first.voucherId, last.voucherId) };
   });
 }
 
@@ -75,23 +88,16 @@ function onSnapshot<T>(ctx: Pick<AdminContext, "pool">, work: (tx: Transaction) 
   });
 }
 
-async function verifyPage(
-  tx: Transaction,
-  heads: readonly (ChainHead & { voucherId: string })[],
-  result: VerifyResult,
-): Promise<void> {
-  const first = heads[0]?.voucherId ?? "";
-  const last = heads.at(-1)?.voucherId ?? "";
+function verifyPage({ heads, events }: Page): VerifyResult {
   const chains = new Map<string, StoredEvent[]>();
-  for (const event of await selectEventsOfRange(tx, first, last)) {
+  for (const event of events) {
     const chain = chains.get(event.voucherId);
     if (chain === undefined) chains.set(event.voucherId, [event]);
     else chain.push(event);
-    result.events += 1;
   }
-  for (const head of heads) {
+  const broken = heads.flatMap((head): BrokenChain[] => {
     const problem = verifyChain(head.voucherId, head, chains.get(head.voucherId) ?? []);
-    if (problem !== null) result.broken.push({ voucherId: head.voucherId, ...problem });
-    result.vouchers += 1;
-  }
+    return problem === null ? [] : [{ voucherId: head.voucherId, ...problem }];
+  });
+  return { vouchers: heads.length, events: events.length, broken };
 }
