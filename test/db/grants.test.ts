@@ -33,6 +33,7 @@ beforeAll(async () => {
   await postgres.superuser.query("CREATE DATABASE vouchers");
   await migrateDatabase(postgres.url("vouchers"));
   db = new pg.Pool({ connectionString: postgres.url("vouchers"), max: 2 });
+  db.on("error", () => undefined);
   await makeRoles(db);
   owner = await db.connect();
   // A plan made for the NULLs below would be found empty and forget what it must be allowed to read.

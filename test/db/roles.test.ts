@@ -19,6 +19,7 @@ beforeAll(async () => {
   await postgres.superuser.query(`CREATE DATABASE vouchers OWNER ${OWNER.name}`);
   await postgres.superuser.query(`CREATE DATABASE unmigrated OWNER ${OWNER.name}`);
   db = new pg.Pool({ connectionString: postgres.url("vouchers"), max: 2 });
+  db.on("error", () => undefined);
   await migrateDatabase(postgres.url("vouchers", OWNER));
 });
 

@@ -1,0 +1,352 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../../src/local/servers.ts";
+import { partnerClient } from "../support/client.ts";
+import { type ComposedService, type ComposeTool, findComposeTool, readComposeFile } from "../support/compose-file.ts";
+import { layOutImage, readDockerfile } from "../support/image.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
+import { until } from "../support/until.ts";
+
+// No container runs here. What docker compose makes of its file is read by docker compose itself, and then each container's very
+// commands run by hand: in a folder with the image's files and packages, with the container's environment and no other variable.
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const SECRETS = [
+  "POSTGRES_PASSWORD",
+  "REDIS_PASSWORD",
+  "PVA_API_PASSWORD",
+  "PVA_ADMIN_PASSWORD",
+  "RESERVATION_TOKEN_SECRET",
+  "OPS_TOKEN",
+  "GRAFANA_PASSWORD",
+];
+/** Services that run the image of this project. */
+const OWN = ["migrate", "api", "worker", "voucherctl"];
+/** Starting a server or a dozen processes, on a machine that is busy with other tests. Milliseconds. */
+const START_MS = 60_000;
+const ALL_MS = 240_000;
+
+const tool = findComposeTool();
+
+/** The line of .env.example that makes .env. */
+const makeEnv = /^# {3}(\(.*\))$/m.exec(readFileSync(join(ROOT, ".env.example"), "utf8"))?.[1] ?? "false";
+
+function shell(directory: string): { status: number | null; stderr: string } {
+  return spawnSync("sh", ["-c", makeEnv], { cwd: directory, env: { PATH: process.env.PATH ?? "" }, encoding: "utf8" });
+}
+
+/** A folder with the files that docker compose reads, and .env made if wanted. */
+function makeProject(parent: string, name: string, withEnv: boolean): string {
+  const directory = join(parent, name);
+  mkdirSync(directory);
+  for (const file of ["docker-compose.yml", ".env.example"]) copyFileSync(join(ROOT, file), join(directory, file));
+  if (withEnv) expect(shell(directory)).toMatchObject({ status: 0, stderr: "" });
+  return directory;
+}
+
+function readEnv(directory: string): Record<string, string> {
+  const lines = readFileSync(join(directory, ".env"), "utf8").trim().split("\n");
+  return Object.fromEntries(lines.map((line) => line.split("=", 2)));
+}
+
+describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => {
+  const compose = tool as ComposeTool;
+  let directory: string;
+  let project: string;
+  let secrets: Record<string, string>;
+  let services: Record<string, ComposedService>;
+
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), "voucher-compose-"));
+    project = makeProject(directory, "project", true);
+    secrets = readEnv(project);
+    services = readComposeFile(compose, project);
+  });
+
+  afterAll(() => {
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const service = (name: string): ComposedService => {
+    const found = services[name];
+    if (found === undefined) throw new Error(`there is no service ${name}`);
+    return found;
+  };
+
+  describe(".env, made by the line in .env.example", () => {
+    it("has a long secret of its own for each name, can be read by its owner alone and is never replaced", () => {
+      expect(Object.keys(secrets)).toEqual(SECRETS);
+      for (const secret of Object.values(secrets)) expect(secret).toMatch(/^[0-9a-f]{48}$/);
+      expect(new Set(Object.values(secrets)).size).toBe(SECRETS.length);
+      expect(statSync(join(project, ".env")).mode & 0o777).toBe(0o600);
+      expect(shell(project).status).not.toBe(0);
+      expect(readEnv(project)).toEqual(secrets);
+      expect(readFileSync(join(ROOT, "README.md"), "utf8").split("\n")).toContain(makeEnv);
+    });
+
+    it("is asked for when it is missing, and so is each of its secrets: none has a default", () => {
+      const bare = makeProject(directory, "bare", false);
+      expect(() => readComposeFile(compose, bare)).toThrow(/make \.env first/);
+      const file = readFileSync(join(ROOT, "docker-compose.yml"), "utf8");
+      const uses = Array.from(file.matchAll(/\$\{(\w+)([^}]*)\}/g), ([, name = "", rest = ""]) => ({ name, rest }));
+      const demanded = uses.filter(({ rest }) => rest.startsWith(":?make .env first")).map(({ name }) => name);
+      expect(demanded.toSorted()).toEqual(SECRETS.toSorted());
+      expect(uses.filter(({ name, rest }) => SECRETS.includes(name) && /^:?-/.test(rest))).toEqual([]);
+    });
+
+    it("gives each container the secrets that it needs and no others", () => {
+      const held = Object.entries(services).map(([name, { environment, command }]) => {
+        const text = JSON.stringify([environment, command]);
+        return [name, SECRETS.filter((secret) => text.includes(secrets[secret] ?? secret))];
+      });
+      expect(Object.fromEntries(held)).toEqual({
+        postgres: ["POSTGRES_PASSWORD"],
+        redis: ["REDIS_PASSWORD"],
+        migrate: ["POSTGRES_PASSWORD", "PVA_API_PASSWORD", "PVA_ADMIN_PASSWORD"],
+        api: ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "OPS_TOKEN"],
+        worker: ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET"],
+        voucherctl: ["REDIS_PASSWORD", "PVA_ADMIN_PASSWORD"],
+        test: ["POSTGRES_PASSWORD", "REDIS_PASSWORD"],
+        prometheus: [],
+        grafana: ["GRAFANA_PASSWORD"],
+      });
+    });
+  });
+
+  it("runs the service without the rights of root, on files that it cannot change, within limits, and lets it drain", () => {
+    expect(readDockerfile().user).toBe("node");
+    for (const name of OWN) {
+      const { read_only, cap_drop, security_opt, stop_grace_period, mem_limit, pids_limit, logging } = service(name);
+      expect({ read_only, cap_drop, security_opt }, name).toEqual({
+        read_only: true,
+        cap_drop: ["ALL"],
+        security_opt: ["no-new-privileges:true"],
+      });
+      // A process drains for 15 seconds.
+      expect(Number.parseInt(String(stop_grace_period), 10), name).toBeGreaterThan(15);
+      expect([mem_limit, pids_limit], name).not.toContain(undefined);
+      expect(logging, name).toMatchObject({
+        options: { "max-size": expect.any(String), "max-file": expect.any(String) },
+      });
+    }
+  });
+
+  it("can run any number of workers, starts no process before the migration is done, and publishes on this machine alone", () => {
+    const { container_name, ports } = service("worker");
+    expect([container_name, ports]).toEqual([undefined, undefined]);
+    for (const name of ["api", "worker", "voucherctl"]) {
+      expect(service(name).depends_on, name).toMatchObject({
+        migrate: { condition: "service_completed_successfully" },
+        redis: { condition: "service_healthy" },
+      });
+    }
+    expect(service("migrate").depends_on).toMatchObject({ postgres: { condition: "service_healthy" } });
+    for (const [name, { ports = [] }] of Object.entries(services)) {
+      for (const port of ports as (string | { host_ip?: string })[]) {
+        expect(typeof port === "string" ? port : port.host_ip, name).toMatch(/^127\.0\.0\.1\b/);
+      }
+    }
+  });
+
+  describe("each container's commands, by hand", () => {
+    const image = readDockerfile();
+    let app: string;
+    let postgres: OwnPostgres;
+    let db: pg.Pool;
+    let redis: ChildProcess;
+    let redisPort: number;
+    const processes: ChildProcess[] = [];
+
+    beforeAll(async () => {
+      app = join(directory, "app");
+      mkdirSync(app);
+      layOutImage(app);
+      postgres = await openOwnPostgres();
+      // As the image of Postgres begins: a superuser of this name with a database of this name.
+      const { POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB } = service("postgres").environment ?? {};
+      await postgres.superuser.query(`CREATE ROLE ${POSTGRES_USER} SUPERUSER LOGIN PASSWORD '${POSTGRES_PASSWORD}'`);
+      await postgres.superuser.query(`CREATE DATABASE ${POSTGRES_DB} OWNER ${POSTGRES_USER}`);
+      db = new pg.Pool({ connectionString: postgres.url("vouchers"), max: 2 });
+      db.on("error", () => undefined);
+      redisPort = await freePort();
+      const data = join(directory, "redis");
+      mkdirSync(data);
+      const place = ["--port", String(redisPort), "--bind", "127.0.0.1", "--dir", data];
+      const [program = "", ...args] = service("redis").command ?? [];
+      redis = spawn(program, [...args, ...place], { stdio: "ignore" });
+      await until(() => checkHealth("redis", ["-p", String(redisPort)]));
+    }, ALL_MS);
+
+    afterAll(async () => {
+      await assertInvariants(db);
+      for (const child of [...processes, redis]) child.kill("SIGKILL");
+      await db.end();
+      await postgres.close();
+    });
+
+    /** A container's environment, with this machine's servers in place of the containers', and what the image brings. */
+    function environmentOf(name: string): Record<string, string> {
+      const given = Object.entries(service(name).environment ?? {}).flatMap(([variable, value]): [string, string][] => {
+        if (value === null) return [];
+        const { port } = new URL(postgres.url("vouchers"));
+        return [
+          [
+            variable,
+            value.replace("@postgres:5432", `@127.0.0.1:${port}`).replace("@redis:6379", `@127.0.0.1:${redisPort}`),
+          ],
+        ];
+      });
+      const path = `${dirname(process.execPath)}:/usr/bin:/bin`;
+      return { PATH: path, ...(OWN.includes(name) && image.environment), ...Object.fromEntries(given) };
+    }
+
+    function run(name: string, args?: string[]): { status: number | null; stdout: string; stderr: string } {
+      const { entrypoint, command } = service(name);
+      const [program = "", ...rest] = [...(entrypoint ?? []), ...(args ?? command ?? image.command)];
+      return spawnSync(program, rest, { cwd: app, env: environmentOf(name), encoding: "utf8" });
+    }
+
+    /** Starts a container's command on ports of its own, and returns its output and the ports. */
+    async function start(name: string) {
+      const [port, metricsPort] = [await freePort(), await freePort()];
+      const [program = "", ...args] = service(name).command ?? image.command;
+      const env = { ...environmentOf(name), PORT: String(port), METRICS_PORT: String(metricsPort) };
+      const child = spawn(program, args, { cwd: app, env, stdio: ["ignore", "pipe", "pipe"] });
+      processes.push(child);
+      let output = "";
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding("utf8").on("data", (text) => (output += text));
+      const isHealthy = () => checkHealth(name, [], { 3000: port, 9464: metricsPort });
+      await until(() => /"(listening|working)"/.test(output), START_MS).catch(() => expect.fail(output));
+      return { child, output: () => output, port, isHealthy };
+    }
+
+    /** Runs a container's health check with other ports than the container's, and says whether it is healthy. */
+    function checkHealth(name: string, more: string[] = [], ports: Record<number, number> = {}): boolean {
+      const [kind, program = "", ...args] = service(name).healthcheck?.test ?? [];
+      expect(kind).toBe("CMD");
+      const moved = args.map((arg) =>
+        arg.replace(/(127\.0\.0\.1:)(\d+)/, (_, host, port) => `${host}${ports[Number(port)] ?? port}`),
+      );
+      return spawnSync(program, [...more, ...moved], { cwd: app, env: environmentOf(name) }).status === 0;
+    }
+
+    it("a fresh start migrates, makes the roles, is healthy, redeems under them and drains", async () => {
+      // A second start of everything migrates again.
+      for (const words of [/Applied .*00001_deployment\.sql.*pva_api: created/s, /up to date.*pva_api: was there/s]) {
+        const { status, stdout, stderr } = run("migrate");
+        expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+        expect(stdout).toMatch(words);
+      }
+      const [api, ...workers] = await Promise.all([start("api"), start("worker"), start("worker")]);
+      for (const { isHealthy, output } of [api, ...workers]) {
+        await until(isHealthy, START_MS).catch(() => expect.fail(output()));
+      }
+
+      const make = (...args: string[]) => {
+        const { status, stdout, stderr } = run("voucherctl", [...args, "--json"]);
+        expect({ status, stderr }, args.join(" ")).toEqual({ status: 0, stderr: "" });
+        return JSON.parse(stdout);
+      };
+      const org = make("org", "create", "--name", "Composed").id;
+      const brand = make("brand", "create", "--org", org, "--name", "Brand").id;
+      const prices = ["--retail-price-usd", "10", "--price-usd", "8"];
+      const product = make(
+        "product",
+        "create",
+        "--brand",
+        brand,
+        "--key",
+        "k",
+        "--name",
+        "P",
+        "--type",
+        "Service",
+        ...prices,
+      ).id;
+      make("batch", "issue", "--product", product, "--count", "2", "--valid-until", "2099-01-01");
+      const { key } = make("key", "create", "--org", org, "--scope", "voucher.read", "--scope", "voucher.redeem");
+      const { rows } = await db.query<{ code: string }>("SELECT code FROM vouchers ORDER BY serial");
+      const [burnt, voided] = rows.map((row) => row.code);
+
+      const till = partnerClient(`http://127.0.0.1:${api.port}`, key);
+      const { ticket } = (await till.reserve(burnt ?? "")).body;
+      expect(await till.redeem({ ticket, externalRef: "composed-1" })).toMatchObject({
+        status: 200,
+        body: { redeemed: true },
+      });
+      make("voucher", "void", voided ?? "", "--org", org);
+      await until(async () => (await till.events(voided ?? "")).body.events[1]?.sealStatus === "Sealed");
+      expect(make("chain", "verify", "--all")).toEqual({ vouchers: 2, events: 4, broken: [] });
+
+      const sessions = await db.query(
+        "SELECT DISTINCT application_name AS name, usename AS role FROM pg_stat_activity WHERE application_name IN ('api', 'worker') ORDER BY 1",
+      );
+      expect(sessions.rows).toEqual([
+        { name: "api", role: "pva_api" },
+        { name: "worker", role: "pva_api" },
+      ]);
+      const acts = await db.query("SELECT DISTINCT database_role AS role FROM admin_acts ORDER BY 1");
+      expect(acts.rows).toEqual([{ role: "pva_admin" }, { role: "vouchers" }]);
+
+      for (const { child, isHealthy, output } of [api, ...workers]) {
+        child.kill("SIGTERM");
+        const exitCode = await new Promise((resolve) => child.once("exit", resolve));
+        expect({ exitCode, drained: output().includes('"drained"') }).toEqual({ exitCode: 0, drained: true });
+        expect(isHealthy()).toBe(false);
+      }
+    });
+
+    it("the image's own health check tells whether an API is up", async () => {
+      const api = await start("api");
+      const [program = "", ...args] = image.healthcheck;
+      const check = () => spawnSync(program, args, { env: { ...environmentOf("api"), PORT: String(api.port) } }).status;
+      await until(() => check() === 0, START_MS);
+      api.child.kill("SIGKILL");
+      await until(() => check() === 1);
+    });
+
+    it("a process that is not given its secrets in production does not start, and names them", () => {
+      const env = environmentOf("api");
+      for (const name of ["RESERVATION_TOKEN_SECRET", "OPS_TOKEN"]) {
+        const [program = "", ...args] = image.command;
+        const { status, stderr } = spawnSync(program, args, {
+          cwd: app,
+          env: { ...env, [name]: "" },
+          encoding: "utf8",
+        });
+        expect({ status, named: stderr.includes(name) }, stderr).toEqual({ status: 78, named: true });
+      }
+    });
+
+    it("voucherctl says what is missing when no database is named", () => {
+      const [program = "", ...args] = [...(service("voucherctl").entrypoint ?? []), "chain", "verify"];
+      const env = { PATH: environmentOf("voucherctl").PATH ?? "" };
+      const { status, stdout, stderr } = spawnSync(program, args, { cwd: app, env, encoding: "utf8" });
+      expect({ status, stdout, stderr }).toEqual({
+        status: 78,
+        stdout: "",
+        stderr: expect.stringMatching(/DATABASE_URL is not set/),
+      });
+      expect(existsSync(join(app, ".data"))).toBe(false);
+    });
+
+    it("every file of the repository that a container mounts is there", () => {
+      const mounted = Object.values(services).flatMap(({ volumes = [] }) =>
+        volumes.flatMap((volume) => {
+          const source =
+            typeof volume === "string" ? (volume.split(":")[0] ?? "") : volume.type === "bind" ? volume.source : "";
+          return source.startsWith(project) ? [source.slice(project.length + 1)] : [];
+        }),
+      );
+      expect(mounted.length).toBeGreaterThan(0);
+      expect(mounted.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
+    });
+  });
+});

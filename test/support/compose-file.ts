@@ -1,0 +1,62 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { installDebianPackages } from "../../src/local/debian-packages.ts";
+
+/** A service as docker compose reads it, with every variable filled in. */
+export interface ComposedService {
+  image: string;
+  entrypoint?: string[] | null;
+  command?: string[] | null;
+  environment?: Record<string, string | null>;
+  depends_on?: Record<string, { condition: string }>;
+  healthcheck?: { test: string[] };
+  volumes?: (string | { type: string; source: string })[];
+  [setting: string]: unknown;
+}
+
+/** What reads compose files here. */
+export interface ComposeTool {
+  command: readonly string[];
+  /** The first generation writes YAML alone. */
+  writesJson: boolean;
+}
+
+const COMMANDS = [["docker", "compose"], ["docker-compose"]];
+const PROFILES = ["admin", "observability", "test"].flatMap((profile) => ["--profile", profile]);
+
+/** Finds docker compose, which needs no engine to read files, or installs the distribution's; null, said aloud, when there is none. */
+export function findComposeTool(): ComposeTool | null {
+  const there = findInstalled();
+  if (there !== null) return there;
+  installDebianPackages("docker-compose", ["docker-compose"], console.log);
+  const installed = findInstalled();
+  if (installed === null) console.warn("SKIPPED: no docker compose is here and none could be installed.");
+  return installed;
+}
+
+function findInstalled(): ComposeTool | null {
+  for (const command of COMMANDS) {
+    const [program = "", ...args] = command;
+    if (spawnSync(program, [...args, "version"]).status !== 0) continue;
+    const help = spawnSync(program, [...args, "config", "--help"], { encoding: "utf8" });
+    return { command, writesJson: help.stdout.includes("--format") };
+  }
+  return null;
+}
+
+/**
+ * Reads the compose file of a folder as docker compose does, with its `.env`, every profile and nothing of this process's environment.
+ * @throws Error with what docker compose said when it refuses the file.
+ */
+export function readComposeFile(tool: ComposeTool, directory: string): Record<string, ComposedService> {
+  const json = tool.writesJson ? ["--format", "json"] : [];
+  const [program = "", ...args] = [...tool.command, ...PROFILES, "config", ...json];
+  const read = spawnSync(program, args, { cwd: directory, env: { PATH: process.env.PATH ?? "" }, encoding: "utf8" });
+  if (read.status !== 0) throw new Error(read.stderr);
+  return JSON.parse(tool.writesJson ? read.stdout : toJson(read.stdout)).services;
+}
+
+/** The first generation is a Python program and brings a reader of YAML with it. */
+function toJson(yaml: string): string {
+  const convert = "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)";
+  return execFileSync("python3", ["-c", convert], { input: yaml, encoding: "utf8" });
+}
