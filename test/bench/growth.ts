@@ -1,7 +1,7 @@
 import { statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
-import Table from "cli-table3";
 import { LOAD_CASES } from "./cases.ts";
+import { formatTable } from "./format-table.ts";
 import { issueVouchers } from "./issue-vouchers.ts";
 import { type PlayOptions, playRounds, type Series } from "./play-rounds.ts";
 import { medianOf, showSeries } from "./show-series.ts";
@@ -104,18 +104,20 @@ function ratio([few, many]: Series[]): number {
 
 /** Tables of it. */
 export function showGrowth(growth: Growth): string {
-  const table = new Table({ style: { head: [], border: [], compact: true }, colAligns: ["left", "right"] });
   const rate = (perSecond: number) => `${Math.round(perSecond).toLocaleString("en")}/s`;
-  table.push(
-    ["vouchers issued", rate(growth.issueRate)],
-    ["events verified", rate(growth.verifyRate)],
-    ["look-ups, many vouchers against few", `× ${growth.lookUpRatio.toFixed(2)}`],
-    ["redeems, many vouchers against few", `× ${growth.redeemRatio.toFixed(2)}`],
+  const table = formatTable(
+    ["growth", `${growth.many.toLocaleString("en")} vouchers`],
+    [
+      ["vouchers issued", rate(growth.issueRate)],
+      ["events verified", rate(growth.verifyRate)],
+      ["look-ups, many vouchers against few", `× ${growth.lookUpRatio.toFixed(2)}`],
+      ["redeems, many vouchers against few", `× ${growth.redeemRatio.toFixed(2)}`],
+    ],
   );
   const tables = (["lookup", "redeem"] as const).map((id) => {
     const { title, unit } = LOAD_CASES[id];
     const own = growth.series.filter(({ caseId }) => caseId === id);
     return showSeries(title, unit, CONNECTIONS, own);
   });
-  return `${tables.join("\n")}\n\nGrowth: ${growth.many.toLocaleString("en")} vouchers\n${table}`;
+  return `${tables.join("\n")}\n\n${table}`;
 }

@@ -1,6 +1,6 @@
-import Table from "cli-table3";
 import { LOAD_CASES } from "./cases.ts";
 import { type RunningContender, startContender } from "./contenders.ts";
+import { formatTable } from "./format-table.ts";
 import { type LoadOutcome, runLoad } from "./load/run-load.ts";
 import type { PlayOptions } from "./play-rounds.ts";
 import type { Stage } from "./stage.ts";
@@ -130,14 +130,13 @@ function load(
 
 /** A table of it. */
 export function showHotVoucher(hot: HotVoucher): string {
-  const table = new Table({ style: { head: [], border: [], compact: true }, colAligns: ["left", "right"] });
   const times = (p99Ms: number) => `${p99Ms.toFixed(1)} ms, × ${(p99Ms / hot.aloneP99Ms).toFixed(2)}`;
-  table.push(
+  const head = ["hot voucher", `${hot.connections} connections on it, ${hot.connections} on others`];
+  return `\n${formatTable(head, [
     ["refused redeems of one voucher", `${Math.round(hot.refusedRate)}/s`],
     ["10 000 of them take", `${hot.tenThousandSeconds.toFixed(1)} s`],
     ["p99 of others, alone", `${hot.aloneP99Ms.toFixed(1)} ms`],
     ["p99 of others, beside the crowd on one voucher", times(hot.besideHotP99Ms)],
     ["p99 of others, beside a crowd of ordinary redeems", times(hot.besideOrdinaryP99Ms)],
-  );
-  return `\nHot voucher: ${hot.connections} connections on one voucher, ${hot.connections} on others\n${table}`;
+  ])}`;
 }

@@ -1,8 +1,8 @@
 import { Agent, request } from "node:http";
-import Table from "cli-table3";
 import { makeVoucherCode } from "../../src/domain/codes.ts";
 import { pooledRandomBytes } from "../../src/random.ts";
 import { startContender } from "./contenders.ts";
+import { formatTable } from "./format-table.ts";
 import { issueVouchers } from "./issue-vouchers.ts";
 import type { Stage } from "./stage.ts";
 import { compareMedians, type MedianDifference, mannWhitney, median } from "./statistics.ts";
@@ -81,25 +81,23 @@ function timeLookUp(agent: Agent, port: number, key: string, code: string): Prom
 
 /** A table of it, and what it means. */
 export function showOracle({ count, foreignMedian, unknownMedian, seen, noise }: Oracle): string {
-  const table = new Table({
-    head: ["", "µs", "95 % interval", "p"],
-    style: { head: [], border: [], compact: true },
-    colAligns: ["left", "right", "right", "right"],
-  });
   const row = ({ difference, low, high, p }: Oracle["seen"]) => [
     difference.toFixed(1),
     `${low.toFixed(1)} to ${high.toFixed(1)}`,
     p.toFixed(2),
   ];
-  table.push(
-    ["median, foreign vouchers", foreignMedian.toFixed(1), "", ""],
-    ["median, unknown codes", unknownMedian.toFixed(1), "", ""],
-    ["difference, foreign less unknown", ...row(seen)],
-    ["difference, unknown less other unknown", ...row(noise)],
+  const table = formatTable(
+    [`${count} look-ups of each`, "µs", "95 % interval", "p"],
+    [
+      ["median, foreign vouchers", foreignMedian.toFixed(1)],
+      ["median, unknown codes", unknownMedian.toFixed(1)],
+      ["difference, foreign less unknown", ...row(seen)],
+      ["difference, unknown less other unknown", ...row(noise)],
+    ],
   );
   const verdict =
     seen.low <= 0 && seen.high >= 0
       ? "No difference beyond noise."
       : "A difference is seen. One run in twenty shows one by chance: run it again.";
-  return `\nForeign and unknown vouchers, ${count} look-ups of each\n${table}\n${verdict}`;
+  return `\nForeign and unknown vouchers\n\n${table}\n\n${verdict}`;
 }

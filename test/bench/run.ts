@@ -1,5 +1,6 @@
 import { LOAD_CASES, type LoadCase } from "./cases.ts";
 import { canPlay } from "./contenders.ts";
+import { describeMachine } from "./describe-machine.ts";
 import { findLackOfRoom, measureGrowth, showGrowth } from "./growth.ts";
 import { measureHotVoucher, showHotVoucher } from "./hot-voucher.ts";
 import { chooseClient } from "./load/run-load.ts";
@@ -50,6 +51,8 @@ async function bench(options: BenchOptions): Promise<void> {
       if (!options.json && text !== null) print(text);
     };
 
+    const machine = describeMachine(servers, client);
+    show(machine);
     const series: Series[] = [];
     for (const loadCase of Object.values(LOAD_CASES).filter(({ id }) => wants(id))) {
       for (const connections of options.connections ?? loadCase.connections) {
@@ -71,10 +74,7 @@ async function bench(options: BenchOptions): Promise<void> {
     const soak = minutes === null ? null : await onStage(stageOptions, {}, (stage) => measureSoak(stage, minutes));
     show(soak && showSoak(soak));
     show(showTargets({ series, hot, growth, soak }));
-    if (options.json) {
-      const { versions } = servers;
-      print(JSON.stringify({ versions, client: client.name, series, hot, oracle, growth, soak }, null, 2));
-    }
+    if (options.json) print(JSON.stringify({ machine, series, hot, oracle, growth, soak }, null, 2));
   } finally {
     await servers.close();
   }

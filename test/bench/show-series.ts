@@ -1,6 +1,6 @@
-import Table from "cli-table3";
 import type { LoadCase } from "./cases.ts";
 import type { ContenderId } from "./contenders.ts";
+import { formatTable } from "./format-table.ts";
 import type { Round, Series } from "./play-rounds.ts";
 import { median } from "./statistics.ts";
 
@@ -17,47 +17,42 @@ export function totalCpu({ cpu }: Round): number {
 /** One table of a case: a row for each contender, medians over its rounds. */
 export function showSeries(title: string, unit: LoadCase["unit"], connections: number, all: readonly Series[]): string {
   const best = bestOf(all, ["a", "a-2"]);
-  const table = new Table({
-    head: [
-      "",
-      `${unit}/s`,
-      "± %",
-      "× (a)",
-      "p50 ms",
-      "p99 ms",
-      "CPU µs",
-      "API",
-      "worker",
-      "Redis",
-      "Postgres",
-      "client",
-      "MB: API",
-      "worker",
-      "Redis",
-      "Postgres",
-    ],
-    style: { head: [], border: [], compact: true },
-    colAligns: ["left", ...Array<"right">(15).fill("right")],
-  });
-  for (const series of all) {
-    const rate = medianOf(series, (round) => round.rate);
+  const head = [
+    "",
+    `${unit}/s`,
+    "± %",
+    "× (a)",
+    "p50 ms",
+    "p99 ms",
+    "CPU µs",
+    "API",
+    "worker",
+    "Redis",
+    "Postgres",
+    "client",
+  ];
+  const memoryHead = ["MB API", "worker", "Redis", "Postgres"];
+  const rows = all.map((series) => {
     const rates = series.rounds.map((round) => round.rate);
+    const rate = median(rates);
     const spread = ((Math.max(...rates) - Math.min(...rates)) / 2 / rate) * 100;
-    const cpu = (who: keyof Round["cpu"]) => medianOf(series, (round) => round.cpu[who]);
-    const memory = (who: keyof Round["memory"]) => medianOf(series, (round) => round.memory[who]) / 1_048_576;
-    table.push([
+    const cpu = (["api", "worker", "redis", "postgres", "client"] as const).map((who) =>
+      medianOf(series, (round) => round.cpu[who]),
+    );
+    const memory = (["api", "worker", "redis", "postgres"] as const).map(
+      (who) => medianOf(series, (round) => round.memory[who]) / 1_048_576,
+    );
+    return [
       series.title,
       whole(rate),
       whole(spread),
       best === null ? "" : (rate / best).toFixed(2),
       medianOf(series, (round) => round.p50Ms).toFixed(1),
       medianOf(series, (round) => round.p99Ms).toFixed(1),
-      whole(medianOf(series, totalCpu)),
-      ...[cpu("api"), cpu("worker"), cpu("redis"), cpu("postgres"), cpu("client")].map(whole),
-      ...[memory("api"), memory("worker"), memory("redis"), memory("postgres")].map(whole),
-    ]);
-  }
-  return `\n${title}, ${connections} connections\n${table}`;
+      ...[medianOf(series, totalCpu), ...cpu, ...memory].map(whole),
+    ];
+  });
+  return `\n${title}, ${connections} connections\n\n${formatTable([...head, ...memoryHead], rows)}`;
 }
 
 /** The best median rate among contenders, or null when none of them played. */

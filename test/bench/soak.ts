@@ -1,6 +1,6 @@
-import Table from "cli-table3";
 import { LOAD_CASES } from "./cases.ts";
 import { startContender } from "./contenders.ts";
+import { formatTable } from "./format-table.ts";
 import { runLoad } from "./load/run-load.ts";
 import { readResidentBytes } from "./process-usage.ts";
 import type { Stage } from "./stage.ts";
@@ -78,14 +78,12 @@ export function growthOf(minutes: readonly SoakMinute[], who: "api" | "worker"):
 
 /** A table of it. */
 export function showSoak(minutes: readonly SoakMinute[]): string {
-  const table = new Table({
-    head: ["minute", "checkouts", "API MB", "worker MB", "Redis MB"],
-    style: { head: [], border: [], compact: true },
-    colAligns: Array<"right">(5).fill("right"),
-  });
-  for (const [index, { checkouts, api, worker, redis }] of minutes.entries()) {
-    table.push([index + 1, checkouts, Math.round(api), Math.round(worker), Math.round(redis)]);
-  }
+  const rows = minutes.map(({ checkouts, api, worker, redis }, index) => [
+    index + 1,
+    checkouts,
+    ...[api, worker, redis].map(Math.round),
+  ]);
+  const table = formatTable(["minute", "checkouts", "API MB", "worker MB", "Redis MB"], rows);
   const last = `From the middle third to the last: API × ${growthOf(minutes, "api").toFixed(2)}, worker × ${growthOf(minutes, "worker").toFixed(2)}`;
-  return `\nMemory (RSS) under checkouts on ${CONNECTIONS} connections\n${table}\n${last}`;
+  return `\nMemory (RSS) under checkouts on ${CONNECTIONS} connections\n\n${table}\n\n${last}`;
 }

@@ -1,6 +1,6 @@
-import Table from "cli-table3";
 import type { LoadCaseId } from "./cases.ts";
 import type { ContenderId } from "./contenders.ts";
+import { formatTable } from "./format-table.ts";
 import type { Growth } from "./growth.ts";
 import type { HotVoucher } from "./hot-voucher.ts";
 import type { Round, Series } from "./play-rounds.ts";
@@ -120,18 +120,13 @@ function medians(
 
 /** A table of goals and what was measured; null when nothing was that has one. */
 export function showTargets(measured: Measured): string | null {
-  const table = new Table({
-    head: ["", "goal", "measured", ""],
-    style: { head: [], border: [], compact: true },
-    colAligns: ["left", "right", "right", "left"],
-  });
-  for (const { title, goal, measure } of TARGETS) {
+  const rows = TARGETS.flatMap(({ title, goal, measure }) => {
     const value = measure(measured);
-    if (Number.isNaN(value)) continue;
+    if (Number.isNaN(value)) return [];
     const isMet = "atLeast" in goal ? value >= goal.atLeast : value <= goal.atMost;
     const wanted = "atLeast" in goal ? `≥ ${goal.atLeast.toLocaleString("en")}` : `≤ ${goal.atMost}`;
     const shown = value >= 100 ? Math.round(value).toLocaleString("en") : value.toFixed(2);
-    table.push([title, wanted, shown, isMet ? "met" : "missed"]);
-  }
-  return table.length === 0 ? null : `\nGoals\n${table}`;
+    return [[title, wanted, shown, isMet ? "met" : "missed"]];
+  });
+  return rows.length === 0 ? null : `\n${formatTable(["goal", "wanted", "measured", ""], rows)}`;
 }
