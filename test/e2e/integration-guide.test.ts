@@ -1,0 +1,254 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { voidVoucher } from "../../src/services/void-voucher.ts";
+import { type PartnerClient, partnerClient } from "../support/client.ts";
+import { readSnippets, type Snippet } from "../support/document-snippets.ts";
+import { hasProgram } from "../support/has-program.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { appendPending } from "../support/pending-events.ts";
+import { readRecorded } from "../support/recorded.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+
+// Runs every snippet of docs/integration.md as its reader would, in a folder of its own, against a service.
+
+const SNIPPETS = readSnippets("docs/integration.md");
+const PROGRAM_OF: Record<string, string> = { bash: "bash", js: process.execPath, python: "python3" };
+const RUNNABLE = SNIPPETS.filter(({ language }) => language in PROGRAM_OF);
+const HAS = { bash: hasProgram("jq"), js: true, python: hasProgram("python3") };
+const LANGUAGES = (Object.keys(HAS) as (keyof typeof HAS)[]).filter((language) => HAS[language]);
+
+let servers: TestServers;
+let api: TestApi;
+let worker: TestWorker;
+let partner: TestPartner;
+let keys: { shop: string; till: string };
+let shop: PartnerClient;
+let directory: string;
+const ran = new Set<string>();
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  [api, worker] = await Promise.all([startApi(servers), startWorkers(servers)]);
+  partner = await makePartner(servers.db);
+  const [shopKey, tillKey] = await Promise.all([
+    makeKey(servers.db, partner.organizationId),
+    makeKey(servers.db, partner.organizationId),
+  ]);
+  keys = { shop: shopKey.key, till: tillKey.key };
+  shop = partnerClient(api.url, keys.shop);
+  directory = mkdtempSync(join(tmpdir(), "voucher-guide-"));
+  for (const { name, code } of RUNNABLE) writeFileSync(join(directory, fileOf(name)), code);
+});
+
+afterAll(async () => {
+  rmSync(directory, { recursive: true });
+  await assertInvariants(servers.db);
+  await Promise.all([api.close(), worker.close()]);
+  await servers.close();
+});
+
+/** The file that a snippet is put into: the one that it names, if it names one. */
+function fileOf(name: string): string {
+  return /^[\w-]+\.(mjs|py|sh)/.exec(name)?.[0] ?? `${name.replaceAll(/\W+/g, "-")}.sh`;
+}
+
+interface Ran {
+  exitCode: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a snippet by the beginning of its name. */
+function run(language: string, start: string, env: Record<string, string>): Promise<Ran> {
+  const snippet = RUNNABLE.find((one) => one.language === language && one.name.startsWith(start));
+  if (snippet === undefined) throw new Error(`the guide has no ${language} snippet ${start}`);
+  ran.add(snippet.name);
+  return runFile(language, fileOf(snippet.name), env);
+}
+
+function runFile(language: string, file: string, env: Record<string, string>): Promise<Ran> {
+  const child = spawn(PROGRAM_OF[language] ?? "", [file], {
+    cwd: directory,
+    env: { PATH: process.env.PATH ?? "", API: api.url, KEY: keys.shop, ...env },
+  });
+  const result = { exitCode: null, stdout: "", stderr: "" };
+  child.stdout.setEncoding("utf8").on("data", (text) => {
+    result.stdout += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text) => {
+    result.stderr += text;
+  });
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (exitCode) => resolve({ ...result, exitCode }));
+  });
+}
+
+const issue = () => issueVoucher(servers.db, partner);
+
+/** Who burned a voucher, as the database knows it. */
+async function burnOf(voucherId: string) {
+  return (await readRecorded(servers.db, voucherId)).redemption;
+}
+
+/** A server of the test's own while `work` runs. */
+async function serving<T>(listener: RequestListener, work: (url: string) => Promise<T>): Promise<T> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    return await work(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+describe.runIf(HAS.bash)("the checkout by hand", () => {
+  it("looks up, holds and burns, and has nothing left to release", async () => {
+    const { id, code } = await issue();
+    const { exitCode, stdout } = await run("bash", "A checkout by hand", { CODE: code });
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/"status":"Active".*"redeemed":true.*"released":false/s);
+    expect(await burnOf(id)).toMatchObject({ externalRef: "shop-10001", ticket: expect.stringMatching(/^rsv_/) });
+  });
+
+  it("is finished by a till with the shop's token", async () => {
+    const { id, code } = await issue();
+    const { exitCode, stdout } = await run("bash", "Shop and till", { CODE: code, TILL_KEY: keys.till });
+    expect({ exitCode, answer: JSON.parse(stdout) }).toMatchObject({ exitCode: 0, answer: { redeemed: true } });
+    expect(await burnOf(id)).toMatchObject({ externalRef: "till-4-20002" });
+  });
+});
+
+const CLIENTS = [
+  { language: "js", checkout: "checkout.mjs", client: "voucher-client.mjs", externalRef: "shop-10002" },
+  { language: "python", checkout: "checkout.py", client: "voucher_client.py", externalRef: "shop-10003" },
+].filter(({ language }) => LANGUAGES.includes(language as keyof typeof HAS));
+
+describe.each(CLIENTS)("the client in $language", ({ language, checkout, client, externalRef }) => {
+  it("burns once although answers get lost, and tells the customer the code of that burn", async () => {
+    const { id, code } = await issue();
+    const requests: string[] = [];
+    // The first redeem does its work and its answer is lost; the second meets a service that is away.
+    const unreliable: RequestListener = async (request, response) => {
+      const body = await new Response(request as never).text();
+      const redeems = requests.filter((path) => path.endsWith("/redeem")).length;
+      requests.push(request.url ?? "");
+      const isRedeem = request.url?.endsWith("/redeem");
+      if (isRedeem && redeems === 1) {
+        response.writeHead(503, { "retry-after": "1" }).end('{"error":"away","code":"unavailable","requestId":"x"}');
+        return;
+      }
+      const answer = await fetch(`${api.url}${request.url}`, {
+        method: request.method ?? "",
+        headers: { "x-api-key": String(request.headers["x-api-key"]) },
+        ...(body !== "" && { body }),
+      });
+      const text = await answer.text();
+      if (isRedeem && redeems === 0) return void request.socket.destroy();
+      response.writeHead(answer.status, { "content-type": "application/json" }).end(text);
+    };
+    const { exitCode, stdout, stderr } = await serving(unreliable, (url) =>
+      run(language, checkout, { CODE: code, API: url }),
+    );
+    const burn = await burnOf(id);
+    expect({ exitCode, stderr, externalRef: burn?.externalRef }).toEqual({ exitCode: 0, stderr: "", externalRef });
+    expect(stdout).toContain(`Your code is ${burn?.redeemCode}.`);
+    expect(requests.filter((path) => path.endsWith("/redeem"))).toHaveLength(3);
+    ran.add(client);
+  });
+
+  it("tells the customer a refusal in the service's words, and does not repeat it", async () => {
+    const { code } = await issue();
+    await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
+    const { exitCode, stdout } = await run(language, checkout, { CODE: code });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "This voucher has been cancelled by its issuer.\n" });
+  });
+
+  it("leaves the order in doubt when nobody answers for as long as its patience lasts", async () => {
+    const script = {
+      js: [
+        "hopeless.mjs",
+        'import { OutcomeUnknown, voucherClient } from "./voucher-client.mjs";\nconst calls = voucherClient(process.env.API, "pvk_x", 1500);\nawait calls.redeem({ code: "x", externalRef: "y" }).catch((error) => console.log(error instanceof OutcomeUnknown));\n',
+      ],
+      python: [
+        "hopeless.py",
+        'from voucher_client import OutcomeUnknown, VoucherClient\nimport os\ntry:\n    VoucherClient(os.environ["API"], "pvk_x", 1.5).redeem("y", code="x")\nexcept OutcomeUnknown:\n    print("true")\n',
+      ],
+    }[language] as [string, string];
+    writeFileSync(join(directory, script[0]), script[1]);
+    const { exitCode, stdout } = await serving(
+      (request) => void request.socket.destroy(),
+      (url) => runFile(language, script[0], { API: url }),
+    );
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "true\n" });
+  });
+});
+
+interface Vectors {
+  chains: { name: string; events: unknown[] }[];
+  broken: { name: string; events: unknown[]; expected: { sequence: number } }[];
+}
+
+const vectors: Vectors = JSON.parse(readFileSync("docs/chain-vectors.json", "utf8"));
+const VERIFIERS = { bash: "verify-chain.sh", js: "verify-chain.mjs", python: "verify_chain.py" };
+
+describe.each(LANGUAGES)("the verifier in %s", (language) => {
+  const verify = (env: Record<string, string>) => run(language, VERIFIERS[language], env);
+
+  it("finds each event of a real chain good, and says of one that is not sealed yet that it is pending", async () => {
+    const { id, code } = await issue();
+    await shop.redeem({ code, externalRef: `verified in ${language}`, note: 'für "Jürgen" 😀\\n\n\u0085' });
+    await appendPending(servers.db, id, 1);
+    const { exitCode, stdout, stderr } = await verify({ CODE: code });
+    expect({ exitCode, stderr, lines: stdout.trimEnd().split("\n") }).toEqual({
+      exitCode: 0,
+      stderr: "",
+      lines: ["1 voucher.instance.issued ok", "2 voucher.instance.redeemed ok", "3 voucher.instance.claimed pending"],
+    });
+  });
+
+  const served = (events: unknown) =>
+    serving(
+      (_request, response) => void response.end(JSON.stringify({ events })),
+      (url) => verify({ CODE: "any", API: url }),
+    );
+
+  it("does not call a chain good with a payload that is no JSON", async () => {
+    const [event] = vectors.chains[0]?.events ?? [];
+    const bare = { ...(event as object), payload: "{", recordHash: createHash("sha256").update("{").digest("hex") };
+    expect((await served([bare])).exitCode).not.toBe(0);
+  });
+
+  it.each(vectors.chains)("finds the vectors' chain $name good", async ({ events }) => {
+    const { exitCode, stdout } = await served(events);
+    expect({ exitCode, lines: stdout.trimEnd().split("\n").length }).toEqual({ exitCode: 0, lines: events.length });
+  });
+
+  it.each(vectors.broken)("ends with an error where the vectors' chain breaks: $name", async ({ events, expected }) => {
+    const { exitCode, stdout, stderr } = await served(events);
+    const last = `${stdout}${stderr}`.trimEnd().split("\n").at(-1) ?? "";
+    expect({ exitCode, last }).toEqual({ exitCode: 1, last: expect.stringMatching(/ BROKEN$/) });
+    expect(Number(last.split(" ")[0])).toBe(expected.sequence);
+  });
+});
+
+describe("the guide", () => {
+  it("has no snippet that was not run here", () => {
+    const expected = RUNNABLE.filter((one) => HAS[one.language as keyof typeof HAS]);
+    const unrun = (one: Snippet) => !ran.has(one.name);
+    expect(expected.filter(unrun).map(({ name }) => name)).toEqual([]);
+    expect(expected.length).toBeGreaterThan(0);
+    expect([...new Set(SNIPPETS.map(({ language }) => language))].toSorted()).toEqual(
+      ["bash", "js", "mermaid", "python", "text"].toSorted(),
+    );
+  });
+});
