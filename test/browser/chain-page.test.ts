@@ -300,6 +300,9 @@ describe("a payload that is pasted into the page", () => {
       await result.getByText("This is not the payload of an entry").waitFor();
       if (!text.startsWith('"')) expect(await words()).toContain(hash);
     }
+    const markup = "<img src=x onerror=alert(1)>";
+    const hostile = await paste(opened, JSON.stringify({ entityId: markup, sequence: markup }));
+    await hostile.result.getByText(`It names ${markup}`).waitFor();
     expect(await opened.page.locator("img[src=x]").count()).toBe(0);
     expect(opened.complaints).toEqual([]);
     await visit(addressOf(long));
