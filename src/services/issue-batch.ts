@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { insertBatch } from "../db/catalogue.ts";
 import { copyVouchers, type NewVoucher } from "../db/copy.ts";
 import { insertWindow } from "../db/listings.ts";
@@ -12,6 +13,8 @@ import { type ActContext, recordAct } from "./record-act.ts";
 
 /** Vouchers written at once: less than a megabyte. */
 const CHUNK = 1_000;
+/** Vouchers made in one turn of the event loop: about a millisecond. */
+const TURN = 50;
 
 export interface IssueInput {
   productId: string;
@@ -57,10 +60,11 @@ export async function issueBatch(
       for (const [kind, window] of windows) await insertWindow(tx, id, kind, window);
       const pickable = windows.length > 0;
       let chunk: NewVoucher[] = [];
-      const write = async () => {
-        await copyVouchers(tx, chunk);
-        await onChunk(chunk.map(({ issued, code, serial }) => ({ id: issued.event.voucherId, code, serial })));
-        chunk = [];
+      // Postgres writes one chunk while the next one is made.
+      let writing = Promise.resolve();
+      const write = async (vouchers: readonly NewVoucher[]) => {
+        await copyVouchers(tx, vouchers);
+        await onChunk(vouchers.map(({ issued, code, serial }) => ({ id: issued.event.voucherId, code, serial })));
       };
       let serial = 0;
       for await (const code of input.codes === null
@@ -88,9 +92,18 @@ export async function issueBatch(
         };
         const issued = { event, seal: sealEvent(event, GENESIS_HASH) };
         chunk.push({ organizationId: terms.organizationId, batchId: id, serial, pickable, ...code, issued });
-        if (chunk.length === CHUNK) await write();
+        if (chunk.length === CHUNK) {
+          await writing;
+          writing = write(chunk);
+          // Whoever waits for it next hears of its failure.
+          writing.catch(() => undefined);
+          chunk = [];
+        }
+        // Making vouchers would leave no turn to the connection.
+        if (serial % TURN === 0) await nextTurn();
       }
-      if (chunk.length > 0) await write();
+      await writing;
+      if (chunk.length > 0) await write(chunk);
     });
   } catch (error) {
     if (violates(error, "vouchers_code_key")) {
