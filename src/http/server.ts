@@ -5,12 +5,45 @@ import type { Logger } from "pino";
 import { AppError, type ErrorCode } from "../domain/errors.ts";
 import { statusOf } from "./error-map.ts";
 
-/** Time for a whole request to arrive; bodies have 16 KiB at most. Milliseconds. */
-const REQUEST_TIMEOUT_MS = 15_000;
-/** Time for a request's headers to arrive. Milliseconds. */
-const HEADERS_TIMEOUT_MS = 10_000;
-/** How long an idle connection stays open: longer than the 60 s of common load balancers. Milliseconds. */
-const KEEP_ALIVE_MS = 65_000;
+/** How slow and how many clients may be. Durations are milliseconds. */
+export interface ConnectionLimits {
+  /** For a request's headers to arrive, from the connection or the end of the request before. */
+  headersMs: number;
+  /** For a whole request to arrive. */
+  requestMs: number;
+  /** How long a connection stays open between requests. */
+  idleMs: number;
+  /** How long nothing may move on a connection whose request is under way: neither a byte of the answer taken nor one sent. */
+  stalledMs: number;
+  /** How often headers and requests are looked at for being late. */
+  checkEveryMs: number;
+  /** Connections at once; one more is closed. */
+  connectionsMax: number;
+  /** Requests under way at once on a connection; with one more it is closed. */
+  pipelinedMax: number;
+}
+
+const LIMITS: ConnectionLimits = {
+  headersMs: 10_000,
+  // Bodies have 16 KiB at most.
+  requestMs: 15_000,
+  // Longer than the 60 s of common load balancers.
+  idleMs: 65_000,
+  // Longer than the longest REDEEM_WAIT_MS, which is 60 s, with two reads of 15 s at most.
+  stalledMs: 95_000,
+  checkEveryMs: 1_000,
+  // An idle connection takes 12 KiB of memory and one with an unfinished request 45 KiB: 450 MB at the worst.
+  connectionsMax: 10_000,
+  // Few clients send a request before they have the answer to the last. Node reads all that comes in one piece of 64 KiB, which
+  // is a thousand requests, and keeps their answers for who does not take them.
+  pipelinedMax: 32,
+};
+
+/** Who was told that their request is broken may read that for this long. Milliseconds. */
+const LINGER_MS = 1_000;
+
+/** A full server says so once in this time, however many it turns away. Milliseconds. */
+const SAY_FULL_EVERY_MS = 30_000;
 
 /** A listening HTTP server. */
 export interface HttpServer {
@@ -28,21 +61,44 @@ export async function listen(
   port: number,
   log: Logger,
   onRefusal: (code: ErrorCode) => void = () => undefined,
+  limits: ConnectionLimits = LIMITS,
 ): Promise<HttpServer> {
   const server = createServer({
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    headersTimeout: HEADERS_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    requestTimeout: limits.requestMs,
+    headersTimeout: limits.headersMs,
+    keepAliveTimeout: limits.idleMs,
+    connectionsCheckingInterval: limits.checkEveryMs,
     // Node's own refusal has no body; nothing here depends on the Host.
     requireHostHeader: false,
   });
+  server.timeout = limits.stalledMs;
+  server.maxConnections = limits.connectionsMax;
+  let sayFullAt = 0;
+  server.on("drop", () => {
+    if (performance.now() < sayFullAt) return;
+    sayFullAt = performance.now() + SAY_FULL_EVERY_MS;
+    log.warn({ connectionsMax: limits.connectionsMax }, "there are as many connections as there may be");
+  });
   const underWay = new Set<ServerResponse>();
   let closing = false;
+  const underWayOn = new WeakMap<Duplex, number>();
   const serve: RequestListener = (request, response) => {
+    const { socket } = request;
+    // What came in one piece with the request that was too many.
+    if (socket.destroyed) return;
+    const pipelined = (underWayOn.get(socket) ?? 0) + 1;
+    if (pipelined > limits.pipelinedMax) {
+      log.info({ pipelinedMax: limits.pipelinedMax }, "a connection with too many requests at once was closed");
+      return void socket.destroy();
+    }
+    underWayOn.set(socket, pipelined);
     request.url = readableTarget(request.url ?? "/");
     underWay.add(response);
     if (closing) response.setHeader("Connection", "close");
-    response.once("close", () => underWay.delete(response));
+    response.once("close", () => {
+      underWay.delete(response);
+      underWayOn.set(socket, (underWayOn.get(socket) ?? 1) - 1);
+    });
     app(request, response);
   };
   server.on("request", serve);
@@ -102,7 +158,9 @@ function refuseBrokenRequest(
   error: NodeJS.ErrnoException,
   socket: Duplex,
 ): void {
-  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  // Behind the beginning of another answer, a refusal would be a part of it.
+  const answering = (socket as { _httpMessage?: ServerResponse | null })._httpMessage?.headersSent;
+  if (error.code === "ECONNRESET" || !socket.writable || answering) return void socket.destroy();
   const refusal = BROKEN[error.code ?? ""] ?? NOT_HTTP;
   const status = statusOf(refusal.code);
   const requestId = crypto.randomUUID();
@@ -115,6 +173,8 @@ function refuseBrokenRequest(
     "Connection: close",
   ];
   socket.end([...head, "", body].join("\r\n"));
+  // Closed at once, what the client still sends would take the refusal from it; left to the client, it might never be closed.
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
   log.info({ requestId, status, errorCode: refusal.code }, "request");
   onRefusal(refusal.code);
 }
