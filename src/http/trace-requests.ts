@@ -5,7 +5,7 @@ import { finalStatus } from "./request-log.ts";
 /** Runs every request in a trace that ends when its answer is finished or its caller is gone. */
 export function traceRequests(traces: Traces): RequestHandler {
   return (request, response, next) => {
-    traces.request(request.method, request.headers, (traced) => {
+    traces.request(request, (traced) => {
       if (traced !== null) {
         response.locals.traceId = traced.traceId;
         response.once("close", () => {

@@ -67,7 +67,8 @@ function openTelemetryTraces(close: () => Promise<void>): Traces {
   };
 
   return {
-    request(method, headers, run) {
+    request(incoming, run) {
+      const { method = "GET", headers } = incoming;
       const parent = propagation.extract(ROOT_CONTEXT, headers);
       const span = start(method, SpanKind.SERVER, { "http.request.method": method }, parent);
       const traced: TracedRequest = {
@@ -79,7 +80,10 @@ function openTelemetryTraces(close: () => Promise<void>): Traces {
           span.setAttribute("http.response.status_code", status).end();
         },
       };
-      context.with(trace.setSpan(parent, span), () => run(traced));
+      const inside = trace.setSpan(parent, span);
+      // The body arrives on the connection, which belongs to no request.
+      context.bind(inside, incoming);
+      context.with(inside, () => run(traced));
     },
 
     ask(queue, run) {

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from "node:http";
+
 /** What a request's trace is told when its answer is finished. */
 export interface RequestOutcome {
   /** The route's pattern, never the path; undefined when no route answered. */
@@ -19,14 +21,10 @@ export interface TracedRequest {
  */
 export interface Traces {
   /**
-   * Begins a request's trace, or goes on with that of its caller, and runs the rest of the request in it. Null when there is
-   * nothing to trace.
+   * Begins a request's trace, or goes on with that of its caller, and runs the rest of the request in it, whoever listens to
+   * what else arrives of it included. Null when there is nothing to trace.
    */
-  request(
-    method: string,
-    headers: Record<string, string | string[] | undefined>,
-    run: (request: TracedRequest | null) => void,
-  ): void;
+  request(incoming: IncomingMessage, run: (request: TracedRequest | null) => void): void;
   /** Runs what adds a job and waits for it. `traceparent` (W3C Trace Context) is for the job's data. */
   ask<T>(queue: string, run: (traceparent: string | undefined) => Promise<T>): Promise<T>;
   /** Runs a job as part of the trace that its data names. */
@@ -41,7 +39,7 @@ export interface Traces {
 
 /** No traces, at no cost. */
 export const TRACES_OFF: Traces = {
-  request: (_method, _headers, run) => run(null),
+  request: (_incoming, run) => run(null),
   ask: (_queue, run) => run(undefined),
   job: (_queue, _traceparent, run) => run(),
   mark: () => undefined,

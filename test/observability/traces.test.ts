@@ -1,3 +1,4 @@
+import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../src/local/servers.ts";
 import { type Ended, type Started, startNode } from "../support/child-process.ts";
@@ -21,7 +22,7 @@ let workerEnded: Ended;
 /** Everything that no span may hold. */
 const secrets: string[] = [];
 /** Trace ids that callers chose, by what they asked for. */
-const chosen = { redeem: "1".repeat(32), refused: "2".repeat(32), claim: "3".repeat(32), crowd: "c" };
+const chosen = { redeem: "1".repeat(32), refused: "2".repeat(32), late: "3".repeat(32), crowd: "c" };
 
 beforeAll(async () => {
   servers = await openTestServers();
@@ -37,8 +38,8 @@ beforeAll(async () => {
 
   const partner = await makePartner(servers.db);
   const { key } = await makeKey(servers.db, partner.organizationId);
-  const [one, held, ...crowd] = await issueVouchers(servers.db, partner, 42);
-  if (one === undefined || held === undefined) throw new Error("vouchers were expected");
+  const [one, held, late, ...crowd] = await issueVouchers(servers.db, partner, 43);
+  if (one === undefined || held === undefined || late === undefined) throw new Error("vouchers were expected");
   const burn = (code: string, externalRef: string, traceId?: string): Promise<Reply> =>
     send("POST", `${url}/partner/vouchers/redeem`, {
       key,
@@ -47,6 +48,8 @@ beforeAll(async () => {
     });
   expect((await burn(one.code, "SECRET-REF-1", chosen.redeem)).status).toBe(200);
   expect((await burn(one.code, "SECRET-REF-2", chosen.refused)).status).toBe(409);
+  const body = JSON.stringify({ code: late.code, externalRef: "SECRET-LATE" });
+  expect(await sendBodyLate(`${url}/partner/vouchers/redeem`, key, body, chosen.late)).toBe(200);
   const hold = await partnerClient(url, key).reserve(held.code);
   await partnerClient(url, key).lookUp(hold.body.ticket);
   const replies = await Promise.all(
@@ -86,6 +89,26 @@ async function startTraced(otel: Record<string, string>): Promise<{ api: Started
   return { api, worker, url };
 }
 
+/** Posts a body only after the server has read the headers and begun the request; resolves with the status. */
+function sendBodyLate(url: string, key: string, body: string, traceId: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const headers = {
+      "x-api-key": key,
+      traceparent: `00-${traceId}-00000000000000ab-01`,
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      expect: "100-continue",
+    };
+    const sent = request(url, { method: "POST", headers }, (response) => {
+      response.resume();
+      response.once("end", () => resolve(response.statusCode ?? 0));
+    });
+    sent.once("error", reject);
+    sent.once("continue", () => sent.end(body));
+    sent.flushHeaders();
+  });
+}
+
 /** The one span of a trace with this name. */
 function spanOf(traceId: string, name: string): ReceivedSpan {
   const found = spans.filter((span) => span.traceId === traceId && span.name === name);
@@ -102,30 +125,35 @@ describe("traces", () => {
   });
 
   it("follow a redeem from the caller's own trace over its job to the transaction of the worker", () => {
-    const request = spanOf(chosen.redeem, REDEEM);
+    const answered = spanOf(chosen.redeem, REDEEM);
     const read = spanOf(chosen.redeem, "lookups batch");
     const asked = spanOf(chosen.redeem, "ask redeem");
     const job = spanOf(chosen.redeem, "process redeem");
     const batch = spanOf(chosen.redeem, "redeem batch");
-    expect([request, read, asked, job, batch].map(({ service }) => service)).toEqual([
+    expect([answered, read, asked, job, batch].map(({ service }) => service)).toEqual([
       "voucher-api",
       "voucher-api",
       "voucher-api",
       "voucher-worker",
       "voucher-worker",
     ]);
-    expect([request, read, asked, job, batch].map(({ kind }) => kind)).toEqual([
+    expect([answered, read, asked, job, batch].map(({ kind }) => kind)).toEqual([
       SERVER,
       INTERNAL,
       PRODUCER,
       CONSUMER,
       INTERNAL,
     ]);
-    expect(request.parentSpanId).toBe("00000000000000ab");
-    expect([read.parentSpanId, asked.parentSpanId]).toEqual([request.spanId, request.spanId]);
+    expect(answered.parentSpanId).toBe("00000000000000ab");
+    expect([read.parentSpanId, asked.parentSpanId]).toEqual([answered.spanId, answered.spanId]);
     expect(job.parentSpanId).toBe(asked.spanId);
     expect(batch.parentSpanId).toBe(job.spanId);
     expect(spans.filter(({ traceId }) => traceId === chosen.redeem)).toHaveLength(5);
+  });
+
+  it("hold together when a request's body arrives after its headers", () => {
+    const names = spans.filter(({ traceId }) => traceId === chosen.late).map(({ name }) => name);
+    expect(names.sort()).toEqual([REDEEM, "ask redeem", "lookups batch", "process redeem", "redeem batch"]);
   });
 
   it("say how a request ended, and which refusal it was", () => {
