@@ -22,7 +22,7 @@ import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } fr
 const SNIPPETS = readSnippets("docs/integration.md");
 const PROGRAM_OF: Record<string, string> = { bash: "bash", js: process.execPath, python: "python3" };
 const RUNNABLE = SNIPPETS.filter(({ language }) => language in PROGRAM_OF);
-const HAS = { bash: hasProgram("jq"), js: true, python: hasProgram("python3") };
+const HAS = { bash: hasProgram("curl") && hasProgram("jq"), js: true, python: hasProgram("python3") };
 const LANGUAGES = (Object.keys(HAS) as (keyof typeof HAS)[]).filter((language) => HAS[language]);
 
 let servers: TestServers;

@@ -15,7 +15,7 @@ export interface Answer {
 export const OUTSIDE = [
   { address: "/", because: "a page for people" },
   { address: "/assets", because: "what pages load" },
-  { address: "/docs", because: "the reference as a page, and what it loads" },
+  { address: "/docs", because: "the reference as a page" },
   { address: "/openapi.json", because: "the reference itself" },
   { address: "/ops", because: "the operators' dashboard" },
 ] as const;

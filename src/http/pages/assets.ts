@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { extname } from "node:path";
+import { createRequire } from "node:module";
+import { basename, extname } from "node:path";
+import { fileURLToPath } from "node:url";
 
-const DIRECTORY = new URL("./static/", import.meta.url);
+const { resolve } = createRequire(import.meta.url);
 
 const CONTENT_TYPES: Record<string, string> = {
   ".css": "text/css; charset=utf-8",
@@ -18,20 +20,29 @@ export interface Asset {
   content: Buffer;
 }
 
-function readAsset(name: string): Asset {
-  const content = readFileSync(new URL(name, DIRECTORY));
-  const extension = extname(name);
+function readAsset(path: string): Asset {
+  const content = readFileSync(path);
+  const extension = extname(path);
   const contentType = CONTENT_TYPES[extension];
-  if (contentType === undefined) throw new Error(`${name} has no content type`);
+  if (contentType === undefined) throw new Error(`${path} has no content type`);
   const fingerprint = createHash("sha256").update(content).digest("hex").slice(0, 16);
-  return { fileName: `${name.slice(0, -extension.length)}.${fingerprint}${extension}`, contentType, content };
+  return { fileName: `${basename(path, extension)}.${fingerprint}${extension}`, contentType, content };
+}
+
+/** A file of our own. */
+function readOwn(name: string): Asset {
+  return readAsset(fileURLToPath(new URL(`./static/${name}`, import.meta.url)));
 }
 
 /** Everything that pages load. */
 export const ASSETS = {
-  style: readAsset("pages.css"),
-  icon: readAsset("icon.svg"),
-  chainScript: readAsset("check-chain.js"),
+  style: readOwn("pages.css"),
+  icon: readOwn("icon.svg"),
+  chainScript: readOwn("check-chain.js"),
+  referenceStyle: readOwn("reference.css"),
+  referenceScript: readOwn("reference.js"),
+  swaggerStyle: readAsset(resolve("swagger-ui-dist/swagger-ui.css")),
+  swaggerScript: readAsset(resolve("swagger-ui-dist/swagger-ui-bundle.js")),
 } as const satisfies Record<string, Asset>;
 
 const BY_NAME = new Map<string, Asset>(Object.values(ASSETS).map((asset) => [asset.fileName, asset]));

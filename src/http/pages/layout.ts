@@ -14,7 +14,7 @@ export interface PageContent {
 }
 
 /** The address of an asset. */
-function assetPath(site: Site, asset: Asset): string {
+export function assetPath(site: Site, asset: Asset): string {
   return `${site.basePath}/assets/${asset.fileName}`;
 }
 

@@ -21,11 +21,12 @@ const nameParts = () => {
 };
 new MutationObserver(nameParts).observe(document.body, { childList: true, subtree: true });
 
-const spec = await (await fetch("openapi.json")).json();
+const reference = document.querySelector("#reference");
+const spec = await (await fetch(reference.dataset.description)).json();
 tellWhereRequestsGo(spec.servers[0].url);
 SwaggerUIBundle({
   spec,
-  domNode: document.querySelector("#reference"),
+  domNode: reference,
   presets: [SwaggerUIBundle.presets.apis],
   deepLinking: true,
   displayRequestDuration: true,

@@ -1,0 +1,28 @@
+import { ASSETS } from "../pages/assets.ts";
+import { type Html, html } from "../pages/html.ts";
+import { assetPath, type Site } from "../pages/layout.ts";
+
+/** The page that shows the API's description and tries it. All that is in it Swagger UI draws, in the browser. */
+export function renderReferencePage(site: Site): Html {
+  const description = `${site.basePath}/openapi.json`;
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>API reference · Partner Voucher API</title>
+<link rel="icon" type="image/svg+xml" href="${assetPath(site, ASSETS.icon)}">
+<link rel="stylesheet" href="${assetPath(site, ASSETS.swaggerStyle)}">
+<link rel="stylesheet" href="${assetPath(site, ASSETS.referenceStyle)}">
+<script src="${assetPath(site, ASSETS.swaggerScript)}" defer></script>
+<script src="${assetPath(site, ASSETS.referenceScript)}" type="module"></script>
+</head>
+<body>
+<header class="notice" id="elsewhere" hidden>Requests tried here go to <a></a>, which this page is not part of. Open that address to try them.</header>
+<noscript><p class="notice">This page needs JavaScript. <a href="${description}">openapi.json</a> says the same to programs.</p></noscript>
+<div id="reference" data-description="${description}"></div>
+</body>
+</html>
+`;
+}
