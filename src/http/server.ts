@@ -168,6 +168,7 @@ function refuseBrokenRequest(
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     "Content-Type: application/json; charset=utf-8",
+    "Cache-Control: no-store",
     `X-Request-Id: ${requestId}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     "Connection: close",

@@ -2,6 +2,7 @@ import type { RequestListener } from "node:http";
 import { connect, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
+import { ASSETS } from "../../src/http/pages/assets.ts";
 import { type ConnectionLimits, type HttpServer, listen } from "../../src/http/server.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -19,6 +20,9 @@ const LIMITS: ConnectionLimits = {
   connectionsMax: 1_000,
   pipelinedMax: 32,
 };
+
+/** The largest that is served. */
+const SCRIPT = `/assets/${ASSETS.swaggerScript.fileName}`;
 
 let servers: TestServers;
 let api: TestApi;
@@ -159,7 +163,7 @@ describe("a slow client", () => {
   });
 
   it("that does not read a large answer is cut off, and does not hold it in memory for ever", async () => {
-    const client = await open("GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n".repeat(LIMITS.pipelinedMax));
+    const client = await open(`GET ${SCRIPT} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(LIMITS.pipelinedMax));
     client.socket.on("error", () => undefined).pause();
     await until(() => cutShort > 0);
   });
@@ -297,7 +301,7 @@ describe("a header that asks for a part of an answer, or for a version", () => {
     ["Range", "bytes=0-0"],
     ["Range", "bytes=99999999-"],
   ])("changes nothing, whatever the address: %s: %s", async (name, value) => {
-    for (const path of [`/partner/vouchers/${code}`, "/healthz", "/openapi.json", "/docs", "/docs/page.css", "/"]) {
+    for (const path of [`/partner/vouchers/${code}`, "/healthz", "/openapi.json", "/docs", SCRIPT, "/"]) {
       const { status } = await fetch(`${api.url}${path}`, { headers: { [name]: value, "x-api-key": key } });
       expect(status, path).toBe(200);
     }

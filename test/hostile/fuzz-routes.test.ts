@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { ASSETS } from "../../src/http/pages/assets.ts";
 import type { OUTSIDE } from "../support/check-answer.ts";
 import { partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
@@ -29,10 +30,7 @@ const OPS_TOKEN = "the operators' token of the fuzzing";
 const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], { path: string; methods: string[] }[]> = {
   "/": [{ path: "/", methods: ["GET"] }],
   "/assets": [{ path: "/assets/:fileName", methods: ["GET"] }],
-  "/docs": [
-    { path: "/docs", methods: ["GET"] },
-    { path: "/docs/:file", methods: ["GET"] },
-  ],
+  "/docs": [{ path: "/docs", methods: ["GET"] }],
   "/openapi.json": [{ path: "/openapi.json", methods: ["GET"] }],
   "/ops": [
     { path: "/ops/login", methods: ["GET", "POST"] },
@@ -86,7 +84,7 @@ beforeAll(async () => {
       link.code,
       "VoucherInstance",
       "redeem",
-      "page.css",
+      ASSETS.referenceScript.fileName,
     ],
     userTokens: [await signUser(issuer, "hostile-user"), await signUser(issuer, "another-user")],
     cookies: [login.headers.getSetCookie()[0]?.split(";")[0] ?? ""],
