@@ -52,7 +52,7 @@ export function showSeries(title: string, unit: LoadCase["unit"], connections: n
       ...[medianOf(series, totalCpu), ...cpu, ...memory].map(whole),
     ];
   });
-  return `\n${title}, ${connections} connections\n\n${formatTable([...head, ...memoryHead], rows)}`;
+  return `\n${title}, ${connections === 1 ? "one connection" : `${connections} connections`}\n\n${formatTable([...head, ...memoryHead], rows)}`;
 }
 
 /** The best median rate among contenders, or null when none of them played. */
