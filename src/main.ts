@@ -13,12 +13,12 @@ try {
   const ctx = openApiContext(config, await openTraces(config.traces, "api", openLog(config.logLevel, "api")));
   const metrics = await serveMetrics(ctx);
   const server = await listen(createApp(ctx), config.port, ctx.log, (code) => ctx.metrics?.requests.countRefusal(code));
-  ctx.log.info({ port: server.port, baseUrl: config.baseUrl }, "listening");
   drainOnSignal(ctx.log, async () => {
     await server.close();
     await metrics?.close();
     await ctx.close();
   });
+  ctx.log.info({ port: server.port, baseUrl: config.baseUrl }, "listening");
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);
   process.exit(1);

@@ -16,12 +16,12 @@ try {
   const ctx = openWorkerContext(config, await openTraces(config.traces, "worker", openLog(config.logLevel, "worker")));
   const metrics = await serveMetrics(ctx);
   const workers = config.workerQueues.map((queue) => START[queue](ctx));
-  ctx.log.info({ queues: config.workerQueues }, "working");
   drainOnSignal(ctx.log, async () => {
     await Promise.all(workers.map((worker) => worker.close()));
     await metrics?.close();
     await ctx.close();
   });
+  ctx.log.info({ queues: config.workerQueues }, "working");
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);
   process.exit(1);
