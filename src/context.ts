@@ -69,8 +69,8 @@ export interface WorkerContext extends ServiceContext {
   sealRequests: SealRequests;
 }
 
-/** Connections of an API process: two coalesced reads, one batch of holds and four waiting rows, six takings, event reads. */
-const API_POOL_MAX = 18;
+/** Connections of an API process: two coalesced reads, three for keys, one batch of holds and four waiting rows, six takings, event reads. */
+const API_POOL_MAX = 20;
 /** Connections of a worker process: one burn batch, four waiting rows, four seals, the sweeper. */
 const WORKER_POOL_MAX = 10;
 
@@ -83,6 +83,8 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF): Api
       ? null
       : openApiMetrics({ state: pool, max: API_POOL_MAX }, () => measureBacklog(service));
   const observed = { pool, metrics, traces };
+  const keys = new KeyAuthenticator(pool, log);
+  service.onClose(() => keys.drain());
   const holdLanes = openHoldLanes(observed);
   const inbox = new ReplyInbox(config.redisUrl, log);
   service.onClose(() => inbox.close());
@@ -96,7 +98,7 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF): Api
   return {
     ...service,
     metrics,
-    keys: new KeyAuthenticator(pool),
+    keys,
     voucherReads: openVoucherReads(observed),
     holdLanes,
     redeemQueue: redeems,

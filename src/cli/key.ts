@@ -95,11 +95,12 @@ function describeSecret({ id, key }: ShownKey): string {
   return `Key ${id}\n${paint("bold", key)}\nKeep it now: it is stored nowhere and never shown again.`;
 }
 
-function toRow({ id, revokedAt, expiresAt, scopes, label, allowIps }: ListedKey): TableRow {
+function toRow({ id, revokedAt, expiresAt, lastUsedAt, scopes, label, allowIps }: ListedKey): TableRow {
   const expired = expiresAt !== null && expiresAt <= new Date();
   const state =
     revokedAt !== null ? paint("red", "revoked") : expired ? paint("yellow", "expired") : paint("green", "works");
   const note = [
+    lastUsedAt === null ? "never used" : `last used ${showMomentUtc(lastUsedAt)}`,
     ...(revokedAt === null ? [] : [`revoked ${showMomentUtc(revokedAt)}`]),
     ...(expiresAt === null ? [] : [`${expired ? "ended" : "ends"} ${showMomentUtc(expiresAt)}`]),
     ...(allowIps.length === 0 ? [] : [`from ${allowIps.join(", ")}`]),

@@ -1,14 +1,26 @@
 -- name: find_keys_by_secret
 -- The keys that secrets belong to, many at a time. Revoked and expired keys and secrets past their end give no row.
 -- usable_ms: for how long the answer stays true if nobody changes anything; null: without end.
+-- use_is_due: its use has not been noted within the last minute.
 -- $1 secret_hash bytea[]
 SELECT encode(s.secret_hash, 'hex') AS secret_hash, k.id, k.organization_id, k.scopes, k.allow_ips::text[] AS allow_ips,
-       (extract(epoch FROM least(k.expires_at, s.expires_at) - clock_timestamp()) * 1000)::float8 AS usable_ms
+       (extract(epoch FROM least(k.expires_at, s.expires_at) - clock_timestamp()) * 1000)::float8 AS usable_ms,
+       coalesce(u.last_used_at < clock_timestamp() - interval '1 minute', true) AS use_is_due
   FROM api_key_secrets AS s
   JOIN api_keys AS k ON k.id = s.key_id
+  LEFT JOIN api_key_uses AS u ON u.key_id = k.id
  WHERE s.secret_hash = ANY ($1::bytea[]) AND k.revoked_at IS NULL
    AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
    AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp());
+
+-- name: note_key_uses
+-- Notes that keys are in use: each at most once a minute, however many ask. In the keys' order, so that two who note the same ones wait
+-- for each other in one direction only.
+-- $1 key_id text[]
+INSERT INTO api_key_uses AS u (key_id, last_used_at)
+SELECT k.id, clock_timestamp() FROM api_keys AS k WHERE k.id = ANY ($1::text[]) ORDER BY k.id
+ON CONFLICT (key_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at
+ WHERE u.last_used_at < EXCLUDED.last_used_at - interval '1 minute';
 
 -- name: insert_key
 -- $1 id text, $2 organization_id text or null, $3 label text or null, $4 scopes text[], $5 allow_ips text[], $6 expires_at timestamptz or null
@@ -36,5 +48,5 @@ UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, clock_timestamp()) 
 -- name: select_keys
 -- The keys of an organization, newest first, without anything that could be used.
 -- $1 organization_id text
-SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS allow_ips, k.created_at, k.expires_at, k.revoked_at
-  FROM api_keys AS k WHERE k.organization_id = $1::text ORDER BY k.id DESC;
+SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS allow_ips, k.created_at, k.expires_at, k.revoked_at, u.last_used_at
+  FROM api_keys AS k LEFT JOIN api_key_uses AS u ON u.key_id = k.id WHERE k.organization_id = $1::text ORDER BY k.id DESC;

@@ -4,6 +4,7 @@ import { bind, loadStatements } from "./statements.ts";
 
 const sql = loadStatements(new URL("./api-keys.sql", import.meta.url), [
   "find_keys_by_secret",
+  "note_key_uses",
   "insert_key",
   "insert_secret",
   "retire_secret",
@@ -20,6 +21,8 @@ export interface ApiKey {
   allowIps: string[];
   /** How long it keeps working if nobody changes it, in milliseconds; null: without end. */
   usableMs: number | null;
+  /** Its use has not been noted within the last minute. */
+  useIsDue: boolean;
 }
 
 /** The working keys that these secrets (SHA-256) belong to, by the hash in hex. Others are absent. */
@@ -31,6 +34,7 @@ export async function findKeysBySecret(db: Queryable, hashes: readonly Buffer[])
     scopes: Scope[];
     allow_ips: string[];
     usable_ms: number | null;
+    use_is_due: boolean;
   }>(bind(sql.find_keys_by_secret, [hashes]));
   return new Map(
     rows.map((row) => [
@@ -41,9 +45,15 @@ export async function findKeysBySecret(db: Queryable, hashes: readonly Buffer[])
         scopes: row.scopes,
         allowIps: row.allow_ips,
         usableMs: row.usable_ms,
+        useIsDue: row.use_is_due,
       },
     ]),
   );
+}
+
+/** Notes that these keys are in use, each at most once a minute. */
+export async function noteKeyUses(db: Queryable, keyIds: readonly string[]): Promise<void> {
+  await db.query(bind(sql.note_key_uses, [keyIds]));
 }
 
 /** A key to be written. */
@@ -89,6 +99,8 @@ export interface ListedKey {
   createdAt: Date;
   expiresAt: Date | null;
   revokedAt: Date | null;
+  /** To the minute; null: never. */
+  lastUsedAt: Date | null;
 }
 
 /** The keys of an organization, newest first. */
@@ -101,6 +113,7 @@ export async function selectKeys(db: Queryable, organizationId: string): Promise
     created_at: Date;
     expires_at: Date | null;
     revoked_at: Date | null;
+    last_used_at: Date | null;
   }>(bind(sql.select_keys, [organizationId]));
   return rows.map((row) => ({
     id: row.id,
@@ -110,5 +123,6 @@ export async function selectKeys(db: Queryable, organizationId: string): Promise
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
+    lastUsedAt: row.last_used_at,
   }));
 }

@@ -313,6 +313,8 @@ describe("an API key's allowlist", () => {
     ["an address with white space around it", "  198.51.100.7  "],
     ["an address beside empty list elements, which count for nothing (RFC 9110, 5.6.1)", ",198.51.100.7,"],
     ["an IPv4 address in IPv6 notation", "::ffff:198.51.100.7"],
+    ["an IPv4 address in IPv6 notation and hexadecimal", "::FFFF:c633:6407"],
+    ["a proxy in IPv6 notation behind it", "198.51.100.7, ::ffff:10.1.2.3"],
   ])("believes a trusted proxy: %s", async (_what, forwarded) => {
     const inside = await key(partner.organizationId, { allowIps: ["198.51.100.0/24"] });
     const headers = { "x-forwarded-for": forwarded };
@@ -322,6 +324,8 @@ describe("an API key's allowlist", () => {
   it.each([
     ["an allowed address that the caller put in front", "198.51.100.7, 203.0.113.9"],
     ["an allowed address that an untrusted hop put in front", "198.51.100.7, 203.0.113.9, 10.1.2.3"],
+    ["an allowed address that an untrusted hop in IPv6 notation put in front", "198.51.100.7, ::ffff:203.0.113.9"],
+    ["an allowed address in another embedding than the mapped one", "::198.51.100.7"],
     ["no address", "unknown"],
     ["an address with a port", "198.51.100.7:443"],
     ["a bracketed address", "[2001:db8::1]"],
@@ -335,6 +339,26 @@ describe("an API key's allowlist", () => {
       status: 403,
       code: "address_not_allowed",
     });
+  });
+
+  it("of IPv4 addresses in IPv6 notation is one of IPv4 addresses", async () => {
+    const mapped = await key(partner.organizationId, { allowIps: ["::ffff:198.51.100.0/120"] });
+    const from = (forwarded: string) =>
+      call(lookUp, mapped.key, { api: behindProxy, headers: { "x-forwarded-for": forwarded } });
+    expect(isThrough(await from("198.51.100.7"))).toBe(true);
+    expect(isThrough(await from("::ffff:198.51.100.7"))).toBe(true);
+    expectRefused(await from("198.51.101.7"), { status: 403, code: "address_not_allowed" });
+  });
+
+  it("believes the last proxy that is trusted, and no header sent twice gets around it", async () => {
+    const inside = await key(partner.organizationId, { allowIps: ["198.51.100.0/24"] });
+    const ask = (...forwarded: string[]) => {
+      const headers = new Headers({ "x-api-key": inside.key });
+      for (const value of forwarded) headers.append("x-forwarded-for", value);
+      return fetch(`${behindProxy.url}/partner/vouchers/7Q4K-9MZX-2HTB-W8RC`, { headers });
+    };
+    expect((await ask("203.0.113.9", "198.51.100.7")).status).toBe(404);
+    expect((await ask("198.51.100.7", "203.0.113.9")).status).toBe(403);
   });
 
   it("takes effect within a second of being changed", async () => {

@@ -335,6 +335,7 @@ describe("voucherctl key", () => {
           createdAt: moment,
           expiresAt: "2099-01-02T03:04:05.000Z",
           revokedAt: null,
+          lastUsedAt: null,
         },
         {
           id: older.id,
@@ -344,6 +345,7 @@ describe("voucherctl key", () => {
           createdAt: moment,
           expiresAt: null,
           revokedAt: moment,
+          lastUsedAt: null,
         },
       ],
     });

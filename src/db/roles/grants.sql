@@ -65,6 +65,10 @@ GRANT INSERT (user_id, payment_ref), UPDATE (voucher_id) ON purchases TO pva_api
 GRANT SELECT, INSERT ON sweep_positions TO pva_api;
 GRANT UPDATE (moved_at, position) ON sweep_positions TO pva_api;
 
+-- When keys were last used. The keys themselves are out of reach.
+GRANT SELECT, INSERT ON api_key_uses TO pva_api;
+GRANT UPDATE (last_used_at) ON api_key_uses TO pva_api;
+
 -- pva_admin: voucherctl.
 
 -- The catalogue is added to and never changed.
@@ -82,7 +86,7 @@ GRANT INSERT (id, brand_id, user_id, ends_at), UPDATE (status, changed_at) ON re
 GRANT INSERT (code, contract_id, product_id, brand_id) ON referral_links TO pva_admin;
 
 -- Keys are made, get another secret, and end.
-GRANT SELECT ON api_keys, api_key_secrets TO pva_admin;
+GRANT SELECT ON api_keys, api_key_secrets, api_key_uses TO pva_admin;
 GRANT INSERT (id, organization_id, label, scopes, allow_ips, expires_at), UPDATE (revoked_at) ON api_keys TO pva_admin;
 GRANT INSERT (key_id, secret_hash), UPDATE (expires_at) ON api_key_secrets TO pva_admin;
 

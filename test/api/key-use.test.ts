@@ -1,0 +1,306 @@
+import type pg from "pg";
+import { pino } from "pino";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { CoalescerFull } from "../../src/batching/coalescer.ts";
+import { noteKeyUses, selectKeys } from "../../src/db/api-keys.ts";
+import { openPool } from "../../src/db/pool.ts";
+import { hashApiKey, makeApiKey } from "../../src/domain/api-keys.ts";
+import { KeyAuthenticator } from "../../src/services/authenticate-key.ts";
+import { endKey, rotateKey } from "../../src/services/manage-keys.ts";
+import { partnerClient } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, type TestApi } from "../support/service.ts";
+import { makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+
+const CODE = "7Q4K-9MZX-2HTB-W8RC";
+
+let servers: TestServers;
+let api: TestApi;
+let other: TestApi;
+let partner: TestPartner;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  [api, other] = await Promise.all([startApi(servers), startApi(servers)]);
+  partner = await makePartner(servers.db);
+  // Every write of a key's use leaves a mark.
+  await servers.db.query(`
+    CREATE TABLE key_writes (key_id text NOT NULL);
+    CREATE FUNCTION mark_write() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+    BEGIN
+      INSERT INTO key_writes VALUES (NEW.key_id);
+      RETURN NEW;
+    END
+    $$;
+    CREATE TRIGGER writes_are_marked AFTER INSERT OR UPDATE ON api_key_uses FOR EACH ROW EXECUTE FUNCTION mark_write();
+    CREATE FUNCTION fail_write() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      RAISE EXCEPTION 'no';
+    END
+    $$;
+  `);
+});
+
+afterEach(() => servers.db.query("DROP TRIGGER IF EXISTS writes_fail ON api_key_uses"));
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await Promise.all([api.close(), other.close()]);
+  await servers.close();
+});
+
+const newKey = () => makeKey(servers.db, partner.organizationId);
+const madeUpKey = () => makeApiKey(provisioning(servers.db).randomBytes);
+
+async function countWrites(keyId: string): Promise<number> {
+  const { rows } = await servers.db.query("SELECT count(*)::int AS count FROM key_writes WHERE key_id = $1", [keyId]);
+  return rows[0].count;
+}
+
+async function findLastUse(keyId: string): Promise<Date | null> {
+  const keys = await selectKeys(servers.db, partner.organizationId);
+  return keys.find((key) => key.id === keyId)?.lastUsedAt ?? null;
+}
+
+/** Pretends that the last use was so long ago. */
+async function backdateUse(keyId: string, seconds: number): Promise<void> {
+  await servers.db.query(
+    `INSERT INTO api_key_uses (key_id, last_used_at) VALUES ($1, clock_timestamp() - make_interval(secs => $2::int))
+     ON CONFLICT (key_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at`,
+    [keyId, seconds],
+  );
+}
+
+/** Runs `work` and tells how often the named statement was sent to the database by an API meanwhile. */
+async function countQueries(by: TestApi, name: string, work: (count: () => number) => Promise<void>): Promise<number> {
+  const { pool } = by.ctx;
+  const query = pool.query;
+  let count = 0;
+  pool.query = ((...args: [{ name?: string }]) => {
+    if (args[0].name === name) count += 1;
+    return (query as (...args: unknown[]) => unknown).apply(pool, args);
+  }) as typeof pool.query;
+  try {
+    await work(() => count);
+  } finally {
+    pool.query = query;
+  }
+  return count;
+}
+
+describe("the last use of a key", () => {
+  it("is not there before the first, and there soon after it", async () => {
+    const { id, key } = await newKey();
+    expect(await findLastUse(id)).toBeNull();
+    const before = new Date();
+    await partnerClient(api.url, key).lookUp(CODE);
+    const usedAt = await until(() => findLastUse(id));
+    expect(usedAt.getTime()).toBeGreaterThanOrEqual(before.getTime() - 1_000);
+    expect(usedAt.getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
+  });
+
+  it("is written once a minute, however often the key is used, at however many processes", async () => {
+    const { id, key } = await newKey();
+    const clients = [api, other].map(({ url }) => partnerClient(url, key));
+    await Promise.all(clients.flatMap((client) => Array.from({ length: 20 }, () => client.lookUp(CODE))));
+    await until(async () => (await countWrites(id)) > 0);
+    // Until each of them has looked the key up twice more, which it does every half second.
+    const reads = [api, other].map((each, index) =>
+      countQueries(each, "find_keys_by_secret", async (count) => {
+        await until(async () => {
+          await clients[index]?.lookUp(CODE);
+          return count() >= 2;
+        });
+      }),
+    );
+    await Promise.all(reads);
+    expect(await countWrites(id)).toBe(1);
+  });
+
+  it("is written once when many processes see it at the same time", async () => {
+    const keys = await Promise.all(Array.from({ length: 5 }, newKey));
+    const ids = keys.map((key) => key.id);
+    // In any order: nobody waits for anybody.
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) => noteKeyUses(servers.db, n % 2 === 0 ? ids : ids.toReversed())),
+    );
+    for (const id of ids) expect(await countWrites(id)).toBe(1);
+  });
+
+  it("is written again when a minute has passed, and not before", async () => {
+    const { id } = await newKey();
+    await backdateUse(id, 55);
+    const early = await findLastUse(id);
+    await noteKeyUses(servers.db, [id]);
+    expect(await findLastUse(id)).toEqual(early);
+    await backdateUse(id, 61);
+    const late = await findLastUse(id);
+    await noteKeyUses(servers.db, [id]);
+    expect((await findLastUse(id))?.getTime()).toBeGreaterThan(late?.getTime() ?? 0);
+  });
+
+  it("is not asked to be written while it is fresh", async () => {
+    const { id, key } = await newKey();
+    await backdateUse(id, 10);
+    const notes = await countQueries(api, "note_key_uses", async () => {
+      await countQueries(api, "find_keys_by_secret", async (count) => {
+        await until(async () => {
+          await partnerClient(api.url, key).lookUp(CODE);
+          return count() >= 3;
+        });
+      });
+    });
+    expect(notes).toBe(0);
+  });
+
+  it("is not that of a key that is not let in: revoked, or with a typo", async () => {
+    const { id, key } = await newKey();
+    await endKey(provisioning(servers.db), id);
+    expect((await partnerClient(api.url, key).lookUp(CODE)).status).toBe(401);
+    expect((await partnerClient(api.url, `${key}x`).lookUp(CODE)).status).toBe(401);
+    await api.ctx.keys.drain();
+    expect(await findLastUse(id)).toBeNull();
+  });
+
+  it("keeps no call waiting while somebody has it locked", async () => {
+    const { id, key } = await newKey();
+    await backdateUse(id, 61);
+    const before = await findLastUse(id);
+    const blocker = await servers.db.connect();
+    try {
+      await blocker.query("BEGIN");
+      await blocker.query("SELECT 1 FROM api_key_uses WHERE key_id = $1 FOR UPDATE", [id]);
+      expect((await partnerClient(other.url, key).lookUp(CODE)).status).toBe(404);
+      await other.ctx.keys.drain();
+      expect(await findLastUse(id)).toEqual(before);
+    } finally {
+      blocker.release(true);
+    }
+  });
+
+  it("may fail to be written, and no call is any the worse for it", async () => {
+    await servers.db.query(
+      "CREATE TRIGGER writes_fail BEFORE INSERT ON api_key_uses FOR EACH ROW EXECUTE FUNCTION fail_write()",
+    );
+    const failing = await startApi(servers);
+    const { id, key } = await newKey();
+    const notes = await countQueries(failing, "note_key_uses", async () => {
+      await countQueries(failing, "find_keys_by_secret", async (count) => {
+        await until(async () => {
+          expect((await partnerClient(failing.url, key).lookUp(CODE)).status).toBe(404);
+          return count() >= 3;
+        });
+      });
+    });
+    // And it is not tried again and again.
+    expect(notes).toBe(1);
+    expect(await findLastUse(id)).toBeNull();
+    await failing.close();
+  });
+});
+
+describe("the memory of keys", () => {
+  const open = (pool: Pick<TestServers["db"], "query">) =>
+    new KeyAuthenticator(pool as TestServers["db"], pino({ level: "silent" }));
+
+  /** A memory of its own, and the secrets that it has looked up, by their hash, a list for each query. */
+  function openWatched() {
+    const queries: string[][] = [];
+    const query = (config: pg.QueryConfig<Buffer[][]>) => {
+      if (config.name === "find_keys_by_secret")
+        queries.push((config.values?.[0] ?? []).map((hash) => hash.toString("hex")));
+      return servers.db.query(config);
+    };
+    return { keys: open({ query } as unknown as TestServers["db"]), queries };
+  }
+
+  it("asks before it looks up a key that has not worked here, and never for one that has", async () => {
+    const { keys, queries } = openWatched();
+    const { key } = await newKey();
+    const refuse = () => {
+      throw new Error("not now");
+    };
+    await expect(keys.authenticate(key, refuse)).rejects.toThrow("not now");
+    await expect(keys.authenticate(madeUpKey(), refuse)).rejects.toThrow("not now");
+    expect(await keys.authenticate(`${key}x`, refuse)).toBeNull();
+    expect(queries).toEqual([]);
+    expect(await keys.authenticate(key)).not.toBeNull();
+    await until(async () => {
+      expect(await keys.authenticate(key, refuse)).not.toBeNull();
+      return queries.length > 2;
+    });
+    await keys.drain();
+  });
+
+  it("asks again for a key that has stopped working", async () => {
+    const { keys } = openWatched();
+    const { id, key } = await newKey();
+    await keys.authenticate(key);
+    await endKey(provisioning(servers.db), id);
+    await until(async () => (await keys.authenticate(key)) === null);
+    let asked = 0;
+    await keys.authenticate(key, () => void asked++);
+    expect(asked).toBe(1);
+    await keys.drain();
+  });
+
+  it("lets a flood of made-up keys keep no key waiting that works", async () => {
+    const { keys, queries } = openWatched();
+    const { id, key } = await newKey();
+    const hash = hashApiKey(key).toString("hex");
+    expect(await keys.authenticate(key)).not.toBeNull();
+    // Until the key had to be looked up again in the middle of such a flood.
+    await until(async () => {
+      queries.splice(0);
+      const flood = Promise.allSettled(Array.from({ length: 5_000 }, () => keys.authenticate(madeUpKey())));
+      expect(await keys.authenticate(key)).toMatchObject({ id });
+      const outcomes = await flood;
+      const refused = outcomes.filter((outcome) => outcome.status === "rejected");
+      expect(refused.length).toBe(4_000);
+      for (const { reason } of refused) expect(reason).toBeInstanceOf(CoalescerFull);
+      return queries.some((hashes) => hashes.length === 1 && hashes[0] === hash);
+    });
+    await keys.drain();
+  });
+
+  it("asks the database for an unknown key each time: nothing of it is kept", async () => {
+    const made = madeUpKey();
+    const client = partnerClient(api.url, made);
+    const queries = await countQueries(api, "find_keys_by_secret", async () => {
+      for (let i = 0; i < 5; i++) expect((await client.lookUp(CODE)).body.code).toBe("unknown_key");
+    });
+    expect(queries).toBe(5);
+  });
+
+  it("lets a rotated secret work to the end of its grace, and not half a second longer", async () => {
+    const pool = openPool({
+      databaseUrl: servers.databaseUrl,
+      max: 2,
+      applicationName: "test",
+      partnerFacing: true,
+      log: pino({ level: "silent" }),
+    });
+    const keys = open(pool);
+    const { id, key } = await newKey();
+    const rotated = await rotateKey(provisioning(servers.db), id, 1_200);
+    const { rows } = await servers.db.query(
+      "SELECT expires_at FROM api_key_secrets WHERE key_id = $1 AND expires_at IS NOT NULL",
+      [id],
+    );
+    let lastThrough = 0;
+    await until(async () => {
+      const askedAt = Date.now();
+      const found = await keys.authenticate(key);
+      if (found !== null) lastThrough = askedAt;
+      return found === null;
+    });
+    expect(lastThrough).toBeGreaterThan(0);
+    // The end is the database's; on one machine the two clocks agree to a few milliseconds.
+    expect(lastThrough).toBeLessThanOrEqual(rows[0].expires_at.getTime() + 50);
+    expect(await keys.authenticate(rotated.key)).toMatchObject({ id });
+    await keys.drain();
+    await pool.end();
+  });
+});
