@@ -12,6 +12,7 @@ import { mountReference } from "./http/reference/mount-reference.ts";
 import { requestLog } from "./http/request-log.ts";
 import { requireHost } from "./http/require-host.ts";
 import { mount } from "./http/route.ts";
+import { limitAddress } from "./http/spend-limit.ts";
 import { traceRequests } from "./http/trace-requests.ts";
 
 /**
@@ -37,7 +38,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDP
   mountDashboard(app, ctx);
   for (const endpoint of endpoints) mount(app, endpoint.route(ctx));
   mountReference(app, ctx, endpoints);
-  app.use(unknownPath);
+  app.use(limitAddress(ctx), unknownPath);
   app.use(errorAnswer);
   return app;
 }

@@ -41,6 +41,8 @@ const environment = z.object({
       "must be one or more secrets of at least 16 characters, separated by commas",
     ),
   REDEEM_WAIT_MS: integer(100, 60_000).default(10_000),
+  RATE_LIMIT_RPS: integer(0, 1_000_000).default(200),
+  MISS_LIMIT_PER_MINUTE: integer(0, 1_000_000).default(60),
   TRUST_PROXY: trustedProxies.default([]),
   LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
   WORKER_CONCURRENCY: integer(1, 1000).default(64),
@@ -105,6 +107,10 @@ export interface Config {
   /** The first signs, all verify. */
   reservationTokenSecrets: string[];
   redeemWaitMs: number;
+  /** Calls a second of one key in each class of routes; 0: no such limits, of keys or others. */
+  rateLimitRps: number;
+  /** Look-ups of codes that do not exist, per key; 0: no limit. */
+  missLimitPerMinute: number;
   /** Addresses and CIDRs of proxies whose X-Forwarded-For counts. */
   trustProxy: string[];
   logLevel: string;
@@ -147,6 +153,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     reservationSeconds: values.RESERVATION_SECONDS,
     reservationTokenSecrets: values.RESERVATION_TOKEN_SECRET,
     redeemWaitMs: values.REDEEM_WAIT_MS,
+    rateLimitRps: values.RATE_LIMIT_RPS,
+    missLimitPerMinute: values.MISS_LIMIT_PER_MINUTE,
     trustProxy: values.TRUST_PROXY,
     logLevel: values.LOG_LEVEL,
     workerConcurrency: values.WORKER_CONCURRENCY,

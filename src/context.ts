@@ -7,6 +7,7 @@ import { openPool } from "./db/pool.ts";
 import type { ResolvedVoucher, WantedVoucher } from "./db/vouchers.ts";
 import { nameTokenSecrets, type TokenSecret } from "./domain/reservation-token.ts";
 import { Leases } from "./holds/lease.ts";
+import { type Limits, openLimits } from "./limits/open-limits.ts";
 import { openLog } from "./log.ts";
 import {
   type ApiMetrics,
@@ -54,6 +55,7 @@ export interface ServiceContext extends AdminContext {
 export interface ApiContext extends ServiceContext {
   metrics: ApiMetrics | null;
   keys: KeyAuthenticator;
+  limits: Limits;
   voucherReads: Coalescer<WantedVoucher, ResolvedVoucher>;
   holdLanes: HoldLanes;
   redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
@@ -99,6 +101,7 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF): Api
     ...service,
     metrics,
     keys,
+    limits: openLimits(config, redis, log),
     voucherReads: openVoucherReads(observed),
     holdLanes,
     redeemQueue: redeems,

@@ -20,6 +20,7 @@ export type ErrorCode =
   | "link_not_found"
   | "method_not_allowed"
   | "rate_limited"
+  | "too_many_misses"
   | "no_session"
   | "cross_site"
   | "missing_token"

@@ -1,6 +1,7 @@
 import type { RequestHandler, Response } from "express";
 import type { ApiContext } from "../context.ts";
 import type { ErrorCode } from "../domain/errors.ts";
+import { limitAddress } from "./spend-limit.ts";
 
 /** Who may call an endpoint, and what its work is told about them. */
 export interface Access<Who> {
@@ -14,5 +15,13 @@ export interface Access<Who> {
   whoOf(response: Response): Who;
 }
 
-/** No key and no token. */
-export const anyone: Access<null> = { security: [], errors: [], guard: () => [], whoOf: () => null };
+/** No key and no token; limited by address. */
+export const anyone: Access<null> = {
+  security: [],
+  errors: ["rate_limited"],
+  guard: (ctx) => [limitAddress(ctx)],
+  whoOf: () => null,
+};
+
+/** Probes, which nothing may keep from asking. */
+export const probe: Access<null> = { security: [], errors: [], guard: () => [], whoOf: () => null };

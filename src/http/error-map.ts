@@ -178,6 +178,12 @@ export const ERRORS = {
     meaning: "Too many calls came from the caller; `Retry-After` says when there may be more",
     example: "There were too many requests. Please try again in a moment.",
   },
+  too_many_misses: {
+    status: 429,
+    meaning:
+      "The key has tried too many codes that do not exist. No code is looked up for it until `Retry-After`; tickets and retries of confirmed references go on",
+    example: "Too many codes that do not exist were tried. Please try again later.",
+  },
   redeem_timeout: {
     status: 503,
     meaning: "No worker got to the redemption in time and it was taken back; nothing was burned",

@@ -39,10 +39,10 @@ export interface LookUpResult {
 
 /**
  * Tells what a voucher is worth and how it stands, changing nothing. Needs Postgres alone.
- * @throws AppError `voucher_not_found`.
+ * @throws AppError `voucher_not_found`, `too_many_misses`.
  */
 export async function lookUpVoucher(
-  ctx: Pick<ApiContext, "voucherReads" | "config">,
+  ctx: Pick<ApiContext, "voucherReads" | "limits" | "config">,
   caller: Caller,
   codeOrTicket: string,
 ): Promise<LookUpResult> {

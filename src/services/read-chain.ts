@@ -45,10 +45,10 @@ export interface ChainView<Event> {
 
 /**
  * A voucher's chain with the canonical payloads, for its own partner. Needs Postgres alone.
- * @throws AppError `voucher_not_found`.
+ * @throws AppError `voucher_not_found`, `too_many_misses`.
  */
 export async function readPartnerChain(
-  ctx: Pick<ApiContext, "pool" | "voucherReads">,
+  ctx: Pick<ApiContext, "pool" | "voucherReads" | "limits">,
   caller: Caller,
   codeOrTicket: string,
   page: ChainPage,

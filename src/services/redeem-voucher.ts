@@ -34,12 +34,15 @@ export interface RedeemResult {
   verifyUrl: string;
 }
 
-type Deps = Pick<ApiContext, "pool" | "voucherReads" | "redeemQueue" | "config" | "log" | "metrics" | "traces">;
+type Deps = Pick<
+  ApiContext,
+  "pool" | "voucherReads" | "limits" | "redeemQueue" | "config" | "log" | "metrics" | "traces"
+>;
 
 /**
  * Burns a voucher once under the partner's reference. What can be told from one read is answered from it; everything else is
  * one job, for whose reply this waits. Without a reply it asks the database, and claims to know only what it knows.
- * @throws AppError `voucher_not_found`, a refusal, `redeem_timeout` (nothing was burnt), `redeem_unknown`, `voucher_busy`,
+ * @throws AppError `voucher_not_found`, `too_many_misses`, a refusal, `redeem_timeout` (nothing was burnt), `redeem_unknown`, `voucher_busy`,
  * `overloaded`.
  */
 export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInput): Promise<RedeemResult> {

@@ -22,10 +22,10 @@ export interface ReserveResult {
  *
  * The lease in Redis turns contenders away before they queue for the row; the row, under its lock and behind a unique index, is
  * the hold. A lease whose row could not be written is given back.
- * @throws AppError `voucher_not_found`, a refusal, `voucher_busy`, `unavailable` when Redis does not answer.
+ * @throws AppError `voucher_not_found`, `too_many_misses`, a refusal, `voucher_busy`, `unavailable` when Redis does not answer.
  */
 export async function reserveVoucher(
-  ctx: Pick<ApiContext, "voucherReads" | "leases" | "holdLanes" | "tokenSecrets" | "config" | "log">,
+  ctx: Pick<ApiContext, "voucherReads" | "limits" | "leases" | "holdLanes" | "tokenSecrets" | "config" | "log">,
   caller: Caller,
   codeOrTicket: string,
 ): Promise<ReserveResult> {

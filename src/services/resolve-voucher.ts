@@ -31,17 +31,35 @@ export function openVoucherReads(
 /**
  * Reads the voucher that a code or ticket names within the caller's organization. What cannot be a code matches nothing, by the
  * same statement as everything else, so that no answer tells a foreign voucher from an unknown one.
+ *
+ * A code that names nothing is a miss. A key that missed too often is told nothing by code any more, but whether its reference is
+ * confirmed. Tickets cannot be guessed and are not counted.
+ * @throws AppError `too_many_misses`.
  */
-export function resolveVoucher(
-  ctx: Pick<ApiContext, "voucherReads">,
+export async function resolveVoucher(
+  ctx: Pick<ApiContext, "voucherReads" | "limits">,
   caller: Caller,
   codeOrTicket: string,
   externalRef: string | null = null,
 ): Promise<ResolvedVoucher> {
-  const wanted = isTicket(codeOrTicket)
-    ? { codeKey: null, ticket: codeOrTicket.includes("\0") ? null : codeOrTicket }
-    : { codeKey: normaliseCode(codeOrTicket), ticket: null };
-  return ctx.voucherReads.submit({ organizationId: caller.organizationId, ...wanted, externalRef });
+  const { organizationId } = caller;
+  const { misses } = ctx.limits;
+  const resolve = (named: Pick<WantedVoucher, "codeKey" | "ticket">) =>
+    ctx.voucherReads.submit({ organizationId, ...named, externalRef });
+  if (isTicket(codeOrTicket)) {
+    return resolve({ codeKey: null, ticket: codeOrTicket.includes("\0") ? null : codeOrTicket });
+  }
+  const byCode = () => resolve({ codeKey: normaliseCode(codeOrTicket), ticket: null });
+  if (misses === null) return byCode();
+  const guarded = await misses.guard(caller.keyId, byCode, ({ voucher, confirmed }) => voucher === null && !confirmed);
+  if (guarded.told) return guarded.result;
+  if (externalRef !== null) {
+    const nothing = await resolve({ codeKey: null, ticket: null });
+    if (nothing.confirmed) return nothing;
+  }
+  throw new AppError("too_many_misses", "Too many codes that do not exist were tried. Please try again later.", {
+    retryAfterSeconds: Math.max(1, Math.ceil(guarded.resetMs / 1_000)),
+  });
 }
 
 /** The one answer for vouchers that do not exist and vouchers of other organizations. */

@@ -25,6 +25,10 @@ let api: TestApi;
 let stranded: TestApi;
 /** Waits for no worker longer than this test wants to. */
 let hasty: TestApi;
+/** Lets each caller call once a second. */
+let strict: TestApi;
+/** Lets each key miss once a minute. */
+let wary: TestApi;
 let worker: TestWorker;
 let issuer: IssuerKey;
 let keysFile: KeysFile;
@@ -36,10 +40,12 @@ beforeAll(async () => {
   issuer = await makeIssuerKey();
   keysFile = writeKeysFile(issuer);
   const env = { AUTH_JWKS_URL: keysFile.url };
-  [api, stranded, hasty, worker] = await Promise.all([
+  [api, stranded, hasty, strict, wary, worker] = await Promise.all([
     startApi(servers, env),
     startApi(servers, { ...env, DATABASE_URL: "postgresql://nobody@127.0.0.1:1/nothing" }),
     startApi(servers, { REDEEM_WAIT_MS: "300" }),
+    startApi(servers, { ...env, RATE_LIMIT_RPS: "1" }),
+    startApi(servers, { MISS_LIMIT_PER_MINUTE: "1" }),
     startWorkers(servers),
   ]);
   partner = await makePartner(servers.db);
@@ -57,7 +63,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await assertInvariants(servers.db);
-  await Promise.all([api.close(), stranded.close(), hasty.close(), worker.close()]);
+  await Promise.all([api, stranded, hasty, strict, wary, worker].map((each) => each.close()));
   await servers.close();
   keysFile.remove();
 });
@@ -212,6 +218,17 @@ const MEET: Partial<Record<ErrorCode, Meet>> = {
     await partnerClient(api.url, keys.till).reserve(code);
     return code;
   }),
+
+  rate_limited: (operation, valid) =>
+    until(async () => {
+      const replies = await Promise.all(Array.from({ length: 10 }, () => perform(operation, valid, strict.url)));
+      return replies.find(({ status }) => status === 429);
+    }),
+  too_many_misses: async (operation, valid) => {
+    const { key } = await makeKey(servers.db, partner.organizationId);
+    expect((await partnerClient(wary.url, key).lookUp("7Q4K-9MZX-2HTB-W8RC")).status).toBe(404);
+    return perform(operation, { ...valid, headers: { "x-api-key": key } }, wary.url);
+  },
 
   referrers_only: fromOffer({ audience: "ReferrerOnly" }),
   window_closed: fromOffer({ windows: {} }),

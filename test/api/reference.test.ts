@@ -31,7 +31,6 @@ afterAll(async () => {
 const OUTSIDE_CODES: Partial<Record<ErrorCode, string>> = {
   no_session: "the dashboard",
   cross_site: "the dashboard",
-  rate_limited: "the dashboard's login",
 };
 
 describe("the API's description", () => {
@@ -90,6 +89,17 @@ describe("the API's description", () => {
         const tells = headers["Retry-After"]?.required === true;
         expect(tells, `${operationId} ${status}`).toBe(["429", "503"].includes(status));
       }
+    }
+  });
+
+  it("tells of limits at every address but the two for probes", () => {
+    for (const { operationId, path, responses } of OPERATIONS) {
+      const isProbe = ["/healthz", "/readyz"].includes(path);
+      for (const [status, { headers }] of Object.entries(responses)) {
+        if (status === "default") continue;
+        expect("RateLimit" in headers && "RateLimit-Policy" in headers, `${operationId} ${status}`).toBe(!isProbe);
+      }
+      expect("429" in responses, operationId).toBe(!isProbe);
     }
   });
 

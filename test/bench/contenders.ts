@@ -47,6 +47,12 @@ export const CONTENDERS = {
     api: { script: SERVICE_API, processes: 2 },
     worker: { script: SERVICE_WORKER, processes: 2 },
   },
+  "service-unlimited": {
+    title: "this service without its limits",
+    api: { script: SERVICE_API, processes: 1 },
+    worker: { script: SERVICE_WORKER, processes: 1 },
+    env: { RATE_LIMIT_RPS: "0", MISS_LIMIT_PER_MINUTE: "0" },
+  },
   a: {
     title: "(a) one transaction per request, 1 process",
     api: { script: `${BASELINES}/hand-written-api.ts`, processes: 1 },

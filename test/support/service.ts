@@ -14,7 +14,7 @@ export const BASE_URL = "https://vouchers.test";
 
 type Environment = Record<string, string>;
 
-/** The configuration of a test process: a port of its own, no log. */
+/** The configuration of a test process: a port of its own, no log, and no limits unless they are what is tested. */
 export function testConfig(servers: TestServers, env: Environment = {}) {
   return readConfig({
     DATABASE_URL: servers.databaseUrl,
@@ -22,6 +22,8 @@ export function testConfig(servers: TestServers, env: Environment = {}) {
     BASE_URL,
     PORT: "0",
     LOG_LEVEL: "silent",
+    RATE_LIMIT_RPS: "0",
+    MISS_LIMIT_PER_MINUTE: "0",
     RESERVATION_TOKEN_SECRET: "test-reservation-token-secret",
     ...env,
   });

@@ -69,7 +69,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   queues: ["domain", "batching"],
   metrics: ["queues"],
   traces: ["config", "log"],
-  services: ["domain", "batching", "db", "holds", "queues", "metrics"],
+  limits: ["domain", "batching"],
+  services: ["domain", "batching", "db", "holds", "queues", "limits", "metrics"],
   "admin-context": ["domain", "db", "random"],
   context: [
     "admin-context",
@@ -82,11 +83,12 @@ const MAY_IMPORT: Record<string, string[]> = {
     "db",
     "holds",
     "queues",
+    "limits",
     "metrics",
     "traces",
     "services",
   ],
-  http: ["domain", "batching", "db", "holds", "queues", "metrics", "traces", "services"],
+  http: ["domain", "batching", "db", "holds", "queues", "limits", "metrics", "traces", "services"],
   app: ["http", "context", "config"],
   main: ["app", "context", "process", "config", "log", "http", "metrics", "traces"],
   workers: [
@@ -196,6 +198,8 @@ describe("the rule of imports", () => {
     ["src/holds/lease.ts", "src/queues/connections.ts", "value"],
     ["src/holds/lease.ts", "src/log.ts", "value"],
     ["src/queues/worker.ts", "src/db/pool.ts", "value"],
+    ["src/limits/rate-limiter.ts", "src/holds/lease.ts", "value"],
+    ["src/db/vouchers.ts", "src/limits/rate-limiter.ts", "value"],
     ["src/services/redeem-voucher.ts", "src/http/errors.ts", "type"],
     ["src/services/redeem-voucher.ts", "src/context.ts", "value"],
     ["src/services/redeem-voucher.ts", "src/config.ts", "value"],
@@ -221,7 +225,7 @@ describe("the rule of imports", () => {
 });
 
 describe("the source", () => {
-  it("imports one way only: domain, then db, holds and queues, then services, then http, cli, local and workers", () => {
+  it("imports one way only: domain, then db, holds, queues and limits, then services, then http, cli, local and workers", () => {
     expect(LOCAL_IMPORTS.filter((edge) => !isAllowed(edge)).map(show)).toEqual([]);
   });
 

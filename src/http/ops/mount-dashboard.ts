@@ -4,6 +4,7 @@ import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../domain/errors.ts";
 import { prefersPage } from "../pages/offer-page.ts";
 import { mount } from "../route.ts";
+import { spendRefusal } from "../spend-limit.ts";
 import { DASHBOARD_PATH } from "./dashboard-path.ts";
 import { loginRoute, logoutRoute } from "./login.ts";
 import { OperatorSessions } from "./operator-sessions.ts";
@@ -49,12 +50,14 @@ const dashboardHeaders = helmet({
 });
 
 /** Lets operators through. Others who open a page are sent to the login; what a script asks for is refused. */
-function requireSession({ config }: ApiContext, sessions: OperatorSessions): RequestHandler {
+function requireSession(ctx: ApiContext, sessions: OperatorSessions): RequestHandler {
+  const { config } = ctx;
   return async (request, response, next) => {
     response.locals.route = DASHBOARD_PATH;
     // The board's own files are everybody's.
     if (!request.path.startsWith("/static/")) response.setHeader("Cache-Control", "no-store");
     if (await sessions.isOpen(request)) return next();
+    await spendRefusal(ctx, request, response);
     if (isPageView(request)) return response.redirect(303, `${config.basePath}/ops/login`);
     throw new AppError("no_session", `Sign in at ${config.basePath}/ops/login first.`);
   };

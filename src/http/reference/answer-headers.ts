@@ -17,6 +17,24 @@ export const RETRY_AFTER = {
   }),
 };
 
+/** On the answers of addresses whose callers are limited, where a limit is on and was asked. */
+export const RATE_LIMIT = {
+  "RateLimit-Policy": z
+    .string()
+    .optional()
+    .meta({
+      description: 'The limit that this call counts in: its name, calls and seconds, such as `"read";q=200;w=1`.',
+      header: { id: "RateLimit-Policy" },
+    }),
+  RateLimit: z
+    .string()
+    .optional()
+    .meta({
+      description: 'What is left of it, and for how many seconds, such as `"read";r=187;t=1`.',
+      header: { id: "RateLimit" },
+    }),
+};
+
 /** On a 405. */
 export const ALLOW = {
   Allow: z

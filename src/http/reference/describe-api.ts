@@ -8,7 +8,7 @@ import {
 } from "zod-openapi";
 import packageJson from "../../../package.json" with { type: "json" };
 import type { Endpoint } from "../endpoint.ts";
-import { REQUEST_ID } from "./answer-headers.ts";
+import { RATE_LIMIT, REQUEST_ID } from "./answer-headers.ts";
 import { RefusalDescriptions } from "./describe-refusals.ts";
 import { INTRODUCTION, SECURITY_SCHEMES, TAGS } from "./introduction.ts";
 
@@ -63,7 +63,7 @@ function describeOperation(endpoint: Endpoint, refusals: RefusalDescriptions): Z
     responses: {
       200: {
         description: endpoint.answerDescription,
-        headers: z.object(REQUEST_ID),
+        headers: z.object({ ...REQUEST_ID, ...(endpoint.errors.has("rate_limited") && RATE_LIMIT) }),
         content: { "application/json": { schema: endpoint.answer, examples: endpoint.answerExamples } },
       },
       ...refusals.of(endpoint),

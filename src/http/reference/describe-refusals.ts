@@ -5,12 +5,13 @@ import { EXAMPLE } from "../answers/example.ts";
 import { failure } from "../answers/failure.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { ERRORS, statusOf } from "../error-map.ts";
-import { ALLOW, REQUEST_ID, RETRY_AFTER, WWW_AUTHENTICATE } from "./answer-headers.ts";
+import { ALLOW, RATE_LIMIT, REQUEST_ID, RETRY_AFTER, WWW_AUTHENTICATE } from "./answer-headers.ts";
 
 /** What any address may refuse, whatever it is. */
 const ANYWHERE: readonly ErrorCode[] = [
   "not_found",
   "method_not_allowed",
+  "rate_limited",
   "invalid_http",
   "request_timeout",
   "headers_too_large",
@@ -18,7 +19,7 @@ const ANYWHERE: readonly ErrorCode[] = [
 ];
 
 /** Statuses whose answers tell when to come back. */
-const RETRY_LATER = [503];
+const RETRY_LATER = [429, 503];
 
 /** The refusals of endpoints, by status. */
 export class RefusalDescriptions {
@@ -37,7 +38,8 @@ export class RefusalDescriptions {
 
   #describe(endpoint: Endpoint, status: number, codes: readonly ErrorCode[]): ZodOpenApiResponseObject {
     const asksForUser = status === 401 && endpoint.security.some((scheme) => "userToken" in scheme);
-    const key = JSON.stringify([codes, asksForUser, endpoint.refusalDetails?.example]);
+    const isLimited = endpoint.errors.has("rate_limited");
+    const key = JSON.stringify([codes, asksForUser, isLimited, endpoint.refusalDetails?.example]);
     const known = this.#described.get(key);
     if (known !== undefined) return known;
     const schema = failure(nonEmpty(codes));
@@ -45,6 +47,7 @@ export class RefusalDescriptions {
       description: listCodes(codes),
       headers: z.object({
         ...REQUEST_ID,
+        ...(isLimited && RATE_LIMIT),
         ...(RETRY_LATER.includes(status) && RETRY_AFTER),
         ...(asksForUser && WWW_AUTHENTICATE),
       }),
@@ -64,7 +67,7 @@ function describeAnywhere(): ZodOpenApiResponseObject {
   return {
     id: "AnyAddress",
     description: `What any address may answer:\n\n${listCodes(ANYWHERE)}`,
-    headers: z.object({ ...REQUEST_ID, ...ALLOW }),
+    headers: z.object({ ...REQUEST_ID, ...ALLOW, ...RATE_LIMIT }),
     content: { "application/json": { schema: failure(nonEmpty(ANYWHERE)), examples: exampleRefusals(ANYWHERE) } },
   };
 }

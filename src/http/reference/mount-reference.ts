@@ -4,16 +4,19 @@ import type { ApiContext } from "../../context.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { sendPage } from "../pages/offer-page.ts";
 import { mount } from "../route.ts";
+import { limitAddress } from "../spend-limit.ts";
 import { describeApi } from "./describe-api.ts";
 import { renderReferencePage } from "./reference-page.ts";
 
 /** Mounts the API's description at `/openapi.json` and a page at `/docs` that shows it and tries it. */
-export function mountReference(router: Router, { config }: ApiContext, endpoints: readonly Endpoint[]): void {
+export function mountReference(router: Router, ctx: ApiContext, endpoints: readonly Endpoint[]): void {
+  const { config } = ctx;
   let description: string | undefined;
   mount(router, {
     path: "/openapi.json",
     methods: {
       get: [
+        limitAddress(ctx),
         (_request, response) => {
           // Made when it is first asked for: few processes ever are.
           description ??= JSON.stringify(describeApi(endpoints, config.baseUrl));
@@ -26,7 +29,7 @@ export function mountReference(router: Router, { config }: ApiContext, endpoints
   const page = renderReferencePage(config);
   mount(router, {
     path: "/docs",
-    methods: { get: [pageHeaders, (_request, response) => sendPage(response, 200, page)] },
+    methods: { get: [pageHeaders, limitAddress(ctx), (_request, response) => sendPage(response, 200, page)] },
   });
 }
 

@@ -4,6 +4,7 @@ import { readPublicChain } from "../../services/read-chain.ts";
 import { eventsPageQuery } from "../fields.ts";
 import { renderChainPage } from "../pages/chain-page.ts";
 import { sendPage, wantsPage } from "../pages/offer-page.ts";
+import { spendAddress } from "../spend-limit.ts";
 import { validate } from "../validate.ts";
 
 /** GET /integrity/events/{entityType}/{entityId} for people: a page that says no more than the JSON does. */
@@ -11,6 +12,7 @@ export function showChainPage(ctx: ApiContext): RequestHandler<{ entityType: str
   return async (request, response, next) => {
     if (!wantsPage(response)) return next();
     response.locals.route = "/integrity/events/:entityType/:entityId";
+    await spendAddress(ctx, request, response);
     const { entityType, entityId } = request.params;
     const { after, limit } = validate(eventsPageQuery, request.query);
     // One event more at the front: the one that the page's first event links to.

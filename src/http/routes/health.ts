@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AppError } from "../../domain/errors.ts";
-import { anyone } from "../access.ts";
+import { probe } from "../access.ts";
 import { endpoint } from "../endpoint.ts";
 
 /** Longest wait for a server that a readiness probe asks. Milliseconds. */
@@ -16,7 +16,7 @@ export const health = endpoint({
   tag: "Health",
   summary: "Is the process up?",
   description: "For liveness probes: answers while the process can answer at all, and asks no other server.",
-  access: anyone,
+  access: probe,
   parameters: {},
   answer: z.object({ status: up }).meta({ id: "Health" }),
   answerDescription: "It is up.",
@@ -38,7 +38,7 @@ export const readiness = endpoint({
   tag: "Health",
   summary: "Can it serve?",
   description: "For readiness probes: asks Postgres and Redis, for at most 1.5 seconds.",
-  access: anyone,
+  access: probe,
   parameters: {},
   answer: z.object({ status: up, ...servers }).meta({ id: "Readiness" }),
   answerDescription: "It can.",
@@ -60,14 +60,14 @@ export const readiness = endpoint({
   },
 });
 
-async function answers(probe: Promise<unknown>): Promise<boolean> {
+async function answers(asked: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(resolve, PROBE_MS, false);
   });
   try {
     return await Promise.race([
-      probe.then(
+      asked.then(
         () => true,
         () => false,
       ),

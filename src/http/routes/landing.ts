@@ -3,9 +3,11 @@ import { renderLandingPage } from "../pages/landing-page.ts";
 import { offerPage, sendPage, wantsPage } from "../pages/offer-page.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { answer, type Route } from "../route.ts";
+import { limitAddress } from "../spend-limit.ts";
 
 /** GET /: what this is, as a page for people and as a handful of addresses for programs. */
-export function landingRoute({ config }: Pick<ApiContext, "config">): Route {
+export function landingRoute(ctx: Pick<ApiContext, "config" | "limits">): Route {
+  const { config } = ctx;
   const page = renderLandingPage(config);
   const links = {
     name: "Partner Voucher API",
@@ -20,6 +22,7 @@ export function landingRoute({ config }: Pick<ApiContext, "config">): Route {
       get: [
         pageHeaders(),
         offerPage(config),
+        limitAddress(ctx),
         (_request, response, next) => {
           if (wantsPage(response)) sendPage(response, 200, page);
           else next();

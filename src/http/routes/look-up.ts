@@ -46,6 +46,6 @@ export const lookUp = endpoint({
       },
     },
   },
-  errors: ["voucher_not_found", "overloaded", "unavailable"],
+  errors: ["voucher_not_found", "too_many_misses", "overloaded", "unavailable"],
   work: (ctx, { who, parameters }) => lookUpVoucher(ctx, who, parameters.codeOrTicket),
 });

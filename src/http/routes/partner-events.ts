@@ -19,6 +19,6 @@ export const partnerEvents = endpoint({
   answer: partnerChain,
   answerDescription: "A page of the chain, oldest events first.",
   answerExamples: { chain: { summary: "Issued and redeemed", value: CHAIN_EXAMPLE } },
-  errors: ["voucher_not_found", "overloaded", "unavailable"],
+  errors: ["voucher_not_found", "too_many_misses", "overloaded", "unavailable"],
   work: (ctx, { who, parameters, query }) => readPartnerChain(ctx, who, parameters.codeOrTicket, query),
 });

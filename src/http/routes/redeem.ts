@@ -62,6 +62,7 @@ A refusal confirms nothing: its \`externalRef\` may be used again. A hold of you
   },
   errors: [
     "voucher_not_found",
+    "too_many_misses",
     "voucher_used",
     "voucher_voided",
     "voucher_expired",

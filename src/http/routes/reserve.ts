@@ -35,6 +35,7 @@ export const reserve = endpoint({
   },
   errors: [
     "voucher_not_found",
+    "too_many_misses",
     "voucher_used",
     "voucher_voided",
     "voucher_expired",

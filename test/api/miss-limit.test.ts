@@ -1,0 +1,256 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { countOutcomes } from "../support/marketplace.ts";
+import { monitorRedis } from "../support/redis-monitor.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+
+const LIMIT = 20;
+
+let servers: TestServers;
+let proxy: TcpProxy;
+let api: TestApi;
+let other: TestApi;
+let worker: TestWorker;
+let partner: TestPartner;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  proxy = await openTcpProxy(servers.redisUrl);
+  const env = { MISS_LIMIT_PER_MINUTE: String(LIMIT) };
+  [api, other] = await Promise.all([startApi(servers, env), startApi(servers, env)]);
+  worker = await startWorkers(servers);
+  partner = await makePartner(servers.db);
+});
+
+afterEach(() => proxy.mend());
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await Promise.all([api.close(), other.close(), worker.close()]);
+  await proxy.close();
+  await servers.close();
+});
+
+/** Codes that name nothing: they lack a symbol. */
+const UNKNOWN = "7Q4K-9MZX-2HTB-W8R";
+
+/** The clients of one new key at both processes. */
+async function newClients(): Promise<[PartnerClient, PartnerClient]> {
+  const { key } = await makeKey(servers.db, partner.organizationId);
+  return [partnerClient(api.url, key), partnerClient(other.url, key)];
+}
+
+/** Misses until there is no more look-up by code. */
+async function useUp(client: PartnerClient): Promise<void> {
+  const replies = await Promise.all(Array.from({ length: 3 * LIMIT }, () => client.lookUp(UNKNOWN)));
+  expect(countOutcomes(replies)["404 voucher_not_found"]).toBe(LIMIT);
+}
+
+function withoutId({ status, headers, body }: Reply) {
+  const { requestId, ...rest } = body;
+  const fields = Object.fromEntries(headers);
+  return { status, rest, fields: { ...fields, date: null, "x-request-id": null, "retry-after": null } };
+}
+
+describe("codes that do not exist", () => {
+  it("may be tried so many times by a key, and then no code is looked up for it any more", async () => {
+    const [client] = await newClients();
+    const { code } = await issueVoucher(servers.db, partner);
+    await useUp(client);
+    const calls: [string, () => Promise<Reply>][] = [
+      ["look-up", () => client.lookUp(code)],
+      ["events", () => client.events(code)],
+      ["reserve", () => client.reserve(code)],
+      ["redeem", () => client.redeem({ code, externalRef: "over" })],
+    ];
+    for (const [what, call] of calls) {
+      const { status, headers, body } = await call();
+      expect({ what, status, code: body.code }).toEqual({ what, status: 429, code: "too_many_misses" });
+      expect(body).toStrictEqual({
+        error: expect.stringMatching(/^[A-Z].*\.$/),
+        code: "too_many_misses",
+        requestId: expect.any(String),
+      });
+      const seconds = Number(headers.get("retry-after"));
+      expect(seconds).toBeGreaterThan(0);
+      expect(seconds).toBeLessThanOrEqual(60);
+    }
+  });
+
+  it("count whichever way they are tried", async () => {
+    const [client] = await newClients();
+    const calls = [
+      () => client.lookUp(UNKNOWN),
+      () => client.events(UNKNOWN),
+      () => client.reserve(UNKNOWN),
+      () => client.redeem({ code: UNKNOWN, externalRef: "way" }),
+    ];
+    for (let i = 0; i < LIMIT; i++) expect((await calls[i % calls.length]?.())?.status).toBe(404);
+    for (const call of calls) expect((await call()).body.code).toBe("too_many_misses");
+  });
+
+  it("count alike whether they are another organization's or nobody's", async () => {
+    const stranger = await makePartner(servers.db);
+    const foreign = await issueVouchers(servers.db, stranger, LIMIT);
+    const [client] = await newClients();
+    for (const { code } of foreign) expect((await client.lookUp(code)).status).toBe(404);
+    expect((await client.lookUp(UNKNOWN)).body.code).toBe("too_many_misses");
+  });
+
+  it("get the same answer over the limit as those that exist, byte for byte", async () => {
+    const [client] = await newClients();
+    const { code } = await issueVoucher(servers.db, partner);
+    const stranger = await issueVoucher(servers.db, await makePartner(servers.db));
+    await useUp(client);
+    for (const call of [
+      (name: string) => client.lookUp(name),
+      (name: string) => client.events(name),
+      (name: string) => client.reserve(name),
+      (name: string) => client.redeem({ code: name, externalRef: "oracle" }),
+    ]) {
+      const answers = [await call(code), await call(stranger.code), await call(UNKNOWN)].map(withoutId);
+      expect(answers[1]).toEqual(answers[0]);
+      expect(answers[2]).toEqual(answers[0]);
+    }
+  });
+
+  it("slow their guesser, and nobody else: another key of the organization uses the same vouchers", async () => {
+    const [guesser] = await newClients();
+    const [honest] = await newClients();
+    const { code } = await issueVoucher(servers.db, partner);
+    await useUp(guesser);
+    expect((await guesser.lookUp(code)).status).toBe(429);
+    expect((await honest.lookUp(code)).status).toBe(200);
+    expect((await honest.redeem({ code, externalRef: "honest" })).status).toBe(200);
+  });
+
+  it("do not slip through in a burst, at one process or at two", async () => {
+    const clients = await newClients();
+    const replies = await Promise.all(
+      clients.flatMap((client) => Array.from({ length: 150 }, () => client.lookUp(UNKNOWN))),
+    );
+    expect(countOutcomes(replies)).toEqual({ "404 voucher_not_found": LIMIT, "429 too_many_misses": 300 - LIMIT });
+    const { code } = await issueVoucher(servers.db, partner);
+    for (const client of clients) expect((await client.lookUp(code)).status).toBe(429);
+  });
+
+  it("that were tried at one process are known at the other by its first miss, which is not told", async () => {
+    const [here, there] = await newClients();
+    const { code } = await issueVoucher(servers.db, partner);
+    await useUp(here);
+    expect((await there.lookUp(code)).status).toBe(200);
+    expect((await there.lookUp(UNKNOWN)).body.code).toBe("too_many_misses");
+    expect((await there.lookUp(code)).body.code).toBe("too_many_misses");
+  });
+
+  it("do not bring a code to light that stands behind them in a burst", async () => {
+    const [client] = await newClients();
+    const { code } = await issueVoucher(servers.db, partner);
+    const names = Array.from({ length: 200 }, (_, n) => (n === 150 ? code : UNKNOWN));
+    const replies = await Promise.all(names.map((name) => client.reserve(name)));
+    const { "404 voucher_not_found": misses, "200": hits = 0 } = countOutcomes(replies);
+    expect(misses).toBe(LIMIT);
+    // In whatever order the server met them, a hit came before the last miss that was told.
+    if (hits === 0) expect(replies[150]?.body.code).toBe("too_many_misses");
+    const { rows } = await servers.db.query(
+      "SELECT count(*)::int AS holds FROM reservations AS r JOIN vouchers AS v ON v.id = r.voucher_id WHERE v.code = $1",
+      [code],
+    );
+    expect(rows).toEqual([{ holds: hits }]);
+  });
+
+  it("are counted while Redis is away, by each process for itself", async () => {
+    const cut = await startApi({ ...servers, redisUrl: proxy.url }, { MISS_LIMIT_PER_MINUTE: String(LIMIT) });
+    try {
+      const { code } = await issueVoucher(servers.db, partner);
+      for (const fault of ["cut", "jam"] as const) {
+        const { key } = await makeKey(servers.db, partner.organizationId);
+        const client = partnerClient(cut.url, key);
+        proxy[fault]();
+        expect((await client.lookUp(code)).status).toBe(200);
+        await useUp(client);
+        expect((await client.lookUp(code)).status).toBe(429);
+        proxy.mend();
+      }
+    } finally {
+      proxy.mend();
+      await cut.close();
+    }
+  });
+});
+
+describe("a key that has missed too often", () => {
+  it("goes on with tickets: look-up, events, redeem and release", async () => {
+    const [client] = await newClients();
+    const [kept, given] = await issueVouchers(servers.db, partner, 2);
+    const held = [(await client.reserve(kept?.code ?? "")).body, (await client.reserve(given?.code ?? "")).body];
+    await useUp(client);
+    const [ticket, spare] = held.map((hold) => hold.ticket);
+    expect((await client.lookUp(ticket)).status).toBe(200);
+    expect((await client.events(ticket)).status).toBe(200);
+    expect((await client.reserve(ticket)).body).toEqual(held[0]);
+    expect((await client.redeem({ ticket, externalRef: "by ticket" })).status).toBe(200);
+    expect((await client.release(spare)).body).toEqual({ released: true });
+    expect((await client.lookUp("rsv_unknown")).status).toBe(404);
+  });
+
+  it("goes on with retries of what it has burnt, by whatever code", async () => {
+    const [client] = await newClients();
+    const { code } = await issueVoucher(servers.db, partner);
+    const first = await client.redeem({ code, externalRef: "burnt before" });
+    expect(first.status).toBe(200);
+    await useUp(client);
+    for (const name of [code, UNKNOWN]) {
+      const retried = await client.redeem({ code: name, externalRef: "burnt before" });
+      expect(retried.body).toEqual({ ...first.body, alreadyConfirmed: true });
+    }
+  });
+
+  it("burns nothing by code, and may burn it when the minute is over", async () => {
+    const [client] = await newClients();
+    const { code, id } = await issueVoucher(servers.db, partner);
+    await useUp(client);
+    expect((await client.redeem({ code, externalRef: "too early" })).status).toBe(429);
+    const { rows } = await servers.db.query("SELECT status FROM vouchers WHERE id = $1", [id]);
+    expect(rows).toEqual([{ status: "Active" }]);
+  });
+});
+
+describe("what is not a miss", () => {
+  it("is a hit, however many come and however the voucher stands, and it costs no call of Redis", async () => {
+    const monitor = await monitorRedis(servers.redisUrl);
+    const [client] = await newClients();
+    const { code } = await issueVoucher(servers.db, partner);
+    const replies = await Promise.all(Array.from({ length: 10 * LIMIT }, () => client.lookUp(code)));
+    expect(countOutcomes(replies)).toEqual({ "200": 10 * LIMIT });
+    expect(await monitor.count("limit:")).toBe(0);
+    await client.redeem({ code, externalRef: "hit" });
+    for (let i = 0; i < 2 * LIMIT; i++) {
+      expect((await client.redeem({ code, externalRef: `again ${i}` })).body.code).toBe("voucher_used");
+    }
+    monitor.close();
+  });
+
+  it("is an unknown ticket, or a retry of a confirmed reference with an unknown code", async () => {
+    const [client] = await newClients();
+    const { code } = await issueVoucher(servers.db, partner);
+    await client.redeem({ code, externalRef: "confirmed" });
+    for (let i = 0; i < 2 * LIMIT; i++) {
+      expect((await client.lookUp(`rsv_${i}`)).status).toBe(404);
+      expect((await client.redeem({ code: UNKNOWN, externalRef: "confirmed" })).status).toBe(200);
+    }
+    expect((await client.lookUp(code)).status).toBe(200);
+  });
+
+  it("is anything at all with MISS_LIMIT_PER_MINUTE=0", async () => {
+    const off = await startApi(servers);
+    const client = partnerClient(off.url, (await makeKey(servers.db, partner.organizationId)).key);
+    const replies = await Promise.all(Array.from({ length: 200 }, () => client.lookUp(UNKNOWN)));
+    expect(countOutcomes(replies)).toEqual({ "404 voucher_not_found": 200 });
+    await off.close();
+  });
+});

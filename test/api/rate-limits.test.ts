@@ -1,0 +1,460 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createApp } from "../../src/app.ts";
+import { makeApiKey } from "../../src/domain/api-keys.ts";
+import { partnerClient, type Reply, send } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
+import { monitorRedis } from "../support/redis-monitor.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { until } from "../support/until.ts";
+import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+
+/** So low that a storm of calls cannot stay within it however slow the machine is. */
+const RPS = 5;
+const STORM = 60;
+/** Far above what these tests call in a second. */
+const AMPLE = 100_000;
+
+let servers: TestServers;
+let proxy: TcpProxy;
+let issuer: IssuerKey;
+let keysFile: KeysFile;
+let api: TestApi;
+let ample: TestApi;
+let partner: TestPartner;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  proxy = await openTcpProxy(servers.redisUrl);
+  issuer = await makeIssuerKey();
+  keysFile = writeKeysFile(issuer);
+  [api, ample] = await Promise.all([
+    startApi(servers, { AUTH_JWKS_URL: keysFile.url, RATE_LIMIT_RPS: String(RPS), TRUST_PROXY: "127.0.0.0/8" }),
+    startApi(servers, {
+      AUTH_JWKS_URL: keysFile.url,
+      RATE_LIMIT_RPS: String(AMPLE),
+      OPS_TOKEN: "a token of operators",
+    }),
+  ]);
+  worker = await startWorkers(servers);
+  partner = await makePartner(servers.db);
+});
+
+afterEach(() => proxy.mend());
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await Promise.all([api.close(), ample.close(), worker.close()]);
+  await proxy.close();
+  keysFile.remove();
+  await servers.close();
+});
+
+const newKey = async () => (await makeKey(servers.db, partner.organizationId)).key;
+const madeUpKey = () => makeApiKey(provisioning(servers.db).randomBytes);
+
+let addresses = 0;
+/** An address that nobody has called from. */
+function newAddress(): string {
+  addresses += 1;
+  return `198.51.${100 + (addresses >> 8)}.${addresses & 255}`;
+}
+
+const from = (address: string) => ({ "x-forwarded-for": address });
+
+function storm(call: () => Promise<Reply>, calls = STORM): Promise<Reply[]> {
+  return Promise.all(Array.from({ length: calls }, call));
+}
+
+function isLimited(reply: Reply): boolean {
+  return reply.status === 429;
+}
+
+function policyOf({ headers }: Reply): string | undefined {
+  return /^"([a-z]+)"/.exec(headers.get("ratelimit-policy") ?? "")?.[1];
+}
+
+/** Calls until one is refused for its number. */
+function limited(call: () => Promise<Reply>): Promise<Reply> {
+  return until(async () => (await storm(call)).find(isLimited));
+}
+
+describe("an answer of a limited route", () => {
+  it("tells the limit and what is left of it as structured fields", async () => {
+    const client = partnerClient(ample.url, await newKey());
+    const { code } = await issueVoucher(servers.db, partner);
+    const { ticket } = (await client.reserve(code)).body;
+    const answers: [string, Reply][] = [
+      ["read", await client.lookUp(code)],
+      ["read", await client.events(code)],
+      ["move", await client.reserve(code)],
+      ["move", await client.redeem({ ticket, externalRef: "fields" })],
+      ["move", await client.release(ticket)],
+    ];
+    for (const [policy, { status, headers }] of answers) {
+      expect(status).toBe(200);
+      expect(headers.get("ratelimit-policy")).toBe(`"${policy}";q=${AMPLE};w=1`);
+      expect(headers.get("ratelimit")).toMatch(new RegExp(`^"${policy}";r=\\d+;t=1$`));
+      expect(headers.get("retry-after")).toBeNull();
+    }
+  });
+
+  it("counts down as calls come", async () => {
+    const client = partnerClient(api.url, await newKey());
+    // Two windows at most: within one of them the numbers fall one by one.
+    const left: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      const { headers } = await client.lookUp("7Q4K-9MZX-2HTB-W8RC");
+      left.push(Number(/;r=(\d+);/.exec(headers.get("ratelimit") ?? "")?.[1]));
+    }
+    expect(left[0]).toBe(RPS - 1);
+    for (const [index, count] of left.entries()) {
+      if (index > 0) expect([RPS - 1, Number(left[index - 1]) - 1]).toContain(count);
+    }
+  });
+
+  it("tells them with refusals as well", async () => {
+    const client = partnerClient(ample.url, await newKey());
+    const answers = [
+      await client.lookUp("7Q4K-9MZX-2HTB-W8RC"),
+      await client.redeem({ externalRef: "r" }),
+      await client.redeem({ code: "7Q4K-9MZX-2HTB-W8RC", externalRef: "r" }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([404, 400, 404]);
+    expect(answers.map(policyOf)).toEqual(["read", "move", "move"]);
+  });
+
+  it("is 429 in plain words over the limit, with the time to wait", async () => {
+    const client = partnerClient(api.url, await newKey());
+    const refused = await limited(() => client.lookUp("7Q4K-9MZX-2HTB-W8RC"));
+    expect(refused.body).toStrictEqual({
+      error: expect.stringMatching(/^[A-Z].*\.$/),
+      code: "rate_limited",
+      requestId: expect.any(String),
+    });
+    expect(refused.headers.get("retry-after")).toBe("1");
+    expect(refused.headers.get("ratelimit-policy")).toBe(`"read";q=${RPS};w=1`);
+    expect(refused.headers.get("ratelimit")).toBe('"read";r=0;t=1');
+    await until(async () => (await client.lookUp("7Q4K-9MZX-2HTB-W8RC")).status === 404);
+  });
+});
+
+describe("a key's limit", () => {
+  it("keeps reads from starving moves: each class has its own", async () => {
+    const client = partnerClient(api.url, await newKey());
+    const vouchers = await Promise.all(Array.from({ length: 3 }, () => issueVoucher(servers.db, partner)));
+    for (const { code } of vouchers) {
+      await limited(() => client.lookUp(code));
+      const flood = storm(() => client.lookUp(code));
+      // A move has its whole limit at any time, as nobody moved anything in the last second.
+      expect((await client.redeem({ code, externalRef: `move ${code}` })).status).toBe(200);
+      await flood;
+    }
+  });
+
+  it("is that of one key: another one of the same organization has its own", async () => {
+    const [busy, calm] = [partnerClient(api.url, await newKey()), partnerClient(api.url, await newKey())];
+    const { code } = await issueVoucher(servers.db, partner);
+    for (let i = 0; i < RPS; i++) {
+      await limited(() => busy.lookUp(code));
+      expect((await calm.lookUp(code)).status).toBe(200);
+    }
+  });
+
+  it("comes behind 401 and 403, and before anything about the request", async () => {
+    const scoped = await makeKey(servers.db, partner.organizationId, { scopes: ["voucher.read"] });
+    const elsewhere = await makeKey(servers.db, partner.organizationId, { allowIps: ["192.0.2.1"] });
+    const redeem = (key: string) => send("POST", `${api.url}/partner/vouchers/redeem`, { key, body: "not JSON" });
+    expect((await storm(() => redeem(scoped.key))).map(({ body }) => body.code)).toEqual(
+      Array(STORM).fill("missing_scope"),
+    );
+    expect((await storm(() => redeem(elsewhere.key))).map(({ body }) => body.code)).toEqual(
+      Array(STORM).fill("address_not_allowed"),
+    );
+    const key = await newKey();
+    const codes = new Set((await storm(() => redeem(key))).map(({ body }) => body.code));
+    expect(codes).toEqual(new Set(["invalid_json", "rate_limited"]));
+  });
+
+  it("is shared by all API processes", async () => {
+    const env = { RATE_LIMIT_RPS: "100" };
+    const processes = await Promise.all([startApi(servers, env), startApi(servers, env)]);
+    try {
+      const key = await newKey();
+      const lookUp = (url: string) => partnerClient(url, key).lookUp("7Q4K-9MZX-2HTB-W8RC");
+      const startedAt = performance.now();
+      const replies = (await Promise.all(processes.map(({ url }) => storm(() => lookUp(url), 600)))).flat();
+      const windows = Math.floor((performance.now() - startedAt) / 1_000) + 2;
+      const letThrough = replies.filter((reply) => !isLimited(reply)).length;
+      // A thirteenth more for each process; two limits apart would let twice as much through.
+      expect(letThrough).toBeLessThanOrEqual(windows * (100 + 2 * 8));
+      expect(replies.some(isLimited)).toBe(true);
+      for (const { url } of processes) await limited(() => lookUp(url));
+    } finally {
+      await Promise.all(processes.map((each) => each.close()));
+    }
+  });
+
+  it("stands while Redis is away, and turns nobody away who is within it", async () => {
+    const cut = await startApi({ ...servers, redisUrl: proxy.url }, { RATE_LIMIT_RPS: String(RPS) });
+    try {
+      const [busy, calm] = [partnerClient(cut.url, await newKey()), partnerClient(cut.url, await newKey())];
+      const { code } = await issueVoucher(servers.db, partner);
+      for (const fault of ["cut", "jam"] as const) {
+        proxy[fault]();
+        await limited(() => busy.lookUp(code));
+        await until(async () => (await busy.lookUp(code)).status === 200);
+        expect((await calm.lookUp(code)).status).toBe(200);
+        proxy.mend();
+      }
+    } finally {
+      proxy.mend();
+      await cut.close();
+    }
+  });
+
+  it("costs a caller who calls now and then no call of Redis at all", async () => {
+    const monitor = await monitorRedis(servers.redisUrl);
+    const key = await newKey();
+    const client = partnerClient(ample.url, key);
+    const { code } = await issueVoucher(servers.db, partner);
+    for (let i = 0; i < 100; i++) expect((await client.lookUp(code)).status).toBe(200);
+    expect(await monitor.count("limit:")).toBe(0);
+    monitor.close();
+  });
+
+  it("is off with RATE_LIMIT_RPS=0, and so is every other one", async () => {
+    const off = await startApi(servers, { AUTH_JWKS_URL: keysFile.url });
+    const client = partnerClient(off.url, await newKey());
+    const calls = [
+      () => client.lookUp("7Q4K-9MZX-2HTB-W8RC"),
+      () => send("GET", `${off.url}/partner/vouchers/x`),
+      () => send("GET", `${off.url}/integrity/events/VoucherInstance/x`),
+      () => send("GET", `${off.url}/nothing`),
+    ];
+    for (const call of calls) {
+      for (const { status, headers } of await storm(call, 300)) {
+        expect(status).not.toBe(429);
+        expect(headers.has("ratelimit")).toBe(false);
+        expect(headers.has("ratelimit-policy")).toBe(false);
+      }
+    }
+    await off.close();
+  });
+});
+
+describe("a user's limit", () => {
+  it("is a tenth of a key's, of takings and of reads apart, for each user", async () => {
+    const offer = await makeOffer(servers.db, 5);
+    const reader = await signedIn(api.url, issuer, newUser());
+    const reply = await reader.listing(offer.listingId);
+    expect(reply.headers.get("ratelimit-policy")).toBe('"browse";q=1;w=1');
+    await limited(() => reader.listing(offer.listingId));
+    // The same user may still take, and another one may still read.
+    const taken = await reader.claimProduct(offer.productId);
+    expect(taken.status).toBe(200);
+    expect(taken.headers.get("ratelimit-policy")).toBe('"take";q=1;w=1');
+    expect((await (await signedIn(api.url, issuer, newUser())).listing(offer.listingId)).status).toBe(200);
+    const refused = await limited(() => reader.claimProduct(offer.productId));
+    expect(refused.body.code).toBe("rate_limited");
+  });
+});
+
+describe("an address", () => {
+  const unknown = (address: string) => () =>
+    send("GET", `${api.url}/partner/vouchers/x`, { key: madeUpKey(), headers: from(address) });
+  const calls: [string, string, (address: string) => Promise<Reply>][] = [
+    ["without a key", "refused", (address) => send("GET", `${api.url}/partner/vouchers/x`, { headers: from(address) })],
+    [
+      "with a mistyped key",
+      "refused",
+      (address) => send("GET", `${api.url}/partner/vouchers/x`, { key: "pvk_x", headers: from(address) }),
+    ],
+    ["with an unknown key", "refused", (address) => unknown(address)()],
+    [
+      "without a token",
+      "refused",
+      (address) => send("POST", `${api.url}/products/x/claim`, { headers: from(address) }),
+    ],
+    [
+      "with a bad token",
+      "refused",
+      (address) =>
+        send("POST", `${api.url}/products/x/claim`, { headers: { ...from(address), authorization: "Bearer x" } }),
+    ],
+    [
+      "with a bad token where none is needed",
+      "refused",
+      (address) =>
+        send("GET", `${api.url}/marketplace/listings`, { headers: { ...from(address), authorization: "Bearer x" } }),
+    ],
+    [
+      "that reads the market",
+      "address",
+      (address) => send("GET", `${api.url}/marketplace/listings`, { headers: from(address) }),
+    ],
+    [
+      "that reads public chains",
+      "address",
+      (address) => send("GET", `${api.url}/integrity/events/VoucherInstance/x`, { headers: from(address) }),
+    ],
+    ["that tries paths", "address", (address) => send("GET", `${api.url}/nothing`, { headers: from(address) })],
+  ];
+
+  it.each(calls)("is limited: one %s", async (_what, policy, call) => {
+    const address = newAddress();
+    const first = await call(address);
+    expect(policyOf(first)).toBe(policy);
+    expect(isLimited(first)).toBe(false);
+    const refused = await limited(() => call(address));
+    expect(refused.body.code).toBe("rate_limited");
+    expect(refused.headers.get("retry-after")).toBe("1");
+    expect(refused.headers.has("www-authenticate")).toBe(false);
+    expect(isLimited(await call(newAddress()))).toBe(false);
+  });
+
+  it("has one limit for all that it is refused, and one for all that is open to anyone", async () => {
+    for (const policy of ["refused", "address"]) {
+      const address = newAddress();
+      const same = calls.filter(([, name]) => name === policy).map(([, , call]) => call);
+      const others = calls.filter(([, name]) => name !== policy).map(([, , call]) => call);
+      for (const call of same) {
+        await until(async () => {
+          await storm(() => (same[0] as typeof call)(address));
+          return isLimited(await call(address));
+        });
+      }
+      for (const call of others) {
+        const flood = storm(() => (same[0] as typeof call)(address));
+        await until(async () => !isLimited(await call(address)));
+        await flood;
+      }
+    }
+  });
+
+  it("that floods takes nothing from keys that work there", async () => {
+    const address = newAddress();
+    const key = await newKey();
+    const good = () => send("GET", `${api.url}/partner/vouchers/7Q4K-9MZX-2HTB-W8RC`, { key, headers: from(address) });
+    await until(async () => (await good()).status === 404);
+    for (let i = 0; i < 5; i++) {
+      const flood = storm(unknown(address), 200);
+      await until(async () => (await good()).status === 404);
+      expect((await flood).some(isLimited)).toBe(true);
+    }
+  });
+
+  it("that floods with made-up keys has no more of them looked up than its limit lets through", async () => {
+    const address = newAddress();
+    const queries: unknown[] = [];
+    const { pool } = api.ctx;
+    const query = pool.query;
+    pool.query = ((...args: [{ name?: string }]) => {
+      if (args[0].name === "find_keys_by_secret") queries.push(args[0]);
+      return (query as (...args: unknown[]) => unknown).apply(pool, args);
+    }) as typeof pool.query;
+    try {
+      const replies: Reply[] = [];
+      for (let i = 0; i < 300; i++) replies.push(await unknown(address)());
+      const answered = replies.filter((reply) => !isLimited(reply)).length;
+      expect(answered).toBeGreaterThan(0);
+      expect(answered).toBeLessThan(300);
+      expect(queries.length).toBeLessThanOrEqual(answered + 1);
+    } finally {
+      pool.query = query;
+    }
+  });
+
+  it("that floods gets no new key looked up either, until it is within its limit again", async () => {
+    const address = newAddress();
+    const lookUp = (key: string) =>
+      send("GET", `${api.url}/partner/vouchers/7Q4K-9MZX-2HTB-W8RC`, { key, headers: from(address) });
+    const key = await until(async () => {
+      const fresh = await newKey();
+      await storm(unknown(address));
+      return isLimited(await lookUp(fresh)) ? fresh : null;
+    });
+    await until(async () => (await lookUp(key)).status === 404);
+  });
+});
+
+describe("the address that is limited", () => {
+  const unknownPath = (to: TestApi, forwarded: string) =>
+    send("GET", `${to.url}/nothing`, { headers: from(forwarded) });
+
+  it("is not what X-Forwarded-For says when no proxy is trusted", async () => {
+    const direct = await startApi(servers, { RATE_LIMIT_RPS: String(RPS) });
+    try {
+      await limited(() => unknownPath(direct, newAddress()));
+    } finally {
+      await direct.close();
+    }
+  });
+
+  it("is the one that the trusted proxy saw, whatever the caller put in front", async () => {
+    const address = newAddress();
+    await limited(() => unknownPath(api, `${newAddress()}, ${address}`));
+    expect(isLimited(await unknownPath(api, newAddress()))).toBe(false);
+  });
+
+  it.each([
+    ["an IPv4 address and the same one mapped into IPv6", "203.0.113.7", "::ffff:203.0.113.7", "::FFFF:cb00:7107"],
+    ["all addresses of a /64", "2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:0DB8:0001:0002:0:0:0:1"],
+    ["whatever is no address", "unknown", "_hidden", "203.0.113.7:443"],
+  ])("is one for %s", async (_what, ...spellings) => {
+    for (const spelling of spellings) {
+      await until(async () => {
+        await storm(() => unknownPath(api, spellings[0] ?? ""));
+        return isLimited(await unknownPath(api, spelling));
+      });
+    }
+  });
+
+  it("is another one for the next /64", async () => {
+    await limited(() => unknownPath(api, "2001:db8:5:6::1"));
+    expect(isLimited(await unknownPath(api, "2001:db8:5:7::1"))).toBe(false);
+  });
+});
+
+describe("routes", () => {
+  it("are all limited, except those that tell how the service is, and the files of pages", async () => {
+    const paths = createApp(ample.ctx).router.stack.flatMap(({ route }) => (route === undefined ? [] : [route.path]));
+    expect(paths.length).toBeGreaterThan(15);
+    for (const path of new Set(paths)) {
+      for (const [method, accept] of [
+        ["GET", "*/*"],
+        ["GET", "text/html"],
+        ["POST", "*/*"],
+      ] as const) {
+        const url = `${ample.url}${path.replaceAll(/:\w+/g, "x")}`;
+        const { status, headers } = await fetch(url, { method, headers: { accept } });
+        if (status === 405) continue;
+        expect({ path, method, accept, limited: headers.has("ratelimit") }).toEqual({
+          path,
+          method,
+          accept,
+          limited: !["/healthz", "/readyz", "/assets/:fileName"].includes(path),
+        });
+      }
+    }
+  });
+
+  it("of the dashboard are limited for those who are not signed in", async () => {
+    const { status, headers } = await fetch(`${ample.url}/ops/queues`, { redirect: "manual" });
+    expect(status).toBe(401);
+    expect(headers.get("ratelimit-policy")).toMatch(/^"refused"/);
+  });
+
+  it("that tell how the service is are never limited", async () => {
+    for (const path of ["/healthz", "/readyz"]) {
+      for (const { status, headers } of await storm(() => send("GET", `${api.url}${path}`))) {
+        expect(status).toBe(200);
+        expect(headers.has("ratelimit")).toBe(false);
+      }
+    }
+  });
+});

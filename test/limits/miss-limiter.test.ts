@@ -1,0 +1,211 @@
+import { pino } from "pino";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type Guarded, MissLimiter } from "../../src/limits/miss-limiter.ts";
+import { SharedCounts } from "../../src/limits/shared-counts.ts";
+import { openFailFast } from "../../src/queues/connections.ts";
+import { monitorRedis, type RedisMonitor } from "../support/redis-monitor.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { until } from "../support/until.ts";
+
+const LIMIT = 60;
+
+let servers: TestServers;
+let proxy: TcpProxy;
+let monitor: RedisMonitor;
+const closers: (() => void)[] = [];
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  proxy = await openTcpProxy(servers.redisUrl);
+  monitor = await monitorRedis(servers.redisUrl);
+});
+
+afterEach(() => {
+  proxy.mend();
+  for (const close of closers.splice(0)) close();
+});
+
+afterAll(async () => {
+  monitor.close();
+  await proxy.close();
+  await servers.close();
+});
+
+let names = 0;
+function newName(): string {
+  names += 1;
+  return `misses${names}`;
+}
+
+/** A limiter with a connection of its own, as each process has. */
+async function openLimiter(
+  name: string,
+  { limit = LIMIT, seconds = 60, redisUrl = servers.redisUrl } = {},
+): Promise<MissLimiter> {
+  const log = pino({ level: "silent" });
+  const redis = openFailFast(redisUrl, "test", log);
+  closers.push(() => redis.disconnect());
+  await until(() => redis.status === "ready");
+  return new MissLimiter(limit, new SharedCounts(redis, log).open(name, seconds));
+}
+
+/** Look-ups that tell how many of them ran. */
+function lookUps() {
+  const seen = { ran: 0 };
+  const look = async (hit: boolean): Promise<boolean> => {
+    seen.ran += 1;
+    await new Promise((resolve) => setImmediate(resolve));
+    return hit;
+  };
+  return {
+    seen,
+    guard: (limiter: MissLimiter, hit: boolean, id = "caller") =>
+      limiter.guard(
+        id,
+        () => look(hit),
+        (found) => !found,
+      ),
+  };
+}
+
+function countWithheld(outcomes: readonly Guarded<boolean>[]): number {
+  return outcomes.filter((outcome) => !outcome.told).length;
+}
+
+const times = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+describe("a limit on misses", () => {
+  it.each([1, 5, 16, 60])("tells of %i misses, however many come at once, and then of nothing", async (limit) => {
+    const limiter = await openLimiter(newName(), { limit });
+    const { seen, guard } = lookUps();
+    const outcomes = await Promise.all(times(500).map(() => guard(limiter, false)));
+    expect(outcomes.slice(0, limit).every((outcome) => outcome.told)).toBe(true);
+    expect(countWithheld(outcomes)).toBe(500 - limit);
+    const { ran } = seen;
+    for (const hit of [true, false]) {
+      expect(await guard(limiter, hit)).toEqual({ told: false, resetMs: expect.any(Number) });
+    }
+    // Nothing is looked up any more.
+    expect(seen.ran).toBe(ran);
+  });
+
+  it("tells of no hit that comes behind the last miss of a burst", async () => {
+    const limiter = await openLimiter(newName(), { limit: 10 });
+    const { guard } = lookUps();
+    // Two hits before the tenth miss, which is the twelfth look-up, and one behind it.
+    const outcomes = await Promise.all(times(100).map((n) => guard(limiter, [3, 9, 50].includes(n))));
+    expect(outcomes.map((outcome) => outcome.told)).toEqual(times(100).map((n) => n < 12));
+  });
+
+  it("tells of any number of hits, all at once, and asks Redis nothing for them", async () => {
+    const name = newName();
+    const limiter = await openLimiter(name);
+    const { seen, guard } = lookUps();
+    const hits = times(2_000).map(() => guard(limiter, true));
+    expect(seen.ran).toBe(2_000);
+    expect(await Promise.all(hits)).toEqual(times(2_000).map(() => ({ told: true, result: true })));
+    expect(await monitor.count(`limit:${name}`)).toBe(0);
+  });
+
+  it("withholds no hit while one more miss may come", async () => {
+    const limiter = await openLimiter(newName(), { limit: 3 });
+    const { guard } = lookUps();
+    for (let i = 0; i < 2; i++) await guard(limiter, false);
+    expect(countWithheld(await Promise.all(times(200).map(() => guard(limiter, true))))).toBe(0);
+  });
+
+  it("asks Redis once for misses that come together", async () => {
+    const name = newName();
+    const limiter = await openLimiter(name);
+    const { guard } = lookUps();
+    await Promise.all(times(500).map(() => guard(limiter, false)));
+    // The first one, and then all that came behind it. The script's own commands are told as well: up to five each.
+    expect((await monitor.count(`limit:${name}`)) / 5).toBeLessThanOrEqual(3);
+    expect(await servers.redis.get(`limit:${name}:caller`)).toBe("500");
+  });
+
+  it("counts callers apart", async () => {
+    const limiter = await openLimiter(newName(), { limit: 2 });
+    const { guard } = lookUps();
+    for (const id of ["one", "two"]) {
+      const outcomes = await Promise.all(times(10).map(() => guard(limiter, false, id)));
+      expect(countWithheld(outcomes)).toBe(8);
+    }
+  });
+
+  it("counts a look-up that failed as neither hit nor miss", async () => {
+    const limiter = await openLimiter(newName(), { limit: 1 });
+    const { guard } = lookUps();
+    const failing = () =>
+      limiter.guard(
+        "caller",
+        () => Promise.reject(new Error("no database")),
+        () => true,
+      );
+    for (let i = 0; i < 20; i++) await expect(failing()).rejects.toThrow("no database");
+    expect(await guard(limiter, true)).toEqual({ told: true, result: true });
+    expect(countWithheld(await Promise.all(times(5).map(() => guard(limiter, false))))).toBe(4);
+  });
+
+  it("says when the window ends, and is forgotten with it", async () => {
+    const limiter = await openLimiter(newName(), { limit: 2, seconds: 1 });
+    const { guard } = lookUps();
+    const refused = await until(async () =>
+      (await Promise.all(times(10).map(() => guard(limiter, false)))).find((outcome) => !outcome.told),
+    );
+    expect(refused).toMatchObject({ resetMs: expect.any(Number) });
+    if (!refused.told) expect(refused.resetMs).toBeLessThanOrEqual(1_000);
+    await until(async () => (await guard(limiter, true)).told);
+  });
+});
+
+describe("a limit on misses in several processes", () => {
+  it.each([2, 4])("is one limit: a burst at %i processes is told of no more misses than at one", async (processes) => {
+    const name = newName();
+    const limiters = await Promise.all(times(processes).map(() => openLimiter(name)));
+    const { guard } = lookUps();
+    const outcomes = await Promise.all(limiters.flatMap((limiter) => times(300).map(() => guard(limiter, false))));
+    expect(outcomes.length - countWithheld(outcomes)).toBe(LIMIT);
+    for (const limiter of limiters) expect((await guard(limiter, true)).told).toBe(false);
+  });
+
+  it("ends at a process that has not heard of it with the first miss there, and that miss is not told", async () => {
+    const name = newName();
+    const [one, other] = [await openLimiter(name), await openLimiter(name)];
+    const { guard } = lookUps();
+    await Promise.all(times(300).map(() => guard(one, false)));
+    const outcomes = await Promise.all(times(100).map((n) => guard(other, n !== 5)));
+    expect(outcomes.map((outcome) => outcome.told)).toEqual(times(100).map((n) => n < 5));
+  });
+});
+
+describe("a limit on misses without Redis", () => {
+  it.each(["cut", "jam", "muffle"] as const)("holds in each process by itself: %s", async (fault) => {
+    const name = newName();
+    const limiters = await Promise.all(times(2).map(() => openLimiter(name, { redisUrl: proxy.url })));
+    proxy[fault]();
+    for (const limiter of limiters) {
+      const { guard } = lookUps();
+      expect(countWithheld(await Promise.all(times(300).map(() => guard(limiter, false))))).toBe(300 - LIMIT);
+      expect((await guard(limiter, true)).told).toBe(false);
+    }
+  });
+
+  it("stays used when Redis goes in the middle of the window, and when it comes back", async () => {
+    const limiter = await openLimiter(newName(), { redisUrl: proxy.url });
+    const { guard } = lookUps();
+    expect(countWithheld(await Promise.all(times(30).map(() => guard(limiter, false))))).toBe(0);
+    proxy.cut();
+    expect(countWithheld(await Promise.all(times(20).map(() => guard(limiter, false))))).toBe(0);
+    proxy.mend();
+    expect(countWithheld(await Promise.all(times(300).map(() => guard(limiter, false))))).toBe(290);
+  });
+
+  it("lets hits through as ever", async () => {
+    const limiter = await openLimiter(newName(), { redisUrl: proxy.url });
+    proxy.cut();
+    const { guard } = lookUps();
+    expect(countWithheld(await Promise.all(times(300).map(() => guard(limiter, true))))).toBe(0);
+  });
+});
