@@ -137,12 +137,16 @@ describe.each(CLIENTS)("the client in $language", ({ language, checkout, client,
   it("burns once although answers get lost, and tells the customer the code of that burn", async () => {
     const { id, code } = await issue();
     const requests: string[] = [];
-    // The first redeem does its work and its answer is lost; the second meets a service that is away.
+    // The first call is one too many; the first redeem does its work and its answer is lost; the second meets a service that is away.
     const unreliable: RequestListener = async (request, response) => {
       const body = await new Response(request as never).text();
       const redeems = requests.filter((path) => path.endsWith("/redeem")).length;
       requests.push(request.url ?? "");
       const isRedeem = request.url?.endsWith("/redeem");
+      if (requests.length === 1) {
+        response.writeHead(429, { "retry-after": "1" }).end('{"error":"slower","code":"rate_limited","requestId":"x"}');
+        return;
+      }
       if (isRedeem && redeems === 1) {
         response.writeHead(503, { "retry-after": "1" }).end('{"error":"away","code":"unavailable","requestId":"x"}');
         return;

@@ -69,6 +69,7 @@ function checkAnywhere(answer: Answer): string[] {
   const anywhere = OPERATIONS[0]?.responses.default;
   if (anywhere === undefined) throw new Error("the reference has no default answer");
   const faults = checkResponse(anywhere, ANY_ADDRESS, answer, answer.body === null);
+  if (answer.status < 400) faults.push("the status is not described");
   if (answer.status === 405 && !answer.headers.has("allow")) faults.push("a 405 without Allow");
   return faults;
 }
