@@ -6,7 +6,7 @@ import { makeAllowlist, SCOPES, type Scope } from "../domain/api-keys.ts";
 import { AppError } from "../domain/errors.ts";
 import { createKey, endKey, rotateKey, type ShownKey } from "../services/manage-keys.ts";
 import { action } from "./command.ts";
-import { showMomentUtc } from "./figures.ts";
+import { showDuration, showMomentUtc } from "./figures.ts";
 import { layTable, type TableRow } from "./layout.ts";
 import { duration, isoDate, name } from "./option-parsers.ts";
 import { paint } from "./paint.ts";
@@ -62,7 +62,7 @@ export function addKeyCommands(program: Command): void {
       }
       const keys = await selectKeys(ctx.pool, options.org);
       await ctx.print({ keys }, () =>
-        keys.length === 0 ? "No keys." : layTable(["ID", "STATE", "SCOPES", "LABEL"], keys.map(toRow)),
+        keys.length === 0 ? "No keys." : layTable(["ID", "STATE", "SCOPES", "LAST USED", "LABEL"], keys.map(toRow)),
       );
     },
   );
@@ -100,14 +100,14 @@ function toRow({ id, revokedAt, expiresAt, lastUsedAt, scopes, label, allowIps }
   const state =
     revokedAt !== null ? paint("red", "revoked") : expired ? paint("yellow", "expired") : paint("green", "works");
   const note = [
-    lastUsedAt === null ? "never used" : `last used ${showMomentUtc(lastUsedAt)}`,
     ...(revokedAt === null ? [] : [`revoked ${showMomentUtc(revokedAt)}`]),
     ...(expiresAt === null ? [] : [`${expired ? "ended" : "ends"} ${showMomentUtc(expiresAt)}`]),
     ...(allowIps.length === 0 ? [] : [`from ${allowIps.join(", ")}`]),
   ];
   // All scopes are about vouchers.
   const may = scopes.map((name) => name.replace("voucher.", "")).join(" ");
-  return { cells: [id, state, may, label ?? ""], note: note.join("; ") };
+  const used = lastUsedAt === null ? "never" : `${showDuration(Date.now() - lastUsedAt.getTime())} ago`;
+  return { cells: [id, state, may, used, label ?? ""], note: note.join("; ") };
 }
 
 function scope(text: string, before: Scope[] = []): Scope[] {
