@@ -15,7 +15,7 @@ import { replaceWork } from "./replace-work.ts";
 // Baseline (a): the service that one would write by hand. Behind the service's own edge each request is a transaction of its own in
 // the process that got it; no queue, no lease.
 
-/** Connections of a process. Tried with 4, 8, 16, 32 and 64 at 64 connections on two cores. */
+/** Connections of a process: eight for each of two cores. */
 const POOL_MAX = 16;
 
 const config = configureProcess(readApiConfig);

@@ -9,7 +9,7 @@ import { openTransactionPool } from "./open-transaction-pool.ts";
 
 // Baseline (b), the working end: one transaction per job.
 
-/** Jobs under way at once, and as many connections. Tried with 8, 16, 32 and 64 on two cores. */
+/** Jobs under way at once, and as many connections: eight for each of two cores. */
 const CONCURRENCY = 16;
 
 const config = configureProcess(readConfig);
