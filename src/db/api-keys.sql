@@ -7,8 +7,8 @@ SELECT encode(s.secret_hash, 'hex') AS secret_hash, k.id, k.organization_id, k.s
        (extract(epoch FROM least(k.expires_at, s.expires_at) - clock_timestamp()) * 1000)::float8 AS usable_ms,
        coalesce(u.last_used_at < clock_timestamp() - interval '1 minute', true) AS use_is_due
   FROM api_key_secrets AS s
-  JOIN api_keys AS k ON k.id = s.key_id
-  LEFT JOIN api_key_uses AS u ON u.key_id = k.id
+  JOIN api_keys AS k ON k.id = ANY (ARRAY[s.key_id])
+  LEFT JOIN api_key_uses AS u ON u.key_id = ANY (ARRAY[k.id])
  WHERE s.secret_hash = ANY ($1::bytea[]) AND k.revoked_at IS NULL
    AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
    AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp());

@@ -23,8 +23,9 @@ SELECT c.status FROM referrer_contracts AS c WHERE c.id = $1::text;
 -- Records the end of Active contracts whose moment has passed, up to $1 of them, passing over those that somebody else has locked.
 -- $1 limit int
 UPDATE referrer_contracts AS c SET status = 'Ended', changed_at = clock_timestamp()
- WHERE c.id IN (SELECT d.id FROM referrer_contracts AS d WHERE d.status = 'Active' AND d.ends_at <= (SELECT clock_timestamp())
-                 ORDER BY d.ends_at LIMIT $1::int FOR UPDATE SKIP LOCKED);
+ WHERE c.id = ANY (ARRAY(
+         SELECT d.id FROM referrer_contracts AS d WHERE d.status = 'Active' AND d.ends_at <= (SELECT clock_timestamp())
+          ORDER BY d.ends_at LIMIT $1::int FOR UPDATE SKIP LOCKED));
 
 -- name: insert_link
 -- Makes a link for a contract and a product of the same brand, or returns no row when there is no such pair.
@@ -39,4 +40,4 @@ RETURNING code;
 -- A link with its contract as it stands.
 -- $1 code text
 SELECT l.product_id, c.id AS contract_id, c.user_id AS referrer_id, c.status, c.ends_at
-  FROM referral_links AS l JOIN referrer_contracts AS c ON c.id = l.contract_id WHERE l.code = $1::text;
+  FROM referral_links AS l JOIN referrer_contracts AS c ON c.id = ANY (ARRAY[l.contract_id]) WHERE l.code = $1::text;

@@ -21,7 +21,7 @@ VALUES ($4::timestamptz, $2::int, $6::boolean, $1::text, 'Pending', $3::text, $5
 -- The events of locked vouchers that wait for their seal, in the order in which they must get it.
 -- $1 voucher_id text[]
 SELECT e.voucher_id, e.sequence, e.event_type, e.occurred_at, e.actor_connected_id, e.actor_is_employee, e.data
-  FROM voucher_events AS e WHERE e.voucher_id = ANY ($1::text[]) AND e.seal_status = 'Pending' ORDER BY e.voucher_id, e.sequence;
+  FROM voucher_events AS e WHERE e.voucher_id = ANY ($1::text[]) AND e.record_hash IS NULL ORDER BY e.voucher_id, e.sequence;
 
 -- name: select_overdue_seals
 -- Vouchers whose events have been waiting for their seal for a while, the longest first, up to $2 events.
@@ -43,7 +43,7 @@ UPDATE voucher_events AS e
        payload = w.payload
   FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[])
        AS w (voucher_id, sequence, previous_hash, record_hash, payload)
- WHERE e.voucher_id = w.voucher_id AND e.sequence = w.sequence AND e.seal_status = 'Pending';
+ WHERE e.voucher_id = ANY (ARRAY[w.voucher_id]) AND e.sequence = w.sequence AND e.record_hash IS NULL;
 
 -- name: select_events_page
 -- Events of one voucher in order, behind a sequence.

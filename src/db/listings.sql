@@ -9,7 +9,7 @@ INSERT INTO batch_windows (batch_id, kind, opens_at, closes_at) VALUES ($1::text
 -- name: find_listing_batch
 -- The batch and the product of a listing.
 -- $1 listing_id text
-SELECT l.batch_id, b.product_id FROM listings AS l JOIN batches AS b ON b.id = l.batch_id WHERE l.id = $1::text;
+SELECT l.batch_id, b.product_id FROM listings AS l JOIN batches AS b ON b.id = ANY (ARRAY[l.batch_id]) WHERE l.id = $1::text;
 
 -- name: select_listings
 -- Listings as one caller sees them: the one of an id, or the next ones behind a cursor whose vouchers are still valid. Counts up to
@@ -23,21 +23,21 @@ SELECT clock.now, l.id, b.id AS batch_id, b.audience, b.valid_until, b.retail_pr
   JOIN LATERAL (
        SELECT o.* FROM listings AS o WHERE $2::text IS NOT NULL AND o.id = $2::text
         UNION ALL
-       (SELECT o.* FROM listings AS o JOIN batches AS d ON d.id = o.batch_id
+       (SELECT o.* FROM listings AS o JOIN batches AS d ON d.id = ANY (ARRAY[o.batch_id])
          WHERE $2::text IS NULL AND o.id > $3::text AND d.valid_until > clock.now ORDER BY o.id LIMIT $4::int)
        ) AS l ON true
-  JOIN batches AS b ON b.id = l.batch_id
-  JOIN products AS p ON p.id = b.product_id
-  JOIN brands AS br ON br.id = p.brand_id
-  LEFT JOIN batch_windows AS w ON w.batch_id = b.id AND w.kind = 'buy'
-  LEFT JOIN members AS m ON m.organization_id = br.organization_id AND m.user_id = $1::text
-  LEFT JOIN referrer_contracts AS c ON c.user_id = $1::text AND c.brand_id = br.id AND c.status = 'Active'
+  JOIN batches AS b ON b.id = ANY (ARRAY[l.batch_id])
+  JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
+  JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+  LEFT JOIN batch_windows AS w ON w.batch_id = ANY (ARRAY[b.id]) AND w.kind = 'buy'
+  LEFT JOIN members AS m ON m.organization_id = ANY (ARRAY[br.organization_id]) AND m.user_id = $1::text
+  LEFT JOIN referrer_contracts AS c ON c.user_id = $1::text AND c.brand_id = ANY (ARRAY[br.id]) AND c.status = 'Active'
  CROSS JOIN LATERAL (
        SELECT count(*)::int AS available
          FROM (SELECT 1 FROM vouchers AS v
-                WHERE v.batch_id = b.id AND v.pickable AND b.valid_until > clock.now
+                WHERE v.batch_id = ANY (ARRAY[b.id]) AND v.pickable AND b.valid_until > clock.now
                   AND NOT EXISTS (SELECT 1 FROM reservations AS h
-                                   WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > clock.now)
+                                   WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > clock.now OFFSET 0)
                 LIMIT 1001) AS up_to_1001
        ) AS supply
  ORDER BY l.id;

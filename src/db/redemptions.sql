@@ -3,7 +3,7 @@
 -- $1 organization_id text[], $2 external_ref text[]
 SELECT rd.organization_id, rd.external_ref, rd.attempt_id, rd.redeem_code, rd.redeemed_at
   FROM unnest($1::text[], $2::text[]) AS w (organization_id, external_ref)
-  JOIN redemptions AS rd ON rd.organization_id = w.organization_id AND rd.external_ref = w.external_ref;
+  JOIN redemptions AS rd ON rd.organization_id = ANY (ARRAY[w.organization_id]) AND rd.external_ref = w.external_ref;
 
 -- name: find_redeem_result
 -- The burn behind one reference with everything that its answer says.
@@ -11,9 +11,9 @@ SELECT rd.organization_id, rd.external_ref, rd.attempt_id, rd.redeem_code, rd.re
 SELECT rd.voucher_id, rd.attempt_id, rd.redeem_code, rd.redeemed_at, v.serial, b.price_usd, b.benefit_months, p.name AS product_name,
        p.key AS product_key
   FROM redemptions AS rd
-  JOIN vouchers AS v ON v.id = rd.voucher_id
-  JOIN batches AS b ON b.id = v.batch_id
-  JOIN products AS p ON p.id = b.product_id
+  JOIN vouchers AS v ON v.id = ANY (ARRAY[rd.voucher_id])
+  JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
+  JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
  WHERE rd.organization_id = $1::text AND rd.external_ref = $2::text;
 
 -- name: insert_redemptions

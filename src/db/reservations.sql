@@ -7,8 +7,8 @@ INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organizati
 SELECT w.started_at, w.expires_at, w.ticket, w.voucher_id, w.organization_id, w.key_id, 'Live', w.token_secret_id
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::text[])
        AS w (ticket, voucher_id, organization_id, key_id, started_at, expires_at, token_secret_id)
-  JOIN vouchers AS v ON v.id = w.voucher_id
-  JOIN batches AS b ON b.id = v.batch_id
+  JOIN vouchers AS v ON v.id = ANY (ARRAY[w.voucher_id])
+  JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
  WHERE v.status = 'Active' AND b.valid_until > w.started_at
     ON CONFLICT DO NOTHING;
 
@@ -19,7 +19,7 @@ UPDATE reservations AS r
    SET state = w.state, end_reason = w.end_reason,
        ended_at = CASE WHEN w.state = 'Expired' THEN r.expires_at ELSE $4::timestamptz END
   FROM unnest($1::text[], $2::text[], $3::text[]) AS w (ticket, state, end_reason)
- WHERE r.ticket = w.ticket AND r.state = 'Live';
+ WHERE r.ticket = ANY (ARRAY[w.ticket]) AND (r.state = 'Live') IS NOT FALSE;
 
 -- name: find_hold_voucher
 -- The voucher that a ticket of this organization was given for, whatever became of the hold.
@@ -30,7 +30,7 @@ SELECT r.voucher_id FROM reservations AS r WHERE r.ticket = $1::text AND r.organ
 -- Live rows whose time is over, the oldest first, behind a row already seen. Found without locks; whoever ends them locks their vouchers.
 -- $1 expires_at timestamptz and $2 ticket text of the last row seen, $3 limit int
 SELECT r.ticket, r.voucher_id, r.expires_at FROM reservations AS r
- WHERE r.state = 'Live' AND r.expires_at <= (SELECT clock_timestamp()) AND r.expires_at >= $1::timestamptz
+ WHERE r.ended_at IS NULL AND r.expires_at <= (SELECT clock_timestamp()) AND r.expires_at >= $1::timestamptz
    AND (r.expires_at, r.ticket) > ($1::timestamptz, $2::text)
  ORDER BY r.expires_at, r.ticket LIMIT $3::int;
 
@@ -40,7 +40,7 @@ SELECT r.ticket, r.voucher_id, r.expires_at FROM reservations AS r
 SELECT r.ticket, r.voucher_id, r.key_id, r.expires_at, (extract(epoch FROM clock.now - r.started_at) * 1000)::bigint AS age_ms,
        (extract(epoch FROM r.expires_at - clock.now) * 1000)::bigint AS left_ms
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock
-  JOIN reservations AS r ON r.state = 'Live' AND r.expires_at > clock.now AND r.expires_at >= $1::timestamptz
+  JOIN reservations AS r ON r.ended_at IS NULL AND r.expires_at > clock.now AND r.expires_at >= $1::timestamptz
    AND (r.expires_at, r.ticket) > ($1::timestamptz, $2::text)
  ORDER BY r.expires_at, r.ticket LIMIT $3::int;
 
@@ -48,11 +48,11 @@ SELECT r.ticket, r.voucher_id, r.key_id, r.expires_at, (extract(epoch FROM clock
 -- Those of the tickets whose hold lives.
 -- $1 ticket text[]
 SELECT r.ticket FROM reservations AS r
- WHERE r.ticket = ANY ($1::text[]) AND r.state = 'Live' AND r.expires_at > (SELECT clock_timestamp());
+ WHERE r.ticket = ANY ($1::text[]) AND (r.state = 'Live') IS NOT FALSE AND r.expires_at > (SELECT clock_timestamp());
 
 -- name: count_live_holds
 -- How many holds are live, counted up to a limit, by the index of live holds alone.
 -- $1 limit int
 SELECT count(*)::int AS live
-  FROM (SELECT 1 FROM reservations AS r WHERE r.state = 'Live' AND r.expires_at > (SELECT clock_timestamp())
+  FROM (SELECT 1 FROM reservations AS r WHERE r.ended_at IS NULL AND r.expires_at > (SELECT clock_timestamp())
          ORDER BY r.expires_at LIMIT $1::int) AS l;

@@ -31,11 +31,11 @@ SELECT s.voucher_id FROM purchases AS s WHERE s.user_id = $1::text AND s.payment
 SELECT clock.now, m.role, c.id AS contract_id, c.ends_at, b.id AS batch_id, b.audience, b.valid_until, w.opens_at, w.closes_at
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock
   JOIN products AS p ON p.id = $2::text
-  JOIN brands AS br ON br.id = p.brand_id
-  LEFT JOIN members AS m ON m.organization_id = br.organization_id AND m.user_id = $1::text
-  LEFT JOIN referrer_contracts AS c ON c.user_id = $1::text AND c.brand_id = br.id AND c.status = 'Active'
-  LEFT JOIN (batches AS b JOIN batch_windows AS w ON w.batch_id = b.id AND w.kind = $3::text)
-    ON b.product_id = p.id AND b.id = coalesce($4::text, b.id) AND b.valid_until > clock.now;
+  JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+  LEFT JOIN members AS m ON m.organization_id = ANY (ARRAY[br.organization_id]) AND m.user_id = $1::text
+  LEFT JOIN referrer_contracts AS c ON c.user_id = $1::text AND c.brand_id = ANY (ARRAY[br.id]) AND c.status = 'Active'
+  LEFT JOIN (batches AS b JOIN batch_windows AS w ON w.batch_id = ANY (ARRAY[b.id]) AND w.kind = $3::text)
+    ON b.product_id = ANY (ARRAY[p.id]) AND b.id = coalesce($4::text, b.id) AND b.valid_until > clock.now;
 
 -- name: pick_free_voucher
 -- Locks the next voucher of a batch's windows that nobody has locked and that had no live hold when this statement began. Nothing is
@@ -44,7 +44,7 @@ SELECT clock.now, m.role, c.id AS contract_id, c.ends_at, b.id AS batch_id, b.au
 SELECT v.id FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.pickable AND v.id <> ALL ($2::text[])
    AND NOT EXISTS (SELECT 1 FROM reservations AS h
-                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
+                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()) OFFSET 0)
  ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v SKIP LOCKED;
 
 -- name: pick_voucher
@@ -53,7 +53,7 @@ SELECT v.id FROM vouchers AS v
 SELECT v.id FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.pickable AND v.id <> ALL ($2::text[])
    AND NOT EXISTS (SELECT 1 FROM reservations AS h
-                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
+                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()) OFFSET 0)
  ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v;
 
 -- name: is_any_pickable
@@ -63,14 +63,14 @@ SELECT EXISTS (
   SELECT 1 FROM vouchers AS v
    WHERE v.batch_id = ANY ($1::text[]) AND v.pickable
      AND NOT EXISTS (SELECT 1 FROM reservations AS h
-                      WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
+                      WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()) OFFSET 0)
 ) AS any;
 
 -- name: take_voucher
 -- Takes a locked, Active voucher out of its windows and counts the event that says so, which is Pending. No row: it had left already.
 -- $1 voucher_id text
 UPDATE vouchers AS v SET pickable = false, last_sequence = v.last_sequence + 1
- WHERE v.id = $1::text AND v.pickable AND v.status = 'Active'
+ WHERE v.id = $1::text AND v.pickable IS NOT FALSE AND v.status = 'Active'
 RETURNING v.last_sequence;
 
 -- name: find_voucher_name

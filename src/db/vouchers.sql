@@ -14,14 +14,15 @@ SELECT (w.n - 1)::int AS n, clock.now, v.id AS voucher_id, v.code, v.serial, v.s
   LEFT JOIN LATERAL (
        SELECT c.* FROM vouchers AS c WHERE c.organization_id = w.organization_id AND c.code_key = w.code_key
         UNION ALL
-       SELECT t.* FROM reservations AS r JOIN vouchers AS t ON t.id = r.voucher_id
+       SELECT t.* FROM reservations AS r JOIN vouchers AS t ON t.id = ANY (ARRAY[r.voucher_id])
         WHERE r.ticket = w.ticket AND r.organization_id = w.organization_id
        ) AS v ON true
-  LEFT JOIN batches AS b ON b.id = v.batch_id
-  LEFT JOIN products AS p ON p.id = b.product_id
-  LEFT JOIN brands AS br ON br.id = p.brand_id
-  LEFT JOIN reservations AS h ON h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > clock.now
-  LEFT JOIN redemptions AS rd ON rd.organization_id = w.organization_id AND rd.external_ref = w.external_ref;
+  LEFT JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
+  LEFT JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
+  LEFT JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+  LEFT JOIN LATERAL (SELECT r.* FROM reservations AS r WHERE r.voucher_id = v.id AND r.state = 'Live' OFFSET 0) AS h
+    ON h.expires_at > clock.now
+  LEFT JOIN redemptions AS rd ON rd.organization_id = ANY (ARRAY[w.organization_id]) AND rd.external_ref = w.external_ref;
 
 -- name: lock_free_vouchers
 -- Locks those of the wanted vouchers that nobody else has locked, in id order, and tells which. Nothing is decided here: a
@@ -44,9 +45,9 @@ SELECT clock.now, v.id AS voucher_id, v.organization_id, v.code, v.serial, v.sta
        h.token_secret_id AS hold_token_secret_id
   FROM unnest($1::text[]) AS w (id)
  CROSS JOIN (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock
-  JOIN vouchers AS v ON v.id = w.id
-  JOIN batches AS b ON b.id = v.batch_id
-  LEFT JOIN reservations AS h ON h.voucher_id = v.id AND h.state = 'Live';
+  JOIN vouchers AS v ON v.id = ANY (ARRAY[w.id])
+  JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
+  LEFT JOIN LATERAL (SELECT r.* FROM reservations AS r WHERE r.voucher_id = v.id AND r.state = 'Live' OFFSET 0) AS h ON true;
 
 -- name: advance_chains
 -- Moves the chain heads of locked vouchers. The WHERE refuses a head that is not where its writer read it.
@@ -56,7 +57,7 @@ UPDATE vouchers AS v
    SET last_sequence = w.last_after, sealed_sequence = w.sealed_after, sealed_hash = decode(w.hash_after, 'hex')
   FROM unnest($1::text[], $2::int[], $3::int[], $4::int[], $5::text[])
        AS w (id, last_before, last_after, sealed_after, hash_after)
- WHERE v.id = w.id AND v.last_sequence = w.last_before;
+ WHERE v.id = ANY (ARRAY[w.id]) AND v.last_sequence = w.last_before;
 
 -- name: redeem_vouchers
 -- Sets locked, Active vouchers to Redeemed and moves their chain heads.
@@ -66,7 +67,7 @@ UPDATE vouchers AS v
    SET status = 'Redeemed', pickable = false, redeemed_at = $5::timestamptz, last_sequence = w.last_after, sealed_sequence = w.last_after,
        sealed_hash = decode(w.hash_after, 'hex')
   FROM unnest($1::text[], $2::int[], $3::int[], $4::text[]) AS w (id, last_before, last_after, hash_after)
- WHERE v.id = w.id AND v.status = 'Active' AND v.last_sequence = w.last_before;
+ WHERE v.id = ANY (ARRAY[w.id]) AND v.status = 'Active' AND v.last_sequence = w.last_before;
 
 -- name: void_voucher
 -- Sets a locked, Active voucher to Voided and counts the event that says so, which is Pending.
@@ -104,8 +105,9 @@ SELECT b.id AS batch_id, b.expiry_recorded_to, b.voucher_count FROM batches AS b
 -- Locks the free ones among the Active vouchers of a serial range whose expiry is not recorded, in id order.
 -- $1 batch_id text, $2 serial int behind which the range begins, $3 last serial int
 SELECT v.id FROM vouchers AS v
- WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.serial <= $3::int AND v.status = 'Active'
-   AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired')
+ WHERE v.id = ANY (ARRAY(SELECT r.id FROM vouchers AS r WHERE r.batch_id = $1::text AND r.serial > $2::int AND r.serial <= $3::int))
+   AND v.status = 'Active'
+   AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0)
  ORDER BY v.id FOR NO KEY UPDATE OF v SKIP LOCKED;
 
 -- name: advance_expiry
@@ -115,7 +117,8 @@ UPDATE batches AS b
    SET expiry_recorded_to = coalesce((
          SELECT min(v.serial) - 1 FROM vouchers AS v
           WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.serial <= $3::int AND v.status = 'Active'
-            AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired')
+            AND NOT EXISTS (
+                  SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0)
        ), $3::int)
  WHERE b.id = $1::text
 RETURNING b.expiry_recorded_to;
