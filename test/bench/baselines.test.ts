@@ -28,7 +28,7 @@ describe.each<ContenderId>(["a", "b", "d"])("baseline %s", (id) => {
     directory = mkdtempSync(join(tmpdir(), "voucher-baseline-"));
     const surroundings = {
       databaseUrl: servers.databaseUrl,
-      redisUrl: servers.redisUrl,
+      redisUrl: () => servers.redisUrl,
       env: {
         LOG_LEVEL: "info",
         OPS_TOKEN: "ops-token-of-a-baseline-test",

@@ -102,7 +102,8 @@ export function canPlay(id: ContenderId, caseId: string): boolean {
 /** Where a contender's processes find everything. */
 export interface Surroundings {
   databaseUrl: string;
-  redisUrl: string;
+  /** Gives a Redis database to a contender that starts: workers of two must not take each other's jobs. */
+  redisUrl: () => string;
   /** What all processes get besides. */
   env: Record<string, string>;
   logDirectory: string;
@@ -127,8 +128,14 @@ export async function startContender(id: ContenderId, surroundings: Surroundings
   const contender: Omit<Contender, "id"> = CONTENDERS[id];
   const children: ChildProcess[] = [];
   const ports: number[] = [];
+  const redisUrl = surroundings.redisUrl();
   const start = (role: string, script: string, env: Record<string, string>): number => {
-    const child = startProcess(`${id}-${role}`, script, { ...contender.env, ...env }, surroundings);
+    const child = startProcess(
+      `${id}-${role}`,
+      script,
+      { REDIS_URL: redisUrl, ...contender.env, ...env },
+      surroundings,
+    );
     children.push(child);
     return child.pid as number;
   };
@@ -173,7 +180,7 @@ function startProcess(
   env: Record<string, string>,
   surroundings: Surroundings,
 ): ChildProcess {
-  const { databaseUrl, redisUrl, logDirectory, profileDirectory } = surroundings;
+  const { databaseUrl, logDirectory, profileDirectory } = surroundings;
   const log = openSync(join(logDirectory, `${name}.log`), "a");
   const profile =
     profileDirectory === null
@@ -185,7 +192,6 @@ function startProcess(
       PATH: process.env.PATH ?? "",
       NODE_ENV: "production",
       DATABASE_URL: databaseUrl,
-      REDIS_URL: redisUrl,
       ...surroundings.env,
       ...env,
     },

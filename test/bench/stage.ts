@@ -11,7 +11,7 @@ import type { BenchServers } from "./servers.ts";
 import { Subjects } from "./subjects.ts";
 import { makePartner, type Partner, type Voucherctl } from "./voucherctl.ts";
 
-/** What a case plays on: a database and a Redis database of its own, supply, and everything to start contenders with. */
+/** What a case plays on: a database of its own, supply, and everything to start contenders with. */
 export interface Stage {
   servers: BenchServers;
   client: LoadClient;
@@ -47,12 +47,13 @@ export interface StageOptions {
   signal: AbortSignal;
 }
 
-/** Redis databases that the embedded server has; each stage takes the next. */
+/** Redis databases that the embedded server has; each contender takes the next. */
 const REDIS_DATABASES = 64;
 /** How long users' tokens work: longer than any run. Milliseconds. */
 const TOKEN_MS = 86_400_000;
 
 let stages = 0;
+let redisDatabases = 0;
 let usersMade = 0;
 
 /** Everything that a deployment can switch on, on; limits on, and so high that nobody meets them. */
@@ -71,10 +72,9 @@ export async function openStage(options: StageOptions, env: Record<string, strin
   const number = stages++;
   const database = `bench_${number}`;
   const databaseUrl = await servers.makeDatabase(database);
-  const redisUrl = servers.redisUrl(number % REDIS_DATABASES);
+  const redisUrls: string[] = [];
   const directory = join(servers.directory, `stage-${number}`);
   mkdirSync(directory);
-  await withRedis(redisUrl, (redis) => redis.flushdb());
   const ctl: Voucherctl = { databaseUrl, signal };
   const partner = await makePartner(ctl, "Bench");
   const db = new pg.Pool({ connectionString: databaseUrl, max: 2 });
@@ -86,7 +86,11 @@ export async function openStage(options: StageOptions, env: Record<string, strin
     client,
     surroundings: {
       databaseUrl,
-      redisUrl,
+      redisUrl() {
+        const url = servers.redisUrl(redisDatabases++ % REDIS_DATABASES);
+        redisUrls.push(url);
+        return url;
+      },
       env: { ...EVERYTHING_ON, AUTH_JWKS_URL: userKeysUrl, ...env },
       logDirectory: directory,
       profileDirectory,
@@ -113,11 +117,11 @@ export async function openStage(options: StageOptions, env: Record<string, strin
     },
     async endHolds() {
       await db.query("UPDATE reservations SET state = 'Expired', ended_at = clock_timestamp() WHERE state = 'Live'");
-      await withRedis(redisUrl, removeLeases);
+      for (const url of redisUrls) await withRedis(url, removeLeases);
     },
     async close() {
       await db.end();
-      await withRedis(redisUrl, (redis) => redis.flushdb());
+      for (const url of redisUrls) await withRedis(url, (redis) => redis.flushdb());
       await servers.dropDatabase(database);
     },
   };
