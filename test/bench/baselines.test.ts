@@ -17,7 +17,7 @@ function shape({ status, body }: Reply) {
 }
 
 // A baseline that does less than the service would be measured against nothing.
-describe.each<ContenderId>(["a", "b", "d"])("baseline %s", (id) => {
+describe.each<ContenderId>(["a", "a-steps", "b", "d"])("baseline %s", (id) => {
   let servers: TestServers;
   let directory: string;
   let service: RunningContender;

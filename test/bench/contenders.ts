@@ -65,6 +65,13 @@ export const CONTENDERS = {
     worker: null,
     lacks: ["claim"],
   },
+  "a-steps": {
+    title: "(a) with a trip for each statement, 1 process",
+    api: { script: `${BASELINES}/hand-written-api.ts`, processes: 1 },
+    worker: null,
+    lacks: ["claim"],
+    env: { BENCH_STEPS: "on" },
+  },
   b: {
     title: "(b) naive BullMQ, 1 API + 1 worker",
     api: { script: `${BASELINES}/naive-queue-api.ts`, processes: 1 },

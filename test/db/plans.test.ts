@@ -19,9 +19,11 @@ const EXEMPT = [
   "select_keys",
 ];
 
-const statements = readdirSync(SQL)
-  .filter((file) => file.endsWith(".sql") && !ADMINISTRATION.includes(file))
-  .flatMap((file) => Object.values(readStatements(new URL(file, SQL))))
+const files = readdirSync(SQL).filter((file) => file.endsWith(".sql") && !ADMINISTRATION.includes(file));
+/** What the service is measured against must not lose by its plans. */
+const BASELINE = new URL("../bench/baselines/one-transaction.sql", import.meta.url);
+const statements = [...files.map((file) => new URL(file, SQL)), BASELINE]
+  .flatMap((file) => Object.values(readStatements(file)))
   .filter((statement) => !EXEMPT.includes(statement.name));
 
 /** What the tables may be like when a connection plans a statement for as long as it lives. */

@@ -13,14 +13,15 @@ import { type RedeemBody, toRedeemInput } from "./redeem-body.ts";
 import { replaceWork } from "./replace-work.ts";
 
 // Baseline (a): the service that one would write by hand. Behind the service's own edge each request is a transaction of its own in
-// the process that got it; no queue, no lease.
+// the process that got it; no queue, no lease. With BENCH_STEPS each statement is a trip of its own.
 
 /** Connections of a process: eight for each of two cores. */
 const POOL_MAX = 16;
 
 const config = configureProcess(readApiConfig);
 const ctx = openApiContext(config);
-const own = { ...ctx, pool: openTransactionPool(config, POOL_MAX, ctx.log) };
+const inSteps = process.env.BENCH_STEPS === "on";
+const own = { ...ctx, inSteps, pool: openTransactionPool(config, POOL_MAX, ctx.log) };
 const app = createApp(ctx, [
   replaceWork(reserve, "voucher.redeem", (_ctx, caller, body: { code: string }) =>
     reserveInOneTransaction(own, caller, body.code),

@@ -14,7 +14,7 @@ const CONCURRENCY = 16;
 
 const config = configureProcess(readConfig);
 const ctx = openWorkerContext(config);
-const own = { ...ctx, pool: openTransactionPool(config, CONCURRENCY, ctx.log) };
+const own = { ...ctx, inSteps: false, pool: openTransactionPool(config, CONCURRENCY, ctx.log) };
 const worker = new Worker(
   NAIVE_QUEUE,
   async (job: Job): Promise<NaiveReply> => {

@@ -16,10 +16,10 @@ SELECT date_trunc('milliseconds', clock_timestamp()) AS now, v.id AS voucher_id,
        h.ticket AS hold_ticket, h.key_id AS hold_key_id, h.started_at AS hold_started_at, h.expires_at AS hold_expires_at,
        h.token_secret_id AS hold_token_secret_id, rd.attempt_id, rd.redeem_code, rd.redeemed_at
   FROM vouchers AS v
-  JOIN batches AS b ON b.id = v.batch_id
-  JOIN products AS p ON p.id = b.product_id
-  LEFT JOIN reservations AS h ON h.voucher_id = v.id AND h.state = 'Live'
-  LEFT JOIN redemptions AS rd ON rd.organization_id = v.organization_id AND rd.external_ref = $4::text
+  JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
+  JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
+  LEFT JOIN LATERAL (SELECT r.* FROM reservations AS r WHERE r.voucher_id = v.id AND r.state = 'Live' OFFSET 0) AS h ON true
+  LEFT JOIN redemptions AS rd ON rd.organization_id = ANY (ARRAY[v.organization_id]) AND rd.external_ref = $4::text
  WHERE v.id = coalesce(
          (SELECT c.id FROM vouchers AS c WHERE c.organization_id = $1::text AND c.code_key = $2::text),
          (SELECT r.voucher_id FROM reservations AS r WHERE r.ticket = $3::text AND r.organization_id = $1::text));
@@ -43,6 +43,30 @@ UPDATE vouchers AS v
        sealed_hash = decode($11::text, 'hex')
  WHERE v.id = $1::text AND v.status = 'Active' AND v.last_sequence = $9::int - 1;
 
+-- name: write_redemption
+-- The same in three: the burn,
+-- $1 redeemed_at timestamptz, $2 voucher_id text, $3 organization_id text, $4 key_id text, $5 attempt_id text, $6 ticket text or null,
+-- $7 redeem_code text, $8 external_ref text
+INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, ticket, redeem_code, external_ref)
+VALUES ($1::timestamptz, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text);
+
+-- name: write_event
+-- its sealed event,
+-- $1 occurred_at timestamptz, $2 voucher_id text, $3 key_id text, $4 sequence int, $5 previous_hash text hex, $6 record_hash text hex,
+-- $7 payload text
+INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, actor_connected_id, previous_hash, record_hash,
+                            payload)
+VALUES ($1::timestamptz, $4::int, $2::text, 'Sealed', 'voucher.instance.redeemed', $3::text, decode($5::text, 'hex'),
+        decode($6::text, 'hex'), $7::text);
+
+-- name: write_voucher
+-- and the voucher.
+-- $1 redeemed_at timestamptz, $2 voucher_id text, $3 sequence int, $4 sealed_hash text hex
+UPDATE vouchers AS v
+   SET status = 'Redeemed', pickable = false, redeemed_at = $1::timestamptz, last_sequence = $3::int, sealed_sequence = $3::int,
+       sealed_hash = decode($4::text, 'hex')
+ WHERE v.id = $2::text AND v.status = 'Active' AND v.last_sequence = $3::int - 1;
+
 -- name: look_up
 -- What a look-up by code answers.
 -- $1 organization_id text, $2 code_key text
@@ -51,7 +75,8 @@ SELECT clock.now, v.id, v.code, v.serial, v.status, v.redeemed_at, b.valid_until
        h.ticket AS hold_ticket, h.key_id AS hold_key_id, h.started_at AS hold_started_at, h.expires_at AS hold_expires_at
   FROM (SELECT clock_timestamp() AS now OFFSET 0) AS clock
   JOIN vouchers AS v ON v.organization_id = $1::text AND v.code_key = $2::text
-  JOIN batches AS b ON b.id = v.batch_id
-  JOIN products AS p ON p.id = b.product_id
-  JOIN brands AS br ON br.id = p.brand_id
-  LEFT JOIN reservations AS h ON h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > clock.now;
+  JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
+  JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
+  JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+  LEFT JOIN LATERAL (SELECT r.* FROM reservations AS r WHERE r.voucher_id = v.id AND r.state = 'Live' OFFSET 0) AS h
+    ON h.expires_at > clock.now;

@@ -2,9 +2,9 @@ import type pg from "pg";
 import type { Config } from "../../../src/config.ts";
 import type { Transaction } from "../../../src/db/pool.ts";
 import { findRedemption, type Redemption } from "../../../src/db/redemptions.ts";
-import { endHolds, openHolds } from "../../../src/db/reservations.ts";
+import { type EndedHold, endHolds, openHolds } from "../../../src/db/reservations.ts";
 import { bind, loadStatements } from "../../../src/db/statements.ts";
-import { lookThenWrite, violates } from "../../../src/db/transaction.ts";
+import { inTransaction, lookThenWrite, violates } from "../../../src/db/transaction.ts";
 import { GENESIS_HASH, makeNonce, sealEvent } from "../../../src/domain/chain.ts";
 import { makeRedeemCode, normaliseCode, type RandomBytes } from "../../../src/domain/codes.ts";
 import { refusal } from "../../../src/domain/errors.ts";
@@ -22,18 +22,24 @@ import { sealPending } from "../../../src/services/seal-events.ts";
 
 // What one would write by hand with care: a transaction for each request, in as few statements and trips as keep the service's
 // guarantees. BEGIN, the lock and the read behind it are sent together; the three writes of a burn are one statement. Rules, seals,
-// tables, pool settings and answers are the service's own, so that only the shape differs.
+// tables, pool settings and answers are the service's own, so that only the shape differs. And what one would write at first: the
+// same in steps, each statement sent when the one before it has been answered.
 
 const sql = loadStatements(new URL("./one-transaction.sql", import.meta.url), [
   "lock_named",
   "read_named",
   "write_burn",
+  "write_redemption",
+  "write_event",
+  "write_voucher",
   "look_up",
 ]);
 
 /** What the functions below need. */
 export interface OneTransactionContext {
   pool: pg.Pool;
+  /** Each statement in a trip of its own. */
+  inSteps: boolean;
   tokenSecrets: TokenSecret[];
   randomBytes: RandomBytes;
   config: Config;
@@ -78,9 +84,9 @@ export async function redeemInOneTransaction(
 ): Promise<RedeemResult> {
   const ref = { organizationId: caller.organizationId, externalRef: input.externalRef };
   try {
-    const burnt = await lookThenWrite(
-      ctx.pool,
-      (tx) => lockAndRead(tx, caller, input.codeOrTicket, input.externalRef),
+    const burnt = await transact(
+      ctx,
+      (tx) => lockAndRead(ctx, tx, caller, input.codeOrTicket, input.externalRef),
       (tx, row) => burn(ctx, tx, caller, input, row),
     );
     if (burnt !== null) return answerRedeem(ctx, burnt, false);
@@ -157,25 +163,8 @@ async function burn(
     },
     sealedHash,
   );
-  const [{ rowCount }] = await Promise.all([
-    tx.query(
-      bind(sql.write_burn, [
-        row.voucher_id,
-        caller.organizationId,
-        caller.keyId,
-        attemptId,
-        ticket,
-        redeemCode,
-        input.externalRef,
-        row.now,
-        sequence,
-        seal.previousHash,
-        seal.recordHash,
-        seal.payload,
-      ]),
-    ),
-    endHolds(tx, ended, row.now),
-  ]);
+  const burnt = { ...request, ticket, redeemCode, redeemedAt: row.now, sequence, ...seal };
+  const rowCount = ctx.inSteps ? await writeInSteps(tx, burnt, ended) : await writeAtOnce(tx, burnt, ended);
   if (rowCount !== 1) throw new Error("a voucher to redeem was not Active");
   return {
     voucherId: row.voucher_id,
@@ -190,6 +179,76 @@ async function burn(
   };
 }
 
+/** What a burn writes. */
+interface Burnt {
+  voucherId: string;
+  organizationId: string;
+  keyId: string;
+  attemptId: string;
+  ticket: string | null;
+  redeemCode: string;
+  externalRef: string;
+  redeemedAt: Date;
+  sequence: number;
+  previousHash: string;
+  recordHash: string;
+  payload: string;
+}
+
+/** Returns how many vouchers were moved. */
+async function writeAtOnce(tx: Transaction, burnt: Burnt, ended: readonly EndedHold[]): Promise<number | null> {
+  const values = [
+    burnt.voucherId,
+    burnt.organizationId,
+    burnt.keyId,
+    burnt.attemptId,
+    burnt.ticket,
+    burnt.redeemCode,
+    burnt.externalRef,
+    burnt.redeemedAt,
+    burnt.sequence,
+    burnt.previousHash,
+    burnt.recordHash,
+    burnt.payload,
+  ];
+  const [{ rowCount }] = await Promise.all([
+    tx.query(bind(sql.write_burn, values)),
+    endHolds(tx, ended, burnt.redeemedAt),
+  ]);
+  return rowCount;
+}
+
+/** The same, one after another. */
+async function writeInSteps(tx: Transaction, burnt: Burnt, ended: readonly EndedHold[]): Promise<number | null> {
+  const { voucherId, organizationId, keyId, attemptId, ticket, redeemCode, externalRef, redeemedAt, sequence } = burnt;
+  await tx.query(
+    bind(sql.write_redemption, [
+      redeemedAt,
+      voucherId,
+      organizationId,
+      keyId,
+      attemptId,
+      ticket,
+      redeemCode,
+      externalRef,
+    ]),
+  );
+  await tx.query(
+    bind(sql.write_event, [
+      redeemedAt,
+      voucherId,
+      keyId,
+      sequence,
+      burnt.previousHash,
+      burnt.recordHash,
+      burnt.payload,
+    ]),
+  );
+  const { rowCount } = await tx.query(bind(sql.write_voucher, [redeemedAt, voucherId, sequence, burnt.recordHash]));
+  await endHolds(tx, ended, redeemedAt);
+  return rowCount;
+}
+
 /**
  * Holds a voucher in a transaction of its own. The row lock alone keeps contenders apart; there is no lease.
  * @throws AppError as the service's reserve does.
@@ -199,8 +258,8 @@ export async function reserveInOneTransaction(
   caller: Caller,
   codeOrTicket: string,
 ): Promise<ReserveResult> {
-  const look = (tx: Transaction) => lockAndRead(tx, caller, codeOrTicket, null);
-  return lookThenWrite(ctx.pool, look, async (tx, row) => {
+  const look = (tx: Transaction) => lockAndRead(ctx, tx, caller, codeOrTicket, null);
+  return transact(ctx, look, async (tx, row) => {
     if (row === null) throw voucherNotFound();
     const held = toHold(row);
     if (isTicket(codeOrTicket) && liveHold(held, row.now)?.ticket !== codeOrTicket) throw refusal("reservation_ended");
@@ -292,7 +351,18 @@ export async function lookUpInOneQuery(
   };
 }
 
+function transact<Seen, T>(
+  ctx: OneTransactionContext,
+  look: (tx: Transaction) => Promise<Seen>,
+  write: (tx: Transaction, seen: Seen) => Promise<T>,
+): Promise<T> {
+  return ctx.inSteps
+    ? inTransaction(ctx.pool, async (tx) => write(tx, await look(tx)))
+    : lookThenWrite(ctx.pool, look, write);
+}
+
 async function lockAndRead(
+  ctx: OneTransactionContext,
   tx: Transaction,
   caller: Caller,
   codeOrTicket: string,
@@ -300,10 +370,10 @@ async function lockAndRead(
 ): Promise<LockedRow | null> {
   const named = isTicket(codeOrTicket) ? [null, codeOrTicket] : [normaliseCode(codeOrTicket), null];
   const wanted = [caller.organizationId, ...named];
-  const [, { rows }] = await Promise.all([
-    tx.query(bind(sql.lock_named, wanted)),
-    tx.query<LockedRow>(bind(sql.read_named, [...wanted, externalRef])),
-  ]);
+  const lock = tx.query(bind(sql.lock_named, wanted));
+  if (ctx.inSteps) await lock;
+  const read = tx.query<LockedRow>(bind(sql.read_named, [...wanted, externalRef]));
+  const [, { rows }] = await Promise.all([lock, read]);
   return rows[0] ?? null;
 }
 
