@@ -127,34 +127,60 @@ export function verifyChain(voucherId: string, head: ChainHead, events: readonly
   return null;
 }
 
-/**
- * Whether a text is the canonical form (RFC 8785) of the value that was read from it. `JSON.stringify` writes numbers and strings in
- * that form, being its model, and keeps the order of keys: where that is right already, nothing slower has to be asked.
- */
-function isCanonical(text: string, value: unknown): boolean {
-  return (JSON.stringify(value) === text && hasSortedKeys(value)) || canonicalize(value) === text;
-}
-
-/** Whether the keys of every object in a value come in the order of their UTF-16 code units (RFC 8785, section 3.2.3). */
-function hasSortedKeys(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  if (Array.isArray(value)) return value.every(hasSortedKeys);
-  let before = "";
-  for (const [key, member] of Object.entries(value)) {
-    if (key < before || !hasSortedKeys(member)) return false;
-    before = key;
-  }
-  return true;
-}
-
 function verifySealedEvent(voucherId: string, event: StoredEvent, previousHash: string): string | null {
   if (event.payload === null) return "a sealed event has no payload";
   if (hash("sha256", event.payload) !== event.recordHash) return "recordHash is not the hash of the payload";
   if (event.previousHash !== previousHash) return "previousHash is not the hash of the event before";
+  return saysWhatIsStored(voucherId, event, previousHash) ? null : findDifference(voucherId, event, previousHash);
+}
+
+/**
+ * Whether a payload is what {@link sealEvent} makes of the stored event: around `data` the very characters, and between them the
+ * canonical form (RFC 8785) of an object. What passes has no difference to find, and costs three quarters of looking for one.
+ */
+function saysWhatIsStored(voucherId: string, event: StoredEvent, previousHash: string): boolean {
+  const payload = event.payload as string;
+  const { eventType, occurredAt, actorConnectedId, actorIsEmployee, sequence } = event;
+  const code = EVENT_CODES[eventType as EventType];
+  if (code === undefined) return false;
+  const before =
+    `{"actorConnectedId":${JSON.stringify(actorConnectedId)},"actorIsEmployee":${actorIsEmployee}` +
+    `,"code":"${code}","data":`;
+  const behind =
+    `,"entityId":${JSON.stringify(voucherId)},"entityType":"${ENTITY_TYPE}","eventType":"${eventType}"` +
+    `,"occurredAt":${JSON.stringify(new Date(occurredAt))},"previousHash":"${previousHash}","sequence":${sequence},"v":1}`;
+  return (
+    payload.startsWith(before) &&
+    payload.endsWith(behind) &&
+    isCanonicalObject(payload.slice(before.length, payload.length - behind.length))
+  );
+}
+
+/**
+ * Whether a text is the canonical form of a flat object. `JSON.stringify` writes numbers and strings in that form, being its model,
+ * and keeps the order of keys.
+ */
+function isCanonicalObject(text: string): boolean {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return false;
+  }
+  if (typeof value !== "object" || value === null || JSON.stringify(value) !== text) return false;
+  const members = Object.entries(value);
+  return members.every(([key, member], index) => {
+    const isFlat = typeof member !== "object" || member === null;
+    return isFlat && key >= (members[index - 1]?.[0] ?? "");
+  });
+}
+
+function findDifference(voucherId: string, event: StoredEvent, previousHash: string): string | null {
+  const payload = event.payload as string;
   let said: Record<string, unknown>;
   try {
-    said = JSON.parse(event.payload);
-    if (!isCanonical(event.payload, said)) return "the payload is not in canonical form";
+    said = JSON.parse(payload);
+    if (canonicalize(said) !== payload) return "the payload is not in canonical form";
   } catch {
     return "the payload is not JSON";
   }

@@ -65,7 +65,7 @@ export interface PlayOptions {
 }
 
 /** Load before what is measured: the first time until the code is compiled, later until connections are open. Seconds. */
-const FIRST_LEAD_SECONDS = 4;
+const FIRST_LEAD_SECONDS = 14;
 const LEAD_SECONDS = 1;
 /** Nothing is under way any more when this long nothing came of it. Milliseconds. */
 const SETTLE_MS = 500;
