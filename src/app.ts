@@ -16,7 +16,7 @@ import { limitAddress } from "./http/spend-limit.ts";
 import { traceRequests } from "./http/trace-requests.ts";
 
 /**
- * Builds the HTTP application: request log, metrics, traces, pages, dashboard, endpoints, their reference, the answer to unknown
+ * Builds the HTTP application: request log, metrics, traces, pages, endpoints, dashboard, reference, the answer to unknown
  * paths, the error answer. Opens nothing.
  * @param endpoints what it serves; a benchmark puts others behind the same edge.
  */
@@ -34,9 +34,10 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDP
   app.use(traceRequests(ctx.traces));
   app.use(requireHost);
   app.use(ignoreConditions);
+  // Before the endpoints: some paths have a page for who prefers one.
   mountPages(app, ctx);
-  mountDashboard(app, ctx);
   for (const endpoint of endpoints) mount(app, endpoint.route(ctx));
+  mountDashboard(app, ctx);
   mountReference(app, ctx, endpoints);
   app.use(limitAddress(ctx), unknownPath);
   app.use(errorAnswer);

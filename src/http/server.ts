@@ -129,6 +129,7 @@ export async function listen(
  * what cannot be decoded taken literally, so that it is an unknown code or path like any other.
  */
 function readableTarget(target: string): string {
+  if (target.startsWith("/") && !target.includes("%")) return target;
   const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0] ?? "";
   const path = target.slice(origin.length);
   const rooted = path.startsWith("/") ? path : `/${path}`;
