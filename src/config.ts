@@ -26,11 +26,14 @@ const environment = z.object({
   NODE_ENV: z.string().default("development"),
   PORT: integer(0, 65_535).default(3000),
   BASE_URL: z
-    .url({ protocol: /^https?$/ })
+    .url({ protocol: /^https?$/, error: "must be an address like https://vouchers.example.com" })
     .refine((url) => !/[?#]/.test(url), "must have neither a query nor a fragment")
     .optional(),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
-  REDIS_URL: z.url({ protocol: /^rediss?$/ }),
+  DATABASE_URL: z.url({
+    protocol: /^postgres(ql)?$/,
+    error: "must be an address like postgres://user:password@host:5432/database",
+  }),
+  REDIS_URL: z.url({ protocol: /^rediss?$/, error: "must be an address like redis://host:6379/0" }),
   RESERVATION_SECONDS: integer(1, 86_400).default(RESERVATION_SECONDS),
   RESERVATION_TOKEN_SECRET: z
     .string()
@@ -51,7 +54,9 @@ const environment = z.object({
     .default(QUEUES.join(","))
     .transform((text) => splitList(text))
     .pipe(z.array(z.enum(QUEUES)).min(1)),
-  AUTH_JWKS_URL: z.url({ protocol: /^(https?|file)$/ }).optional(),
+  AUTH_JWKS_URL: z
+    .url({ protocol: /^(https?|file)$/, error: "must be an address that begins with https:, http: or file:" })
+    .optional(),
   AUTH_ISSUER: z.string().optional(),
   AUTH_AUDIENCE: z.string().optional(),
   OPS_TOKEN: z

@@ -46,7 +46,7 @@ export const ERRORS = {
     status: 415,
     meaning:
       "The body is in another character set than UTF-8, or compressed by a method that the service does not know",
-    example: "The body must be JSON in UTF-8, plain or compressed with gzip or deflate.",
+    example: "The body must be JSON in UTF-8, plain or compressed with gzip, deflate, br or zstd.",
   },
   missing_key: {
     status: 401,

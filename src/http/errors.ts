@@ -52,7 +52,7 @@ function fromHttpError(error: unknown): AppError | null {
     case 415:
       return new AppError(
         "unsupported_encoding",
-        "The body must be JSON in UTF-8, plain or compressed with gzip or deflate.",
+        "The body must be JSON in UTF-8, plain or compressed with gzip, deflate, br or zstd.",
       );
     default:
       return null;
