@@ -41,11 +41,13 @@ const NOTHING_CHANGED = Symbol("nothing changed");
  * entity was before and after; when these are the same, everything is rolled back and nothing is recorded. Acts on the same entity take
  * turns. The connections of administration write nowhere else.
  * @param work does the act, in the transaction that it is given.
+ * @param unseen what of the entity's state cannot be read from the database: as it was before, and as the act leaves it.
  */
 export async function recordAct<T>(
   ctx: Pick<ActContext, "pool" | "act">,
   entity: Entity,
   work: (tx: Transaction) => Promise<T>,
+  unseen?: { before: Record<string, unknown>; after: (result: T) => Record<string, unknown> },
 ): Promise<T> {
   let result: T | undefined;
   try {
@@ -53,9 +55,9 @@ export async function recordAct<T>(
       await tx.query("SET TRANSACTION READ WRITE");
       await waitForLocks(tx, LOCK_WAIT_MS);
       await lockEntity(tx, entity);
-      const before = await readEntityState(tx, entity);
+      const before = merge(await readEntityState(tx, entity), unseen?.before);
       result = await work(tx);
-      const after = await readEntityState(tx, entity);
+      const after = merge(await readEntityState(tx, entity), unseen?.after(result));
       if (isDeepStrictEqual(before, after)) throw NOTHING_CHANGED;
       await insertAct(tx, { ...ctx.act, entity, before, after });
     });
@@ -63,4 +65,8 @@ export async function recordAct<T>(
     if (error !== NOTHING_CHANGED) throw error;
   }
   return result as T;
+}
+
+function merge<State>(read: State | null, unseen: Record<string, unknown> | undefined): State | null {
+  return unseen === undefined ? read : ({ ...read, ...unseen } as State);
 }
