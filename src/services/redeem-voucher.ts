@@ -48,7 +48,7 @@ type Deps = Pick<
 export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInput): Promise<RedeemResult> {
   const ref: ExternalRef = { organizationId: caller.organizationId, externalRef: input.externalRef };
   const { now, voucher, confirmed } = await resolveVoucher(ctx, caller, input.codeOrTicket, input.externalRef);
-  if (confirmed) return answer(ctx, await selectRedemption(ctx, ref), true);
+  if (confirmed) return redeemResult(ctx, await selectRedemption(ctx, ref), true);
   if (voucher === null) throw voucherNotFound();
   const final = finalRefusal(voucher, now);
   if (final !== null) throw refusal(final);
@@ -96,7 +96,7 @@ async function answerReply(
 ): Promise<RedeemResult> {
   switch (reply.kind) {
     case "burnt":
-      return answer(
+      return redeemResult(
         ctx,
         {
           ...voucher,
@@ -108,7 +108,7 @@ async function answerReply(
         false,
       );
     case "confirmed":
-      return answer(ctx, await selectRedemption(ctx, ref), true);
+      return redeemResult(ctx, await selectRedemption(ctx, ref), true);
     case "refused":
       throw refusal(reply.code);
     case "late":
@@ -130,7 +130,7 @@ async function answerUnknown(ctx: Deps, ref: ExternalRef, attemptId: string): Pr
     ctx.log.warn({ err: error }, "a reference could not be read");
     return null;
   });
-  if (redemption !== null) return answer(ctx, redemption, redemption.attemptId !== attemptId);
+  if (redemption !== null) return redeemResult(ctx, redemption, redemption.attemptId !== attemptId);
   throw new AppError(
     "redeem_unknown",
     "It is not known yet whether the voucher was redeemed. Retry with the same externalRef to find out; it cannot burn twice.",
@@ -144,7 +144,12 @@ async function selectRedemption(ctx: Deps, ref: ExternalRef): Promise<Redemption
   return redemption;
 }
 
-function answer(ctx: Deps, redemption: Redemption, alreadyConfirmed: boolean): RedeemResult {
+/** What a caller is told of a burn. */
+export function redeemResult(
+  ctx: Pick<ApiContext, "config">,
+  redemption: Redemption,
+  alreadyConfirmed: boolean,
+): RedeemResult {
   return {
     redeemed: true,
     alreadyConfirmed,

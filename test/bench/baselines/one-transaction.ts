@@ -15,7 +15,7 @@ import { hashToken, reservationToken, type TokenSecret } from "../../../src/doma
 import type { StoredStatus, VoucherType } from "../../../src/domain/voucher.ts";
 import type { Caller } from "../../../src/services/caller.ts";
 import { type LookUpResult, verifyUrl, viewVoucher } from "../../../src/services/look-up-voucher.ts";
-import type { RedeemInput, RedeemResult } from "../../../src/services/redeem-voucher.ts";
+import { type RedeemInput, type RedeemResult, redeemResult } from "../../../src/services/redeem-voucher.ts";
 import type { ReserveResult } from "../../../src/services/reserve-voucher.ts";
 import { voucherNotFound } from "../../../src/services/resolve-voucher.ts";
 import { sealPending } from "../../../src/services/seal-events.ts";
@@ -89,13 +89,13 @@ export async function redeemInOneTransaction(
       (tx) => lockAndRead(ctx, tx, caller, input.codeOrTicket, input.externalRef),
       (tx, row) => burn(ctx, tx, caller, input, row),
     );
-    if (burnt !== null) return answerRedeem(ctx, burnt, false);
+    if (burnt !== null) return redeemResult(ctx, burnt, false);
   } catch (error) {
     if (!violates(error, "redemptions_external_ref")) throw error;
   }
   const confirmed = await findRedemption(ctx.pool, ref);
   if (confirmed === null) throw voucherNotFound();
-  return answerRedeem(ctx, confirmed, true);
+  return redeemResult(ctx, confirmed, true);
 }
 
 /** Burns, or returns null when the reference is confirmed already or the voucher is unknown. */
@@ -385,21 +385,5 @@ function toHold(row: HoldColumns): Hold | null {
     startedAt: row.hold_started_at,
     expiresAt: row.hold_expires_at,
     tokenSecretId: row.hold_token_secret_id,
-  };
-}
-
-function answerRedeem(ctx: OneTransactionContext, redemption: Redemption, alreadyConfirmed: boolean): RedeemResult {
-  return {
-    redeemed: true,
-    alreadyConfirmed,
-    voucherInstanceId: redemption.voucherId,
-    redeemCode: redemption.redeemCode,
-    serial: redemption.serial,
-    productName: redemption.productName,
-    productKey: redemption.productKey,
-    discountPriceUsd: redemption.priceUsd,
-    benefitMonths: redemption.benefitMonths,
-    redeemedAt: redemption.redeemedAt.toISOString(),
-    verifyUrl: verifyUrl(ctx, redemption.voucherId),
   };
 }
