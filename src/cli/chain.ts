@@ -1,10 +1,11 @@
 import { type Command, Option } from "commander";
 import { countIssuedVouchers } from "../db/catalogue.ts";
-import { type VerifyResult, verifyAllChains, verifyOneChain } from "../services/verify-chains.ts";
+import { type ChainVerifier, type VerifyResult, verifyAllChains, verifyOneChain } from "../services/verify-chains.ts";
 import { action, type CommandContext } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
 import { showNumberOf } from "./figures.ts";
 import { paint } from "./paint.ts";
+import { withVerifyThreads } from "./verify-in-threads.ts";
 
 /** `chain`: the sealed histories. */
 export function addChainCommands(program: Command): void {
@@ -24,12 +25,22 @@ export function addChainCommands(program: Command): void {
   );
 }
 
+/** Vouchers from which on threads save more than it takes to start them. */
+const THREADS_FROM = 20_000;
+
 async function verifyAll(ctx: CommandContext): Promise<VerifyResult> {
-  const progress = ctx.progress("Verified", "vouchers", await countIssuedVouchers(ctx.pool));
-  return verifyAllChains(ctx, (sofar) => {
-    ctx.signal.throwIfAborted();
-    progress.advance(sofar.vouchers);
-  });
+  const vouchers = await countIssuedVouchers(ctx.pool);
+  const progress = ctx.progress("Verified", "vouchers", vouchers);
+  const verify = (verifier?: ChainVerifier) =>
+    verifyAllChains(
+      ctx,
+      (sofar) => {
+        ctx.signal.throwIfAborted();
+        progress.advance(sofar.vouchers);
+      },
+      verifier,
+    );
+  return vouchers < THREADS_FROM ? verify() : withVerifyThreads(ctx.databaseUrl, verify);
 }
 
 function describeResult({ vouchers, events, broken }: VerifyResult): string {

@@ -54,10 +54,10 @@ SELECT e.voucher_id, e.sequence, e.event_type, e.occurred_at, e.seal_status, e.a
 
 -- name: select_events_of_range
 -- All events of the vouchers in an id range, in chain order.
--- $1 first voucher_id text, $2 last voucher_id text
+-- $1 voucher_id text behind which the range begins, $2 last voucher_id text
 SELECT e.voucher_id, e.sequence, e.event_type, e.occurred_at, e.seal_status, e.actor_connected_id, e.actor_is_employee,
        encode(e.previous_hash, 'hex') AS previous_hash, encode(e.record_hash, 'hex') AS record_hash, e.payload
-  FROM voucher_events AS e WHERE e.voucher_id BETWEEN $1::text AND $2::text ORDER BY e.voucher_id, e.sequence;
+  FROM voucher_events AS e WHERE e.voucher_id > $1::text AND e.voucher_id <= $2::text ORDER BY e.voucher_id, e.sequence;
 
 -- name: select_canon_preserved_since
 -- Since when this deployment keeps payloads.

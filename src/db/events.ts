@@ -139,9 +139,9 @@ export async function selectEventsPage(
   return rows.map(toStoredEvent);
 }
 
-/** All events of the vouchers from `firstId` to `lastId`, in chain order. */
-export async function selectEventsOfRange(db: Queryable, firstId: string, lastId: string): Promise<StoredEvent[]> {
-  const { rows } = await db.query<EventRow>(bind(sql.select_events_of_range, [firstId, lastId]));
+/** All events of the vouchers behind `afterId` up to `lastId`, in chain order. */
+export async function selectEventsOfRange(db: Queryable, afterId: string, lastId: string): Promise<StoredEvent[]> {
+  const { rows } = await db.query<EventRow>(bind(sql.select_events_of_range, [afterId, lastId]));
   return rows.map(toStoredEvent);
 }
 

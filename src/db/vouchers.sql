@@ -81,11 +81,16 @@ RETURNING v.last_sequence;
 -- $1 organization_id text, $2 code_key text
 SELECT v.id FROM vouchers AS v WHERE v.organization_id = $1::text AND v.code_key = $2::text;
 
--- name: select_chain_heads_after
--- The next vouchers in id order with their chain heads.
+-- name: find_last_of_next
+-- The last of the next vouchers in id order; null when there is none.
 -- $1 voucher_id text to continue behind ('' for the first), $2 limit int
+SELECT max(n.id) AS last_id FROM (SELECT v.id FROM vouchers AS v WHERE v.id > $1::text ORDER BY v.id LIMIT $2::int) AS n;
+
+-- name: select_chain_heads_of_range
+-- The chain heads of the vouchers in an id range, in id order.
+-- $1 voucher_id text behind which the range begins, $2 last voucher_id text
 SELECT v.id AS voucher_id, v.last_sequence, v.sealed_sequence, encode(v.sealed_hash, 'hex') AS sealed_hash
-  FROM vouchers AS v WHERE v.id > $1::text ORDER BY v.id LIMIT $2::int;
+  FROM vouchers AS v WHERE v.id > $1::text AND v.id <= $2::text ORDER BY v.id;
 
 -- name: find_chain_head
 -- One voucher's chain head.

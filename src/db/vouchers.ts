@@ -13,7 +13,8 @@ const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), [
   "redeem_vouchers",
   "void_voucher",
   "find_voucher_in_organization",
-  "select_chain_heads_after",
+  "find_last_of_next",
+  "select_chain_heads_of_range",
   "find_chain_head",
   "lock_expired_batch",
   "lock_unrecorded_expiries",
@@ -289,13 +290,19 @@ function toHead(row: HeadRow): ChainHead & { voucherId: string } {
   };
 }
 
-/** The next `limit` vouchers behind `afterId` in id order, with their chain heads. */
-export async function selectChainHeadsAfter(
+/** The last of the next `limit` vouchers in id order behind `afterId`, or null when there is none. */
+export async function findLastOfNext(db: Queryable, afterId: string, limit: number): Promise<string | null> {
+  const { rows } = await db.query<{ last_id: string | null }>(bind(sql.find_last_of_next, [afterId, limit]));
+  return rows[0]?.last_id ?? null;
+}
+
+/** The chain heads of the vouchers behind `afterId` up to `lastId`, in id order. */
+export async function selectChainHeadsOfRange(
   db: Queryable,
   afterId: string,
-  limit: number,
+  lastId: string,
 ): Promise<(ChainHead & { voucherId: string })[]> {
-  const { rows } = await db.query<HeadRow>(bind(sql.select_chain_heads_after, [afterId, limit]));
+  const { rows } = await db.query<HeadRow>(bind(sql.select_chain_heads_of_range, [afterId, lastId]));
   return rows.map(toHead);
 }
 

@@ -1,13 +1,18 @@
 import type { AdminContext } from "../admin-context.ts";
-import { selectEventsOfRange } from "../db/events.ts";
+import { selectEventsOfRange, selectEventsPage } from "../db/events.ts";
 import type { Transaction } from "../db/pool.ts";
 import { inTransaction } from "../db/transaction.ts";
-import { findChainHead, selectChainHeadsAfter } from "../db/vouchers.ts";
+import { findChainHead, findLastOfNext, selectChainHeadsOfRange } from "../db/vouchers.ts";
 import { type ChainHead, type StoredEvent, verifyChain } from "../domain/chain.ts";
 import { AppError } from "../domain/errors.ts";
 
 /** Vouchers verified from one snapshot; a few megabytes of payloads. */
-const PAGE = 2_000;
+const RANGE = 2_000;
+/** Ranges under way in one thread: Postgres reads one while another is verified. */
+export const RANGES_PER_THREAD = 2;
+
+/** A limit that no chain reaches: the largest int. */
+const ALL_EVENTS = 2 ** 31 - 1;
 
 export interface BrokenChain {
   voucherId: string;
@@ -21,8 +26,21 @@ export interface VerifyResult {
   broken: BrokenChain[];
 }
 
-/** Chains as they were at one moment: heads in id order, and all events of their vouchers in chain order. */
-interface Page {
+/** Vouchers in id order: those behind one, up to another. */
+export interface ChainRange {
+  afterId: string;
+  lastId: string;
+}
+
+/** What verifies ranges, here or in other threads. */
+export interface ChainVerifier {
+  verify(range: ChainRange): Promise<VerifyResult>;
+  /** Ranges to give it at once. */
+  atOnce: number;
+}
+
+/** Chains as they were at one moment: heads, and all events of their vouchers in chain order. */
+interface Snapshot {
   heads: (ChainHead & { voucherId: string })[];
   events: StoredEvent[];
 }
@@ -32,55 +50,73 @@ interface Page {
  * @throws AppError `not_found`.
  */
 export async function verifyOneChain(ctx: Pick<AdminContext, "pool">, voucherId: string): Promise<VerifyResult> {
-  const page = await onSnapshot(ctx, async (tx): Promise<Page> => {
+  const snapshot = await onSnapshot(ctx, async (tx): Promise<Snapshot> => {
     const head = await findChainHead(tx, voucherId);
     if (head === null) throw new AppError("not_found", `There is no voucher ${voucherId}.`);
-    return { heads: [head], events: await selectEventsOfRange(tx, voucherId, voucherId) };
+    return { heads: [head], events: await selectEventsPage(tx, voucherId, 0, ALL_EVENTS) };
   });
-  return verifyPage(page);
+  return verifySnapshot(snapshot);
 }
 
-/** Verifies every chain, page by page, in the memory of two pages; writers go on meanwhile. */
+/**
+ * Verifies every chain, range by range, in the memory of the ranges that are under way; writers go on meanwhile.
+ * @param onRange what was verified so far. What it throws ends the verification.
+ */
 export async function verifyAllChains(
   ctx: Pick<AdminContext, "pool">,
-  onPage: (sofar: VerifyResult) => void = () => undefined,
+  onRange: (sofar: VerifyResult) => void = () => undefined,
+  verifier: ChainVerifier = { verify: (range) => verifyRange(ctx, range), atOnce: RANGES_PER_THREAD },
 ): Promise<VerifyResult> {
   const total: VerifyResult = { vouchers: 0, events: 0, broken: [] };
-  let page = await readPage(ctx, "", PAGE);
-  for (;;) {
-    const last = page.heads.at(-1);
-    if (last === undefined) return total;
-    // Postgres reads the next page while this one is verified.
-    const next = readPage(ctx, last.voucherId, PAGE);
-    const result = verifyPage(page);
-    total.vouchers += result.vouchers;
-    total.events += result.events;
-    total.broken.push(...result.broken);
-    onPage(total);
-    page = await next;
-  }
+  const ranges = allRanges(ctx);
+  const verifyOneByOne = async () => {
+    // Whoever is free takes the next. One that fails ends the ranges for all.
+    for await (const range of ranges) {
+      const result = await verifier.verify(range);
+      total.vouchers += result.vouchers;
+      total.events += result.events;
+      total.broken.push(...result.broken);
+      onRange(total);
+    }
+  };
+  await Promise.all(Array.from({ length: verifier.atOnce }, verifyOneByOne));
+  total.broken.sort((a, b) => (a.voucherId < b.voucherId ? -1 : 1));
+  return total;
 }
 
 /** Verifies the chains of the next `limit` vouchers in id order, and tells which was the last. Keep `limit` in the thousands. */
 export async function verifyChainsBehind(
   ctx: Pick<AdminContext, "pool">,
-  voucherId: string,
+  afterId: string,
   limit: number,
 ): Promise<{ result: VerifyResult; last: string }> {
-  const page = await readPage(ctx, voucherId, limit);
-  return { result: verifyPage(page), last: page.heads.at(-1)?.voucherId ?? voucherId };
+  const lastId = await findLastOfNext(ctx.pool, afterId, limit);
+  if (lastId === null) return { result: { vouchers: 0, events: 0, broken: [] }, last: afterId };
+  return { result: await verifyRange(ctx, { afterId, lastId }), last: lastId };
 }
 
-function readPage(ctx: Pick<AdminContext, "pool">, afterId: string, limit: number): Promise<Page> {
-  return onSnapshot(ctx, async (tx) => {
-    const heads = await selectChainHeadsAfter(tx, afterId, limit);
-    const [first, last] = [heads[0], heads.at(-1)];
-    if (first === undefined || last === undefined) return { heads, events: [] };
-    return { heads, events: await selectEventsOfRange(tx, first.voucherId, last.voucherId) };
-  });
+/** Verifies the chains of a range as they are at one moment. */
+export async function verifyRange(
+  ctx: Pick<AdminContext, "pool">,
+  { afterId, lastId }: ChainRange,
+): Promise<VerifyResult> {
+  const snapshot = await onSnapshot(ctx, async (tx) => ({
+    heads: await selectChainHeadsOfRange(tx, afterId, lastId),
+    events: await selectEventsOfRange(tx, afterId, lastId),
+  }));
+  return verifySnapshot(snapshot);
 }
 
-/** Heads and events of one page must be of the same moment. */
+async function* allRanges(ctx: Pick<AdminContext, "pool">): AsyncGenerator<ChainRange, void, void> {
+  for (let afterId = ""; ; ) {
+    const lastId = await findLastOfNext(ctx.pool, afterId, RANGE);
+    if (lastId === null) return;
+    yield { afterId, lastId };
+    afterId = lastId;
+  }
+}
+
+/** Heads and events must be of the same moment. */
 function onSnapshot<T>(ctx: Pick<AdminContext, "pool">, work: (tx: Transaction) => Promise<T>): Promise<T> {
   return inTransaction(ctx.pool, async (tx) => {
     await tx.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
@@ -88,7 +124,7 @@ function onSnapshot<T>(ctx: Pick<AdminContext, "pool">, work: (tx: Transaction) 
   });
 }
 
-function verifyPage({ heads, events }: Page): VerifyResult {
+function verifySnapshot({ heads, events }: Snapshot): VerifyResult {
   const chains = new Map<string, StoredEvent[]>();
   for (const event of events) {
     const chain = chains.get(event.voucherId);
