@@ -15,7 +15,7 @@ export interface RunningWorker {
  * Fetchers of a process, at most. A fetcher takes jobs one round trip after another and starts none before it has as many as it may
  * run or finds none left, so a single one lets sixty jobs wait for sixty round trips.
  */
-const FETCHERS_MAX = 3;
+const FETCHERS_MAX = 8;
 
 /**
  * Starts working on a queue, with at most `concurrency` jobs under way. `process` gets each job's id, its validated data and
