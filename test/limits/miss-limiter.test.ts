@@ -1,53 +1,19 @@
-import { pino } from "pino";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Guarded, MissLimiter } from "../../src/limits/miss-limiter.ts";
-import { SharedCounts } from "../../src/limits/shared-counts.ts";
-import { openFailFast } from "../../src/queues/connections.ts";
-import { monitorRedis, type RedisMonitor } from "../support/redis-monitor.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { useCounting } from "../support/counting.ts";
 import { until } from "../support/until.ts";
 
 const LIMIT = 60;
 
-let servers: TestServers;
-let proxy: TcpProxy;
-let monitor: RedisMonitor;
-const closers: (() => void)[] = [];
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  proxy = await openTcpProxy(servers.redisUrl);
-  monitor = await monitorRedis(servers.redisUrl);
-});
-
-afterEach(() => {
-  proxy.mend();
-  for (const close of closers.splice(0)) close();
-});
-
-afterAll(async () => {
-  monitor.close();
-  await proxy.close();
-  await servers.close();
-});
-
-let names = 0;
-function newName(): string {
-  names += 1;
-  return `misses${names}`;
-}
+const counting = useCounting();
 
 /** A limiter with a connection of its own, as each process has. */
 async function openLimiter(
   name: string,
-  { limit = LIMIT, seconds = 60, redisUrl = servers.redisUrl } = {},
+  { limit = LIMIT, seconds = 60, redisUrl = counting.servers.redisUrl } = {},
 ): Promise<MissLimiter> {
-  const log = pino({ level: "silent" });
-  const redis = openFailFast(redisUrl, "test", log);
-  closers.push(() => redis.disconnect());
-  await until(() => redis.status === "ready");
-  return new MissLimiter(limit, new SharedCounts(redis, log).open(name, seconds));
+  const counts = await counting.openCounts(redisUrl);
+  return new MissLimiter(limit, counts.open(name, seconds));
 }
 
 /** Look-ups that tell how many of them ran. */
@@ -77,7 +43,7 @@ const times = (count: number) => Array.from({ length: count }, (_, index) => ind
 
 describe("a limit on misses", () => {
   it.each([1, 5, 16, 60])("tells of %i misses, however many come at once, and then of nothing", async (limit) => {
-    const limiter = await openLimiter(newName(), { limit });
+    const limiter = await openLimiter(counting.newName(), { limit });
     const { seen, guard } = lookUps();
     const outcomes = await Promise.all(times(500).map(() => guard(limiter, false)));
     expect(outcomes.slice(0, limit).every((outcome) => outcome.told)).toBe(true);
@@ -91,7 +57,7 @@ describe("a limit on misses", () => {
   });
 
   it("tells of no hit that comes behind the last miss of a burst", async () => {
-    const limiter = await openLimiter(newName(), { limit: 10 });
+    const limiter = await openLimiter(counting.newName(), { limit: 10 });
     const { guard } = lookUps();
     // Two hits before the tenth miss, which is the twelfth look-up, and one behind it.
     const outcomes = await Promise.all(times(100).map((n) => guard(limiter, [3, 9, 50].includes(n))));
@@ -99,34 +65,34 @@ describe("a limit on misses", () => {
   });
 
   it("tells of any number of hits, all at once, and asks Redis nothing for them", async () => {
-    const name = newName();
+    const name = counting.newName();
     const limiter = await openLimiter(name);
     const { seen, guard } = lookUps();
     const hits = times(2_000).map(() => guard(limiter, true));
     expect(seen.ran).toBe(2_000);
     expect(await Promise.all(hits)).toEqual(times(2_000).map(() => ({ told: true, result: true })));
-    expect(await monitor.count(`limit:${name}`)).toBe(0);
+    expect(await counting.monitor.count(`limit:${name}`)).toBe(0);
   });
 
   it("withholds no hit while one more miss may come", async () => {
-    const limiter = await openLimiter(newName(), { limit: 3 });
+    const limiter = await openLimiter(counting.newName(), { limit: 3 });
     const { guard } = lookUps();
     for (let i = 0; i < 2; i++) await guard(limiter, false);
     expect(countWithheld(await Promise.all(times(200).map(() => guard(limiter, true))))).toBe(0);
   });
 
   it("asks Redis once for misses that come together", async () => {
-    const name = newName();
+    const name = counting.newName();
     const limiter = await openLimiter(name);
     const { guard } = lookUps();
     await Promise.all(times(500).map(() => guard(limiter, false)));
     // The first one, and then all that came behind it. The script's own commands are told as well: up to five each.
-    expect((await monitor.count(`limit:${name}`)) / 5).toBeLessThanOrEqual(3);
-    expect(await servers.redis.get(`limit:${name}:caller`)).toBe("500");
+    expect((await counting.monitor.count(`limit:${name}`)) / 5).toBeLessThanOrEqual(3);
+    expect(await counting.servers.redis.get(`limit:${name}:caller`)).toBe("500");
   });
 
   it("counts callers apart", async () => {
-    const limiter = await openLimiter(newName(), { limit: 2 });
+    const limiter = await openLimiter(counting.newName(), { limit: 2 });
     const { guard } = lookUps();
     for (const id of ["one", "two"]) {
       const outcomes = await Promise.all(times(10).map(() => guard(limiter, false, id)));
@@ -135,7 +101,7 @@ describe("a limit on misses", () => {
   });
 
   it("counts a look-up that failed as neither hit nor miss", async () => {
-    const limiter = await openLimiter(newName(), { limit: 1 });
+    const limiter = await openLimiter(counting.newName(), { limit: 1 });
     const { guard } = lookUps();
     const failing = () =>
       limiter.guard(
@@ -149,7 +115,7 @@ describe("a limit on misses", () => {
   });
 
   it("says when the window ends, and is forgotten with it", async () => {
-    const limiter = await openLimiter(newName(), { limit: 2, seconds: 1 });
+    const limiter = await openLimiter(counting.newName(), { limit: 2, seconds: 1 });
     const { guard } = lookUps();
     const refused = await until(async () =>
       (await Promise.all(times(10).map(() => guard(limiter, false)))).find((outcome) => !outcome.told),
@@ -162,7 +128,7 @@ describe("a limit on misses", () => {
 
 describe("a limit on misses in several processes", () => {
   it.each([2, 4])("is one limit: a burst at %i processes is told of no more misses than at one", async (processes) => {
-    const name = newName();
+    const name = counting.newName();
     const limiters = await Promise.all(times(processes).map(() => openLimiter(name)));
     const { guard } = lookUps();
     const outcomes = await Promise.all(limiters.flatMap((limiter) => times(300).map(() => guard(limiter, false))));
@@ -171,7 +137,7 @@ describe("a limit on misses in several processes", () => {
   });
 
   it("ends at a process that has not heard of it with the first miss there, and that miss is not told", async () => {
-    const name = newName();
+    const name = counting.newName();
     const [one, other] = [await openLimiter(name), await openLimiter(name)];
     const { guard } = lookUps();
     await Promise.all(times(300).map(() => guard(one, false)));
@@ -182,9 +148,9 @@ describe("a limit on misses in several processes", () => {
 
 describe("a limit on misses without Redis", () => {
   it.each(["cut", "jam", "muffle"] as const)("holds in each process by itself: %s", async (fault) => {
-    const name = newName();
-    const limiters = await Promise.all(times(2).map(() => openLimiter(name, { redisUrl: proxy.url })));
-    proxy[fault]();
+    const name = counting.newName();
+    const limiters = await Promise.all(times(2).map(() => openLimiter(name, { redisUrl: counting.proxy.url })));
+    counting.proxy[fault]();
     for (const limiter of limiters) {
       const { guard } = lookUps();
       expect(countWithheld(await Promise.all(times(300).map(() => guard(limiter, false))))).toBe(300 - LIMIT);
@@ -193,18 +159,18 @@ describe("a limit on misses without Redis", () => {
   });
 
   it("stays used when Redis goes in the middle of the window, and when it comes back", async () => {
-    const limiter = await openLimiter(newName(), { redisUrl: proxy.url });
+    const limiter = await openLimiter(counting.newName(), { redisUrl: counting.proxy.url });
     const { guard } = lookUps();
     expect(countWithheld(await Promise.all(times(30).map(() => guard(limiter, false))))).toBe(0);
-    proxy.cut();
+    counting.proxy.cut();
     expect(countWithheld(await Promise.all(times(20).map(() => guard(limiter, false))))).toBe(0);
-    proxy.mend();
+    counting.proxy.mend();
     expect(countWithheld(await Promise.all(times(300).map(() => guard(limiter, false))))).toBe(290);
   });
 
   it("lets hits through as ever", async () => {
-    const limiter = await openLimiter(newName(), { redisUrl: proxy.url });
-    proxy.cut();
+    const limiter = await openLimiter(counting.newName(), { redisUrl: counting.proxy.url });
+    counting.proxy.cut();
     const { guard } = lookUps();
     expect(countWithheld(await Promise.all(times(300).map(() => guard(limiter, true))))).toBe(0);
   });

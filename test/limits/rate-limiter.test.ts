@@ -1,11 +1,7 @@
-import { pino } from "pino";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { RateLimiter, type Verdict } from "../../src/limits/rate-limiter.ts";
-import { type Counter, SharedCounts } from "../../src/limits/shared-counts.ts";
-import { openFailFast } from "../../src/queues/connections.ts";
-import { monitorRedis, type RedisMonitor } from "../support/redis-monitor.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import type { Counter } from "../../src/limits/shared-counts.ts";
+import { useCounting } from "../support/counting.ts";
 import { until } from "../support/until.ts";
 
 const LIMIT = 200;
@@ -14,45 +10,10 @@ const SLACK = 15;
 /** Long enough for a test to be over before its window is. */
 const LONG_S = 60;
 
-let servers: TestServers;
-let proxy: TcpProxy;
-let monitor: RedisMonitor;
-const closers: (() => void)[] = [];
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  proxy = await openTcpProxy(servers.redisUrl);
-  monitor = await monitorRedis(servers.redisUrl);
-});
-
-afterEach(() => {
-  proxy.mend();
-  for (const close of closers.splice(0)) close();
-});
-
-afterAll(async () => {
-  monitor.close();
-  await proxy.close();
-  await servers.close();
-});
-
-/** What a process counts with: a connection of its own. */
-async function openCounts(redisUrl: string = servers.redisUrl): Promise<SharedCounts> {
-  const redis = openFailFast(redisUrl, "test", pino({ level: "silent" }));
-  closers.push(() => redis.disconnect());
-  await until(() => redis.status === "ready");
-  return new SharedCounts(redis, pino({ level: "silent" }));
-}
-
-let names = 0;
-/** A name whose counts are nobody else's. */
-function newName(): string {
-  names += 1;
-  return `test${names}`;
-}
+const counting = useCounting();
 
 async function openLimiter(name: string, options: { limit?: number; seconds?: number; redisUrl?: string } = {}) {
-  const counts = await openCounts(options.redisUrl);
+  const counts = await counting.openCounts(options.redisUrl);
   return new RateLimiter(name, options.limit ?? LIMIT, counts.open(name, options.seconds ?? LONG_S));
 }
 
@@ -68,7 +29,7 @@ describe("a rate limiter", () => {
   it.each([
     1, 2, 19, 20, 200, 1_000,
   ])("lets exactly %i calls through in a window, however many come at once", async (limit) => {
-    const limiter = await openLimiter(newName(), { limit });
+    const limiter = await openLimiter(counting.newName(), { limit });
     const verdicts = await burst(limiter, 3 * limit + 5);
     expect(countAllowed(verdicts)).toBe(limit);
     // The first so many, not just any.
@@ -77,19 +38,19 @@ describe("a rate limiter", () => {
   });
 
   it("counts callers apart", async () => {
-    const limiter = await openLimiter(newName(), { limit: 5 });
+    const limiter = await openLimiter(counting.newName(), { limit: 5 });
     for (const id of ["one", "two", "three"]) expect(countAllowed(await burst(limiter, 20, id))).toBe(5);
   });
 
   it("tells what is left: less with each call, and nothing with a refusal", async () => {
-    const limiter = await openLimiter(newName(), { limit: 40 });
+    const limiter = await openLimiter(counting.newName(), { limit: 40 });
     const left: number[] = [];
     for (let i = 0; i < 42; i++) left.push((await limiter.take("caller")).remaining);
     expect(left).toEqual([...Array.from({ length: 40 }, (_, i) => 39 - i), 0, 0]);
   });
 
   it("says when the window ends, and lets the caller through again from then on", async () => {
-    const limiter = await openLimiter(newName(), { limit: 3, seconds: 1 });
+    const limiter = await openLimiter(counting.newName(), { limit: 3, seconds: 1 });
     const refused = await until(async () => (await burst(limiter, 5)).find((verdict) => !verdict.allowed));
     expect(refused.resetMs).toBeGreaterThan(0);
     expect(refused.resetMs).toBeLessThanOrEqual(1_000);
@@ -97,7 +58,7 @@ describe("a rate limiter", () => {
   });
 
   it("knows who would be refused, without taking anything from anybody", async () => {
-    const limiter = await openLimiter(newName(), { limit: 30 });
+    const limiter = await openLimiter(counting.newName(), { limit: 30 });
     for (let i = 0; i < 100; i++) expect(limiter.findRefusal("caller")).toBeNull();
     expect(countAllowed(await burst(limiter, 29))).toBe(29);
     for (let i = 0; i < 100; i++) expect(limiter.findRefusal("caller")).toBeNull();
@@ -109,7 +70,7 @@ describe("a rate limiter", () => {
 
 describe("rate limiters of several processes", () => {
   it.each([2, 4])("share one limit, give or take a thirteenth each: %i processes under a storm", async (processes) => {
-    const name = newName();
+    const name = counting.newName();
     const limiters = await Promise.all(Array.from({ length: processes }, () => openLimiter(name)));
     const verdicts = await Promise.all(limiters.map((limiter) => burst(limiter, 2 * LIMIT)));
     const allowed = countAllowed(verdicts.flat());
@@ -120,7 +81,7 @@ describe("rate limiters of several processes", () => {
   });
 
   it("share it when calls come one after another as well", async () => {
-    const name = newName();
+    const name = counting.newName();
     const limiters = [await openLimiter(name), await openLimiter(name)];
     let allowed = 0;
     for (let i = 0; i < 2 * LIMIT; i++) if ((await limiters[i % 2]?.take("caller"))?.allowed) allowed += 1;
@@ -129,16 +90,16 @@ describe("rate limiters of several processes", () => {
   });
 
   it("let nothing more through than credit once another process has used the limit up", async () => {
-    const name = newName();
+    const name = counting.newName();
     const [first, second] = [await openLimiter(name), await openLimiter(name)];
     expect(countAllowed(await burst(first, LIMIT))).toBe(LIMIT);
     expect(countAllowed(await burst(second, LIMIT))).toBeLessThanOrEqual(SLACK);
   });
 
   it("give no credit to a caller who used more than half of the last second's limit", async () => {
-    const name = newName();
+    const name = counting.newName();
     const asked: string[] = [];
-    const count = (await openCounts()).open(name, 1);
+    const count = (await counting.openCounts()).open(name, 1);
     const recorded: Counter = (id, points) => {
       asked.push(id);
       return count(id, points);
@@ -153,45 +114,45 @@ describe("rate limiters of several processes", () => {
 
 describe("what a rate limiter asks of Redis", () => {
   it("is nothing for callers who call now and then", async () => {
-    const name = newName();
+    const name = counting.newName();
     const limiter = await openLimiter(name);
     for (let caller = 0; caller < 100; caller++) {
       for (let call = 0; call < 4; call++)
         expect(await limiter.take(`caller ${caller}`)).toMatchObject({ allowed: true });
     }
-    expect(await monitor.count(`limit:${name}`)).toBe(0);
-    expect(await servers.redis.keys(`limit:${name}:*`)).toEqual([]);
+    expect(await counting.monitor.count(`limit:${name}`)).toBe(0);
+    expect(await counting.servers.redis.keys(`limit:${name}:*`)).toEqual([]);
   });
 
   it("is a twentieth of the calls at full rate, and nothing for calls that are refused", async () => {
-    const name = newName();
+    const name = counting.newName();
     const limiter = await openLimiter(name);
     for (let call = 0; call < LIMIT; call++) await limiter.take("caller");
-    const asked = await monitor.count(`limit:${name}`);
+    const asked = await counting.monitor.count(`limit:${name}`);
     expect(asked).toBeGreaterThan(0);
     // The script's own commands are told as well as the call of it: up to five each.
     expect(asked / 5).toBeLessThanOrEqual(20);
     for (let call = 0; call < 1_000; call++) expect((await limiter.take("caller")).allowed).toBe(false);
-    expect(await monitor.count(`limit:${name}`)).toBe(asked);
+    expect(await counting.monitor.count(`limit:${name}`)).toBe(asked);
   });
 
   it("leaves nothing behind when the window is over", async () => {
-    const name = newName();
+    const name = counting.newName();
     const limiter = await openLimiter(name, { seconds: 1 });
     await burst(limiter, 50);
-    expect(await servers.redis.pttl(`limit:${name}:caller`)).toBeLessThanOrEqual(1_000);
-    await until(async () => (await servers.redis.exists(`limit:${name}:caller`)) === 0);
+    expect(await counting.servers.redis.pttl(`limit:${name}:caller`)).toBeLessThanOrEqual(1_000);
+    await until(async () => (await counting.servers.redis.exists(`limit:${name}:caller`)) === 0);
   });
 });
 
 describe("without Redis", () => {
   it.each(["cut", "jam", "muffle"] as const)("each process holds to the limit by itself: %s", async (fault) => {
-    const name = newName();
+    const name = counting.newName();
     const limiters = [
-      await openLimiter(name, { redisUrl: proxy.url }),
-      await openLimiter(name, { redisUrl: proxy.url }),
+      await openLimiter(name, { redisUrl: counting.proxy.url }),
+      await openLimiter(name, { redisUrl: counting.proxy.url }),
     ];
-    proxy[fault]();
+    counting.proxy[fault]();
     for (const limiter of limiters) {
       expect(countAllowed(await burst(limiter, 3 * LIMIT))).toBe(LIMIT);
       expect(countAllowed(await burst(limiter, 50))).toBe(0);
@@ -199,48 +160,48 @@ describe("without Redis", () => {
   });
 
   it("what was used of a window stays used when Redis goes, and when it comes back", async () => {
-    const name = newName();
-    const limiter = await openLimiter(name, { redisUrl: proxy.url });
+    const name = counting.newName();
+    const limiter = await openLimiter(name, { redisUrl: counting.proxy.url });
     expect(countAllowed(await burst(limiter, 100))).toBe(100);
-    proxy.cut();
+    counting.proxy.cut();
     expect(countAllowed(await burst(limiter, 50))).toBe(50);
-    proxy.mend();
+    counting.proxy.mend();
     let probes = 0;
     await until(async () => {
       await burst(limiter, 20, `probe ${++probes}`);
-      return servers.redis.exists(`limit:${name}:probe ${probes}`);
+      return counting.servers.redis.exists(`limit:${name}:probe ${probes}`);
     });
     expect(countAllowed(await burst(limiter, 3 * LIMIT))).toBe(50);
   });
 
   it("a process asks Redis once a second, not for every call, and shares the limit again when Redis is back", async () => {
-    const name = newName();
-    const counts = await openCounts(proxy.url);
+    const name = counting.newName();
+    const counts = await counting.openCounts(counting.proxy.url);
     const count = counts.open(name, LONG_S);
     await count("before", 1);
-    proxy.jam();
+    counting.proxy.jam();
     for (let i = 0; i < 100; i++) await count("caller", 1);
     expect(await count("caller", 1)).toMatchObject({ total: 101 });
-    proxy.mend();
+    counting.proxy.mend();
     await until(async () => {
       await count("after", 1);
-      return (await servers.redis.exists(`limit:${name}:after`)) === 1;
+      return (await counting.servers.redis.exists(`limit:${name}:after`)) === 1;
     });
     // What was under way when the wire jammed arrived in the end; of a hundred calls hardly any was sent.
-    expect(Number(await servers.redis.get(`limit:${name}:caller`))).toBeLessThanOrEqual(5);
+    expect(Number(await counting.servers.redis.get(`limit:${name}:caller`))).toBeLessThanOrEqual(5);
   });
 });
 
 describe("what a rate limiter remembers", () => {
   it("stays bounded, however many addresses call", async () => {
-    const limiter = await openLimiter(newName());
+    const limiter = await openLimiter(counting.newName());
     for (let address = 0; address < 200_000; address++) void limiter.take(`2001:db8:${address}::/64`);
     expect(limiter.size).toBeLessThanOrEqual(10_000);
     expect(countAllowed(await burst(limiter, 3 * LIMIT))).toBe(LIMIT);
   });
 
   it("does not outlive its use by much", async () => {
-    const limiter = await openLimiter(newName(), { seconds: 1 });
+    const limiter = await openLimiter(counting.newName(), { seconds: 1 });
     for (let address = 0; address < 5_000; address++) void limiter.take(`address ${address}`);
     expect(limiter.size).toBe(5_000);
     await until(() => {
