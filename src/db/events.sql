@@ -36,14 +36,18 @@ SELECT (extract(epoch FROM clock_timestamp() - e.occurred_at) * 1000)::bigint AS
   FROM voucher_events AS e WHERE e.seal_status = 'Pending' ORDER BY e.occurred_at LIMIT 1;
 
 -- name: seal_events
--- Seals Pending events of locked vouchers. The WHERE leaves sealed ones alone; the table's trigger allows nothing else.
+-- Seals Pending events of locked vouchers. Raises VS001 when one is sealed already.
 -- $1 voucher_id text[], $2 sequence int[], $3 previous_hash text[] hex, $4 record_hash text[] hex, $5 payload text[]
-UPDATE voucher_events AS e
-   SET seal_status = 'Sealed', previous_hash = decode(w.previous_hash, 'hex'), record_hash = decode(w.record_hash, 'hex'),
-       payload = w.payload
-  FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[])
-       AS w (voucher_id, sequence, previous_hash, record_hash, payload)
- WHERE e.voucher_id = ANY (ARRAY[w.voucher_id]) AND e.sequence = w.sequence AND e.record_hash IS NULL;
+WITH sealed AS (
+  UPDATE voucher_events AS e
+     SET seal_status = 'Sealed', previous_hash = decode(w.previous_hash, 'hex'), record_hash = decode(w.record_hash, 'hex'),
+         payload = w.payload
+    FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[])
+         AS w (voucher_id, sequence, previous_hash, record_hash, payload)
+   WHERE e.voucher_id = ANY (ARRAY[w.voucher_id]) AND e.sequence = w.sequence AND e.record_hash IS NULL
+  RETURNING 1
+)
+SELECT demand_rows(count(*), cardinality($1::text[])) FROM sealed;
 
 -- name: select_events_page
 -- Events of one voucher in order, behind a sequence.

@@ -1,6 +1,6 @@
 import type { EventContent, EventType, Seal, StoredEvent } from "../domain/chain.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import { bind, loadStatements } from "./statements.ts";
+import { bind, loadStatements, type Writes } from "./statements.ts";
 
 const sql = loadStatements(new URL("./events.sql", import.meta.url), [
   "insert_sealed_events",
@@ -21,8 +21,9 @@ export interface SealedEvent {
 }
 
 /** Appends sealed events to chains of locked vouchers. */
-export async function insertSealedEvents(tx: Transaction, sealed: readonly SealedEvent[]): Promise<void> {
-  await tx.query(
+export function insertSealedEvents(sealed: readonly SealedEvent[]): Writes {
+  if (sealed.length === 0) return [];
+  return [
     bind(sql.insert_sealed_events, [
       sealed.map(({ event }) => event.voucherId),
       sealed.map(({ event }) => event.sequence),
@@ -34,12 +35,12 @@ export async function insertSealedEvents(tx: Transaction, sealed: readonly Seale
       sealed.map(({ seal }) => seal.recordHash),
       sealed.map(({ seal }) => seal.payload),
     ]),
-  );
+  ];
 }
 
 /** Appends an event to the chain of a locked voucher, to be sealed later. */
-export async function insertPendingEvent(tx: Transaction, event: EventContent): Promise<void> {
-  await tx.query(
+export function insertPendingEvent(event: EventContent): Writes {
+  return [
     bind(sql.insert_pending_event, [
       event.voucherId,
       event.sequence,
@@ -49,7 +50,7 @@ export async function insertPendingEvent(tx: Transaction, event: EventContent): 
       event.actorIsEmployee,
       JSON.stringify(event.data),
     ]),
-  );
+  ];
 }
 
 /** The events of locked vouchers that wait for their seal, by voucher and sequence. */
@@ -87,8 +88,9 @@ export async function findOldestPendingAge(db: Queryable): Promise<number> {
 }
 
 /** Writes the seals of Pending events of locked vouchers. */
-export async function writeSeals(tx: Transaction, sealed: readonly SealedEvent[]): Promise<void> {
-  const { rowCount } = await tx.query(
+export function writeSeals(sealed: readonly SealedEvent[]): Writes {
+  if (sealed.length === 0) return [];
+  return [
     bind(sql.seal_events, [
       sealed.map(({ event }) => event.voucherId),
       sealed.map(({ event }) => event.sequence),
@@ -96,8 +98,7 @@ export async function writeSeals(tx: Transaction, sealed: readonly SealedEvent[]
       sealed.map(({ seal }) => seal.recordHash),
       sealed.map(({ seal }) => seal.payload),
     ]),
-  );
-  if (rowCount !== sealed.length) throw new Error("an event to seal was not Pending");
+  ];
 }
 
 interface EventRow {

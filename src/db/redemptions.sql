@@ -18,13 +18,17 @@ SELECT rd.voucher_id, rd.attempt_id, rd.redeem_code, rd.redeemed_at, v.serial, b
 
 -- name: insert_redemptions
 -- Writes burns, in (organization, reference) order so that two writers of the same references wait for each other in one
--- direction only. A reference that someone else has confirmed meanwhile is left out; the caller counts and decides again.
--- Only that conflict is forgiven: a second burn of a voucher is an error.
+-- direction only. Raises VS001 when someone else has confirmed a reference meanwhile; the caller decides again. A second burn of a
+-- voucher is an error of its own.
 -- $1 redeemed_at timestamptz, $2 voucher_id text[], $3 organization_id text[], $4 key_id text[], $5 attempt_id text[],
 -- $6 ticket text[], $7 redeem_code text[], $8 external_ref text[]
-INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, ticket, redeem_code, external_ref)
-SELECT $1::timestamptz, w.voucher_id, w.organization_id, w.key_id, w.attempt_id, w.ticket, w.redeem_code, w.external_ref
-  FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
-       AS w (voucher_id, organization_id, key_id, attempt_id, ticket, redeem_code, external_ref)
- ORDER BY w.organization_id COLLATE "C", w.external_ref COLLATE "C"
-    ON CONFLICT (organization_id, external_ref) DO NOTHING;
+WITH burnt AS (
+  INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, ticket, redeem_code, external_ref)
+  SELECT $1::timestamptz, w.voucher_id, w.organization_id, w.key_id, w.attempt_id, w.ticket, w.redeem_code, w.external_ref
+    FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+         AS w (voucher_id, organization_id, key_id, attempt_id, ticket, redeem_code, external_ref)
+   ORDER BY w.organization_id COLLATE "C", w.external_ref COLLATE "C"
+      ON CONFLICT (organization_id, external_ref) DO NOTHING
+  RETURNING 1
+)
+SELECT demand_rows(count(*), cardinality($2::text[])) FROM burnt;

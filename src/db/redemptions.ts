@@ -1,6 +1,6 @@
 import type { Confirmation } from "../domain/redeem.ts";
-import type { Queryable, Transaction } from "./pool.ts";
-import { bind, loadStatements } from "./statements.ts";
+import type { Queryable } from "./pool.ts";
+import { bind, loadStatements, type Writes } from "./statements.ts";
 
 const sql = loadStatements(new URL("./redemptions.sql", import.meta.url), [
   "find_confirmations",
@@ -90,13 +90,10 @@ export interface NewRedemption extends ExternalRef {
   redeemCode: string;
 }
 
-/** Writes burns and returns how many; fewer than given when another transaction confirmed a reference first. */
-export async function insertRedemptions(
-  tx: Transaction,
-  redemptions: readonly NewRedemption[],
-  redeemedAt: Date,
-): Promise<number> {
-  const { rowCount } = await tx.query(
+/** Writes burns. Raises when another transaction confirmed a reference first. */
+export function insertRedemptions(redemptions: readonly NewRedemption[], redeemedAt: Date): Writes {
+  if (redemptions.length === 0) return [];
+  return [
     bind(sql.insert_redemptions, [
       redeemedAt,
       redemptions.map((redemption) => redemption.voucherId),
@@ -107,6 +104,5 @@ export async function insertRedemptions(
       redemptions.map((redemption) => redemption.redeemCode),
       redemptions.map((redemption) => redemption.externalRef),
     ]),
-  );
-  return rowCount ?? 0;
+  ];
 }

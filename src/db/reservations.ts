@@ -1,6 +1,6 @@
 import type { Hold } from "../domain/hold.ts";
-import type { Queryable, Transaction } from "./pool.ts";
-import { bind, loadStatements } from "./statements.ts";
+import type { Queryable } from "./pool.ts";
+import { bind, loadStatements, type Writes } from "./statements.ts";
 
 const sql = loadStatements(new URL("./reservations.sql", import.meta.url), [
   "open_holds",
@@ -28,10 +28,10 @@ export interface EndedHold {
   reason?: string | null;
 }
 
-/** Opens holds on locked vouchers; returns how many were opened. */
-export async function openHolds(tx: Transaction, holds: readonly NewHold[]): Promise<number> {
-  if (holds.length === 0) return 0;
-  const { rowCount } = await tx.query(
+/** Opens holds on locked vouchers. */
+export function openHolds(holds: readonly NewHold[]): Writes {
+  if (holds.length === 0) return [];
+  return [
     bind(sql.open_holds, [
       holds.map((hold) => hold.ticket),
       holds.map((hold) => hold.voucherId),
@@ -41,22 +41,20 @@ export async function openHolds(tx: Transaction, holds: readonly NewHold[]): Pro
       holds.map((hold) => hold.expiresAt),
       holds.map((hold) => hold.tokenSecretId),
     ]),
-  );
-  return rowCount ?? 0;
+  ];
 }
 
-/** Ends Live holds of locked vouchers; returns how many were Live. */
-export async function endHolds(tx: Transaction, holds: readonly EndedHold[], endedAt: Date): Promise<number> {
-  if (holds.length === 0) return 0;
-  const { rowCount } = await tx.query(
+/** Ends Live holds of locked vouchers. */
+export function endHolds(holds: readonly EndedHold[], endedAt: Date): Writes {
+  if (holds.length === 0) return [];
+  return [
     bind(sql.end_holds, [
       holds.map((hold) => hold.ticket),
       holds.map((hold) => hold.state),
       holds.map((hold) => hold.reason ?? null),
       endedAt,
     ]),
-  );
-  return rowCount ?? 0;
+  ];
 }
 
 /** The voucher of a ticket of this organization, or null. */

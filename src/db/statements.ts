@@ -35,6 +35,12 @@ export function readStatements(file: URL): Record<string, Statement> {
   return statements;
 }
 
+/**
+ * Statements that write, with their parameters, in the order in which they must run. Each writes all that it is given or raises, so
+ * that nobody has to see what it found.
+ */
+export type Writes = QueryConfig[];
+
 /** A statement with its parameters, ready for `query`. */
 export function bind(statement: Statement, values: unknown[]): QueryConfig {
   return { name: statement.name, text: statement.text, values };

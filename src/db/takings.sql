@@ -67,11 +67,15 @@ SELECT EXISTS (
 ) AS any;
 
 -- name: take_voucher
--- Takes a locked, Active voucher out of its windows and counts the event that says so, which is Pending. No row: it had left already.
--- $1 voucher_id text
-UPDATE vouchers AS v SET pickable = false, last_sequence = v.last_sequence + 1
- WHERE v.id = $1::text AND v.pickable IS NOT FALSE AND v.status = 'Active'
-RETURNING v.last_sequence;
+-- Takes a locked, Active voucher out of its windows and counts the event that says so, which is Pending. Raises VS001 when it has left
+-- already or is not where it was read.
+-- $1 voucher_id text, $2 last_sequence int before
+WITH taken AS (
+  UPDATE vouchers AS v SET pickable = false, last_sequence = $2::int + 1
+   WHERE v.id = $1::text AND v.pickable IS NOT FALSE AND v.status = 'Active' AND v.last_sequence = $2::int
+  RETURNING 1
+)
+SELECT demand_rows(count(*), 1) FROM taken;
 
 -- name: find_voucher_name
 -- What a voucher is resolved by.

@@ -2,7 +2,7 @@ import type { MemberRole, Standing } from "../domain/audience.ts";
 import type { Offer, WindowKind } from "../domain/supply.ts";
 import type { Audience } from "../domain/voucher.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import { bind, loadStatements } from "./statements.ts";
+import { bind, loadStatements, type Writes } from "./statements.ts";
 
 const sql = loadStatements(new URL("./takings.sql", import.meta.url), [
   "insert_claim",
@@ -49,8 +49,8 @@ export async function insertTaking(tx: Transaction, taking: TakingKey): Promise<
 }
 
 /** Says which voucher was taken. */
-export async function fillTaking(tx: Transaction, taking: TakingKey, voucherId: string): Promise<void> {
-  await tx.query(bind(STATEMENTS[taking.kind].fill, [...keyOf(taking), voucherId]));
+export function fillTaking(taking: TakingKey, voucherId: string): Writes {
+  return [bind(STATEMENTS[taking.kind].fill, [...keyOf(taking), voucherId])];
 }
 
 /** A product's supply as it stands towards one user. */
@@ -123,11 +123,9 @@ export async function isAnyPickable(db: Queryable, batchIds: readonly string[]):
   return rows[0]?.any === true;
 }
 
-/** Takes a locked voucher out of its windows; returns the sequence of the event that must say so. */
-export async function takeVoucherRow(tx: Transaction, voucherId: string): Promise<number> {
-  const { rows } = await tx.query<{ last_sequence: number }>(bind(sql.take_voucher, [voucherId]));
-  if (rows[0] === undefined) throw new Error(`the locked voucher ${voucherId} had left its window`);
-  return rows[0].last_sequence;
+/** Takes a locked voucher out of its windows and counts the event that must say so. */
+export function takeVoucherRow(voucherId: string, lastSequenceBefore: number): Writes {
+  return [bind(sql.take_voucher, [voucherId, lastSequenceBefore])];
 }
 
 /** What a voucher is resolved by: its organization and its normalised code. */

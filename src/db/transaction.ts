@@ -1,22 +1,37 @@
 import pg from "pg";
 import type { Transaction } from "./pool.ts";
+import type { Writes } from "./statements.ts";
 
 /** SQLSTATE of what a writing transaction may meet and act on (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";
 const LOCK_NOT_AVAILABLE = "55P03";
+/** Raised by `demand_rows`: what was decided on is not so any more. */
+const DECIDED_ON_OLD_STATE = "VS001";
 
 /** Runs `work` in one READ COMMITTED transaction on a connection of its own. Rolls back when it throws. */
 export function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  return lookThenWrite(pool, async () => undefined, work);
+  return lookThenWrite(
+    pool,
+    async () => undefined,
+    async (tx) => ({ result: await work(tx), writes: [] }),
+  );
+}
+
+/** What a transaction comes to, once its writes are committed. */
+export interface Decided<T> {
+  result: T;
+  writes: Writes;
 }
 
 /**
- * Runs `look` and then, with what it saw, `work` in one READ COMMITTED transaction on a connection of its own. Rolls back when one
- * of them throws.
+ * Runs `look` and then, with what it saw, `decide` in one READ COMMITTED transaction on a connection of its own, and commits what
+ * that wants written. Rolls back when one of them throws or a write raises. Two trips to the server, when `decide` asks nothing.
  *
  * What `look` asks is sent together with BEGIN. It only locks and reads, and sends all its statements before it waits for any
  * answer: if BEGIN fails they have run in no transaction, and nothing may have come of it.
+ *
+ * The writes are sent together with COMMIT, which rolls back when one of them raised.
  *
  * Statements that are sent together take one trip to the server, which runs them in their order, each seeing what was committed
  * when it began. When one fails so do all behind it, so `Promise.all` throws what the first one met.
@@ -24,14 +39,14 @@ export function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promi
 export async function lookThenWrite<Seen, T>(
   pool: pg.Pool,
   look: (tx: Transaction) => Promise<Seen>,
-  work: (tx: Transaction, seen: Seen) => Promise<T>,
+  decide: (tx: Transaction, seen: Seen) => Promise<Decided<T>>,
 ): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
     const [, seen] = await Promise.all([client.query("BEGIN"), look(client)]);
-    const result = await work(client, seen);
-    await client.query("COMMIT");
+    const { result, writes } = await decide(client, seen);
+    await Promise.all([write(client, writes), client.query("COMMIT")]);
     return result;
   } catch (error) {
     // A connection that cannot even roll back is not given back to the pool.
@@ -44,6 +59,11 @@ export async function lookThenWrite<Seen, T>(
   }
 }
 
+/** Writes inside a transaction that goes on. */
+export async function write(tx: Transaction, writes: Writes): Promise<void> {
+  await Promise.all(writes.map((statement) => tx.query(statement)));
+}
+
 /** Lets the transaction wait this long for each lock, instead of the little that its pool allows. */
 export async function waitForLocks(tx: Transaction, timeoutMs: number): Promise<void> {
   await tx.query("SELECT set_config('lock_timeout', $1, true)", [String(timeoutMs)]);
@@ -51,7 +71,7 @@ export async function waitForLocks(tx: Transaction, timeoutMs: number): Promise<
 
 /** Two transactions got in each other's way and one was ended: the same work may succeed when it is done again. */
 export function isRetryable(error: unknown): boolean {
-  return hasSqlState(error, SERIALIZATION_FAILURE) || hasSqlState(error, DEADLOCK_DETECTED);
+  return [SERIALIZATION_FAILURE, DEADLOCK_DETECTED, DECIDED_ON_OLD_STATE].some((code) => hasSqlState(error, code));
 }
 
 /** A lock was not granted within `lock_timeout`. */

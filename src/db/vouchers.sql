@@ -50,31 +50,43 @@ SELECT clock.now, v.id AS voucher_id, v.organization_id, v.code, v.serial, v.sta
   LEFT JOIN LATERAL (SELECT r.* FROM reservations AS r WHERE r.voucher_id = v.id AND r.state = 'Live' OFFSET 0) AS h ON true;
 
 -- name: advance_chains
--- Moves the chain heads of locked vouchers. The WHERE refuses a head that is not where its writer read it.
+-- Moves the chain heads of locked vouchers. Raises VS001 when a head is not where its writer read it.
 -- $1 voucher_id text[], $2 last_sequence int[] before, $3 last_sequence int[] after, $4 sealed_sequence int[] after,
 -- $5 sealed_hash text[] after, hex
-UPDATE vouchers AS v
-   SET last_sequence = w.last_after, sealed_sequence = w.sealed_after, sealed_hash = decode(w.hash_after, 'hex')
-  FROM unnest($1::text[], $2::int[], $3::int[], $4::int[], $5::text[])
-       AS w (id, last_before, last_after, sealed_after, hash_after)
- WHERE v.id = ANY (ARRAY[w.id]) AND v.last_sequence = w.last_before;
+WITH moved AS (
+  UPDATE vouchers AS v
+     SET last_sequence = w.last_after, sealed_sequence = w.sealed_after, sealed_hash = decode(w.hash_after, 'hex')
+    FROM unnest($1::text[], $2::int[], $3::int[], $4::int[], $5::text[])
+         AS w (id, last_before, last_after, sealed_after, hash_after)
+   WHERE v.id = ANY (ARRAY[w.id]) AND v.last_sequence = w.last_before
+  RETURNING 1
+)
+SELECT demand_rows(count(*), cardinality($1::text[])) FROM moved;
 
 -- name: redeem_vouchers
--- Sets locked, Active vouchers to Redeemed and moves their chain heads.
+-- Sets locked, Active vouchers to Redeemed and moves their chain heads. Raises VS001 when one is not Active or not where it was read.
 -- $1 voucher_id text[], $2 last_sequence int[] before, $3 last_sequence int[] after (all of it sealed), $4 sealed_hash text[], hex,
 -- $5 redeemed_at timestamptz
-UPDATE vouchers AS v
-   SET status = 'Redeemed', pickable = false, redeemed_at = $5::timestamptz, last_sequence = w.last_after, sealed_sequence = w.last_after,
-       sealed_hash = decode(w.hash_after, 'hex')
-  FROM unnest($1::text[], $2::int[], $3::int[], $4::text[]) AS w (id, last_before, last_after, hash_after)
- WHERE v.id = ANY (ARRAY[w.id]) AND v.status = 'Active' AND v.last_sequence = w.last_before;
+WITH redeemed AS (
+  UPDATE vouchers AS v
+     SET status = 'Redeemed', pickable = false, redeemed_at = $5::timestamptz, last_sequence = w.last_after,
+         sealed_sequence = w.last_after, sealed_hash = decode(w.hash_after, 'hex')
+    FROM unnest($1::text[], $2::int[], $3::int[], $4::text[]) AS w (id, last_before, last_after, hash_after)
+   WHERE v.id = ANY (ARRAY[w.id]) AND v.status = 'Active' AND v.last_sequence = w.last_before
+  RETURNING 1
+)
+SELECT demand_rows(count(*), cardinality($1::text[])) FROM redeemed;
 
 -- name: void_voucher
--- Sets a locked, Active voucher to Voided and counts the event that says so, which is Pending.
--- $1 voucher_id text
-UPDATE vouchers AS v SET status = 'Voided', pickable = false, last_sequence = v.last_sequence + 1
- WHERE v.id = $1::text AND v.status = 'Active'
-RETURNING v.last_sequence;
+-- Sets a locked, Active voucher to Voided and counts the event that says so, which is Pending. Raises VS001 when it is not Active or not
+-- where it was read.
+-- $1 voucher_id text, $2 last_sequence int before
+WITH voided AS (
+  UPDATE vouchers AS v SET status = 'Voided', pickable = false, last_sequence = $2::int + 1
+   WHERE v.id = $1::text AND v.status = 'Active' AND v.last_sequence = $2::int
+  RETURNING 1
+)
+SELECT demand_rows(count(*), 1) FROM voided;
 
 -- name: find_voucher_in_organization
 -- A voucher's id by its code within one organization.

@@ -2,7 +2,7 @@ import type { ChainHead } from "../domain/chain.ts";
 import type { Hold } from "../domain/hold.ts";
 import type { StoredStatus, VoucherType } from "../domain/voucher.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import { bind, loadStatements } from "./statements.ts";
+import { bind, loadStatements, type Writes } from "./statements.ts";
 
 const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), [
   "resolve_vouchers",
@@ -226,8 +226,9 @@ export interface ChainAdvance {
 }
 
 /** Writes moved chain heads of locked vouchers. */
-export async function advanceChains(tx: Transaction, advances: readonly ChainAdvance[]): Promise<void> {
-  const { rowCount } = await tx.query(
+export function advanceChains(advances: readonly ChainAdvance[]): Writes {
+  if (advances.length === 0) return [];
+  return [
     bind(sql.advance_chains, [
       advances.map((advance) => advance.voucherId),
       advances.map((advance) => advance.lastSequenceBefore),
@@ -235,17 +236,13 @@ export async function advanceChains(tx: Transaction, advances: readonly ChainAdv
       advances.map((advance) => advance.after.sealedSequence),
       advances.map((advance) => advance.after.sealedHash),
     ]),
-  );
-  if (rowCount !== advances.length) throw new Error("a chain head was not where it was read");
+  ];
 }
 
 /** Sets locked, Active vouchers to Redeemed; their chains are sealed up to the new head. */
-export async function redeemVouchers(
-  tx: Transaction,
-  advances: readonly ChainAdvance[],
-  redeemedAt: Date,
-): Promise<void> {
-  const { rowCount } = await tx.query(
+export function redeemVouchers(advances: readonly ChainAdvance[], redeemedAt: Date): Writes {
+  if (advances.length === 0) return [];
+  return [
     bind(sql.redeem_vouchers, [
       advances.map((advance) => advance.voucherId),
       advances.map((advance) => advance.lastSequenceBefore),
@@ -253,15 +250,12 @@ export async function redeemVouchers(
       advances.map((advance) => advance.after.sealedHash),
       redeemedAt,
     ]),
-  );
-  if (rowCount !== advances.length) throw new Error("a voucher to redeem was not Active");
+  ];
 }
 
-/** Sets a locked, Active voucher to Voided and returns the sequence of the event to append. */
-export async function voidVoucherRow(tx: Transaction, voucherId: string): Promise<number> {
-  const { rows } = await tx.query<{ last_sequence: number }>(bind(sql.void_voucher, [voucherId]));
-  if (rows[0] === undefined) throw new Error("a voucher to void was not Active");
-  return rows[0].last_sequence;
+/** Sets a locked, Active voucher to Voided and counts the event that must say so. */
+export function voidVoucherRow(voucherId: string, lastSequenceBefore: number): Writes {
+  return [bind(sql.void_voucher, [voucherId, lastSequenceBefore])];
 }
 
 /** A voucher's id by its normalised code, or null. */

@@ -2,6 +2,8 @@ import type { ServiceContext, WorkerContext } from "../context.ts";
 import type { Transaction } from "../db/pool.ts";
 import { findConfirmations, insertRedemptions, type NewRedemption, refKey } from "../db/redemptions.ts";
 import { type EndedHold, endHolds } from "../db/reservations.ts";
+import type { Writes } from "../db/statements.ts";
+import type { Decided } from "../db/transaction.ts";
 import { type LockedVoucher, type LockedVouchers, readLockedVouchers, redeemVouchers } from "../db/vouchers.ts";
 import { type EventContent, makeNonce } from "../domain/chain.ts";
 import { makeRedeemCode } from "../domain/codes.ts";
@@ -11,8 +13,8 @@ import { hashToken, reservationToken } from "../domain/reservation-token.ts";
 import type { RedeemJob, RedeemReply } from "../queues/catalog.ts";
 import { observeBatches } from "./observe-batches.ts";
 import { giveLeaseBack } from "./reserve-voucher.ts";
-import { appendSealed, sealPending } from "./seal-events.ts";
-import { DecidedOnOldState, VoucherLanes } from "./voucher-lanes.ts";
+import { appendSealed, headsOf, sealPending, selectUnsealed } from "./seal-events.ts";
+import { VoucherLanes } from "./voucher-lanes.ts";
 
 /** A reply, and the ticket of the hold that the burn consumed. */
 export interface BurnResult {
@@ -71,16 +73,15 @@ async function readBurnState(tx: Transaction, requests: readonly RedeemRequest[]
 }
 
 /**
- * Decides requests whose vouchers this transaction has locked, one after another on the state in memory, and writes all burns
- * together. Redemptions first: they alone can meet another transaction's, and those who wait for them then hold nothing else.
- * @throws DecidedOnOldState when that happened, or when something moved a hold without the voucher's lock.
+ * Decides requests whose vouchers this transaction has locked, one after another on the state in memory; all burns are written together,
+ * unless another transaction has confirmed a reference meanwhile or something moved a hold without the voucher's lock.
  */
 async function burnBatch(
   ctx: Pick<WorkerContext, "tokenSecrets" | "randomBytes">,
   tx: Transaction,
   requests: readonly RedeemRequest[],
   { now, vouchers, confirmations }: BurnState,
-): Promise<BurnResult[]> {
+): Promise<Decided<BurnResult[]>> {
   const decidedOn = new Set(requests.map((request) => request.voucherId));
   const expired = [...vouchers.values()].flatMap(({ id, hold }): EndedHold[] =>
     hold !== null && decidedOn.has(id) && liveHold(hold, now) === null
@@ -91,7 +92,7 @@ async function burnBatch(
     hashToken(reservationToken(ctx.tokenSecrets, hold.ticket, hold.tokenSecretId));
 
   const burns: Burn[] = [];
-  const results = requests.map((request): BurnResult => {
+  const result = requests.map((request): BurnResult => {
     const voucher = vouchers.get(request.voucherId);
     if (voucher === undefined) throw new Error(`the locked voucher ${request.voucherId} was not read`);
     // The API resolved the voucher within the caller's organization; Redis, which carried the job, is not trusted to say so.
@@ -121,55 +122,47 @@ async function burnBatch(
         return { reply: { kind: decision.kind }, consumedTicket: null };
     }
   });
-  await Promise.all([burns.length > 0 && writeBurns(ctx, tx, burns, now), endHolds(tx, expired, now)]);
-  return results;
+  const pending = await selectUnsealed(
+    tx,
+    burns.map((burn) => burn.voucher),
+  );
+  return { result, writes: [...writeBurns(ctx, burns, pending, now), ...endHolds(expired, now)] };
 }
 
 function burnt(redeemCode: string, redeemedAt: Date): RedeemReply {
   return { kind: "burnt", redeemCode, redeemedAtMs: redeemedAt.getTime() };
 }
 
-async function writeBurns(
+/**
+ * The burns, the ends of the holds that they consume, and behind what is Pending on their chains the events that say so. Redemptions
+ * first: they alone can meet another transaction's, and those who wait for them then hold nothing else.
+ */
+function writeBurns(
   ctx: Pick<WorkerContext, "randomBytes">,
-  tx: Transaction,
   burns: readonly Burn[],
+  pending: readonly EventContent[],
   now: Date,
-): Promise<void> {
+): Writes {
   const redemptions = burns.map((burn) => burn.redemption);
   const consumed = redemptions.flatMap(({ ticket }): EndedHold[] => (ticket ? [{ ticket, state: "Consumed" }] : []));
-  const inserted = insertRedemptions(tx, redemptions, now);
-  const ended = endHolds(tx, consumed, now);
-  const sealed = sealBurns(ctx, tx, burns, now);
-  const [insertedCount, endedCount] = await Promise.all([inserted, ended, sealed]);
-  if (insertedCount < burns.length || endedCount < consumed.length) throw new DecidedOnOldState();
-}
-
-/** Seals what is Pending on the burnt vouchers' chains, appends the burns and moves the vouchers on. */
-async function sealBurns(
-  ctx: Pick<WorkerContext, "randomBytes">,
-  tx: Transaction,
-  burns: readonly Burn[],
-  now: Date,
-): Promise<void> {
-  const heads = await sealPending(
-    tx,
-    burns.map((burn) => burn.voucher),
-  );
-  const appended = appendSealed(
-    tx,
+  const heads = headsOf(burns.map((burn) => burn.voucher));
+  const seals = sealPending(heads, pending);
+  const events = appendSealed(
     heads,
     burns.map((burn) => redeemedEvent(ctx, burn, now)),
   );
-  const moved = redeemVouchers(
-    tx,
-    burns.map(({ voucher }) => ({
-      voucherId: voucher.id,
-      lastSequenceBefore: voucher.lastSequence,
-      after: heads.get(voucher.id) ?? voucher,
-    })),
-    now,
-  );
-  await Promise.all([appended, moved]);
+  const moves = burns.map(({ voucher }) => ({
+    voucherId: voucher.id,
+    lastSequenceBefore: voucher.lastSequence,
+    after: heads.get(voucher.id) ?? voucher,
+  }));
+  return [
+    ...insertRedemptions(redemptions, now),
+    ...endHolds(consumed, now),
+    ...seals,
+    ...events,
+    ...redeemVouchers(moves, now),
+  ];
 }
 
 function redeemedEvent(

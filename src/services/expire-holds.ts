@@ -1,6 +1,6 @@
 import type { WorkerContext } from "../context.ts";
 import { type EndedHold, endHolds, FIRST_HOLD, type HoldPosition, selectOverdueHolds } from "../db/reservations.ts";
-import { inTransaction } from "../db/transaction.ts";
+import { lookThenWrite } from "../db/transaction.ts";
 import { lockFreeVouchers, readLockedVouchers } from "../db/vouchers.ts";
 import { liveHold } from "../domain/hold.ts";
 import { giveLeaseBack } from "./reserve-voucher.ts";
@@ -35,16 +35,16 @@ function endOverdue(
   ctx: Pick<WorkerContext, "pool">,
   voucherIds: readonly string[],
 ): Promise<(EndedHold & { voucherId: string })[]> {
-  return inTransaction(ctx.pool, async (tx) => {
-    const locked = await lockFreeVouchers(tx, voucherIds);
-    if (locked.size === 0) return [];
-    const { now, vouchers } = await readLockedVouchers(tx, [...locked]);
-    const expired = [...vouchers.values()].flatMap(({ id, hold }) =>
-      hold !== null && liveHold(hold, now) === null
-        ? [{ voucherId: id, ticket: hold.ticket, state: "Expired" as const }]
-        : [],
-    );
-    await endHolds(tx, expired, now);
-    return expired;
-  });
+  return lookThenWrite(
+    ctx.pool,
+    (tx) => Promise.all([lockFreeVouchers(tx, voucherIds), readLockedVouchers(tx, voucherIds)]),
+    async (_tx, [locked, { now, vouchers }]) => {
+      const expired = [...vouchers.values()].flatMap(({ id, hold }) =>
+        locked.has(id) && hold !== null && liveHold(hold, now) === null
+          ? [{ voucherId: id, ticket: hold.ticket, state: "Expired" as const }]
+          : [],
+      );
+      return { result: expired, writes: endHolds(expired, now) };
+    },
+  );
 }

@@ -1,11 +1,12 @@
 import type { ApiContext } from "../context.ts";
 import type { Transaction } from "../db/pool.ts";
 import { type EndedHold, endHolds, type NewHold, openHolds } from "../db/reservations.ts";
+import type { Decided } from "../db/transaction.ts";
 import { type LockedVouchers, readLockedVouchers } from "../db/vouchers.ts";
 import { AppError } from "../domain/errors.ts";
 import { decideHold, type HoldOutcome, type HoldRequest, liveHold } from "../domain/hold.ts";
 import { observeBatches } from "./observe-batches.ts";
-import { DecidedOnOldState, VoucherLanes } from "./voucher-lanes.ts";
+import { VoucherLanes } from "./voucher-lanes.ts";
 
 /** A reserve call that has the lease and wants the row, or a release of a ticket. */
 export type HoldMove =
@@ -42,18 +43,17 @@ export function voucherBusy(): AppError {
 }
 
 /**
- * Decides moves of vouchers that this transaction has locked, one after another on the state in memory, and writes all ends and
- * all openings at once.
- * @throws DecidedOnOldState when a row is not what was read: something moved a hold without the voucher's lock.
+ * Decides moves of vouchers that are locked, one after another on the state in memory; all ends and all openings are written at once,
+ * unless a row is not what was read: then something moved a hold without the voucher's lock.
  */
 async function moveHolds(
-  tx: Transaction,
+  _tx: Transaction,
   moves: readonly HoldMove[],
   { now, vouchers }: LockedVouchers,
-): Promise<HoldMoveOutcome[]> {
+): Promise<Decided<HoldMoveOutcome[]>> {
   const ended: EndedHold[] = [];
   const opened: NewHold[] = [];
-  const outcomes = moves.map((move): HoldMoveOutcome => {
+  const result = moves.map((move): HoldMoveOutcome => {
     const voucher = vouchers.get(move.voucherId);
     if (voucher === undefined) throw new Error(`the locked voucher ${move.voucherId} was not read`);
     if (move.kind === "release") {
@@ -70,7 +70,5 @@ async function moveHolds(
     }
     return outcome;
   });
-  const [endedCount, openedCount] = await Promise.all([endHolds(tx, ended, now), openHolds(tx, opened)]);
-  if (endedCount < ended.length || openedCount < opened.length) throw new DecidedOnOldState();
-  return outcomes;
+  return { result, writes: [...endHolds(ended, now), ...openHolds(opened)] };
 }

@@ -1,6 +1,6 @@
 import type { WorkerContext } from "../context.ts";
 import type { Transaction } from "../db/pool.ts";
-import { inTransaction } from "../db/transaction.ts";
+import { inTransaction, write } from "../db/transaction.ts";
 import {
   advanceChains,
   advanceExpiry,
@@ -11,7 +11,7 @@ import {
 } from "../db/vouchers.ts";
 import { type EventContent, makeNonce } from "../domain/chain.ts";
 import { finalRefusal } from "../domain/voucher.ts";
-import { appendSealed, sealPending } from "./seal-events.ts";
+import { appendSealed, headsOf, sealPending, selectUnsealed } from "./seal-events.ts";
 
 type Deps = Pick<WorkerContext, "pool" | "randomBytes">;
 
@@ -55,20 +55,18 @@ async function recordRange(
 async function recordLocked(ctx: Deps, tx: Transaction, voucherIds: readonly string[]): Promise<number> {
   const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
   const expired = [...vouchers.values()].filter((voucher) => finalRefusal(voucher, now) === "voucher_expired");
-  const heads = await sealPending(tx, expired);
-  await appendSealed(
-    tx,
+  const heads = headsOf(expired);
+  const seals = sealPending(heads, await selectUnsealed(tx, expired));
+  const events = appendSealed(
     heads,
     expired.map((voucher) => expiredEvent(ctx, voucher, now)),
   );
-  await advanceChains(
-    tx,
-    expired.map((voucher) => ({
-      voucherId: voucher.id,
-      lastSequenceBefore: voucher.lastSequence,
-      after: heads.get(voucher.id) ?? voucher,
-    })),
-  );
+  const advances = expired.map((voucher) => ({
+    voucherId: voucher.id,
+    lastSequenceBefore: voucher.lastSequence,
+    after: heads.get(voucher.id) ?? voucher,
+  }));
+  await write(tx, [...seals, ...events, ...advanceChains(advances)]);
   return expired.length;
 }
 

@@ -1,8 +1,9 @@
 import type { AdminContext } from "../admin-context.ts";
 import { insertSealedEvents, type SealedEvent, selectPendingEvents, writeSeals } from "../db/events.ts";
 import type { Transaction } from "../db/pool.ts";
-import { inTransaction, waitForLocks } from "../db/transaction.ts";
-import { advanceChains, lockVoucher, readLockedVouchers } from "../db/vouchers.ts";
+import type { Writes } from "../db/statements.ts";
+import { lookThenWrite, waitForLocks } from "../db/transaction.ts";
+import { advanceChains, findChainHead, lockVoucher } from "../db/vouchers.ts";
 import { type ChainHead, type EventContent, GENESIS_HASH, sealEvent } from "../domain/chain.ts";
 
 /** A chain whose voucher this transaction has locked. */
@@ -10,40 +11,44 @@ export interface LockedChain extends ChainHead {
   id: string;
 }
 
-/**
- * Seals the Pending events of locked vouchers in chain order and returns the heads as they are then, by voucher id. Writes the
- * events only: the caller writes the heads, together with whatever else it does to the vouchers.
- */
-export async function sealPending(tx: Transaction, chains: readonly LockedChain[]): Promise<Map<string, ChainHead>> {
-  const heads = new Map<string, ChainHead>(
+/** The heads of several locked chains, by voucher id; they move while events are sealed behind them. */
+export type ChainHeads = Map<string, ChainHead>;
+
+/** Chain heads as they were read. */
+export function headsOf(chains: readonly LockedChain[]): ChainHeads {
+  return new Map(
     chains.map(({ id, lastSequence, sealedSequence, sealedHash }) => [
       id,
       { lastSequence, sealedSequence, sealedHash },
     ]),
   );
+}
+
+/** The events of locked chains that wait for their seal, by voucher and sequence. Asks the database only where there are some. */
+export async function selectUnsealed(tx: Transaction, chains: readonly LockedChain[]): Promise<EventContent[]> {
   const behind = chains.filter((chain) => chain.sealedSequence < chain.lastSequence).map((chain) => chain.id);
-  if (behind.length === 0) return heads;
-  const sealed: SealedEvent[] = [];
-  for (const event of await selectPendingEvents(tx, behind)) sealed.push(sealNext(heads, event));
-  await writeSeals(tx, sealed);
-  return heads;
+  return behind.length === 0 ? [] : selectPendingEvents(tx, behind);
+}
+
+/**
+ * Seals the Pending events of locked vouchers, given in chain order, and moves `heads` accordingly. Writes the events only: the caller
+ * writes the heads, together with whatever else it does to the vouchers.
+ */
+export function sealPending(heads: ChainHeads, pending: readonly EventContent[]): Writes {
+  return writeSeals(pending.map((event) => sealNext(heads, event)));
 }
 
 /** Appends one sealed event to each of several locked, completely sealed chains, and moves `heads` accordingly. */
-export async function appendSealed(
-  tx: Transaction,
-  heads: Map<string, ChainHead>,
-  events: readonly EventContent[],
-): Promise<void> {
+export function appendSealed(heads: ChainHeads, events: readonly EventContent[]): Writes {
   const sealed = events.map((event) => {
     const head = selectHead(heads, event.voucherId);
     heads.set(event.voucherId, { ...head, lastSequence: head.lastSequence + 1 });
     return sealNext(heads, event);
   });
-  await insertSealedEvents(tx, sealed);
+  return insertSealedEvents(sealed);
 }
 
-function sealNext(heads: Map<string, ChainHead>, event: EventContent): SealedEvent {
+function sealNext(heads: ChainHeads, event: EventContent): SealedEvent {
   const head = selectHead(heads, event.voucherId);
   if (event.sequence !== head.sealedSequence + 1) {
     throw new Error(
@@ -55,7 +60,7 @@ function sealNext(heads: Map<string, ChainHead>, event: EventContent): SealedEve
   return { event, seal };
 }
 
-function selectHead(heads: Map<string, ChainHead>, voucherId: string): ChainHead {
+function selectHead(heads: ChainHeads, voucherId: string): ChainHead {
   const head = heads.get(voucherId);
   if (head === undefined) throw new Error(`the chain of ${voucherId} is not locked`);
   return head;
@@ -66,15 +71,22 @@ const LOCK_WAIT_MS = 5_000;
 
 /** Seals the Pending events of one voucher; returns how many. None when another sealer was first. */
 export async function sealVoucher(ctx: Pick<AdminContext, "pool">, voucherId: string): Promise<number> {
-  return inTransaction(ctx.pool, async (tx) => {
-    await waitForLocks(tx, LOCK_WAIT_MS);
-    if (!(await lockVoucher(tx, voucherId))) return 0;
-    const { vouchers } = await readLockedVouchers(tx, [voucherId]);
-    const before = vouchers.get(voucherId);
-    if (before === undefined) throw new Error(`the locked voucher ${voucherId} could not be read`);
-    const after = (await sealPending(tx, [before])).get(voucherId) as ChainHead;
-    const sealed = after.sealedSequence - before.sealedSequence;
-    if (sealed > 0) await advanceChains(tx, [{ voucherId, lastSequenceBefore: before.lastSequence, after }]);
-    return sealed;
-  });
+  return lookThenWrite(
+    ctx.pool,
+    (tx) =>
+      Promise.all([
+        waitForLocks(tx, LOCK_WAIT_MS),
+        lockVoucher(tx, voucherId),
+        findChainHead(tx, voucherId),
+        selectPendingEvents(tx, [voucherId]),
+      ]),
+    async (_tx, [, , before, pending]) => {
+      if (before === null || pending.length === 0) return { result: 0, writes: [] };
+      const heads = headsOf([{ id: voucherId, ...before }]);
+      const seals = sealPending(heads, pending);
+      const { lastSequence: lastSequenceBefore } = before;
+      const advances = advanceChains([{ voucherId, lastSequenceBefore, after: selectHead(heads, voucherId) }]);
+      return { result: pending.length, writes: [...seals, ...advances] };
+    },
+  );
 }

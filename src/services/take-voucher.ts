@@ -16,7 +16,7 @@ import {
   type TakingKey,
   takeVoucherRow,
 } from "../db/takings.ts";
-import { inTransaction, isLockTimeout, isRetryable, waitForLocks } from "../db/transaction.ts";
+import { type Decided, isLockTimeout, isRetryable, lookThenWrite, waitForLocks } from "../db/transaction.ts";
 import { type LockedVoucher, readLockedVouchers } from "../db/vouchers.ts";
 import { type AudienceRule, isContractActive } from "../domain/audience.ts";
 import { makeNonce } from "../domain/chain.ts";
@@ -115,7 +115,11 @@ class NothingFree extends Error {}
 /** Takes what is free, or returns null when that needs waiting for somebody's lock. */
 async function takeFree(ctx: Deps, taking: TakingKey, source: Source): Promise<Taken | null> {
   try {
-    return await inTransaction(ctx.pool, (tx) => takeOnce(ctx, tx, taking, source, false));
+    return await lookThenWrite(
+      ctx.pool,
+      (tx) => selectSupply(tx, taking, source),
+      (tx, supply) => takeOnce(ctx, tx, taking, source, supply, false),
+    );
   } catch (error) {
     if (error instanceof NothingFree || isLockTimeout(error) || isRetryable(error)) return null;
     throw error;
@@ -129,10 +133,11 @@ function takeWaiting(ctx: Deps, taking: TakingKey, source: Source): Promise<Take
     ctx.takings.waiting,
     async () => {
       try {
-        return await inTransaction(ctx.pool, async (tx) => {
-          await waitForLocks(tx, LOCK_WAIT_MS);
-          return takeOnce(ctx, tx, taking, source, true);
-        });
+        return await lookThenWrite(
+          ctx.pool,
+          (tx) => Promise.all([selectSupply(tx, taking, source), waitForLocks(tx, LOCK_WAIT_MS)]),
+          (tx, [supply]) => takeOnce(ctx, tx, taking, source, supply, true),
+        );
       } catch (error) {
         throw isLockTimeout(error) || isRetryable(error) ? voucherBusy() : error;
       }
@@ -166,20 +171,24 @@ function linkNotFound(): AppError {
   return new AppError("link_not_found", "This link does not lead anywhere, or not any more.");
 }
 
+function selectSupply(tx: Transaction, taking: TakingKey, source: Source): Promise<ProductOffers | null> {
+  return selectOffers(tx, taking.userId, source.productId, taking.kind, source.batchId);
+}
+
 /** Writes the user's key first, so that repeats wait here, then picks, then judges once more under the voucher's lock. */
 async function takeOnce(
   ctx: Deps,
   tx: Transaction,
   taking: TakingKey,
   source: Source,
+  supply: ProductOffers | null,
   waiting: boolean,
-): Promise<Taken> {
-  const supply = await selectOffers(tx, taking.userId, source.productId, taking.kind, source.batchId);
+): Promise<Decided<Taken>> {
   if (supply === null) throw new AppError("product_not_found", "There is no such product.");
   if (!(await insertTaking(tx, taking))) {
     const voucherId = await findTaking(tx, taking);
     if (voucherId === null) throw new Error("a taking was committed without its voucher");
-    return { voucherId, alreadyConfirmed: true };
+    return { result: { voucherId, alreadyConfirmed: true }, writes: [] };
   }
   const picked = await pick(tx, supply, source, waiting);
   if (picked === null) {
@@ -189,10 +198,9 @@ async function takeOnce(
     throw new AppError("sold_out", "There is nothing left.");
   }
   const { voucher, now } = picked;
-  await fillTaking(tx, taking, voucher.id);
-  await insertPendingEvent(tx, {
+  const event = insertPendingEvent({
     voucherId: voucher.id,
-    sequence: await takeVoucherRow(tx, voucher.id),
+    sequence: voucher.lastSequence + 1,
     eventType: taking.kind === "claim" ? "voucher.instance.claimed" : "voucher.instance.bought",
     occurredAt: now,
     actorConnectedId: taking.userId,
@@ -209,7 +217,10 @@ async function takeOnce(
       ...(taking.kind === "buy" && { paymentRef: taking.paymentRef, pricePaidUsd: voucher.priceUsd }),
     },
   });
-  return { voucherId: voucher.id, alreadyConfirmed: false };
+  return {
+    result: { voucherId: voucher.id, alreadyConfirmed: false },
+    writes: [...fillTaking(taking, voucher.id), ...takeVoucherRow(voucher.id, voucher.lastSequence), ...event],
+  };
 }
 
 interface Picked {

@@ -1,5 +1,6 @@
 import { insertPendingEvent } from "../db/events.ts";
-import { endHolds } from "../db/reservations.ts";
+import { type EndedHold, endHolds } from "../db/reservations.ts";
+import { write } from "../db/transaction.ts";
 import { findVoucherInOrganization, lockVoucher, readLockedVouchers, voidVoucherRow } from "../db/vouchers.ts";
 import { makeNonce } from "../domain/chain.ts";
 import { normaliseCode } from "../domain/codes.ts";
@@ -37,11 +38,12 @@ export async function voidVoucher(
     if (final !== null) throw refusal(final);
     const { hold } = voucher;
     const live = liveHold(hold, now);
-    if (live !== null) await endHolds(tx, [{ ticket: live.ticket, state: "Released", reason: "voided" }], now);
-    else if (hold !== null) await endHolds(tx, [{ ticket: hold.ticket, state: "Expired" }], now);
-    await insertPendingEvent(tx, {
+    const ended: EndedHold[] = [];
+    if (live !== null) ended.push({ ticket: live.ticket, state: "Released", reason: "voided" });
+    else if (hold !== null) ended.push({ ticket: hold.ticket, state: "Expired" });
+    const event = insertPendingEvent({
       voucherId,
-      sequence: await voidVoucherRow(tx, voucherId),
+      sequence: voucher.lastSequence + 1,
       eventType: "voucher.instance.voided",
       occurredAt: now,
       actorConnectedId: null,
@@ -53,6 +55,7 @@ export async function voidVoucher(
         reason: reason ?? undefined,
       },
     });
+    await write(tx, [...endHolds(ended, now), ...voidVoucherRow(voucherId, voucher.lastSequence), ...event]);
     return { voucherId, endedTicket: live?.ticket ?? null };
   });
 }

@@ -2,12 +2,16 @@ import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import { type BatchObserver, Coalescer } from "../batching/coalescer.ts";
 import type { Transaction } from "../db/pool.ts";
-import { isDatabaseUnavailable, isLockTimeout, isRetryable, lookThenWrite, waitForLocks } from "../db/transaction.ts";
+import {
+  type Decided,
+  isDatabaseUnavailable,
+  isLockTimeout,
+  isRetryable,
+  lookThenWrite,
+  waitForLocks,
+} from "../db/transaction.ts";
 import { lockFreeVouchers, lockVoucher } from "../db/vouchers.ts";
 import { inTurn } from "./in-turn.ts";
-
-/** Thrown by `decide` when what it decided on has changed under it: the whole batch is decided again. */
-export class DecidedOnOldState extends Error {}
 
 export interface VoucherLanesOptions<Item, State, Result> {
   pool: pg.Pool;
@@ -17,10 +21,10 @@ export interface VoucherLanesOptions<Item, State, Result> {
    */
   read: (tx: Transaction, items: Item[]) => Promise<State>;
   /**
-   * Decides and writes a batch inside a transaction that holds the row locks of all its vouchers; one result per item, in order.
-   * May run several times for the same items; only the run that commits counts.
+   * Decides a batch inside a transaction that holds the row locks of all its vouchers: one result per item, in order, and what is to
+   * be written. May run several times for the same items; only the run that commits counts.
    */
-  decide: (tx: Transaction, items: Item[], state: State) => Promise<Result[]>;
+  decide: (tx: Transaction, items: Item[], state: State) => Promise<Decided<Result[]>>;
   /** The result of an item whose voucher's row stayed locked by someone else for `lockWaitMs`. */
   busy: Result;
   /** Watches every batch of either lane. */
@@ -98,8 +102,8 @@ export class VoucherLanes<Item extends { voucherId: string }, State, Result> {
       (tx) => Promise.all([lockFreeVouchers(tx, voucherIds), read(tx, items)]),
       async (tx, [locked, state]) => {
         const ours = items.filter((item) => locked.has(item.voucherId));
-        const results = ours.length > 0 ? await decide(tx, ours, state) : [];
-        return new Map(ours.map((item, index) => [item, results[index] as Result]));
+        const { result, writes } = ours.length > 0 ? await decide(tx, ours, state) : { result: [], writes: [] };
+        return { result: new Map(ours.map((item, index) => [item, result[index] as Result])), writes };
       },
     ).catch((error) => {
       if (isLockTimeout(error)) return new Map<Item, Result>();
@@ -165,11 +169,7 @@ async function decideAgain<T>(run: () => Promise<T>): Promise<T> {
     try {
       return await run();
     } catch (error) {
-      if (!isWorthRepeating(error) || attempt === ATTEMPTS_MAX) throw error;
+      if (!isRetryable(error) || attempt === ATTEMPTS_MAX) throw error;
     }
   }
-}
-
-function isWorthRepeating(error: unknown): boolean {
-  return error instanceof DecidedOnOldState || isRetryable(error);
 }

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openPool } from "../../src/db/pool.ts";
-import { inTransaction, lookThenWrite } from "../../src/db/transaction.ts";
+import { inTransaction, isRetryable, lookThenWrite } from "../../src/db/transaction.ts";
 import { openLog } from "../../src/log.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 
@@ -49,6 +49,7 @@ describe("a transaction", () => {
       async (tx) => {
         wrote = true;
         await note(tx, "outside");
+        return { result: null, writes: [] };
       },
     );
     await expect(done).rejects.toThrow(/syntax error/);
@@ -66,10 +67,55 @@ describe("a transaction", () => {
       async (tx, before) => {
         await servers.db.query("INSERT INTO notes (text) VALUES ('from elsewhere')");
         const { rows } = await tx.query<{ n: number }>("SELECT count(*)::int AS n FROM notes");
-        return { before, after: rows[0]?.n };
+        return { result: { before, after: rows[0]?.n }, writes: [] };
       },
     );
     expect(seen).toEqual({ before: [0, "read committed"], after: 1 });
+  });
+
+  it("sends its writes and COMMIT without waiting for an answer between them", async () => {
+    const client = await pool.connect();
+    const query = client.query.bind(client) as (...parts: unknown[]) => Promise<unknown>;
+    const happened: string[] = [];
+    Object.assign(client, {
+      query: async (statement: string | pg.QueryConfig, ...rest: unknown[]) => {
+        const text = typeof statement === "string" ? statement : statement.text;
+        happened.push(`sent ${text}`);
+        const answer = await query(statement, ...rest);
+        happened.push(`answered ${text}`);
+        return answer;
+      },
+    });
+    client.release();
+    const result = await lookThenWrite(
+      pool,
+      (tx) => tx.query("SELECT 1"),
+      async () => ({ result: "decided", writes: [{ text: "SELECT 2" }, { text: "SELECT 3" }] }),
+    );
+    expect(result).toBe("decided");
+    expect(happened.slice(0, 2)).toEqual(["sent BEGIN", "sent SELECT 1"]);
+    expect(happened.slice(4, 7)).toEqual(["sent SELECT 2", "sent SELECT 3", "sent COMMIT"]);
+  });
+
+  it("keeps nothing when a write finds fewer rows than it is for, although COMMIT was sent behind it", async () => {
+    const done = lookThenWrite(
+      pool,
+      async () => undefined,
+      async () => ({
+        result: "never told",
+        writes: [
+          { text: "INSERT INTO notes (text) VALUES ('before')" },
+          {
+            text: "WITH kept AS (INSERT INTO notes VALUES ('one') RETURNING 1) SELECT demand_rows(count(*), 2) FROM kept",
+          },
+          { text: "INSERT INTO notes (text) VALUES ('behind')" },
+        ],
+      }),
+    );
+    const error = await done.catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "VS001", message: "1 of 2 rows are still what was decided on" });
+    expect(isRetryable(error)).toBe(true);
+    expect(await notes()).toEqual([]);
   });
 
   it("throws what the first of several statements met, not that those behind it were skipped, and keeps nothing", async () => {

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { insertPendingEvent } from "../../src/db/events.ts";
-import { inTransaction } from "../../src/db/transaction.ts";
+import { inTransaction, write } from "../../src/db/transaction.ts";
 
 /** Gives a voucher `count` more events, as moves outside the redeem job leave them: Pending. */
 export async function appendPending(db: pg.Pool, voucherId: string, count: number): Promise<void> {
@@ -10,7 +10,7 @@ export async function appendPending(db: pg.Pool, voucherId: string, count: numbe
         "UPDATE vouchers SET last_sequence = last_sequence + 1 WHERE id = $1 RETURNING last_sequence",
         [voucherId],
       );
-      await insertPendingEvent(tx, {
+      const event = insertPendingEvent({
         voucherId,
         sequence: rows[0].last_sequence,
         eventType: i % 2 === 0 ? "voucher.instance.claimed" : "voucher.instance.bought",
@@ -19,6 +19,7 @@ export async function appendPending(db: pg.Pool, voucherId: string, count: numbe
         actorIsEmployee: i % 2 === 0,
         data: { nonce: "00".repeat(16), note: `secret ${i}` },
       });
+      await write(tx, event);
     }
   });
 }

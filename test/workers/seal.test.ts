@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { announceVoid } from "../../src/cli/announce-void.ts";
 import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
 import { insertPendingEvent } from "../../src/db/events.ts";
-import { inTransaction } from "../../src/db/transaction.ts";
+import { inTransaction, write } from "../../src/db/transaction.ts";
 import type { EventType } from "../../src/domain/chain.ts";
 import { sealQueue } from "../../src/queues/catalog.ts";
 import { openQueue } from "../../src/queues/open-queue.ts";
@@ -54,7 +54,7 @@ async function appendPending(voucherId: string, eventTypes: readonly EventType[]
         "UPDATE vouchers SET last_sequence = last_sequence + 1 WHERE id = $1 RETURNING last_sequence AS sequence",
         [voucherId],
       );
-      await insertPendingEvent(tx, {
+      const event = insertPendingEvent({
         voucherId,
         sequence: rows[0]?.sequence as number,
         eventType,
@@ -63,6 +63,7 @@ async function appendPending(voucherId: string, eventTypes: readonly EventType[]
         actorIsEmployee: n % 2 === 0,
         data: { nonce: String(n).padStart(32, "0"), place: n, priceUsd: 40.25, word: "Gutschein für Ünal €" },
       });
+      await write(tx, event);
     }
   });
 }

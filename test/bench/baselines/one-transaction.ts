@@ -4,7 +4,7 @@ import type { Transaction } from "../../../src/db/pool.ts";
 import { findRedemption, type Redemption } from "../../../src/db/redemptions.ts";
 import { type EndedHold, endHolds, openHolds } from "../../../src/db/reservations.ts";
 import { bind, loadStatements } from "../../../src/db/statements.ts";
-import { inTransaction, lookThenWrite, violates } from "../../../src/db/transaction.ts";
+import { inTransaction, lookThenWrite, violates, write } from "../../../src/db/transaction.ts";
 import { GENESIS_HASH, makeNonce, sealEvent } from "../../../src/domain/chain.ts";
 import { makeRedeemCode, normaliseCode, type RandomBytes } from "../../../src/domain/codes.ts";
 import { refusal } from "../../../src/domain/errors.ts";
@@ -18,11 +18,11 @@ import { type LookUpResult, verifyUrl, viewVoucher } from "../../../src/services
 import { type RedeemInput, type RedeemResult, redeemResult } from "../../../src/services/redeem-voucher.ts";
 import type { ReserveResult } from "../../../src/services/reserve-voucher.ts";
 import { voucherNotFound } from "../../../src/services/resolve-voucher.ts";
-import { sealPending } from "../../../src/services/seal-events.ts";
+import { headsOf, sealPending, selectUnsealed } from "../../../src/services/seal-events.ts";
 
-// What one would write by hand with care: a transaction for each request, in as few statements and trips as keep the service's
-// guarantees. BEGIN, the lock and the read behind it are sent together; the three writes of a burn are one statement. Rules, seals,
-// tables, pool settings and answers are the service's own, so that only the shape differs. And what one would write at first: the
+// What one would write by hand with care: a transaction for each request, in few statements and trips that keep the service's
+// guarantees. BEGIN, the lock and the read behind it are sent together; the three writes of a burn are one statement, and COMMIT comes
+// when it has been answered. Rules, seals, tables, pool settings and answers are the service's own, so that only the shape differs. And what one would write at first: the
 // same in steps, each statement sent when the one before it has been answered.
 
 const sql = loadStatements(new URL("./one-transaction.sql", import.meta.url), [
@@ -138,7 +138,9 @@ async function burn(
     sealedSequence: row.sealed_sequence,
     sealedHash: row.sealed_hash,
   };
-  const sealedHash = (await sealPending(tx, [head])).get(row.voucher_id)?.sealedHash ?? GENESIS_HASH;
+  const heads = headsOf([head]);
+  await write(tx, sealPending(heads, await selectUnsealed(tx, [head])));
+  const sealedHash = heads.get(row.voucher_id)?.sealedHash ?? GENESIS_HASH;
   const redeemCode = makeRedeemCode(ctx.randomBytes);
   const sequence = row.last_sequence + 1;
   const seal = sealEvent(
@@ -213,7 +215,7 @@ async function writeAtOnce(tx: Transaction, burnt: Burnt, ended: readonly EndedH
   ];
   const [{ rowCount }] = await Promise.all([
     tx.query(bind(sql.write_burn, values)),
-    endHolds(tx, ended, burnt.redeemedAt),
+    write(tx, endHolds(ended, burnt.redeemedAt)),
   ]);
   return rowCount;
 }
@@ -245,7 +247,7 @@ async function writeInSteps(tx: Transaction, burnt: Burnt, ended: readonly Ended
     ]),
   );
   const { rowCount } = await tx.query(bind(sql.write_voucher, [redeemedAt, voucherId, sequence, burnt.recordHash]));
-  await endHolds(tx, ended, redeemedAt);
+  await write(tx, endHolds(ended, redeemedAt));
   return rowCount;
 }
 
@@ -276,9 +278,9 @@ export async function reserveInOneTransaction(
     );
     if (outcome.kind === "refused") throw refusal(outcome.code);
     if (outcome.kind === "opened") {
-      if (held !== null) await endHolds(tx, [{ ticket: held.ticket, state: "Expired" }], row.now);
+      if (held !== null) await write(tx, endHolds([{ ticket: held.ticket, state: "Expired" }], row.now));
       const hold = { ...outcome.hold, voucherId: row.voucher_id, organizationId: caller.organizationId };
-      if ((await openHolds(tx, [hold])) !== 1) throw new Error("a hold could not be opened");
+      await write(tx, openHolds([hold]));
     }
     return {
       ticket: outcome.hold.ticket,
@@ -354,11 +356,11 @@ export async function lookUpInOneQuery(
 function transact<Seen, T>(
   ctx: OneTransactionContext,
   look: (tx: Transaction) => Promise<Seen>,
-  write: (tx: Transaction, seen: Seen) => Promise<T>,
+  work: (tx: Transaction, seen: Seen) => Promise<T>,
 ): Promise<T> {
   return ctx.inSteps
-    ? inTransaction(ctx.pool, async (tx) => write(tx, await look(tx)))
-    : lookThenWrite(ctx.pool, look, write);
+    ? inTransaction(ctx.pool, async (tx) => work(tx, await look(tx)))
+    : lookThenWrite(ctx.pool, look, async (tx, seen) => ({ result: await work(tx, seen), writes: [] }));
 }
 
 async function lockAndRead(
