@@ -13,7 +13,7 @@ import { hashToken, reservationToken } from "../domain/reservation-token.ts";
 import type { RedeemJob, RedeemReply } from "../queues/catalog.ts";
 import { observeBatches } from "./observe-batches.ts";
 import { giveLeaseBack } from "./reserve-voucher.ts";
-import { appendSealed, headsOf, sealPending, selectUnsealed } from "./seal-events.ts";
+import { appendSealed, headsOf, movesOf, sealPending, selectUnsealed } from "./seal-events.ts";
 import { VoucherLanes } from "./voucher-lanes.ts";
 
 /** A reply, and the ticket of the hold that the burn consumed. */
@@ -145,23 +145,19 @@ function writeBurns(
 ): Writes {
   const redemptions = burns.map((burn) => burn.redemption);
   const consumed = redemptions.flatMap(({ ticket }): EndedHold[] => (ticket ? [{ ticket, state: "Consumed" }] : []));
-  const heads = headsOf(burns.map((burn) => burn.voucher));
+  const chains = burns.map((burn) => burn.voucher);
+  const heads = headsOf(chains);
   const seals = sealPending(heads, pending);
   const events = appendSealed(
     heads,
     burns.map((burn) => redeemedEvent(ctx, burn, now)),
   );
-  const moves = burns.map(({ voucher }) => ({
-    voucherId: voucher.id,
-    lastSequenceBefore: voucher.lastSequence,
-    after: heads.get(voucher.id) ?? voucher,
-  }));
   return [
     ...insertRedemptions(redemptions, now),
     ...endHolds(consumed, now),
     ...seals,
     ...events,
-    ...redeemVouchers(moves, now),
+    ...redeemVouchers(movesOf(chains, heads), now),
   ];
 }
 

@@ -11,7 +11,7 @@ import {
 } from "../db/vouchers.ts";
 import { type EventContent, makeNonce } from "../domain/chain.ts";
 import { finalRefusal } from "../domain/voucher.ts";
-import { appendSealed, headsOf, sealPending, selectUnsealed } from "./seal-events.ts";
+import { appendSealed, headsOf, movesOf, sealPending, selectUnsealed } from "./seal-events.ts";
 
 type Deps = Pick<WorkerContext, "pool" | "randomBytes">;
 
@@ -61,12 +61,7 @@ async function recordLocked(ctx: Deps, tx: Transaction, voucherIds: readonly str
     heads,
     expired.map((voucher) => expiredEvent(ctx, voucher, now)),
   );
-  const advances = expired.map((voucher) => ({
-    voucherId: voucher.id,
-    lastSequenceBefore: voucher.lastSequence,
-    after: heads.get(voucher.id) ?? voucher,
-  }));
-  await write(tx, [...seals, ...events, ...advanceChains(advances)]);
+  await write(tx, [...seals, ...events, ...advanceChains(movesOf(expired, heads))]);
   return expired.length;
 }
 

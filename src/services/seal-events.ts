@@ -3,7 +3,7 @@ import { insertSealedEvents, type SealedEvent, selectPendingEvents, writeSeals }
 import type { Transaction } from "../db/pool.ts";
 import type { Writes } from "../db/statements.ts";
 import { lookThenWrite, waitForLocks } from "../db/transaction.ts";
-import { advanceChains, findChainHead, lockVoucher } from "../db/vouchers.ts";
+import { advanceChains, type ChainAdvance, findChainHead, lockVoucher } from "../db/vouchers.ts";
 import { type ChainHead, type EventContent, GENESIS_HASH, sealEvent } from "../domain/chain.ts";
 
 /** A chain whose voucher this transaction has locked. */
@@ -48,6 +48,15 @@ export function appendSealed(heads: ChainHeads, events: readonly EventContent[])
   return insertSealedEvents(sealed);
 }
 
+/** Where the heads of these chains went since they were read. */
+export function movesOf(chains: readonly LockedChain[], heads: ChainHeads): ChainAdvance[] {
+  return chains.map((chain) => ({
+    voucherId: chain.id,
+    lastSequenceBefore: chain.lastSequence,
+    after: selectHead(heads, chain.id),
+  }));
+}
+
 function sealNext(heads: ChainHeads, event: EventContent): SealedEvent {
   const head = selectHead(heads, event.voucherId);
   if (event.sequence !== head.sealedSequence + 1) {
@@ -82,11 +91,10 @@ export async function sealVoucher(ctx: Pick<AdminContext, "pool">, voucherId: st
       ]),
     async (_tx, [, , before, pending]) => {
       if (before === null || pending.length === 0) return { result: 0, writes: [] };
-      const heads = headsOf([{ id: voucherId, ...before }]);
+      const chain = { id: voucherId, ...before };
+      const heads = headsOf([chain]);
       const seals = sealPending(heads, pending);
-      const { lastSequence: lastSequenceBefore } = before;
-      const advances = advanceChains([{ voucherId, lastSequenceBefore, after: selectHead(heads, voucherId) }]);
-      return { result: pending.length, writes: [...seals, ...advances] };
+      return { result: pending.length, writes: [...seals, ...advanceChains(movesOf([chain], heads))] };
     },
   );
 }

@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import pg from "pg";
@@ -8,7 +8,10 @@ import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "..
 import { type LocalRedis, redisUrl, startRedis, stopRedis } from "../../src/local/redis.ts";
 import { freePort } from "../../src/local/servers.ts";
 
-/** A Postgres and a Redis of the benchmark's own, with the settings that `npm start` gives them: everything durable. */
+/**
+ * A Postgres and a Redis of the benchmark's own, with the settings that `npm start` gives them, everything durable; and Postgres with the
+ * memory of a server (docs/operations.md, "Postgres's settings").
+ */
 export interface BenchServers {
   /** A folder that is removed in the end. */
   directory: string;
@@ -33,6 +36,11 @@ export async function openBenchServers(say: (line: string) => void): Promise<Ben
     directory: join(directory, "postgres"),
     port: await freePort(),
     password: "bench",
+    settings: [
+      `shared_buffers=${Math.floor(totalmem() / 4 / 2 ** 20)}MB`,
+      "max_wal_size=4GB",
+      "checkpoint_timeout=15min",
+    ],
   };
   const redis: LocalRedis = { directory: join(directory, "redis"), port: await freePort() };
   const close = async () => {
