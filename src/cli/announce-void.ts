@@ -31,7 +31,7 @@ export async function announceVoid(
     await queue.close();
     if (endedTicket !== null) await new Leases(redis).release(voucherId, endedTicket);
   } catch {
-    const pool = openPool({ databaseUrl, max: 1, applicationName: "voucherctl", partnerFacing: false, log });
+    const pool = openPool({ databaseUrl, max: 1, applicationName: "voucherctl", partnerFacing: true, log });
     await sealVoucher({ pool }, voucherId).finally(() => pool.end());
   } finally {
     redis?.disconnect();

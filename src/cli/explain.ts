@@ -43,6 +43,7 @@ function explainDatabaseError(error: pg.DatabaseError): Explanation {
       return { message: nameMissing(error), hint: WHERE_IDS_ARE, exitCode: EXIT.refused };
     case "42P01":
     case "42703":
+    case "42883":
       return {
         message: "The database has not been migrated to this version.",
         hint: "Run: npm run migrate",

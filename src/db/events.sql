@@ -47,7 +47,7 @@ WITH sealed AS (
    WHERE e.voucher_id = ANY (ARRAY[w.voucher_id]) AND e.sequence = w.sequence AND e.record_hash IS NULL
   RETURNING 1
 )
-SELECT demand_rows(count(*), cardinality($1::text[])) FROM sealed;
+SELECT demand_rows(count(*), cardinality($1::text[]), 'events to seal were Pending') FROM sealed;
 
 -- name: select_events_page
 -- Events of one voucher in order, behind a sequence.

@@ -20,7 +20,7 @@ export interface SealedEvent {
   seal: Seal;
 }
 
-/** Appends sealed events to chains of locked vouchers. */
+/** Writes that append sealed events to chains of locked vouchers. */
 export function insertSealedEvents(sealed: readonly SealedEvent[]): Writes {
   if (sealed.length === 0) return [];
   return [
@@ -38,7 +38,7 @@ export function insertSealedEvents(sealed: readonly SealedEvent[]): Writes {
   ];
 }
 
-/** Appends an event to the chain of a locked voucher, to be sealed later. */
+/** Writes that append an event to the chain of a locked voucher, to be sealed later. */
 export function insertPendingEvent(event: EventContent): Writes {
   return [
     bind(sql.insert_pending_event, [
@@ -87,7 +87,7 @@ export async function findOldestPendingAge(db: Queryable): Promise<number> {
   return rows[0]?.age_ms ?? 0;
 }
 
-/** Writes the seals of Pending events of locked vouchers. */
+/** Writes of the seals of Pending events of locked vouchers. */
 export function writeSeals(sealed: readonly SealedEvent[]): Writes {
   if (sealed.length === 0) return [];
   return [

@@ -31,4 +31,4 @@ WITH burnt AS (
       ON CONFLICT (organization_id, external_ref) DO NOTHING
   RETURNING 1
 )
-SELECT demand_rows(count(*), cardinality($2::text[])) FROM burnt;
+SELECT demand_rows(count(*), cardinality($2::text[]), 'references were not confirmed yet') FROM burnt;

@@ -90,7 +90,7 @@ export interface NewRedemption extends ExternalRef {
   redeemCode: string;
 }
 
-/** Writes burns. Raises when another transaction confirmed a reference first. */
+/** Writes of burns, which raise when another transaction confirmed a reference first. */
 export function insertRedemptions(redemptions: readonly NewRedemption[], redeemedAt: Date): Writes {
   if (redemptions.length === 0) return [];
   return [

@@ -14,7 +14,7 @@ WITH opened AS (
       ON CONFLICT DO NOTHING
   RETURNING 1
 )
-SELECT demand_rows(count(*), cardinality($1::text[])) FROM opened;
+SELECT demand_rows(count(*), cardinality($1::text[]), 'vouchers were free to be held') FROM opened;
 
 -- name: end_holds
 -- Ends Live holds of locked vouchers. Raises VS001 when one is not Live. The moment of an Expired one is its own end.
@@ -27,7 +27,7 @@ WITH ended AS (
    WHERE r.ticket = ANY (ARRAY[w.ticket]) AND (r.state = 'Live') IS NOT FALSE
   RETURNING 1
 )
-SELECT demand_rows(count(*), cardinality($1::text[])) FROM ended;
+SELECT demand_rows(count(*), cardinality($1::text[]), 'holds to end were live') FROM ended;
 
 -- name: find_hold_voucher
 -- The voucher that a ticket of this organization was given for, whatever became of the hold.

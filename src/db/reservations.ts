@@ -28,7 +28,7 @@ export interface EndedHold {
   reason?: string | null;
 }
 
-/** Opens holds on locked vouchers. */
+/** Writes that open holds on locked vouchers. */
 export function openHolds(holds: readonly NewHold[]): Writes {
   if (holds.length === 0) return [];
   return [
@@ -44,7 +44,7 @@ export function openHolds(holds: readonly NewHold[]): Writes {
   ];
 }
 
-/** Ends Live holds of locked vouchers. */
+/** Writes that end Live holds of locked vouchers. */
 export function endHolds(holds: readonly EndedHold[], endedAt: Date): Writes {
   if (holds.length === 0) return [];
   return [

@@ -36,12 +36,18 @@ export function readStatements(file: URL): Record<string, Statement> {
 }
 
 /**
- * Statements that write, with their parameters, in the order in which they must run. Each writes all that it is given or raises, so
- * that nobody has to see what it found.
+ * Statements that write, with their parameters, in the order in which they must run. Each writes all that it is given or raises, or a
+ * constraint does at the commit, so that nobody has to see what it found. Making them writes nothing: they are for `lookThenWrite` or
+ * `write` (transaction.ts).
  */
 export type Writes = QueryConfig[];
 
+type Scalar = string | number | boolean | Date | Buffer | null;
+
+/** Parameters that always reach the server: what pg itself cannot send fails alone, and a COMMIT behind it would be carried out. */
+export type Values = (Scalar | readonly Scalar[])[];
+
 /** A statement with its parameters, ready for `query`. */
-export function bind(statement: Statement, values: unknown[]): QueryConfig {
+export function bind(statement: Statement, values: Values): QueryConfig {
   return { name: statement.name, text: statement.text, values };
 }

@@ -75,7 +75,7 @@ WITH taken AS (
    WHERE v.id = $1::text AND v.pickable IS NOT FALSE AND v.status = 'Active' AND v.last_sequence = $2::int
   RETURNING 1
 )
-SELECT demand_rows(count(*), 1) FROM taken;
+SELECT demand_rows(count(*), 1, 'vouchers to take were in a window and where they were read') FROM taken;
 
 -- name: find_voucher_name
 -- What a voucher is resolved by.

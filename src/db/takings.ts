@@ -48,7 +48,7 @@ export async function insertTaking(tx: Transaction, taking: TakingKey): Promise<
   return rowCount === 1;
 }
 
-/** Says which voucher was taken. */
+/** Writes that say which voucher was taken. */
 export function fillTaking(taking: TakingKey, voucherId: string): Writes {
   return [bind(STATEMENTS[taking.kind].fill, [...keyOf(taking), voucherId])];
 }
@@ -123,7 +123,7 @@ export async function isAnyPickable(db: Queryable, batchIds: readonly string[]):
   return rows[0]?.any === true;
 }
 
-/** Takes a locked voucher out of its windows and counts the event that must say so. */
+/** Writes that take a locked voucher out of its windows and count the event that must say so. */
 export function takeVoucherRow(voucherId: string, lastSequenceBefore: number): Writes {
   return [bind(sql.take_voucher, [voucherId, lastSequenceBefore])];
 }

@@ -14,7 +14,7 @@ export function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promi
   return lookThenWrite(
     pool,
     async () => undefined,
-    async (tx) => ({ result: await work(tx), writes: [] }),
+    async (_seen, tx) => ({ result: await work(tx), writes: [] }),
   );
 }
 
@@ -26,12 +26,13 @@ export interface Decided<T> {
 
 /**
  * Runs `look` and then, with what it saw, `decide` in one READ COMMITTED transaction on a connection of its own, and commits what
- * that wants written. Rolls back when one of them throws or a write raises. Two trips to the server, when `decide` asks nothing.
+ * that wants written. Rolls back when one of them throws or a write raises. Two trips to the server, when `decide` asks nothing and the
+ * pool pipelines.
  *
  * What `look` asks is sent together with BEGIN. It only locks and reads, and sends all its statements before it waits for any
  * answer: if BEGIN fails they have run in no transaction, and nothing may have come of it.
  *
- * The writes are sent together with COMMIT, which rolls back when one of them raised.
+ * The writes are sent together with COMMIT, which rolls back when the server refused one of them.
  *
  * Statements that are sent together take one trip to the server, which runs them in their order, each seeing what was committed
  * when it began. When one fails so do all behind it, so `Promise.all` throws what the first one met.
@@ -39,17 +40,18 @@ export interface Decided<T> {
 export async function lookThenWrite<Seen, T>(
   pool: pg.Pool,
   look: (tx: Transaction) => Promise<Seen>,
-  decide: (tx: Transaction, seen: Seen) => Promise<Decided<T>>,
+  decide: (seen: Seen, tx: Transaction) => Promise<Decided<T>>,
 ): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
     const [, seen] = await Promise.all([client.query("BEGIN"), look(client)]);
-    const { result, writes } = await decide(client, seen);
-    await Promise.all([write(client, writes), client.query("COMMIT")]);
+    const { result, writes } = await decide(seen, client);
+    await Promise.all([...writes.map((statement) => client.query(statement)), client.query("COMMIT")]);
     return result;
   } catch (error) {
-    // A connection that cannot even roll back is not given back to the pool.
+    // Behind a COMMIT there is nothing to roll back, but the answer comes when all statements have theirs. A connection that cannot even
+    // do that is not given back to the pool.
     await client.query("ROLLBACK").catch((rollbackError: Error) => {
       broken = rollbackError;
     });
@@ -59,9 +61,9 @@ export async function lookThenWrite<Seen, T>(
   }
 }
 
-/** Writes inside a transaction that goes on. */
+/** Writes inside a transaction that goes on, one statement after another: administration's pool does not pipeline. */
 export async function write(tx: Transaction, writes: Writes): Promise<void> {
-  await Promise.all(writes.map((statement) => tx.query(statement)));
+  for (const statement of writes) await tx.query(statement);
 }
 
 /** Lets the transaction wait this long for each lock, instead of the little that its pool allows. */
@@ -69,7 +71,7 @@ export async function waitForLocks(tx: Transaction, timeoutMs: number): Promise<
   await tx.query("SELECT set_config('lock_timeout', $1, true)", [String(timeoutMs)]);
 }
 
-/** Two transactions got in each other's way and one was ended: the same work may succeed when it is done again. */
+/** Transactions got in each other's way: the same work may succeed when it is done again, on what the others left. */
 export function isRetryable(error: unknown): boolean {
   return [SERIALIZATION_FAILURE, DEADLOCK_DETECTED, DECIDED_ON_OLD_STATE].some((code) => hasSqlState(error, code));
 }

@@ -61,7 +61,7 @@ WITH moved AS (
    WHERE v.id = ANY (ARRAY[w.id]) AND v.last_sequence = w.last_before
   RETURNING 1
 )
-SELECT demand_rows(count(*), cardinality($1::text[])) FROM moved;
+SELECT demand_rows(count(*), cardinality($1::text[]), 'chain heads were where they were read') FROM moved;
 
 -- name: redeem_vouchers
 -- Sets locked, Active vouchers to Redeemed and moves their chain heads. Raises VS001 when one is not Active or not where it was read.
@@ -75,7 +75,7 @@ WITH redeemed AS (
    WHERE v.id = ANY (ARRAY[w.id]) AND v.status = 'Active' AND v.last_sequence = w.last_before
   RETURNING 1
 )
-SELECT demand_rows(count(*), cardinality($1::text[])) FROM redeemed;
+SELECT demand_rows(count(*), cardinality($1::text[]), 'vouchers to redeem were Active and where they were read') FROM redeemed;
 
 -- name: void_voucher
 -- Sets a locked, Active voucher to Voided and counts the event that says so, which is Pending. Raises VS001 when it is not Active or not
@@ -86,7 +86,7 @@ WITH voided AS (
    WHERE v.id = $1::text AND v.status = 'Active' AND v.last_sequence = $2::int
   RETURNING 1
 )
-SELECT demand_rows(count(*), 1) FROM voided;
+SELECT demand_rows(count(*), 1, 'vouchers to void were Active and where they were read') FROM voided;
 
 -- name: find_voucher_in_organization
 -- A voucher's id by its code within one organization.

@@ -225,7 +225,7 @@ export interface ChainAdvance {
   after: ChainHead;
 }
 
-/** Writes moved chain heads of locked vouchers. */
+/** Writes of moved chain heads of locked vouchers. */
 export function advanceChains(advances: readonly ChainAdvance[]): Writes {
   if (advances.length === 0) return [];
   return [
@@ -239,7 +239,7 @@ export function advanceChains(advances: readonly ChainAdvance[]): Writes {
   ];
 }
 
-/** Sets locked, Active vouchers to Redeemed; their chains are sealed up to the new head. */
+/** Writes that set locked, Active vouchers to Redeemed; their chains are sealed up to the new head. */
 export function redeemVouchers(advances: readonly ChainAdvance[], redeemedAt: Date): Writes {
   if (advances.length === 0) return [];
   return [
@@ -253,7 +253,7 @@ export function redeemVouchers(advances: readonly ChainAdvance[], redeemedAt: Da
   ];
 }
 
-/** Sets a locked, Active voucher to Voided and counts the event that must say so. */
+/** Writes that set a locked, Active voucher to Voided and count the event that must say so. */
 export function voidVoucherRow(voucherId: string, lastSequenceBefore: number): Writes {
   return [bind(sql.void_voucher, [voucherId, lastSequenceBefore])];
 }

@@ -43,7 +43,7 @@ export function openBurnLanes(
   return new VoucherLanes({
     pool: ctx.pool,
     read: readBurnState,
-    decide: (tx, requests, state) => burnBatch(ctx, tx, requests, state),
+    decide: (requests, state, tx) => burnBatch(ctx, tx, requests, state),
     busy: { reply: { kind: "busy" }, consumedTicket: null },
     observer: observeBatches(ctx, "redeem"),
     lockWaitMs: Math.min(5_000, Math.ceil(ctx.config.redeemWaitMs / 2)),
@@ -126,7 +126,7 @@ async function burnBatch(
     tx,
     burns.map((burn) => burn.voucher),
   );
-  return { result, writes: [...writeBurns(ctx, burns, pending, now), ...endHolds(expired, now)] };
+  return { result, writes: writeBurns(ctx, burns, expired, pending, now) };
 }
 
 function burnt(redeemCode: string, redeemedAt: Date): RedeemReply {
@@ -134,12 +134,13 @@ function burnt(redeemCode: string, redeemedAt: Date): RedeemReply {
 }
 
 /**
- * The burns, the ends of the holds that they consume, and behind what is Pending on their chains the events that say so. Redemptions
+ * The burns, the ends of the holds that they consume and of those past their time, and behind what is Pending on their chains the events that say so. Redemptions
  * first: they alone can meet another transaction's, and those who wait for them then hold nothing else.
  */
 function writeBurns(
   ctx: Pick<WorkerContext, "randomBytes">,
   burns: readonly Burn[],
+  expired: readonly EndedHold[],
   pending: readonly EventContent[],
   now: Date,
 ): Writes {
@@ -154,7 +155,7 @@ function writeBurns(
   );
   return [
     ...insertRedemptions(redemptions, now),
-    ...endHolds(consumed, now),
+    ...endHolds([...consumed, ...expired], now),
     ...seals,
     ...events,
     ...redeemVouchers(movesOf(chains, heads), now),

@@ -38,7 +38,7 @@ function endOverdue(
   return lookThenWrite(
     ctx.pool,
     (tx) => Promise.all([lockFreeVouchers(tx, voucherIds), readLockedVouchers(tx, voucherIds)]),
-    async (_tx, [locked, { now, vouchers }]) => {
+    async ([locked, { now, vouchers }]) => {
       const expired = [...vouchers.values()].flatMap(({ id, hold }) =>
         locked.has(id) && hold !== null && liveHold(hold, now) === null
           ? [{ voucherId: id, ticket: hold.ticket, state: "Expired" as const }]

@@ -1,5 +1,4 @@
 import type { ApiContext } from "../context.ts";
-import type { Transaction } from "../db/pool.ts";
 import { type EndedHold, endHolds, type NewHold, openHolds } from "../db/reservations.ts";
 import type { Decided } from "../db/transaction.ts";
 import { type LockedVouchers, readLockedVouchers } from "../db/vouchers.ts";
@@ -47,7 +46,6 @@ export function voucherBusy(): AppError {
  * unless a row is not what was read: then something moved a hold without the voucher's lock.
  */
 async function moveHolds(
-  _tx: Transaction,
   moves: readonly HoldMove[],
   { now, vouchers }: LockedVouchers,
 ): Promise<Decided<HoldMoveOutcome[]>> {

@@ -31,14 +31,14 @@ export async function selectUnsealed(tx: Transaction, chains: readonly LockedCha
 }
 
 /**
- * Seals the Pending events of locked vouchers, given in chain order, and moves `heads` accordingly. Writes the events only: the caller
- * writes the heads, together with whatever else it does to the vouchers.
+ * Writes that seal the Pending events of locked vouchers, given in chain order; moves `heads` accordingly. They are of the events only: the
+ * caller writes the heads, together with whatever else it does to the vouchers.
  */
 export function sealPending(heads: ChainHeads, pending: readonly EventContent[]): Writes {
   return writeSeals(pending.map((event) => sealNext(heads, event)));
 }
 
-/** Appends one sealed event to each of several locked, completely sealed chains, and moves `heads` accordingly. */
+/** Writes that append one sealed event to each of several locked, completely sealed chains; moves `heads` accordingly. */
 export function appendSealed(heads: ChainHeads, events: readonly EventContent[]): Writes {
   const sealed = events.map((event) => {
     const head = selectHead(heads, event.voucherId);
@@ -89,7 +89,7 @@ export async function sealVoucher(ctx: Pick<AdminContext, "pool">, voucherId: st
         findChainHead(tx, voucherId),
         selectPendingEvents(tx, [voucherId]),
       ]),
-    async (_tx, [, , before, pending]) => {
+    async ([, , before, pending]) => {
       if (before === null || pending.length === 0) return { result: 0, writes: [] };
       const chain = { id: voucherId, ...before };
       const heads = headsOf([chain]);

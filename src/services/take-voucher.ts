@@ -118,7 +118,7 @@ async function takeFree(ctx: Deps, taking: TakingKey, source: Source): Promise<T
     return await lookThenWrite(
       ctx.pool,
       (tx) => selectSupply(tx, taking, source),
-      (tx, supply) => takeOnce(ctx, tx, taking, source, supply, false),
+      (supply, tx) => takeOnce(ctx, tx, taking, source, supply, false),
     );
   } catch (error) {
     if (error instanceof NothingFree || isLockTimeout(error) || isRetryable(error)) return null;
@@ -136,7 +136,7 @@ function takeWaiting(ctx: Deps, taking: TakingKey, source: Source): Promise<Take
         return await lookThenWrite(
           ctx.pool,
           (tx) => Promise.all([selectSupply(tx, taking, source), waitForLocks(tx, LOCK_WAIT_MS)]),
-          (tx, [supply]) => takeOnce(ctx, tx, taking, source, supply, true),
+          ([supply], tx) => takeOnce(ctx, tx, taking, source, supply, true),
         );
       } catch (error) {
         throw isLockTimeout(error) || isRetryable(error) ? voucherBusy() : error;

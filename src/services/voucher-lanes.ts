@@ -24,7 +24,7 @@ export interface VoucherLanesOptions<Item, State, Result> {
    * Decides a batch inside a transaction that holds the row locks of all its vouchers: one result per item, in order, and what is to
    * be written. May run several times for the same items; only the run that commits counts.
    */
-  decide: (tx: Transaction, items: Item[], state: State) => Promise<Decided<Result[]>>;
+  decide: (items: Item[], state: State, tx: Transaction) => Promise<Decided<Result[]>>;
   /** The result of an item whose voucher's row stayed locked by someone else for `lockWaitMs`. */
   busy: Result;
   /** Watches every batch of either lane. */
@@ -100,9 +100,9 @@ export class VoucherLanes<Item extends { voucherId: string }, State, Result> {
     const decided = await lookThenWrite(
       pool,
       (tx) => Promise.all([lockFreeVouchers(tx, voucherIds), read(tx, items)]),
-      async (tx, [locked, state]) => {
+      async ([locked, state], tx) => {
         const ours = items.filter((item) => locked.has(item.voucherId));
-        const { result, writes } = ours.length > 0 ? await decide(tx, ours, state) : { result: [], writes: [] };
+        const { result, writes } = ours.length > 0 ? await decide(ours, state, tx) : { result: [], writes: [] };
         return { result: new Map(ours.map((item, index) => [item, result[index] as Result])), writes };
       },
     ).catch((error) => {
@@ -152,9 +152,9 @@ export class VoucherLanes<Item extends { voucherId: string }, State, Result> {
       return await lookThenWrite(
         pool,
         (tx) => Promise.all([waitForLocks(tx, lockWaitMs), lockVoucher(tx, voucherId), read(tx, items)]),
-        (tx, [, locked, state]) => {
+        ([, locked, state], tx) => {
           if (!locked) throw new Error(`there is no voucher ${voucherId}`);
-          return decide(tx, items, state);
+          return decide(items, state, tx);
         },
       );
     } catch (error) {

@@ -46,7 +46,7 @@ describe("a transaction", () => {
     const done = lookThenWrite(
       pool,
       (tx) => tx.query("SELECT 1"),
-      async (tx) => {
+      async (_seen, tx) => {
         wrote = true;
         await note(tx, "outside");
         return { result: null, writes: [] };
@@ -64,7 +64,7 @@ describe("a transaction", () => {
         const isolation = tx.query<{ transaction_isolation: string }>("SHOW transaction_isolation");
         return [(await first).rows[0]?.n, (await isolation).rows[0]?.transaction_isolation];
       },
-      async (tx, before) => {
+      async (before, tx) => {
         await servers.db.query("INSERT INTO notes (text) VALUES ('from elsewhere')");
         const { rows } = await tx.query<{ n: number }>("SELECT count(*)::int AS n FROM notes");
         return { result: { before, after: rows[0]?.n }, writes: [] };
@@ -106,14 +106,14 @@ describe("a transaction", () => {
         writes: [
           { text: "INSERT INTO notes (text) VALUES ('before')" },
           {
-            text: "WITH kept AS (INSERT INTO notes VALUES ('one') RETURNING 1) SELECT demand_rows(count(*), 2) FROM kept",
+            text: "WITH kept AS (INSERT INTO notes VALUES ('one') RETURNING 1) SELECT demand_rows(count(*), 2, 'notes were kept') FROM kept",
           },
           { text: "INSERT INTO notes (text) VALUES ('behind')" },
         ],
       }),
     );
     const error = await done.catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: "VS001", message: "1 of 2 rows are still what was decided on" });
+    expect(error).toMatchObject({ code: "VS001", message: "1 of 2 notes were kept" });
     expect(isRetryable(error)).toBe(true);
     expect(await notes()).toEqual([]);
   });

@@ -30,6 +30,9 @@ BEGIN
 END
 $$;
 
+-- What both roles' statements call. A database may give PUBLIC no right to run functions.
+GRANT EXECUTE ON FUNCTION demand_rows(bigint, integer, text) TO pva_api, pva_admin;
+
 -- pva_api: the API and worker processes.
 
 -- What administration makes and the service reads. No right on organizations: every statement knows its organization from the key.

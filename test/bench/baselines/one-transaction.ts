@@ -360,7 +360,7 @@ function transact<Seen, T>(
 ): Promise<T> {
   return ctx.inSteps
     ? inTransaction(ctx.pool, async (tx) => work(tx, await look(tx)))
-    : lookThenWrite(ctx.pool, look, async (tx, seen) => ({ result: await work(tx, seen), writes: [] }));
+    : lookThenWrite(ctx.pool, look, async (seen, tx) => ({ result: await work(tx, seen), writes: [] }));
 }
 
 async function lockAndRead(
