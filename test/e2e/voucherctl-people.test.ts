@@ -238,6 +238,15 @@ describe("what voucherctl says when it fails", () => {
     const bare = new URL(inject("databaseUrl"));
     await fails(78, /not been migrated.*\nRun: npm run migrate\n$/, ["audit", "list"], { DATABASE_URL: bare.href });
 
+    // A database of the release before lacks a function, and no table or column.
+    await servers.db.query("ALTER FUNCTION demand_rows RENAME TO demand_rows_of_later");
+    try {
+      const voiding = ["voucher", "void", code, "--org", partner.organizationId];
+      await fails(78, /not been migrated.*\nRun: npm run migrate\n$/, voiding);
+    } finally {
+      await servers.db.query("ALTER FUNCTION demand_rows_of_later RENAME TO demand_rows");
+    }
+
     const role = `people_${process.pid}`;
     await servers.db.query(`CREATE ROLE ${role} LOGIN PASSWORD 'people'`);
     try {
