@@ -1,5 +1,6 @@
 import { Redis } from "ioredis";
 import { PREFIX } from "../../src/queues/catalog.ts";
+import { countJobs } from "../support/redeem-jobs.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { type ApiProcess, type Cluster, openCluster } from "./cluster.ts";
@@ -21,8 +22,10 @@ export interface Scenario {
   ready(api: ApiProcess): Promise<Outcome>;
   /** Heals everything and waits until each API process is ready and some worker burns. */
   makeWhole(): Promise<void>;
-  /** Redeem jobs in a list of the queue. */
-  countJobs(list: "wait" | "active"): Promise<number>;
+  /** The redeem jobs that no worker has taken. */
+  countWaitingJobs(): Promise<number>;
+  /** The redeem jobs that wait or are in some worker's hands. */
+  countJobs(): Promise<number>;
   countBurns(voucherIds: readonly string[]): Promise<number>;
   close(): Promise<void>;
 }
@@ -84,9 +87,13 @@ async function supplyScenario(cluster: Cluster): Promise<Scenario> {
         await until(async () => statusOf(await scenario.redeem(api, body)) === 200, 20_000);
       }
     },
-    async countJobs(list) {
+    async countWaitingJobs() {
       const redis = new Redis(cluster.redis.url);
-      return redis.llen(`${PREFIX}:redeem:${list}`).finally(() => redis.disconnect());
+      return redis.llen(`${PREFIX}:redeem:wait`).finally(() => redis.disconnect());
+    },
+    async countJobs() {
+      const redis = new Redis(cluster.redis.url);
+      return countJobs(redis, "redeem").finally(() => redis.disconnect());
     },
     async countBurns(voucherIds) {
       const { rows } = await cluster.db.query<{ burns: number }>(

@@ -28,11 +28,8 @@ export function newAttempt(voucherId: string): string {
   return `${voucherId}-${crypto.randomUUID()}`;
 }
 
-/** Jobs of a queue that are waiting or running. */
+/** Jobs of a queue that are waiting or running, counted at one moment: a job that goes from one list to the other is not missed. */
 export async function countJobs(redis: Redis, queue: string): Promise<number> {
-  const [waiting, active] = await Promise.all([
-    redis.llen(`${PREFIX}:${queue}:wait`),
-    redis.llen(`${PREFIX}:${queue}:active`),
-  ]);
-  return waiting + active;
+  const lists = await redis.multi().llen(`${PREFIX}:${queue}:wait`).llen(`${PREFIX}:${queue}:active`).exec();
+  return (lists ?? []).reduce((sum, [, length]) => sum + Number(length), 0);
 }
