@@ -25,8 +25,8 @@ export interface ApiKey {
   useIsDue: boolean;
 }
 
-/** The working keys that these secrets (SHA-256) belong to, by the hash in hex. Others are absent. */
-export async function findKeysBySecret(db: Queryable, hashes: readonly Buffer[]): Promise<Map<string, ApiKey>> {
+/** The working keys that these secrets (SHA-256 in hex) belong to, by the hash. Others are absent. */
+export async function findKeysBySecret(db: Queryable, hashes: readonly string[]): Promise<Map<string, ApiKey>> {
   const { rows } = await db.query<{
     secret_hash: string;
     id: string;
@@ -35,7 +35,7 @@ export async function findKeysBySecret(db: Queryable, hashes: readonly Buffer[])
     allow_ips: string[];
     usable_ms: number | null;
     use_is_due: boolean;
-  }>(bind(sql.find_keys_by_secret, [hashes]));
+  }>(bind(sql.find_keys_by_secret, [hashes.map(bytesOf)]));
   return new Map(
     rows.map((row) => [
       row.secret_hash,
@@ -73,9 +73,9 @@ export async function insertKey(db: Queryable, key: NewApiKey): Promise<void> {
   );
 }
 
-/** Makes a secret the key's current one. */
-export async function insertSecret(db: Queryable, keyId: string, hash: Buffer): Promise<void> {
-  await db.query(bind(sql.insert_secret, [keyId, hash]));
+/** Makes a secret (SHA-256 in hex) the key's current one. */
+export async function insertSecret(db: Queryable, keyId: string, hash: string): Promise<void> {
+  await db.query(bind(sql.insert_secret, [keyId, bytesOf(hash)]));
 }
 
 /** Lets the key's current secret end after a grace; returns whether there was one to end. */
@@ -125,4 +125,8 @@ export async function selectKeys(db: Queryable, organizationId: string): Promise
     revokedAt: row.revoked_at,
     lastUsedAt: row.last_used_at,
   }));
+}
+
+function bytesOf(hash: string): Buffer {
+  return Buffer.from(hash, "hex");
 }

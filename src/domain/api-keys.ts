@@ -34,9 +34,9 @@ export function isWellFormedApiKey(key: string): boolean {
   return SHAPE.test(key) && checksum(key.slice(PREFIX.length, -CHECKSUM_SYMBOLS)) === key.slice(-CHECKSUM_SYMBOLS);
 }
 
-/** What is stored of a key: SHA-256 of its characters. 200 random bits need no salt and no slow hash. */
-export function hashApiKey(key: string): Buffer {
-  return hash("sha256", key, "buffer");
+/** What is stored of a key: SHA-256 of its characters, in hex. 200 random bits need no salt and no slow hash. */
+export function hashApiKey(key: string): string {
+  return hash("sha256", key);
 }
 
 /** Tells whether an address is on an allowlist of IPv4 and IPv6 CIDRs. An IPv4-mapped IPv6 address counts as the IPv4 one. */

@@ -39,9 +39,9 @@ export class KeyAuthenticator {
   readonly #log: Logger;
   /** By the secret's hash, the one that was read last at the end. An entry that is not believed any more still tells that the key worked. */
   readonly #cache = new Map<string, Cached>();
-  readonly #seen: Coalescer<Buffer, ApiKey | null>;
+  readonly #seen: Coalescer<string, ApiKey | null>;
   /** Apart, so that a flood of made-up keys keeps no key waiting that works. */
-  readonly #unseen: Coalescer<Buffer, ApiKey | null>;
+  readonly #unseen: Coalescer<string, ApiKey | null>;
   readonly #uses: Coalescer<string, null>;
   /** On the monotonic clock, milliseconds. */
   #noteAgainAt = 0;
@@ -49,9 +49,9 @@ export class KeyAuthenticator {
   constructor(pool: pg.Pool, log: Logger) {
     this.#pool = pool;
     this.#log = log;
-    const find = async (hashes: Buffer[]) => {
+    const find = async (hashes: string[]) => {
       const found = await findKeysBySecret(pool, hashes);
-      return hashes.map((hash) => found.get(hash.toString("hex")) ?? null);
+      return hashes.map((hash) => found.get(hash) ?? null);
     };
     this.#seen = new Coalescer(find, { batchMax: BATCH_MAX, waitingMax: WAITING_MAX });
     this.#unseen = new Coalescer(find, { batchMax: BATCH_MAX, waitingMax: UNSEEN_WAITING_MAX });
@@ -65,13 +65,12 @@ export class KeyAuthenticator {
   async authenticate(secret: string, mayBeUnknown: () => void = () => {}): Promise<AuthenticatedKey | null> {
     if (!isWellFormedApiKey(secret)) return null;
     const hash = hashApiKey(secret);
-    const name = hash.toString("base64");
     const startedAt = performance.now();
-    const cached = this.#cache.get(name);
+    const cached = this.#cache.get(hash);
     if (cached !== undefined && cached.usableUntil > startedAt) return cached.key;
     if (cached === undefined) mayBeUnknown();
     const found = await (cached === undefined ? this.#unseen : this.#seen).submit(hash);
-    this.#cache.delete(name);
+    this.#cache.delete(hash);
     if (found === null) return null;
     if (found.useIsDue) this.#noteUse(found.id);
     const key = {
@@ -81,7 +80,7 @@ export class KeyAuthenticator {
       allows: makeAllowlist(found.allowIps),
     };
     if (this.#cache.size >= CACHE_MAX) this.#forgetOldest();
-    this.#cache.set(name, { key, usableUntil: startedAt + Math.min(BELIEVED_MS, found.usableMs ?? BELIEVED_MS) });
+    this.#cache.set(hash, { key, usableUntil: startedAt + Math.min(BELIEVED_MS, found.usableMs ?? BELIEVED_MS) });
     return key;
   }
 

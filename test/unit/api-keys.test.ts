@@ -87,10 +87,9 @@ describe("an API key", () => {
 
   it("is stored as the SHA-256 of its characters", () => {
     // The digest of "abc" stands in FIPS 180-4's examples.
-    expect(hashApiKey("abc").toString("hex")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    expect(hashApiKey("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     for (const key of KEYS) {
-      expect(hashApiKey(key).equals(createHash("sha256").update(Buffer.from(key, "ascii")).digest())).toBe(true);
-      expect(hashApiKey(key)).toHaveLength(32);
+      expect(hashApiKey(key)).toBe(createHash("sha256").update(Buffer.from(key, "ascii")).digest("hex"));
     }
   });
 });
