@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { installDebianPackages, onPath } from "./debian-packages.ts";
 
-/** A Redis of our own, on loopback, in a folder of its own: append-only file on, nothing ever evicted. */
+/** A Redis of our own, on loopback, in a folder of its own: append-only file on and no snapshots beside it, nothing ever evicted. */
 export interface LocalRedis {
   directory: string;
   port: number;
 }
 
-const SETTINGS = ["--appendonly", "yes", "--maxmemory-policy", "noeviction", "--databases", "64"];
+const SETTINGS = ["--appendonly", "yes", "--save", "", "--maxmemory-policy", "noeviction", "--databases", "64"];
 const DOCKER_IMAGE = "redis:7.4-alpine";
 const START_TIMEOUT_MS = 30_000;
 
