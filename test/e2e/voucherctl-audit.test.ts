@@ -4,41 +4,33 @@ import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
 import { newId } from "../../src/domain/ids.ts";
-import { type Ended, runNode, startNode } from "../support/child-process.ts";
+import { startNode } from "../support/child-process.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { makeContract, makeMember, newUser } from "../support/marketplace.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
 
 let servers: TestServers;
+let voucherctl: Voucherctl;
 let partner: TestPartner;
 /** As whom the database knows the commands. */
 let databaseRole: string;
 
 beforeAll(async () => {
   servers = await openTestServers();
+  voucherctl = openVoucherctl(servers);
   databaseRole = new URL(servers.adminUrl).username;
   partner = await makePartner(servers.db);
 });
 
 afterAll(async () => {
   await assertInvariants(servers.db);
+  voucherctl.close();
   await servers.close();
 });
-
-function run(args: readonly string[]): Promise<Ended> {
-  return runNode(["src/cli/main.ts", ...args], { DATABASE_URL: servers.adminUrl, REDIS_URL: servers.redisUrl });
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: each command prints an object of its own shape.
-async function json(...args: string[]): Promise<any> {
-  const { exitCode, stdout, stderr } = await run([...args, "--json"]);
-  expect({ exitCode, stderr }, args.join(" ")).toEqual({ exitCode: 0, stderr: "" });
-  expect(stdout.split("\n")).toHaveLength(2);
-  return JSON.parse(stdout);
-}
 
 type State = Record<string, unknown>;
 
@@ -373,7 +365,7 @@ describe("voucherctl", () => {
   )("%s leaves exactly one row that says who, what, before and after", async (name, make) => {
     const act = await make();
     const [before, last] = [await dumpOthers(), await lastAct()];
-    const answered = await json(...act.args);
+    const answered = await voucherctl.json(...act.args);
     expect(await dumpOthers(), "it changed something").not.toEqual(before);
     const entityId = act.entityId ?? answered.id ?? createHash("sha256").update(answered.code).digest("hex");
     const recorded = await actsAfter(last);
@@ -397,7 +389,7 @@ describe("voucherctl", () => {
   it.each(Object.entries(ACTS))("%s leaves nothing when it is refused", async (_name, make) => {
     const { refused } = await make();
     const before = await dumpRows(servers.db);
-    const { exitCode, stdout } = await run([...refused, "--json"]);
+    const { exitCode, stdout } = await voucherctl.run([...refused, "--json"]);
     expect({ refused: exitCode !== 0, stdout }).toEqual({ refused: true, stdout: "" });
     expect(await dumpRows(servers.db)).toEqual(before);
   });
@@ -405,7 +397,7 @@ describe("voucherctl", () => {
   it.each(Object.entries(READS))("%s writes nothing", async (_name, make) => {
     const args = await make();
     const before = await dumpRows(servers.db);
-    await json(...args);
+    await voucherctl.json(...args);
     expect(await dumpRows(servers.db)).toEqual(before);
   });
 
@@ -413,9 +405,9 @@ describe("voucherctl", () => {
     const { id } = await makeKey(servers.db, partner.organizationId);
     const member = ["member", "add", "--org", partner.organizationId, "--user", newUser(), "--role", "owner"];
     for (const args of [["key", "revoke", id], member]) {
-      const first = await json(...args);
+      const first = await voucherctl.json(...args);
       const before = await dumpRows(servers.db);
-      expect(await json(...args)).toEqual(first);
+      expect(await voucherctl.json(...args)).toEqual(first);
       expect(await dumpRows(servers.db)).toEqual(before);
     }
   });
@@ -426,7 +418,7 @@ describe("voucherctl", () => {
     try {
       const before = await dumpRows(servers.db);
       for (const { args } of cases) {
-        expect(await run([...args, "--json"]), args.join(" ")).toEqual({
+        expect(await voucherctl.run([...args, "--json"]), args.join(" ")).toEqual({
           exitCode: 1,
           stdout: "",
           stderr: expect.stringContaining("full_up"),
@@ -461,18 +453,18 @@ describe("voucherctl", () => {
     expect((await issuing.ended).exitCode).not.toBe(0);
     expect(await dumpRows(servers.db)).toEqual(before);
     const last = await lastAct();
-    const { id } = await json(...issue("5000"));
+    const { id } = await voucherctl.json(...issue("5000"));
     expect(await actsAfter(last)).toMatchObject([{ entity_id: id, after: { voucherCount: 5_000 } }]);
   });
 
   it("writes no key and no code into any act", async () => {
-    const made = await json("key", "create", "--org", partner.organizationId, "--scope", "voucher.read");
-    const rotated = await json("key", "rotate", made.id);
-    const { code } = await json(...(await (ACTS["link create"] as () => Promise<ActCase>)()).args);
+    const made = await voucherctl.json("key", "create", "--org", partner.organizationId, "--scope", "voucher.read");
+    const rotated = await voucherctl.json("key", "rotate", made.id);
+    const { code } = await voucherctl.json(...(await (ACTS["link create"] as () => Promise<ActCase>)()).args);
     const voided = await issueVoucher(servers.db, partner);
     // Typed as a person might, and as the database compares it.
     const typed = voided.code.toLowerCase().replaceAll("-", " ");
-    await json("voucher", "void", typed, "--org", partner.organizationId);
+    await voucherctl.json("voucher", "void", typed, "--org", partner.organizationId);
     const { rows } = await servers.db.query("SELECT string_agg(a::text, ' ') AS text FROM admin_acts AS a");
     const { rows: codes } = await servers.db.query("SELECT code, code_key FROM vouchers");
     expect(codes.length).toBeGreaterThan(5_000);
@@ -487,9 +479,9 @@ describe("voucherctl", () => {
 
 describe("voucherctl audit list", () => {
   it("answers the newest acts first, as many as asked, with everything that was recorded", async () => {
-    const { id } = await json("org", "create", "--name", "First");
-    await json("brand", "create", "--org", id, "--name", "Then");
-    const { acts } = await json("audit", "list", "--limit", "2");
+    const { id } = await voucherctl.json("org", "create", "--name", "First");
+    await voucherctl.json("brand", "create", "--org", id, "--name", "Then");
+    const { acts } = await voucherctl.json("audit", "list", "--limit", "2");
     const row = {
       id: expect.any(Number),
       at: MOMENT,
@@ -518,17 +510,17 @@ describe("voucherctl audit list", () => {
       },
     ]);
     expect(acts[0].id).toBeGreaterThan(acts[1].id);
-    expect((await json("audit", "list")).acts).toHaveLength(20);
+    expect((await voucherctl.json("audit", "list")).acts).toHaveLength(20);
   });
 
   it("answers the acts on one entity alone, and none for one that nobody touched", async () => {
-    const { id } = await json("key", "create", "--org", partner.organizationId, "--scope", "voucher.read");
-    await json("key", "rotate", id);
-    await json("key", "revoke", id);
-    const { acts } = await json("audit", "list", "--entity", id);
+    const { id } = await voucherctl.json("key", "create", "--org", partner.organizationId, "--scope", "voucher.read");
+    await voucherctl.json("key", "rotate", id);
+    await voucherctl.json("key", "revoke", id);
+    const { acts } = await voucherctl.json("audit", "list", "--entity", id);
     expect(acts.map(({ command }: { command: string }) => command)).toEqual(["key revoke", "key rotate", "key create"]);
     expect(acts[0].before).toEqual(acts[1].after);
     expect(acts[1].before).toEqual(acts[2].after);
-    expect(await json("audit", "list", "--entity", "key_none")).toEqual({ acts: [] });
+    expect(await voucherctl.json("audit", "list", "--entity", "key_none")).toEqual({ acts: [] });
   });
 });

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
-import { type Ended, runNode } from "../support/child-process.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { inSeconds, makeContract, newUser, offerBatch, outcome, signedIn } from "../support/marketplace.ts";
 import { dumpRows } from "../support/row-dump.ts";
@@ -8,8 +7,10 @@ import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, type TestApi } from "../support/service.ts";
 import { issueVoucher, makePartner, type TestPartner } from "../support/supply.ts";
 import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
 
 let servers: TestServers;
+let voucherctl: Voucherctl;
 let api: TestApi;
 let key: IssuerKey;
 let keysFile: KeysFile;
@@ -18,6 +19,7 @@ let stranger: TestPartner;
 
 beforeAll(async () => {
   servers = await openTestServers();
+  voucherctl = openVoucherctl(servers);
   key = await makeIssuerKey();
   keysFile = writeKeysFile(key);
   api = await startApi(servers, { AUTH_JWKS_URL: keysFile.url });
@@ -28,27 +30,14 @@ beforeAll(async () => {
 afterAll(async () => {
   await assertInvariants(servers.db);
   await api.close();
+  voucherctl.close();
   await servers.close();
   keysFile.remove();
 });
 
-function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
-  const named = { DATABASE_URL: servers.adminUrl, REDIS_URL: servers.redisUrl };
-  return runNode(["src/cli/main.ts", ...args], { ...named, ...env });
-}
-
-/** Runs a command with --json that must succeed: its one object on standard output, and nothing beside it. */
-// biome-ignore lint/suspicious/noExplicitAny: each command prints an object of its own shape.
-async function json(...args: string[]): Promise<any> {
-  const { exitCode, stdout, stderr } = await run([...args, "--json"]);
-  expect({ exitCode, stderr }, args.join(" ")).toEqual({ exitCode: 0, stderr: "" });
-  expect(stdout.split("\n")).toHaveLength(2);
-  return JSON.parse(stdout);
-}
-
 /** Runs a command without --json that must succeed: its words. */
 async function words(...args: string[]): Promise<string> {
-  const { exitCode, stdout, stderr } = await run(args);
+  const { exitCode, stdout, stderr } = await voucherctl.run(args);
   expect({ exitCode, stderr }, args.join(" ")).toEqual({ exitCode: 0, stderr: "" });
   return stdout;
 }
@@ -56,7 +45,7 @@ async function words(...args: string[]): Promise<string> {
 /** Expects that each of these commands fails in words, prints no result and that none writes a row. */
 async function expectFailures(...commands: [args: readonly string[], sentence: RegExp][]): Promise<void> {
   const before = await dumpRows(servers.db);
-  const runs = commands.map(([args], index) => run(index % 2 === 0 ? args : [...args, "--json"]));
+  const runs = commands.map(([args], index) => voucherctl.run(index % 2 === 0 ? args : [...args, "--json"]));
   for (const [index, { exitCode, stdout, stderr }] of (await Promise.all(runs)).entries()) {
     const [args, sentence] = commands[index] as (typeof commands)[number];
     expect({ failed: exitCode !== 0 && exitCode !== null, stdout }, args.join(" ")).toEqual({
@@ -92,7 +81,7 @@ describe("voucherctl member add", () => {
   it("makes a user a member, or changes their role, and says so", async () => {
     const user = newUser();
     const member = { organizationId: partner.organizationId, user };
-    expect(await json(...add(user, "employee"))).toStrictEqual({ ...member, role: "employee" });
+    expect(await voucherctl.json(...add(user, "employee"))).toStrictEqual({ ...member, role: "employee" });
     expect(await words(...add(user, "owner"))).toBe(`${user} is owner of ${partner.organizationId}.\n`);
     expect(await readRows("SELECT organization_id, role FROM members WHERE user_id = $1", [user])).toEqual([
       { organization_id: partner.organizationId, role: "owner" },
@@ -125,7 +114,7 @@ describe("voucherctl contract", () => {
 
   it("offer makes an Offered contract without an end, or with one", async () => {
     const [user, other] = [newUser(), newUser()];
-    const made = await json(...offer(user));
+    const made = await voucherctl.json(...offer(user));
     expect(made).toStrictEqual({ id: id("ctr") });
     expect(await read(made.id)).toEqual([
       { brand_id: partner.brandId, user_id: user, status: "Offered", ends_at: null },
@@ -142,8 +131,8 @@ describe("voucherctl contract", () => {
       await makeContract(servers.db, partner.brandId, newUser(), "Offered"),
       await makeContract(servers.db, partner.brandId, newUser(), "Offered"),
     ];
-    expect(await json("contract", "accept", first)).toStrictEqual({ id: first, status: "Active" });
-    expect(await json("contract", "end", first)).toStrictEqual({ id: first, status: "Ended" });
+    expect(await voucherctl.json("contract", "accept", first)).toStrictEqual({ id: first, status: "Active" });
+    expect(await voucherctl.json("contract", "end", first)).toStrictEqual({ id: first, status: "Ended" });
     expect(await words("contract", "decline", second)).toBe(`Contract ${second} is Declined.\n`);
     expect(await read(first)).toMatchObject([{ status: "Ended" }]);
     expect(await read(second)).toMatchObject([{ status: "Declined" }]);
@@ -178,10 +167,10 @@ describe("voucherctl contract", () => {
     const user = newUser();
     const contract = await makeContract(servers.db, partner.brandId, user);
     const { listingId } = await offerBatch(servers.db, partner, 2, { audience: "ReferrerOnly" });
-    const { code } = await json("link", "create", "--contract", contract, "--product", partner.productId);
+    const { code } = await voucherctl.json("link", "create", "--contract", contract, "--product", partner.productId);
     const client = await signedIn(api.url, key, user);
     expect((await client.listing(listingId)).body.canBuy).toBe(true);
-    await json("contract", "end", contract);
+    await voucherctl.json("contract", "end", contract);
     expect((await client.listing(listingId)).body.canBuy).toBe(false);
     expect(outcome(await client.buyListing(listingId))).toBe("403 referrers_only");
     expect(outcome(await client.claimByLink(code))).toBe("404 link_not_found");
@@ -192,7 +181,7 @@ describe("voucherctl link create", () => {
   it("makes a link with a code of its own each time, by which users claim", async () => {
     const contract = await makeContract(servers.db, partner.brandId, newUser());
     const create = ["link", "create", "--contract", contract, "--product", partner.productId];
-    const made = await json(...create);
+    const made = await voucherctl.json(...create);
     expect(made).toStrictEqual({ code: expect.stringMatching(/^[0-9a-hjkmnp-tv-z]{12}$/) });
     const [, spoken = ""] = /^Users claim with POST \/r\/([0-9a-z]{12})\/claim\n$/.exec(await words(...create)) ?? [];
     expect(
@@ -241,16 +230,16 @@ describe("voucherctl batch issue with windows", () => {
     )[0]?.n;
 
   it("opens none unless told: nobody takes its vouchers", async () => {
-    const { id: batchId } = await json(...issue());
+    const { id: batchId } = await voucherctl.json(...issue());
     expect(await windows(batchId)).toEqual([]);
     expect(await countPickable(batchId)).toBe(0);
   });
 
   it("opens those that it is told, at once and for ever, or from and to the given moments", async () => {
-    const { id: claims } = await json(...issue("--claim"));
+    const { id: claims } = await voucherctl.json(...issue("--claim"));
     expect(await windows(claims)).toEqual([{ kind: "claim", opens_at: null, closes_at: null }]);
     expect(await countPickable(claims)).toBe(2);
-    const { id: both } = await json(
+    const { id: both } = await voucherctl.json(
       ...issue(
         "--claim",
         "--buy",
@@ -267,7 +256,7 @@ describe("voucherctl batch issue with windows", () => {
       { kind: "buy", ...moments },
       { kind: "claim", ...moments },
     ]);
-    const { id: buy } = await json(...issue("--buy", "--closes-at", "2028-01-01"));
+    const { id: buy } = await voucherctl.json(...issue("--buy", "--closes-at", "2028-01-01"));
     expect(await windows(buy)).toEqual([{ kind: "buy", opens_at: null, closes_at: new Date("2028-01-01T00:00:00Z") }]);
   });
 
@@ -291,7 +280,7 @@ describe("voucherctl listing create", () => {
 
   it("offers a batch, which is seen on the marketplace", async () => {
     const [batch, other] = [await newBatch(), await newBatch()];
-    const made = await json("listing", "create", "--batch", batch);
+    const made = await voucherctl.json("listing", "create", "--batch", batch);
     expect(made).toStrictEqual({ id: id("lst") });
     const client = await signedIn(api.url, key);
     expect(await client.listing(made.id)).toMatchObject({ status: 200, body: { productId: partner.productId } });
@@ -302,7 +291,7 @@ describe("voucherctl listing create", () => {
 
   it("refuses a batch that is listed already, an unknown one by name, and to go without one", async () => {
     const batch = await newBatch();
-    await json("listing", "create", "--batch", batch);
+    await voucherctl.json("listing", "create", "--batch", batch);
     const unknown = newId("bat");
     await expectFailures(
       [["listing", "create", "--batch", batch], /already/],

@@ -6,19 +6,21 @@ import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
 import { freePort } from "../../src/local/servers.ts";
-import { type Ended, runNode } from "../support/child-process.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
 
 const ESCAPE = "\x1b";
 
 let servers: TestServers;
+let voucherctl: Voucherctl;
 let partner: TestPartner;
 let code: string;
 let batchId: string;
 
 beforeAll(async () => {
   servers = await openTestServers();
+  voucherctl = openVoucherctl(servers);
   partner = await makePartner(servers.db);
   await makeKey(servers.db, partner.organizationId, { allowIps: ["192.0.2.0/24"] });
   const [voucher] = await issueVouchers(servers.db, partner, 1_234, { validUntil: new Date("2099-12-31T23:59:59Z") });
@@ -26,15 +28,10 @@ beforeAll(async () => {
   batchId = (await servers.db.query("SELECT id FROM batches")).rows[0].id;
 });
 
-afterAll(() => servers.close());
-
-function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
-  return runNode(["src/cli/main.ts", ...args], {
-    DATABASE_URL: servers.adminUrl,
-    REDIS_URL: servers.redisUrl,
-    ...env,
-  });
-}
+afterAll(async () => {
+  voucherctl.close();
+  await servers.close();
+});
 
 /** Everything that shows something. */
 const shows = () => ({
@@ -49,19 +46,19 @@ const SHOWS = ["key list", "batch show", "voucher show", "chain verify", "audit 
 describe("what voucherctl shows to people", () => {
   it.each(SHOWS)("%s has no colours where no terminal is, and some where they are asked for", async (name) => {
     const args = shows()[name];
-    const plain = await run(args);
+    const plain = await voucherctl.run(args);
     expect(plain).toMatchObject({ exitCode: 0, stderr: "" });
     expect(plain.stdout).not.toContain(ESCAPE);
-    const coloured = await run(args, { FORCE_COLOR: "1" });
+    const coloured = await voucherctl.run(args, { FORCE_COLOR: "1" });
     expect(coloured.stdout).toContain(`${ESCAPE}[`);
     // The same words.
     expect(stripVTControlCharacters(coloured.stdout)).toBe(plain.stdout);
-    const json = await run([...args, "--json"], { FORCE_COLOR: "1" });
+    const json = await voucherctl.run([...args, "--json"], { FORCE_COLOR: "1" });
     expect(json.stdout).not.toContain(ESCAPE);
   });
 
   it.each(SHOWS)("%s needs no more than 80 columns and leaves no space at the end of a line", async (name) => {
-    const { stdout } = await run(shows()[name]);
+    const { stdout } = await voucherctl.run(shows()[name]);
     // A note is broken to the width of a terminal, and to none where there is no terminal.
     const lines = stdout.split("\n").filter((line) => !/^ {20}/.test(line));
     expect(lines.filter((line) => line.length > 80 || line.endsWith(" "))).toEqual([]);
@@ -88,16 +85,18 @@ describe("what voucherctl shows to people", () => {
   });
 
   it("counts have separators, prices dollars, moments a zone", async () => {
-    const { stdout } = await run(["batch", "show", batchId]);
+    const { stdout } = await voucherctl.run(["batch", "show", batchId]);
     expect(stdout).toMatch(/^Batch bat_\w+\n/);
     expect(stdout).toContain("Price        $40.25, list price $50.00\n");
     expect(stdout).toContain("Valid until  2099-12-31 23:59:59 UTC\n");
     expect(stdout).toContain("Vouchers     1,234: 1,234 active, 0 expired, 0 redeemed, 0 voided\n");
-    expect((await run(["chain", "verify"])).stdout).toBe("1,234 vouchers, 1,234 events: every chain is sound.\n");
+    expect((await voucherctl.run(["chain", "verify"])).stdout).toBe(
+      "1,234 vouchers, 1,234 events: every chain is sound.\n",
+    );
   });
 
   it("key list stands in columns, with when a key was last used, and with what limits it below", async () => {
-    const { stdout } = await run(["key", "list", "--org", partner.organizationId]);
+    const { stdout } = await voucherctl.run(["key", "list", "--org", partner.organizationId]);
     const [head = "", row = "", note = "", ...rest] = stdout.split("\n");
     expect(head).toMatch(/^ID {30}STATE {2}SCOPES/);
     expect(row).toMatch(/^key_\w{26} {2}works {2}read redeem {2}never$/);
@@ -105,25 +104,25 @@ describe("what voucherctl shows to people", () => {
     expect(rest).toEqual([""]);
     const id = row.slice(0, 30);
     await servers.db.query("INSERT INTO api_key_uses VALUES ($1, now() - interval '3 days')", [id]);
-    const used = await run(["key", "list", "--org", partner.organizationId]);
+    const used = await voucherctl.run(["key", "list", "--org", partner.organizationId]);
     expect(used.stdout).toMatch(/read redeem {2}3 d ago\n/);
   });
 
   it("audit list says who did what to what, and what was different afterwards", async () => {
     const { id } = await makeKey(servers.db, partner.organizationId);
-    await run(["key", "revoke", id]);
+    await voucherctl.run(["key", "revoke", id]);
     const rotated = (await makeKey(servers.db, partner.organizationId)).id;
-    await run(["key", "rotate", rotated]);
-    expect((await run(["audit", "list", "--entity", rotated])).stdout).toMatch(
+    await voucherctl.run(["key", "rotate", rotated]);
+    expect((await voucherctl.run(["audit", "list", "--entity", rotated])).stdout).toMatch(
       /: secrets expire at \+[-\d]{10} [:\d]{8}\n/,
     );
-    const { stdout } = await run(["audit", "list", "--entity", id]);
+    const { stdout } = await voucherctl.run(["audit", "list", "--entity", id]);
     expect(stdout).toMatch(
       new RegExp(
         `^WHEN \\(UTC\\) +WHAT +TO WHAT\n[-\\d]{10} [:\\d]{8}  key revoke +${id}\n +by \\S+@\\S+: revoked at none → [-\\d]{10} [:\\d]{8}\n`,
       ),
     );
-    expect((await run(["audit", "list", "--entity", "key_none"])).stdout).toBe("Nothing is recorded.\n");
+    expect((await voucherctl.run(["audit", "list", "--entity", "key_none"])).stdout).toBe("Nothing is recorded.\n");
   });
 
   it("user token needs no server, and starts none", () => {
@@ -142,7 +141,7 @@ describe("what voucherctl shows to people", () => {
   });
 
   it("stops quietly when its reader has read enough", async () => {
-    for (let n = 0; n < 3; n++) await run(["org", "create", "--name", `Reader ${n}`]);
+    for (let n = 0; n < 3; n++) await voucherctl.run(["org", "create", "--name", `Reader ${n}`]);
     const shell = spawn("sh", ["-c", `"${process.execPath}" src/cli/main.ts audit list --json | head -c 1`], {
       env: { PATH: process.env.PATH, DATABASE_URL: servers.adminUrl },
     });
@@ -158,7 +157,7 @@ describe("what voucherctl shows to people", () => {
 describe("what voucherctl says when it fails", () => {
   /** One sentence, and one more that says what to do next. */
   async function fails(exitCode: number, words: RegExp, args: readonly string[], env: Record<string, string> = {}) {
-    const ended = await run(args, env);
+    const ended = await voucherctl.run(args, env);
     expect(ended, args.join(" ")).toEqual({ exitCode, stdout: "", stderr: expect.stringMatching(words) });
     expect(ended.stderr).not.toMatch(/^\s+at .+:\d+/m);
     expect(ended.stderr).not.toContain(ESCAPE);
@@ -211,8 +210,16 @@ describe("what voucherctl says when it fails", () => {
         "2098-01-01",
       ],
     ]);
-    expect(await run([])).toMatchObject({ exitCode: 2, stdout: "", stderr: expect.stringContaining("Exit status:") });
-    expect(await run(["key"])).toMatchObject({ exitCode: 2, stdout: "", stderr: expect.stringContaining("rotate") });
+    expect(await voucherctl.run([])).toMatchObject({
+      exitCode: 2,
+      stdout: "",
+      stderr: expect.stringContaining("Exit status:"),
+    });
+    expect(await voucherctl.run(["key"])).toMatchObject({
+      exitCode: 2,
+      stdout: "",
+      stderr: expect.stringContaining("rotate"),
+    });
   });
 
   it("exits with 69 when the database does not answer", async () => {

@@ -17,7 +17,7 @@ import { leaseKey } from "../../src/holds/lease.ts";
 import { freePort } from "../../src/local/servers.ts";
 import { PREFIX, sealQueue } from "../../src/queues/catalog.ts";
 import { sealVoucher } from "../../src/services/seal-events.ts";
-import { type Ended, runNode, startNode } from "../support/child-process.ts";
+import { startNode } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { readRecorded } from "../support/recorded.ts";
@@ -26,14 +26,17 @@ import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
 
 let servers: TestServers;
+let voucherctl: Voucherctl;
 let api: TestApi;
 let partner: TestPartner;
 let directory: string;
 
 beforeAll(async () => {
   servers = await openTestServers();
+  voucherctl = openVoucherctl(servers);
   api = await startApi(servers);
   partner = await makePartner(servers.db);
   directory = mkdtempSync(join(tmpdir(), "voucherctl-test-"));
@@ -42,27 +45,10 @@ beforeAll(async () => {
 afterAll(async () => {
   await assertInvariants(servers.db);
   await api.close();
+  voucherctl.close();
   await servers.close();
   rmSync(directory, { recursive: true, force: true });
 });
-
-function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
-  return runNode(["src/cli/main.ts", ...args], {
-    DATABASE_URL: servers.adminUrl,
-    REDIS_URL: servers.redisUrl,
-    ...env,
-  });
-}
-
-/** Runs a command with --json that must succeed: its one object on standard output, and nothing beside it. */
-// biome-ignore lint/suspicious/noExplicitAny: each command prints an object of its own shape.
-async function json(...args: string[]): Promise<any> {
-  const { exitCode, stdout, stderr } = await run([...args, "--json"]);
-  expect({ exitCode, stderr }, args.join(" ")).toEqual({ exitCode: 0, stderr: "" });
-  expect(stdout.split("\n")).toHaveLength(2);
-  expect(stdout.endsWith("\n")).toBe(true);
-  return JSON.parse(stdout);
-}
 
 /** Expects that a command fails in words, prints no result and writes no row. */
 async function expectFailure(
@@ -71,7 +57,7 @@ async function expectFailure(
   env: Record<string, string> = {},
 ): Promise<void> {
   const before = await dumpRows(servers.db);
-  const { exitCode, stdout, stderr } = await run(args, env);
+  const { exitCode, stdout, stderr } = await voucherctl.run(args, env);
   expect({ failed: exitCode !== 0 && exitCode !== null, stdout }, args.join(" ")).toEqual({
     failed: true,
     stdout: "",
@@ -106,7 +92,7 @@ describe("voucherctl", () => {
 
   it("fails in words with --json, too: what it cannot read, what is not there, what it must not do", async () => {
     const key = await makeKey(servers.db, partner.organizationId);
-    await json("key", "revoke", key.id);
+    await voucherctl.json("key", "revoke", key.id);
     await expectFailure(["org", "create", "--json"], /--name/);
     await expectFailure(["key", "create", "--scope", "voucher.write", "--json"], /--scope/);
     await expectFailure(["key", "revoke", "key_of_nobody", "--json"], /key_of_nobody/);
@@ -141,13 +127,13 @@ describe("voucherctl", () => {
 
 describe("voucherctl org create", () => {
   it("makes an organization and answers its id", async () => {
-    const made = await json("org", "create", "--name", "  Café Größenwahn ");
+    const made = await voucherctl.json("org", "create", "--name", "  Café Größenwahn ");
     expect(made).toStrictEqual({ id: id("org") });
     expect(await readRow("organizations", made.id)).toMatchObject({ name: "Café Größenwahn" });
   });
 
   it("tells people name and id without --json", async () => {
-    const { exitCode, stdout, stderr } = await run(["org", "create", "--name", "Words"]);
+    const { exitCode, stdout, stderr } = await voucherctl.run(["org", "create", "--name", "Words"]);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
     expect(stdout).toMatch(/^Organization Words: org_[0-9a-z]{26}\n$/);
   });
@@ -162,7 +148,7 @@ describe("voucherctl org create", () => {
 
 describe("voucherctl brand create", () => {
   it("makes a brand of an organization and answers its id", async () => {
-    const made = await json("brand", "create", "--org", partner.organizationId, "--name", "Second brand");
+    const made = await voucherctl.json("brand", "create", "--org", partner.organizationId, "--name", "Second brand");
     expect(made).toStrictEqual({ id: id("brd") });
     expect(await readRow("brands", made.id)).toMatchObject({
       name: "Second brand",
@@ -193,7 +179,7 @@ describe("voucherctl product create", () => {
   };
 
   it("makes a product and answers its id", async () => {
-    const made = await json(
+    const made = await voucherctl.json(
       "product",
       "create",
       ...options({ "--key": "day-pass", "--benefit-months": "12", "--usage-unit-label": "entry" }),
@@ -212,7 +198,7 @@ describe("voucherctl product create", () => {
   });
 
   it("states no term and no label unless told, and keeps the largest price to the cent", async () => {
-    const made = await json(
+    const made = await voucherctl.json(
       "product",
       "create",
       ...options({ "--retail-price-usd": "9999999999.99", "--price-usd": "0.01" }),
@@ -226,10 +212,10 @@ describe("voucherctl product create", () => {
   });
 
   it("refuses a key that the brand has already, and takes it for another brand", async () => {
-    await json("product", "create", ...options({ "--key": "taken" }));
+    await voucherctl.json("product", "create", ...options({ "--key": "taken" }));
     await expectFailure(["product", "create", ...options({ "--key": "taken" })], /taken/);
     const other = await makePartner(servers.db);
-    await json("product", "create", ...options({ "--key": "taken", "--brand": other.brandId }));
+    await voucherctl.json("product", "create", ...options({ "--key": "taken", "--brand": other.brandId }));
   });
 
   it.each([
@@ -270,7 +256,7 @@ describe("voucherctl key", () => {
   const lookUp = async (key: string) => (await partnerClient(api.url, key).lookUp("7Q4K-9MZX-2HTB-W8RC")).status;
 
   it("create makes a key that works, shown once", async () => {
-    const made = await json("key", "create", "--org", partner.organizationId, ...both, "--label", "till 1");
+    const made = await voucherctl.json("key", "create", "--org", partner.organizationId, ...both, "--label", "till 1");
     expect(made).toStrictEqual({ id: id("key"), key: expect.stringMatching(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/) });
     expect(await lookUp(made.key)).toBe(404);
     expect(await readRow("api_keys", made.id)).toMatchObject({
@@ -285,14 +271,22 @@ describe("voucherctl key", () => {
   });
 
   it("create makes a key of one scope, of none of an organization, of some addresses, with an end", async () => {
-    const read = await json("key", "create", "--org", partner.organizationId, "--scope", "voucher.read");
+    const read = await voucherctl.json("key", "create", "--org", partner.organizationId, "--scope", "voucher.read");
     expect((await partnerClient(api.url, read.key).reserve("7Q4K")).status).toBe(401);
-    const unbound = await json("key", "create", ...both);
+    const unbound = await voucherctl.json("key", "create", ...both);
     expect(await lookUp(unbound.key)).toBe(403);
     const elsewhere = ["--allow-ip", "192.0.2.0/24", "--allow-ip", "2001:db8::/32", "--allow-ip", "198.51.100.7"];
-    const far = await json("key", "create", "--org", partner.organizationId, ...both, ...elsewhere);
+    const far = await voucherctl.json("key", "create", "--org", partner.organizationId, ...both, ...elsewhere);
     expect(await lookUp(far.key)).toBe(403);
-    const ended = await json("key", "create", "--org", partner.organizationId, ...both, "--expires", "2020-01-01");
+    const ended = await voucherctl.json(
+      "key",
+      "create",
+      "--org",
+      partner.organizationId,
+      ...both,
+      "--expires",
+      "2020-01-01",
+    );
     expect(await lookUp(ended.key)).toBe(401);
     expect(await readRow("api_keys", ended.id)).toMatchObject({ expires_at: new Date("2020-01-01T00:00:00Z") });
   });
@@ -325,14 +319,14 @@ describe("voucherctl key", () => {
 
   it("list answers an organization's keys, the newest first, without anything that could be used", async () => {
     const own = await makePartner(servers.db);
-    expect(await json("key", "list", "--org", own.organizationId)).toStrictEqual({ keys: [] });
-    const older = await json("key", "create", "--org", own.organizationId, "--scope", "voucher.read");
-    const newer = await json(
+    expect(await voucherctl.json("key", "list", "--org", own.organizationId)).toStrictEqual({ keys: [] });
+    const older = await voucherctl.json("key", "create", "--org", own.organizationId, "--scope", "voucher.read");
+    const newer = await voucherctl.json(
       ...["key", "create", "--org", own.organizationId, ...both, "--label", "newer"],
       ...["--allow-ip", "192.0.2.0/24", "--expires", "2099-01-02T03:04:05Z"],
     );
-    await json("key", "revoke", older.id);
-    const listed = await json("key", "list", "--org", own.organizationId);
+    await voucherctl.json("key", "revoke", older.id);
+    const listed = await voucherctl.json("key", "list", "--org", own.organizationId);
     const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(listed).toStrictEqual({
       keys: [
@@ -358,7 +352,7 @@ describe("voucherctl key", () => {
         },
       ],
     });
-    const { stdout } = await run(["key", "list", "--org", own.organizationId]);
+    const { stdout } = await voucherctl.run(["key", "list", "--org", own.organizationId]);
     expect(stdout).toContain("revoked");
     for (const { key } of [older, newer]) expect(JSON.stringify(listed) + stdout).not.toContain(key.slice(4));
   });
@@ -370,18 +364,18 @@ describe("voucherctl key", () => {
   });
 
   it("revoke ends a key within a second, and may be repeated", async () => {
-    const made = await json("key", "create", "--org", partner.organizationId, ...both);
+    const made = await voucherctl.json("key", "create", "--org", partner.organizationId, ...both);
     expect(await lookUp(made.key)).toBe(404);
-    expect(await json("key", "revoke", made.id)).toStrictEqual({ id: made.id, revoked: true });
+    expect(await voucherctl.json("key", "revoke", made.id)).toStrictEqual({ id: made.id, revoked: true });
     await until(async () => (await lookUp(made.key)) === 401, 1_000);
     const { revoked_at } = await readRow("api_keys", made.id);
-    await json("key", "revoke", made.id);
+    await voucherctl.json("key", "revoke", made.id);
     expect((await readRow("api_keys", made.id)).revoked_at).toEqual(revoked_at);
   });
 
   it("rotate gives a key a new secret and leaves the old one its grace", async () => {
-    const made = await json("key", "create", "--org", partner.organizationId, ...both);
-    const rotated = await json("key", "rotate", made.id);
+    const made = await voucherctl.json("key", "create", "--org", partner.organizationId, ...both);
+    const rotated = await voucherctl.json("key", "rotate", made.id);
     expect(rotated).toStrictEqual({ id: made.id, key: expect.stringMatching(/^pvk_/) });
     expect([await lookUp(made.key), await lookUp(rotated.key)]).toEqual([404, 404]);
     const { rows } = await servers.db.query(
@@ -391,7 +385,7 @@ describe("voucherctl key", () => {
     expect(rows).toHaveLength(1);
     expect(rows[0].hours).toBeGreaterThan(23.9);
     expect(rows[0].hours).toBeLessThanOrEqual(24);
-    const again = await json("key", "rotate", made.id, "--grace", "0s");
+    const again = await voucherctl.json("key", "rotate", made.id, "--grace", "0s");
     await until(async () => (await lookUp(rotated.key)) === 401, 1_000);
     expect([await lookUp(made.key), await lookUp(again.key)]).toEqual([404, 404]);
   });
@@ -400,8 +394,8 @@ describe("voucherctl key", () => {
     const unknown = newId("key");
     await expectFailure(["key", "revoke", unknown], new RegExp(unknown));
     await expectFailure(["key", "rotate", unknown], new RegExp(unknown));
-    const made = await json("key", "create", "--org", partner.organizationId, ...both);
-    await json("key", "revoke", made.id);
+    const made = await voucherctl.json("key", "create", "--org", partner.organizationId, ...both);
+    await voucherctl.json("key", "revoke", made.id);
     await expectFailure(["key", "rotate", made.id], new RegExp(made.id));
     await expectFailure(["key", "revoke"], /id/);
     await expectFailure(["key", "rotate"], /id/);
@@ -415,7 +409,7 @@ describe("voucherctl batch issue", () => {
   const issue = (...more: string[]) => ["batch", "issue", "--product", partner.productId, ...more];
 
   it("issues vouchers with new codes and answers id, count and serials", async () => {
-    const made = await json(...issue("--count", "3", "--valid-until", "2099-12-31T23:59:59Z"));
+    const made = await voucherctl.json(...issue("--count", "3", "--valid-until", "2099-12-31T23:59:59Z"));
     expect(made).toStrictEqual({ id: id("bat"), count: 3, firstSerial: 1, lastSerial: 3 });
     expect(await readRow("batches", made.id)).toMatchObject({
       product_id: partner.productId,
@@ -441,7 +435,7 @@ describe("voucherctl batch issue", () => {
 
   it("takes an audience, which then is fixed for ever", async () => {
     for (const audience of ["OpenToAll", "ReferrerOnly"]) {
-      const made = await json(...issue("--count", "1", ...VALID, "--audience", audience));
+      const made = await voucherctl.json(...issue("--count", "1", ...VALID, "--audience", audience));
       expect(await readRow("batches", made.id)).toMatchObject({ audience });
       const other = audience === "OpenToAll" ? "ReferrerOnly" : "OpenToAll";
       await expect(
@@ -457,14 +451,14 @@ describe("voucherctl batch issue", () => {
       ["2099-06-30", "2099-06-30T00:00:00Z"],
       ["2096-02-29", "2096-02-29T00:00:00Z"],
     ] as const) {
-      const made = await json(...issue("--count", "1", "--valid-until", text));
+      const made = await voucherctl.json(...issue("--count", "1", "--valid-until", text));
       expect((await readRow("batches", made.id)).valid_until).toEqual(new Date(moment));
     }
   });
 
   it("writes id, code and serial of every voucher to --out, for its owner alone", async () => {
     const out = file("out.csv");
-    const made = await json(...issue("--count", "12", ...VALID, "--out", out));
+    const made = await voucherctl.json(...issue("--count", "12", ...VALID, "--out", out));
     const { rows } = await servers.db.query(
       "SELECT id, code, serial FROM vouchers WHERE batch_id = $1 ORDER BY serial",
       [made.id],
@@ -477,7 +471,7 @@ describe("voucherctl batch issue", () => {
 
   it("issues more than fit in one piece, with every code in the file once", async () => {
     const out = file("many.csv");
-    const made = await json(...issue("--count", "12001", ...VALID, "--out", out));
+    const made = await voucherctl.json(...issue("--count", "12001", ...VALID, "--out", out));
     expect(made).toMatchObject({ count: 12_001, firstSerial: 1, lastSerial: 12_001 });
     const [header, ...lines] = readFileSync(out, "utf8").trimEnd().split("\n");
     expect(header).toBe("id,code,serial");
@@ -563,7 +557,7 @@ describe("voucherctl batch issue --codes", () => {
   });
 
   it("imports codes as they are printed, in the order of the lines, and finds them in every spelling", async () => {
-    const made = await json(...issue("First-Code 01\nsecond/code?\n ~third~ \n", 3));
+    const made = await voucherctl.json(...issue("First-Code 01\nsecond/code?\n ~third~ \n", 3));
     expect(made).toMatchObject({ count: 3, firstSerial: 1, lastSerial: 3 });
     expect(await readCodes(made.id)).toEqual([
       { code: "First-Code 01", code_key: "F1RSTC0DE01" },
@@ -579,19 +573,19 @@ describe("voucherctl batch issue --codes", () => {
     ["has no line end at its end", "BARE-0001\nBARE-0002"],
     ["begins with a byte order mark", "\ufeffMARK-0001\nMARK-0002\n"],
   ])("reads a file that %s", async (_what, content) => {
-    const made = await json(...issue(content, 2));
+    const made = await voucherctl.json(...issue(content, 2));
     const printed = content.replace("\ufeff", "").trim().split(/\r?\n/);
     expect((await readCodes(made.id)).map(({ code }) => code)).toEqual(printed);
   });
 
   it("counts lengths after normalising: 4 and 64 symbols, however many hyphens and spaces", async () => {
-    const made = await json(...issue(`A-B C--D\n${"X-".repeat(63)}X\n`, 2));
+    const made = await voucherctl.json(...issue(`A-B C--D\n${"X-".repeat(63)}X\n`, 2));
     expect((await readCodes(made.id)).map(({ code_key }) => code_key.length)).toEqual([4, 64]);
   });
 
   it("quotes codes with commas and quotes in --out", async () => {
     const out = file("quoted.csv");
-    const made = await json(...issue('COMMA,CODE\nQUOTE"CODE\n', 2, "--out", out));
+    const made = await voucherctl.json(...issue('COMMA,CODE\nQUOTE"CODE\n', 2, "--out", out));
     const { rows } = await servers.db.query("SELECT id FROM vouchers WHERE batch_id = $1 ORDER BY serial", [made.id]);
     expect(readFileSync(out, "utf8")).toBe(
       `id,code,serial\n${rows[0].id},"COMMA,CODE",1\n${rows[1].id},"QUOTE""CODE",2\n`,
@@ -601,7 +595,7 @@ describe("voucherctl batch issue --codes", () => {
   it("takes a code that another organization has already", async () => {
     const other = await makePartner(servers.db);
     await issueVouchers(servers.db, other, 1, { codes: ["SHARED-AMONG-TWO"] });
-    await json(...issue("SHARED-AMONG-TWO\n", 1));
+    await voucherctl.json(...issue("SHARED-AMONG-TWO\n", 1));
   });
 
   it.each([
@@ -626,7 +620,7 @@ describe("voucherctl batch issue --codes", () => {
   });
 
   it("refuses a code that the organization has already, in whatever spelling and from whatever batch", async () => {
-    await json(...issue("BEFORE-0001\n", 1));
+    await voucherctl.json(...issue("BEFORE-0001\n", 1));
     await expectFailure(issue("NEW-0001\nbefore OOOL\n", 2), /already/);
   });
 
@@ -640,9 +634,9 @@ describe("voucherctl batch issue --codes", () => {
 describe("voucherctl batch show", () => {
   it("answers a batch and how its vouchers stand now", async () => {
     const own = await makePartner(servers.db);
-    const made = await json("batch", "issue", "--product", own.productId, "--count", "4", ...VALID);
+    const made = await voucherctl.json("batch", "issue", "--product", own.productId, "--count", "4", ...VALID);
     const { rows } = await servers.db.query("SELECT code FROM vouchers WHERE batch_id = $1 ORDER BY serial", [made.id]);
-    await json("voucher", "void", rows[0].code, "--org", own.organizationId);
+    await voucherctl.json("voucher", "void", rows[0].code, "--org", own.organizationId);
     const worker = await startWorkers(servers);
     const till = partnerClient(api.url, (await makeKey(servers.db, own.organizationId)).key);
     expect((await till.redeem({ code: rows[1].code, externalRef: "batch-show" })).status).toBe(200);
@@ -660,7 +654,7 @@ describe("voucherctl batch show", () => {
       usageUnitLabel: "visit",
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     };
-    expect(await json("batch", "show", made.id)).toStrictEqual({
+    expect(await voucherctl.json("batch", "show", made.id)).toStrictEqual({
       ...shown,
       active: 2,
       expired: 0,
@@ -668,12 +662,12 @@ describe("voucherctl batch show", () => {
       voided: 1,
     });
     await servers.db.query("UPDATE batches SET valid_until = '2020-01-01Z' WHERE id = $1", [made.id]);
-    expect(await json("batch", "show", made.id)).toStrictEqual({
+    expect(await voucherctl.json("batch", "show", made.id)).toStrictEqual({
       ...shown,
       validUntil: "2020-01-01T00:00:00.000Z",
       ...{ active: 0, expired: 2, redeemed: 1, voided: 1 },
     });
-    const { stdout } = await run(["batch", "show", made.id]);
+    const { stdout } = await voucherctl.run(["batch", "show", made.id]);
     expect(stdout).toContain("4: 0 active, 2 expired, 1 redeemed, 1 voided");
   });
 
@@ -707,19 +701,24 @@ describe("voucherctl voucher", () => {
     };
     const before = await dumpRows(servers.db);
     for (const spelt of [voucher.code, voucher.code.toLowerCase().replaceAll("-", " ")]) {
-      expect(await json("voucher", "show", spelt, ...org())).toStrictEqual({ voucher: shown, reservation: null });
+      expect(await voucherctl.json("voucher", "show", spelt, ...org())).toStrictEqual({
+        voucher: shown,
+        reservation: null,
+      });
     }
     expect(await dumpRows(servers.db)).toEqual(before);
     const key = await makeKey(servers.db, partner.organizationId);
     const hold = (await partnerClient(api.url, key.key).reserve(voucher.code)).body;
-    const held = await json("voucher", "show", voucher.code, ...org());
+    const held = await voucherctl.json("voucher", "show", voucher.code, ...org());
     expect(held).toStrictEqual({
       voucher: shown,
       reservation: { ticket: hold.ticket, keyId: key.id, startedAt: expect.any(String), expiresAt: hold.expiresAt },
     });
     expect(JSON.stringify(held)).not.toContain(hold.token);
     const expired = await issueVoucher(servers.db, partner, { validUntil: new Date("2020-01-01T00:00:00Z") });
-    expect(await json("voucher", "show", expired.code, ...org())).toMatchObject({ voucher: { status: "Expired" } });
+    expect(await voucherctl.json("voucher", "show", expired.code, ...org())).toMatchObject({
+      voucher: { status: "Expired" },
+    });
   });
 
   it("void ends voucher and hold, keeps the reason, gives the lease back and has the event sealed", async () => {
@@ -727,7 +726,14 @@ describe("voucherctl voucher", () => {
     const key = await makeKey(servers.db, partner.organizationId);
     const till = partnerClient(api.url, key.key);
     const { ticket } = (await till.reserve(voucher.code)).body;
-    const voided = await json("voucher", "void", voucher.code.toLowerCase(), ...org(), "--reason", "printed twice");
+    const voided = await voucherctl.json(
+      "voucher",
+      "void",
+      voucher.code.toLowerCase(),
+      ...org(),
+      "--reason",
+      "printed twice",
+    );
     expect(voided).toStrictEqual({ id: voucher.id, status: "Voided" });
     expect((await till.lookUp(voucher.code)).body).toMatchObject({ voucher: { status: "Voided" }, reservation: null });
     const { rows } = await servers.db.query("SELECT state, end_reason FROM reservations WHERE ticket = $1", [ticket]);
@@ -754,10 +760,10 @@ describe("voucherctl voucher", () => {
 
   it("void works without Redis, and without one that answers, and seals the event itself", async () => {
     const [one, two] = await issueVouchers(servers.db, partner, 2);
-    const without = await run(["voucher", "void", one?.code ?? "", ...org(), "--json"], { REDIS_URL: "" });
+    const without = await voucherctl.run(["voucher", "void", one?.code ?? "", ...org(), "--json"], { REDIS_URL: "" });
     expect(without).toEqual({ exitCode: 0, stderr: "", stdout: `{"id":"${one?.id}","status":"Voided"}\n` });
     const closed = { REDIS_URL: `redis://127.0.0.1:${await freePort()}/0` };
-    const away = await run(["voucher", "void", two?.code ?? "", ...org(), "--json"], closed);
+    const away = await voucherctl.run(["voucher", "void", two?.code ?? "", ...org(), "--json"], closed);
     expect(away).toMatchObject({ exitCode: 0, stdout: `{"id":"${two?.id}","status":"Voided"}\n` });
     for (const voucher of [one, two])
       expect(await readRecorded(servers.db, voucher?.id ?? "")).toMatchObject({ lastSequence: 2, sealedSequence: 2 });
@@ -766,7 +772,7 @@ describe("voucherctl voucher", () => {
   it("void refuses what is voided, used or expired already, and says so", async () => {
     const [voided, used] = await issueVouchers(servers.db, partner, 2);
     const expired = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
-    await json("voucher", "void", voided?.code ?? "", ...org());
+    await voucherctl.json("voucher", "void", voided?.code ?? "", ...org());
     const worker = await startWorkers(servers);
     const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
     expect((await till.redeem({ code: used?.code, externalRef: "used-before-void" })).status).toBe(200);
@@ -802,13 +808,13 @@ describe("voucherctl voucher", () => {
 describe("voucherctl chain verify", () => {
   it("finds every chain of a sound database in order, Pending events included", async () => {
     const voucher = await issueVoucher(servers.db, partner);
-    await run(["voucher", "void", voucher.code, "--org", partner.organizationId], { REDIS_URL: "" });
+    await voucherctl.run(["voucher", "void", voucher.code, "--org", partner.organizationId], { REDIS_URL: "" });
     const { rows } = await servers.db.query(
       "SELECT (SELECT count(*)::int FROM vouchers) AS vouchers, (SELECT count(*)::int FROM voucher_events) AS events",
     );
     const before = await dumpRows(servers.db);
-    expect(await json("chain", "verify", "--all")).toStrictEqual({ ...rows[0], broken: [] });
-    expect(await json("chain", "verify", "--voucher", voucher.id)).toStrictEqual({
+    expect(await voucherctl.json("chain", "verify", "--all")).toStrictEqual({ ...rows[0], broken: [] });
+    expect(await voucherctl.json("chain", "verify", "--voucher", voucher.id)).toStrictEqual({
       vouchers: 1,
       events: 2,
       broken: [],
@@ -817,7 +823,7 @@ describe("voucherctl chain verify", () => {
   });
 
   it("verifies every chain when it is told nothing else", async () => {
-    expect(await json("chain", "verify")).toStrictEqual(await json("chain", "verify", "--all"));
+    expect(await voucherctl.json("chain", "verify")).toStrictEqual(await voucherctl.json("chain", "verify", "--all"));
   });
 
   it("refuses an unknown voucher by name, and one voucher together with all", async () => {
@@ -839,7 +845,10 @@ describe("voucherctl chain verify", () => {
       const vouchers = await issueVouchers(tampered.db, owner, 11);
       intact = vouchers.pop()?.id ?? "";
       for (const { code } of vouchers) {
-        await run(["voucher", "void", code, "--org", owner.organizationId, "--reason", "a"], { ...env, REDIS_URL: "" });
+        await voucherctl.run(["voucher", "void", code, "--org", owner.organizationId, "--reason", "a"], {
+          ...env,
+          REDIS_URL: "",
+        });
       }
       for (const voucher of vouchers) await sealVoucher({ pool: tampered.db }, voucher.id);
       await tampered.db.query(`
@@ -878,7 +887,7 @@ describe("voucherctl chain verify", () => {
     afterAll(() => tampered.close());
 
     it("exits with 1 and names every broken voucher once, and no other", async () => {
-      const { exitCode, stdout, stderr } = await run(["chain", "verify", "--all", "--json"], env);
+      const { exitCode, stdout, stderr } = await voucherctl.run(["chain", "verify", "--all", "--json"], env);
       expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: "" });
       const result = JSON.parse(stdout);
       expect(Object.keys(result)).toEqual(["vouchers", "events", "broken"]);
@@ -896,15 +905,15 @@ describe("voucherctl chain verify", () => {
 
     it("exits with 1 for a broken voucher alone and with 0 for one that nobody touched", async () => {
       const [broken = ""] = done.keys();
-      const bad = await run(["chain", "verify", "--voucher", broken, "--json"], env);
+      const bad = await voucherctl.run(["chain", "verify", "--voucher", broken, "--json"], env);
       expect({ exitCode: bad.exitCode, stderr: bad.stderr }).toEqual({ exitCode: 1, stderr: "" });
       expect(JSON.parse(bad.stdout)).toMatchObject({ vouchers: 1, broken: [{ voucherId: broken, sequence: 2 }] });
-      const good = await run(["chain", "verify", "--voucher", intact, "--json"], env);
+      const good = await voucherctl.run(["chain", "verify", "--voucher", intact, "--json"], env);
       expect(good).toEqual({ exitCode: 0, stderr: "", stdout: '{"vouchers":1,"events":1,"broken":[]}\n' });
     });
 
     it("names the broken vouchers in words, too", async () => {
-      const { exitCode, stdout } = await run(["chain", "verify", "--all"], env);
+      const { exitCode, stdout } = await voucherctl.run(["chain", "verify", "--all"], env);
       expect(exitCode).toBe(1);
       for (const voucherId of done.keys()) expect(stdout).toContain(`BROKEN ${voucherId}`);
       expect(stdout).not.toContain(intact);

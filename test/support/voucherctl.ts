@@ -1,0 +1,73 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
+import { type Ended, runNode } from "./child-process.ts";
+import type { TestServers } from "./servers.ts";
+
+/** What the host is asked: a command and its whole environment. */
+export interface HostedCommand {
+  args: readonly string[];
+  env: Record<string, string>;
+}
+
+/** voucherctl on the servers of a test file. */
+export interface Voucherctl {
+  /** Runs a command to its end. */
+  run(args: readonly string[], env?: Record<string, string>): Promise<Ended>;
+  /** Runs a command with --json that must succeed: its one object on standard output, and nothing beside it. */
+  // biome-ignore lint/suspicious/noExplicitAny: each command prints an object of its own shape.
+  json(...args: string[]): Promise<any>;
+  close(): void;
+}
+
+const HOST = fileURLToPath(new URL("./voucherctl-host.ts", import.meta.url));
+
+/**
+ * The first run of each noun and verb is a process of its own, as it is for operators. Those behind it take turns in one process: starting
+ * hundreds of them would take longer than all that they do.
+ */
+export function openVoucherctl(servers: Pick<TestServers, "adminUrl" | "redisUrl">): Voucherctl {
+  const own = { DATABASE_URL: servers.adminUrl, REDIS_URL: servers.redisUrl };
+  const started = new Set<string>();
+  let host: ChildProcess | null = null;
+  let turn: Promise<unknown> = Promise.resolve();
+
+  const runHosted = async (command: HostedCommand): Promise<Ended> => {
+    host ??= fork(HOST, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+    const settled = new AbortController();
+    const answered = once(host, "message", { signal: settled.signal });
+    const gone = once(host, "exit", { signal: settled.signal }).then(([exitCode]): never => {
+      throw new Error(`the process that runs commands ended with ${exitCode} at ${command.args.join(" ")}`);
+    });
+    host.send(command);
+    try {
+      const [ended] = await Promise.race([answered, gone]);
+      return ended;
+    } finally {
+      for (const promise of [answered, gone]) promise.catch(() => undefined);
+      settled.abort();
+    }
+  };
+  const voucherctl: Voucherctl = {
+    run(args, env = {}) {
+      const kind = args.slice(0, 2).join(" ");
+      if (!started.has(kind)) {
+        started.add(kind);
+        return runNode(["src/cli/main.ts", ...args], { ...own, ...env });
+      }
+      const ended = turn.then(() => runHosted({ args, env: { ...own, ...env } }));
+      turn = ended.catch(() => undefined);
+      return ended;
+    },
+    async json(...args) {
+      const { exitCode, stdout, stderr } = await voucherctl.run([...args, "--json"]);
+      expect({ exitCode, stderr }, args.join(" ")).toEqual({ exitCode: 0, stderr: "" });
+      expect(stdout.split("\n")).toHaveLength(2);
+      expect(stdout.endsWith("\n")).toBe(true);
+      return JSON.parse(stdout);
+    },
+    close: () => host?.disconnect(),
+  };
+  return voucherctl;
+}
