@@ -1,12 +1,11 @@
 import { mkdirSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import axe, { type AxeResults } from "axe-core";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { findChromium } from "./chromium.ts";
 
-/** Where screenshots are put, to be looked at. */
-const SCREENSHOTS = join(tmpdir(), "voucher-screenshots");
+/** The folder that screenshots are put into, to be looked at; without it none are taken. */
+const { SCREENSHOTS } = process.env;
 
 /** The looks in which every page has to be good: a name, and what a browser is told. */
 export const LOOKS = [
@@ -54,8 +53,9 @@ export async function measureOverflow(page: Page): Promise<number> {
   return (await page.evaluate(width)) as number;
 }
 
-/** Takes a picture of the whole page, for someone to look at. */
+/** Takes a picture of the whole page, for someone to look at, if somebody wants to. */
 export async function photograph(page: Page, name: string): Promise<void> {
+  if (!SCREENSHOTS) return;
   mkdirSync(SCREENSHOTS, { recursive: true });
   await page.screenshot({ path: join(SCREENSHOTS, `${name.replaceAll(/[^a-z0-9]+/gi, "-")}.png`), fullPage: true });
 }
