@@ -107,9 +107,16 @@ describe.each<ContenderId>(["a", "a-steps", "b", "d"])("baseline %s", (id) => {
   it(
     "burns a voucher once when twenty want it",
     async () => {
-      const [served, answered] = await onBoth(async (client, [first]) =>
-        Promise.all(Array.from({ length: 20 }, (_, n) => client.redeem({ code: first, externalRef: `rush-${n}` }))),
-      );
+      const [served, answered] = await onBoth(async (client, [first]) => {
+        // On a slow machine the last in the row's queue are told to come again; they do.
+        const redeem = async (externalRef: string) => {
+          for (;;) {
+            const reply = await client.redeem({ code: first, externalRef });
+            if (reply.body.code !== "voucher_busy") return reply;
+          }
+        };
+        return await Promise.all(Array.from({ length: 20 }, (_, n) => redeem(`rush-${n}`)));
+      });
       const statuses = (replies: typeof served) => replies?.map(({ status }) => status).sort();
       expect(statuses(answered)).toEqual(statuses(served));
       expect(statuses(answered)).toEqual([200, ...Array(19).fill(409)]);
