@@ -76,7 +76,16 @@ export class AppError extends Error {
   }
 }
 
-/** The answer to a move that the voucher's state forbids. */
+/**
+ * The answer to a move that the voucher's state forbids. It has no stack: it is as common as any answer, where it was made is no news, and
+ * finding that out costs more than making it (docs/benchmarks.md).
+ */
 export function refusal(code: RefusalCode): AppError {
-  return new AppError(code, REFUSAL_SENTENCE[code]);
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return new AppError(code, REFUSAL_SENTENCE[code]);
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
 }
