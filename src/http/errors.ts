@@ -4,6 +4,7 @@ import { isDatabaseUnavailable, isLockTimeout } from "../db/transaction.ts";
 import { AppError } from "../domain/errors.ts";
 import { statusOf } from "./error-map.ts";
 import { sendPage } from "./pages/offer-page.ts";
+import { sendJson } from "./send-json.ts";
 
 /** Answers everything that no route answered. */
 export const unknownPath: RequestHandler = () => {
@@ -23,8 +24,7 @@ export const errorAnswer: ErrorRequestHandler = (error, _request, response, next
   if (known.retryAfterSeconds !== undefined) response.setHeader("Retry-After", String(known.retryAfterSeconds));
   const { errorPage, requestId } = response.locals;
   if (errorPage !== undefined) return sendPage(response, status, errorPage(known, status, requestId));
-  response.setHeader("Cache-Control", "no-store");
-  response.status(status).json({ error: known.message, code: known.code, requestId, ...known.details });
+  sendJson(response, status, { error: known.message, code: known.code, requestId, ...known.details });
 };
 
 function toAppError(error: unknown): AppError {

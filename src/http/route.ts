@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response, Router } from "express";
 import { AppError } from "../domain/errors.ts";
+import { sendJson } from "./send-json.ts";
 
 export type Method = "get" | "post";
 
@@ -28,14 +29,7 @@ export function mount(router: Router, { path, methods, leavesToLater = [] }: Rou
   });
 }
 
-/** A handler whose result is the JSON answer, with status 200. Answers carry codes and hold state, so nobody may store them. */
+/** A handler whose result is the JSON answer, with status 200. */
 export function answer(work: (request: Request, response: Response) => Promise<unknown>): RequestHandler {
-  return async (request, response) => {
-    const body = JSON.stringify(await work(request, response));
-    // Written at once: Express's `json` looks after formats and caches that these answers do not have.
-    response.setHeader("Cache-Control", "no-store");
-    response.setHeader("Content-Type", "application/json; charset=utf-8");
-    response.setHeader("Content-Length", Buffer.byteLength(body));
-    response.end(request.method === "HEAD" ? undefined : body);
-  };
+  return async (request, response) => sendJson(response, 200, await work(request, response));
 }
