@@ -246,7 +246,7 @@ describe("what voucherctl says when it fails", () => {
     await fails(78, /not been migrated.*\nRun: npm run migrate\n$/, ["audit", "list"], { DATABASE_URL: bare.href });
 
     // A database of the release before lacks a function, and no table or column.
-    await servers.db.query("ALTER FUNCTION demand_rows RENAME TO demand_rows_of_later");
+    await servers.db.query("ALTER FUNCTION demand_rows (bigint, integer, text) RENAME TO demand_rows_of_later");
     try {
       const voiding = ["voucher", "void", code, "--org", partner.organizationId];
       await fails(78, /not been migrated.*\nRun: npm run migrate\n$/, voiding);
