@@ -27,12 +27,20 @@ export function openLog(level: string, role: string): Logger {
         censor: "[redacted]",
       },
     },
-    outputOnceATurn(),
+    standardOutput(),
   );
 }
 
-/** Standard output, written to once in a turn of the event loop, however many requests end in it, and before the process does. */
-function outputOnceATurn(): DestinationStream {
+let opened: DestinationStream | undefined;
+
+/** Standard output, which is one of a process: lines of all its loggers keep their order. */
+function standardOutput(): DestinationStream {
+  opened ??= openStandardOutput();
+  return opened;
+}
+
+/** Written to once in a turn of the event loop, however many requests end in it, and before the process does. */
+function openStandardOutput(): DestinationStream {
   const output = destination({ dest: 1, sync: true, minLength: TURN_MAX_BYTES });
   let isDue = false;
   process.once("exit", () => {

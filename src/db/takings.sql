@@ -8,8 +8,11 @@ INSERT INTO claims (user_id, product_id) VALUES ($1::text, $2::text) ON CONFLICT
 UPDATE claims AS c SET voucher_id = $3::text WHERE c.user_id = $1::text AND c.product_id = $2::text;
 
 -- name: find_claim
+-- The voucher that was taken, with what it is resolved by.
 -- $1 user_id text, $2 product_id text
-SELECT c.voucher_id FROM claims AS c WHERE c.user_id = $1::text AND c.product_id = $2::text;
+SELECT v.id, v.organization_id, v.code_key
+  FROM claims AS c JOIN vouchers AS v ON v.id = ANY (ARRAY[c.voucher_id])
+ WHERE c.user_id = $1::text AND c.product_id = $2::text;
 
 -- name: insert_purchase
 -- Begins the one purchase of a user's payment, or returns no row when there is one, after waiting for one that is being made.
@@ -21,8 +24,11 @@ INSERT INTO purchases (user_id, payment_ref) VALUES ($1::text, $2::text) ON CONF
 UPDATE purchases AS s SET voucher_id = $3::text WHERE s.user_id = $1::text AND s.payment_ref = $2::text;
 
 -- name: find_purchase
+-- The voucher that was taken, with what it is resolved by.
 -- $1 user_id text, $2 payment_ref text
-SELECT s.voucher_id FROM purchases AS s WHERE s.user_id = $1::text AND s.payment_ref = $2::text;
+SELECT v.id, v.organization_id, v.code_key
+  FROM purchases AS s JOIN vouchers AS v ON v.id = ANY (ARRAY[s.voucher_id])
+ WHERE s.user_id = $1::text AND s.payment_ref = $2::text;
 
 -- name: select_offers
 -- What decides who may take from a product's batches through one kind of window, and what a user is to its brand, at one moment. One
@@ -76,8 +82,3 @@ WITH taken AS (
   RETURNING 1
 )
 SELECT demand_rows(count(*), 1, 'vouchers to take were in a window and where they were read') FROM taken;
-
--- name: find_voucher_name
--- What a voucher is resolved by.
--- $1 voucher_id text
-SELECT v.organization_id, v.code_key FROM vouchers AS v WHERE v.id = $1::text;

@@ -3,6 +3,7 @@ import type { Offer, WindowKind } from "../domain/supply.ts";
 import type { Audience } from "../domain/voucher.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import { bind, loadStatements, type Writes } from "./statements.ts";
+import type { WantedVoucher } from "./vouchers.ts";
 
 const sql = loadStatements(new URL("./takings.sql", import.meta.url), [
   "insert_claim",
@@ -16,7 +17,6 @@ const sql = loadStatements(new URL("./takings.sql", import.meta.url), [
   "pick_voucher",
   "is_any_pickable",
   "take_voucher",
-  "find_voucher_name",
 ]);
 
 /** What makes a user's taking one: their claim of a product, or their payment. */
@@ -33,10 +33,18 @@ function keyOf(taking: TakingKey): [string, string] {
   return [taking.userId, taking.kind === "claim" ? taking.productId : taking.paymentRef];
 }
 
+/** A taken voucher, and what it is resolved by. */
+export interface TakenVoucher extends Pick<WantedVoucher, "organizationId" | "codeKey"> {
+  id: string;
+}
+
 /** The voucher that a user took by this key before, or null. */
-export async function findTaking(db: Queryable, taking: TakingKey): Promise<string | null> {
-  const { rows } = await db.query<{ voucher_id: string }>(bind(STATEMENTS[taking.kind].find, keyOf(taking)));
-  return rows[0]?.voucher_id ?? null;
+export async function findTaking(db: Queryable, taking: TakingKey): Promise<TakenVoucher | null> {
+  const { rows } = await db.query<{ id: string; organization_id: string; code_key: string }>(
+    bind(STATEMENTS[taking.kind].find, keyOf(taking)),
+  );
+  const first = rows[0];
+  return first === undefined ? null : { id: first.id, organizationId: first.organization_id, codeKey: first.code_key };
 }
 
 /**
@@ -126,16 +134,4 @@ export async function isAnyPickable(db: Queryable, batchIds: readonly string[]):
 /** Writes that take a locked voucher out of its windows and count the event that must say so. */
 export function takeVoucherRow(voucherId: string, lastSequenceBefore: number): Writes {
   return [bind(sql.take_voucher, [voucherId, lastSequenceBefore])];
-}
-
-/** What a voucher is resolved by: its organization and its normalised code. */
-export async function selectVoucherName(
-  db: Queryable,
-  voucherId: string,
-): Promise<{ organizationId: string; codeKey: string }> {
-  const { rows } = await db.query<{ organization_id: string; code_key: string }>(
-    bind(sql.find_voucher_name, [voucherId]),
-  );
-  if (rows[0] === undefined) throw new Error(`there is no voucher ${voucherId}`);
-  return { organizationId: rows[0].organization_id, codeKey: rows[0].code_key };
 }

@@ -12,7 +12,7 @@ import {
   type ProductOffers,
   pickVoucher,
   selectOffers,
-  selectVoucherName,
+  type TakenVoucher,
   type TakingKey,
   takeVoucherRow,
 } from "../db/takings.ts";
@@ -20,6 +20,7 @@ import { type Decided, isLockTimeout, isRetryable, lookThenWrite, waitForLocks }
 import { type LockedVoucher, readLockedVouchers } from "../db/vouchers.ts";
 import { type AudienceRule, isContractActive } from "../domain/audience.ts";
 import { makeNonce } from "../domain/chain.ts";
+import { normaliseCode } from "../domain/codes.ts";
 import { AppError } from "../domain/errors.ts";
 import { liveHold } from "../domain/hold.ts";
 import { decideSupply, type SupplyRefusal } from "../domain/supply.ts";
@@ -52,7 +53,7 @@ interface Source {
 }
 
 interface Taken {
-  voucherId: string;
+  voucher: TakenVoucher;
   alreadyConfirmed: boolean;
 }
 
@@ -79,19 +80,19 @@ export async function takeVoucher(ctx: Deps, userId: string, request: TakeReques
   // A payment is known without what it was for; a claim is one of a product.
   if (paymentRef !== null) {
     const bought = await findTaking(ctx.pool, { kind: "buy", userId, paymentRef });
-    if (bought !== null) return answer(ctx, { voucherId: bought, alreadyConfirmed: true });
+    if (bought !== null) return answer(ctx, { voucher: bought, alreadyConfirmed: true });
   }
   const source = await findSource(ctx, request);
   const taking: TakingKey =
     paymentRef === null ? { kind: "claim", userId, productId: source.productId } : { kind: "buy", userId, paymentRef };
   const claimed = taking.kind === "claim" ? await findTaking(ctx.pool, taking) : null;
-  if (claimed !== null) return answer(ctx, { voucherId: claimed, alreadyConfirmed: true });
+  if (claimed !== null) return answer(ctx, { voucher: claimed, alreadyConfirmed: true });
   if (ctx.takings.free.pendingCount + ctx.takings.waiting.pendingCount >= WAITING_MAX) {
     throw new AppError("overloaded", "The service is busy. Please try again.", { retryAfterSeconds: 1 });
   }
   const taken =
     (await ctx.takings.free(() => takeFree(ctx, taking, source))) ?? (await takeWaiting(ctx, taking, source));
-  if (!taken.alreadyConfirmed) await awaitSeal(ctx, taken.voucherId);
+  if (!taken.alreadyConfirmed) await awaitSeal(ctx, taken.voucher.id);
   return answer(ctx, taken);
 }
 
@@ -186,9 +187,9 @@ async function takeOnce(
 ): Promise<Decided<Taken>> {
   if (supply === null) throw new AppError("product_not_found", "There is no such product.");
   if (!(await insertTaking(tx, taking))) {
-    const voucherId = await findTaking(tx, taking);
-    if (voucherId === null) throw new Error("a taking was committed without its voucher");
-    return { result: { voucherId, alreadyConfirmed: true }, writes: [] };
+    const before = await findTaking(tx, taking);
+    if (before === null) throw new Error("a taking was committed without its voucher");
+    return { result: { voucher: before, alreadyConfirmed: true }, writes: [] };
   }
   const picked = await pick(tx, supply, source, waiting);
   if (picked === null) {
@@ -218,7 +219,7 @@ async function takeOnce(
     },
   });
   return {
-    result: { voucherId: voucher.id, alreadyConfirmed: false },
+    result: { voucher: { ...voucher, codeKey: normaliseCode(voucher.code) }, alreadyConfirmed: false },
     writes: [...fillTaking(taking, voucher.id), ...takeVoucherRow(voucher.id, voucher.lastSequence), ...event],
   };
 }
@@ -273,9 +274,9 @@ async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
   if (sealed.kind !== "reply") ctx.log.warn({ voucherId, sealed: sealed.kind }, "an event will be sealed later");
 }
 
-async function answer(ctx: Deps, { voucherId, alreadyConfirmed }: Taken): Promise<TakeResult> {
-  const name = await selectVoucherName(ctx.pool, voucherId);
-  const { now, voucher } = await ctx.voucherReads.submit({ ...name, ticket: null, externalRef: null });
-  if (voucher === null) throw new Error(`the taken voucher ${voucherId} could not be read`);
-  return { voucher: viewVoucher(voucher, now), alreadyConfirmed, verifyUrl: verifyUrl(ctx, voucherId) };
+async function answer(ctx: Deps, { voucher: taken, alreadyConfirmed }: Taken): Promise<TakeResult> {
+  const { id, organizationId, codeKey } = taken;
+  const { now, voucher } = await ctx.voucherReads.submit({ organizationId, codeKey, ticket: null, externalRef: null });
+  if (voucher === null) throw new Error(`the taken voucher ${id} could not be read`);
+  return { voucher: viewVoucher(voucher, now), alreadyConfirmed, verifyUrl: verifyUrl(ctx, id) };
 }
