@@ -2,7 +2,7 @@ import { Queue, QueueEvents } from "bullmq";
 import { createApp } from "../../../src/app.ts";
 import { readApiConfig } from "../../../src/config.ts";
 import { openApiContext } from "../../../src/context.ts";
-import { AppError, type ErrorCode } from "../../../src/domain/errors.ts";
+import { AppError } from "../../../src/domain/errors.ts";
 import { readiness } from "../../../src/http/routes/health.ts";
 import { redeem } from "../../../src/http/routes/redeem.ts";
 import { listen } from "../../../src/http/server.ts";
@@ -31,7 +31,10 @@ const app = createApp(ctx, [
   replaceWork(redeem, "voucher.redeem", async (_ctx, caller, body: RedeemBody) => {
     const job = await queue.add("redeem", { ...caller, ...toRedeemInput(body) });
     const reply = await job.waitUntilFinished(events, NAIVE_WAIT_MS);
-    if ("refused" in reply) throw new AppError(reply.refused as ErrorCode, reply.message);
+    if ("refused" in reply) {
+      const { refused, message, retryAfterSeconds } = reply;
+      throw new AppError(refused, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
+    }
     return reply.result;
   }),
   readiness,

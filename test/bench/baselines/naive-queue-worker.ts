@@ -22,8 +22,9 @@ const worker = new Worker(
     try {
       return { result: await redeemInOneTransaction(own, { organizationId, keyId }, input) };
     } catch (error) {
-      if (error instanceof AppError) return { refused: error.code, message: error.message };
-      throw error;
+      if (!(error instanceof AppError)) throw error;
+      const { code, message, retryAfterSeconds } = error;
+      return { refused: code, message, retryAfterSeconds };
     }
   },
   {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { ErrorCode } from "../../../src/domain/errors.ts";
 import type { RedeemResult } from "../../../src/services/redeem-voucher.ts";
 
 /** The queue of baseline (b), under a prefix of its own. */
@@ -19,5 +20,7 @@ export const naiveJob = z.object({
 });
 export type NaiveJob = z.infer<typeof naiveJob>;
 
-/** The answer, or the code of the refusal. */
-export type NaiveReply = { result: RedeemResult } | { refused: string; message: string };
+/** The answer, or the refusal. */
+export type NaiveReply =
+  | { result: RedeemResult }
+  | { refused: ErrorCode; message: string; retryAfterSeconds: number | undefined };

@@ -4,7 +4,7 @@ import type { Transaction } from "../../../src/db/pool.ts";
 import { findRedemption, type Redemption } from "../../../src/db/redemptions.ts";
 import { type EndedHold, endHolds, openHolds } from "../../../src/db/reservations.ts";
 import { bind, loadStatements } from "../../../src/db/statements.ts";
-import { inTransaction, lookThenWrite, violates, write } from "../../../src/db/transaction.ts";
+import { inTransaction, isLockTimeout, lookThenWrite, violates, write } from "../../../src/db/transaction.ts";
 import { GENESIS_HASH, makeNonce, sealEvent } from "../../../src/domain/chain.ts";
 import { makeRedeemCode, normaliseCode, type RandomBytes } from "../../../src/domain/codes.ts";
 import { refusal } from "../../../src/domain/errors.ts";
@@ -15,6 +15,7 @@ import { hashToken, reservationToken, type TokenSecret } from "../../../src/doma
 import type { StoredStatus, VoucherType } from "../../../src/domain/voucher.ts";
 import type { Caller } from "../../../src/services/caller.ts";
 import { type LookUpResult, verifyUrl, viewVoucher } from "../../../src/services/look-up-voucher.ts";
+import { voucherBusy } from "../../../src/services/move-holds.ts";
 import { type RedeemInput, type RedeemResult, redeemResult } from "../../../src/services/redeem-voucher.ts";
 import type { ReserveResult } from "../../../src/services/reserve-voucher.ts";
 import { voucherNotFound } from "../../../src/services/resolve-voucher.ts";
@@ -353,14 +354,19 @@ export async function lookUpInOneQuery(
   };
 }
 
-function transact<Seen, T>(
+/** Like the service, gives up a row that others hold for too long, and says so. */
+async function transact<Seen, T>(
   ctx: OneTransactionContext,
   look: (tx: Transaction) => Promise<Seen>,
   work: (tx: Transaction, seen: Seen) => Promise<T>,
 ): Promise<T> {
-  return ctx.inSteps
-    ? inTransaction(ctx.pool, async (tx) => work(tx, await look(tx)))
-    : lookThenWrite(ctx.pool, look, async (seen, tx) => ({ result: await work(tx, seen), writes: [] }));
+  try {
+    return ctx.inSteps
+      ? await inTransaction(ctx.pool, async (tx) => work(tx, await look(tx)))
+      : await lookThenWrite(ctx.pool, look, async (seen, tx) => ({ result: await work(tx, seen), writes: [] }));
+  } catch (error) {
+    throw isLockTimeout(error) ? voucherBusy() : error;
+  }
 }
 
 async function lockAndRead(
