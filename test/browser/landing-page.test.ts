@@ -44,12 +44,13 @@ describe("the landing page", () => {
     await close();
   });
 
-  it("leads to the reference, its document, health and the dashboard's login", async () => {
+  it("leads to the reference and back, to its document, health and the dashboard's login", async () => {
     const { page, close } = await openPage(browser);
     await page.goto(api.url);
     await page.getByRole("listitem").getByRole("link", { name: "API reference" }).click();
     await page.getByText("/partner/vouchers/redeem").first().waitFor();
-    await page.goBack();
+    await page.getByRole("link", { name: "Start page" }).click();
+    await page.waitForURL(`${api.url}/`);
     await page.getByRole("link", { name: "OpenAPI document" }).click();
     expect(JSON.parse(await page.locator("body").innerText())).toMatchObject({ openapi: "3.1.0" });
     await page.goBack();

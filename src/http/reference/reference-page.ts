@@ -19,7 +19,10 @@ export function renderReferencePage(site: Site): Html {
 <script src="${assetPath(site, ASSETS.referenceScript)}" type="module"></script>
 </head>
 <body>
-<header class="notice" id="elsewhere" hidden>Requests tried here go to <a></a>, which this page is not part of. Open that address to try them.</header>
+<header>
+<a class="start" href="${site.basePath}/"><img src="${assetPath(site, ASSETS.icon)}" alt="" width="28" height="28">Start page</a>
+<p class="notice" id="elsewhere" hidden>Requests tried here go to <a></a>, which this page is not part of. Open that address to try them.</p>
+</header>
 <noscript><p class="notice">This page needs JavaScript. <a href="${description}">openapi.json</a> says the same to programs.</p></noscript>
 <div id="reference" data-description="${description}"></div>
 </body>
