@@ -5,7 +5,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { voidVoucher } from "../../src/services/void-voucher.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { readSnippets, type Snippet } from "../support/document-snippets.ts";
@@ -37,13 +37,7 @@ const ran = new Set<string>();
 beforeAll(async () => {
   servers = await openTestServers();
   [api, worker] = await Promise.all([startApi(servers), startWorkers(servers)]);
-  partner = await makePartner(servers.db);
-  const [shopKey, tillKey] = await Promise.all([
-    makeKey(servers.db, partner.organizationId),
-    makeKey(servers.db, partner.organizationId),
-  ]);
-  keys = { shop: shopKey.key, till: tillKey.key };
-  shop = partnerClient(api.url, keys.shop);
+  await openShop();
   directory = mkdtempSync(join(tmpdir(), "voucher-guide-"));
   for (const { name, code } of RUNNABLE) writeFileSync(join(directory, fileOf(name)), code);
 });
@@ -54,6 +48,17 @@ afterAll(async () => {
   await Promise.all([api.close(), worker.close()]);
   await servers.close();
 });
+
+/** Makes another organization the one that the snippets are run for. */
+async function openShop(): Promise<void> {
+  partner = await makePartner(servers.db);
+  const [shopKey, tillKey] = await Promise.all([
+    makeKey(servers.db, partner.organizationId),
+    makeKey(servers.db, partner.organizationId),
+  ]);
+  keys = { shop: shopKey.key, till: tillKey.key };
+  shop = partnerClient(api.url, keys.shop);
+}
 
 /** The file that a snippet is put into: the one that it names, if it names one. */
 function fileOf(name: string): string {
@@ -74,11 +79,15 @@ function run(language: string, start: string, env: Record<string, string>): Prom
   return runFile(language, fileOf(snippet.name), env);
 }
 
-function runFile(language: string, file: string, env: Record<string, string>): Promise<Ran> {
-  const child = spawn(PROGRAM_OF[language] ?? "", [file], {
+function start(language: string, file: string, env: Record<string, string>) {
+  return spawn(PROGRAM_OF[language] ?? "", [file], {
     cwd: directory,
     env: { PATH: process.env.PATH ?? "", API: api.url, KEY: keys.shop, ...env },
   });
+}
+
+function runFile(language: string, file: string, env: Record<string, string>): Promise<Ran> {
+  const child = start(language, file, env);
   const result = { exitCode: null, stdout: "", stderr: "" };
   child.stdout.setEncoding("utf8").on("data", (text) => {
     result.stdout += text;
@@ -134,6 +143,12 @@ const CLIENTS = [
 ].filter(({ language }) => LANGUAGES.includes(language as keyof typeof HAS));
 
 describe.each(CLIENTS)("the client in $language", ({ language, checkout, client, externalRef }) => {
+  // The order that the snippet writes down is a new one in each test, and so must be its reference.
+  beforeEach(async () => {
+    await openShop();
+    rmSync(join(directory, `order-${externalRef}.json`), { force: true });
+  });
+
   it("burns once although answers get lost, and tells the customer the code of that burn", async () => {
     const { id, code } = await issue();
     const requests: string[] = [];
@@ -168,6 +183,34 @@ describe.each(CLIENTS)("the client in $language", ({ language, checkout, client,
     expect(stdout).toContain(`Your code is ${burn?.redeemCode}.`);
     expect(requests.filter((path) => path.endsWith("/redeem"))).toHaveLength(3);
     ran.add(client);
+  });
+
+  it("goes on with the redeem after a crash, and tells the customer the code of the burn before it", async () => {
+    const { id, code } = await issue();
+    // The first run is killed when its redeem has been done and is not answered yet.
+    let hasBurned = () => {};
+    const burned = new Promise<void>((resolve) => {
+      hasBurned = resolve;
+    });
+    const silent: RequestListener = async (request, response) => {
+      const body = await new Response(request as never).text();
+      const headers = { "x-api-key": keys.shop };
+      const answer = await fetch(`${api.url}${request.url}`, { method: "POST", headers, body });
+      if (request.url?.endsWith("/redeem")) hasBurned();
+      else response.end(await answer.text());
+    };
+    await serving(silent, async (url) => {
+      const first = start(language, checkout, { CODE: code, API: url });
+      await burned;
+      first.kill("SIGKILL");
+    });
+    const { exitCode, stdout, stderr } = await run(language, checkout, { CODE: code });
+    const burn = await burnOf(id);
+    expect({ exitCode, stdout, stderr }).toEqual({
+      exitCode: 0,
+      stdout: `Thank you! Your code is ${burn?.redeemCode}.\n`,
+      stderr: "",
+    });
   });
 
   it("tells the customer a refusal in the service's words, and does not repeat it", async () => {
