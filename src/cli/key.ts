@@ -79,14 +79,18 @@ export function addKeyCommands(program: Command): void {
       .command("rotate <id>")
       .description("give a key a new secret; it is shown this once")
       .addOption(
-        new Option("--grace <duration>", "how long the old secret still works")
+        new Option("--grace <duration>", "how long secrets from before still work, at most")
           .argParser(duration)
           .default(duration("24h"), "24h"),
       ),
     ["key rotate key_…", "key rotate key_… --grace 0s"],
     async (ctx, options, id = "") => {
       const shown = await rotateKey(ctx, id, options.grace);
-      await ctx.print(shown, () => describeSecret(shown));
+      const old =
+        options.grace === 0
+          ? "No secret from before works any more."
+          : `Secrets from before work until ${showMomentUtc(shown.oldSecretsUntil)}.`;
+      await ctx.print(shown, () => `${describeSecret(shown)}\n${old}`);
     },
   );
 }
@@ -95,13 +99,17 @@ function describeSecret({ id, key }: ShownKey): string {
   return `Key ${id}\n${paint("bold", key)}\nKeep it now: it is stored nowhere and never shown again.`;
 }
 
-function toRow({ id, revokedAt, expiresAt, lastUsedAt, scopes, label, allowIps }: ListedKey): TableRow {
+function toRow(key: ListedKey): TableRow {
+  const { id, revokedAt, expiresAt, lastUsedAt, oldSecretsUntil, scopes, label, allowIps } = key;
   const expired = expiresAt !== null && expiresAt <= new Date();
   const state =
     revokedAt !== null ? paint("red", "revoked") : expired ? paint("yellow", "expired") : paint("green", "works");
   const note = [
     ...(revokedAt === null ? [] : [`revoked ${showMomentUtc(revokedAt)}`]),
     ...(expiresAt === null ? [] : [`${expired ? "ended" : "ends"} ${showMomentUtc(expiresAt)}`]),
+    ...(oldSecretsUntil === null || revokedAt !== null || expired
+      ? []
+      : [`an old secret works until ${showMomentUtc(oldSecretsUntil)}`]),
     ...(allowIps.length === 0 ? [] : [`from ${allowIps.join(", ")}`]),
   ];
   // All scopes are about vouchers.

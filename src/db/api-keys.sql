@@ -32,13 +32,14 @@ VALUES ($1::text, $2::text, $3::text, $4::text[], $5::text[]::cidr[], $6::timest
 -- $1 key_id text, $2 secret_hash bytea
 INSERT INTO api_key_secrets (key_id, secret_hash) VALUES ($1::text, $2::bytea);
 
--- name: retire_secret
--- Gives the current secret of a key that still works its end.
+-- name: retire_secrets
+-- Gives the current secret of a key that still works its end, and an earlier one to those from before that would live longer.
 -- $1 key_id text, $2 grace in milliseconds float8
-UPDATE api_key_secrets AS s SET expires_at = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
-  FROM api_keys AS k
- WHERE s.key_id = $1::text AND s.expires_at IS NULL AND k.id = s.key_id AND k.revoked_at IS NULL
-   AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp());
+UPDATE api_key_secrets AS s SET expires_at = grace.ends_at
+  FROM api_keys AS k, (SELECT clock_timestamp() + make_interval(secs => $2::float8 / 1000) AS ends_at OFFSET 0) AS grace
+ WHERE s.key_id = $1::text AND (s.expires_at IS NULL OR s.expires_at > grace.ends_at) AND k.id = s.key_id AND k.revoked_at IS NULL
+   AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
+RETURNING s.expires_at;
 
 -- name: revoke_key
 -- A key revoked twice keeps the first moment.
@@ -48,5 +49,6 @@ UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, clock_timestamp()) 
 -- name: select_keys
 -- The keys of an organization, newest first, without anything that could be used.
 -- $1 organization_id text
-SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS allow_ips, k.created_at, k.expires_at, k.revoked_at, u.last_used_at
+SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS allow_ips, k.created_at, k.expires_at, k.revoked_at, u.last_used_at,
+       (SELECT max(s.expires_at) FROM api_key_secrets AS s WHERE s.key_id = k.id AND s.expires_at > clock_timestamp()) AS old_secrets_until
   FROM api_keys AS k LEFT JOIN api_key_uses AS u ON u.key_id = k.id WHERE k.organization_id = $1::text ORDER BY k.id DESC;

@@ -7,7 +7,7 @@ const sql = loadStatements(new URL("./api-keys.sql", import.meta.url), [
   "note_key_uses",
   "insert_key",
   "insert_secret",
-  "retire_secret",
+  "retire_secrets",
   "revoke_key",
   "select_keys",
 ]);
@@ -78,10 +78,10 @@ export async function insertSecret(db: Queryable, keyId: string, hash: string): 
   await db.query(bind(sql.insert_secret, [keyId, bytesOf(hash)]));
 }
 
-/** Lets the key's current secret end after a grace; returns whether there was one to end. */
-export async function retireSecret(db: Queryable, keyId: string, graceMs: number): Promise<boolean> {
-  const { rowCount } = await db.query(bind(sql.retire_secret, [keyId, graceMs]));
-  return rowCount === 1;
+/** Lets all the key's secrets end after a grace or sooner; returns when the last of them does, or null when none works. */
+export async function retireSecrets(db: Queryable, keyId: string, graceMs: number): Promise<Date | null> {
+  const { rows } = await db.query<{ expires_at: Date }>(bind(sql.retire_secrets, [keyId, graceMs]));
+  return rows[0]?.expires_at ?? null;
 }
 
 /** Revokes a key; returns whether there is such a key. */
@@ -101,6 +101,8 @@ export interface ListedKey {
   revokedAt: Date | null;
   /** To the minute; null: never. */
   lastUsedAt: Date | null;
+  /** Until when a secret from before the last rotation works; null: none does. */
+  oldSecretsUntil: Date | null;
 }
 
 /** The keys of an organization, newest first. */
@@ -114,6 +116,7 @@ export async function selectKeys(db: Queryable, organizationId: string): Promise
     expires_at: Date | null;
     revoked_at: Date | null;
     last_used_at: Date | null;
+    old_secrets_until: Date | null;
   }>(bind(sql.select_keys, [organizationId]));
   return rows.map((row) => ({
     id: row.id,
@@ -124,6 +127,7 @@ export async function selectKeys(db: Queryable, organizationId: string): Promise
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
     lastUsedAt: row.last_used_at,
+    oldSecretsUntil: row.old_secrets_until,
   }));
 }
 

@@ -1,4 +1,4 @@
-import { insertKey, insertSecret, type NewApiKey, retireSecret, revokeKey } from "../db/api-keys.ts";
+import { insertKey, insertSecret, type NewApiKey, retireSecrets, revokeKey } from "../db/api-keys.ts";
 import { hashApiKey, makeApiKey } from "../domain/api-keys.ts";
 import { AppError } from "../domain/errors.ts";
 import { newId } from "../domain/ids.ts";
@@ -20,19 +20,25 @@ export async function createKey(ctx: ActContext, key: Omit<NewApiKey, "id">): Pr
   return shown;
 }
 
+/** A key with a new secret. */
+export interface RotatedKey extends ShownKey {
+  /** When the last secret from before stops working. */
+  oldSecretsUntil: Date;
+}
+
 /**
- * Gives a key a new secret. The old one works for `graceMs` longer; the key's id, and with it its holds, stays.
+ * Gives a key a new secret. Those from before work for `graceMs` longer at most; the key's id, and with it its holds, stays.
  * @throws AppError `not_found` when there is no such key, or it is revoked or past its end.
  */
-export async function rotateKey(ctx: ActContext, keyId: string, graceMs: number): Promise<ShownKey> {
+export async function rotateKey(ctx: ActContext, keyId: string, graceMs: number): Promise<RotatedKey> {
   const shown = { id: keyId, key: makeApiKey(ctx.randomBytes) };
-  await recordAct(ctx, { type: "ApiKey", id: keyId }, async (tx) => {
-    if (!(await retireSecret(tx, keyId, graceMs))) {
-      throw new AppError("not_found", `There is no key ${keyId} that still works.`);
-    }
+  const oldSecretsUntil = await recordAct(ctx, { type: "ApiKey", id: keyId }, async (tx) => {
+    const until = await retireSecrets(tx, keyId, graceMs);
+    if (until === null) throw new AppError("not_found", `There is no key ${keyId} that still works.`);
     await insertSecret(tx, keyId, hashApiKey(shown.key));
+    return until;
   });
-  return shown;
+  return { ...shown, oldSecretsUntil };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { selectKeys } from "../../src/db/api-keys.ts";
 import { createKey, endKey, rotateKey } from "../../src/services/manage-keys.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
@@ -223,7 +224,7 @@ describe("an API key", () => {
     const { code } = await issueVoucher(servers.db, partner);
     const held = (await partnerClient(api.url, made.key).reserve(code)).body;
     const rotated = await rotateKey(provisioning(servers.db), made.id, 60_000);
-    expect(rotated).toEqual({ id: made.id, key: expect.stringMatching(/^pvk_/) });
+    expect(rotated).toEqual({ id: made.id, key: expect.stringMatching(/^pvk_/), oldSecretsUntil: expect.any(Date) });
     expect(rotated.key).not.toBe(made.key);
     for (const secret of [rotated.key, made.key]) {
       const client = partnerClient(api.url, secret);
@@ -250,6 +251,38 @@ describe("an API key", () => {
     const rotated = await rotateKey(provisioning(servers.db), made.id, 0);
     expectRefused(await call(lookUp, made.key), { status: 401, code: "unknown_key" });
     expect(isThrough(await call(lookUp, rotated.key))).toBe(true);
+  });
+
+  it("keeps no secret from before a rotation for longer than that one's grace, however it was rotated earlier", async () => {
+    const made = await key(partner.organizationId);
+    const ctx = provisioning(servers.db);
+    const [second, third] = [await rotateKey(ctx, made.id, 86_400_000), await rotateKey(ctx, made.id, 86_400_000)];
+    const last = await rotateKey(ctx, made.id, 0);
+    for (const secret of [made.key, second.key, third.key]) {
+      expectRefused(await call(lookUp, secret), { status: 401, code: "unknown_key" });
+    }
+    expect(isThrough(await call(lookUp, last.key))).toBe(true);
+    expect(await selectKeys(servers.db, partner.organizationId)).toContainEqual(
+      expect.objectContaining({ id: made.id, oldSecretsUntil: null }),
+    );
+  });
+
+  it("does not let a longer grace give more time to a secret that has an end", async () => {
+    const made = await key(partner.organizationId);
+    const ctx = provisioning(servers.db);
+    const first = await rotateKey(ctx, made.id, 1_000);
+    const second = await rotateKey(ctx, made.id, 60_000);
+    expectRefused(
+      await until(async () => {
+        const reply = await call(lookUp, made.key);
+        return reply.status === 401 ? reply : null;
+      }, 5_000),
+      { status: 401, code: "unknown_key" },
+    );
+    expect(isThrough(await call(lookUp, first.key))).toBe(true);
+    expect(await selectKeys(servers.db, partner.organizationId)).toContainEqual(
+      expect.objectContaining({ id: made.id, oldSecretsUntil: second.oldSecretsUntil }),
+    );
   });
 
   it("loses both secrets when it is revoked during the grace", async () => {
