@@ -37,6 +37,7 @@ import { UserAuthenticator } from "./services/authenticate-user.ts";
 import { type BurnLanes, openBurnLanes } from "./services/burn-vouchers.ts";
 import { measureBacklog } from "./services/measure-backlog.ts";
 import { type HoldLanes, openHoldLanes } from "./services/move-holds.ts";
+import { openPublicReads, type PublicReads } from "./services/public-reads.ts";
 import { openVoucherReads } from "./services/resolve-voucher.ts";
 import { openTakings, type Takings } from "./services/take-voucher.ts";
 import { TRACES_OFF, type Traces } from "./traces/traces.ts";
@@ -61,6 +62,7 @@ export interface ApiContext extends ServiceContext {
   redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
   sealQueue: AwaitedQueue<SealJob, SealReply>;
   takings: Takings;
+  publicReads: PublicReads;
   users: UserAuthenticator;
   queueViews: QueueViews;
 }
@@ -71,7 +73,10 @@ export interface WorkerContext extends ServiceContext {
   sealRequests: SealRequests;
 }
 
-/** Connections of an API process: two coalesced reads, three for keys, one batch of holds and four waiting rows, six takings, event reads. */
+/**
+ * Connections of an API process: two coalesced reads, three for keys, one batch of holds and four waiting rows, six takings, three of what
+ * anybody may read, and one for partners' event reads and probes.
+ */
 const API_POOL_MAX = 20;
 /** Connections of a worker process: one burn batch, four waiting rows, four seals, the sweeper. */
 const WORKER_POOL_MAX = 10;
@@ -107,6 +112,7 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF): Api
     redeemQueue: redeems,
     sealQueue: seals,
     takings: openTakings(),
+    publicReads: openPublicReads(),
     users: new UserAuthenticator(config.users),
     queueViews,
   };

@@ -65,17 +65,19 @@ export async function readPartnerChain(
 
 /**
  * A chain's hashes for anyone who knows the entity's id.
- * @throws AppError `entity_not_found` for an unknown id or type.
+ * @throws AppError `entity_not_found` for an unknown id or type; `overloaded`.
  */
 export async function readPublicChain(
-  ctx: Pick<ApiContext, "pool">,
+  ctx: Pick<ApiContext, "pool" | "publicReads">,
   entityType: string,
   entityId: string,
   page: ChainPage,
 ): Promise<ChainView<PublicEventView>> {
-  const known = entityType === ENTITY_TYPE && !entityId.includes("\0") && (await findChainHead(ctx.pool, entityId));
-  if (!known) throw new AppError("entity_not_found", "There is no event chain with this type and identifier.");
-  return readChain(ctx, entityId, page, viewPublicly);
+  return ctx.publicReads(async () => {
+    const known = entityType === ENTITY_TYPE && !entityId.includes("\0") && (await findChainHead(ctx.pool, entityId));
+    if (!known) throw new AppError("entity_not_found", "There is no event chain with this type and identifier.");
+    return readChain(ctx, entityId, page, viewPublicly);
+  });
 }
 
 async function readChain<Event>(
@@ -84,10 +86,9 @@ async function readChain<Event>(
   page: ChainPage,
   view: (event: StoredEvent) => Event,
 ): Promise<ChainView<Event>> {
-  const [events, preservedSince] = await Promise.all([
-    selectEventsPage(ctx.pool, voucherId, page.after, page.limit + 1),
-    selectCanonPreservedSince(ctx.pool),
-  ]);
+  // One after the other: a read takes one connection.
+  const events = await selectEventsPage(ctx.pool, voucherId, page.after, page.limit + 1);
+  const preservedSince = await selectCanonPreservedSince(ctx.pool);
   return {
     entityType: ENTITY_TYPE,
     entityId: voucherId,

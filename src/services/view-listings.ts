@@ -37,14 +37,17 @@ export interface ListingsPage {
   nextCursor: string | null;
 }
 
-/** A page of the marketplace. Listings of expired batches are left out; referrer-only ones are shown to everyone. */
+/**
+ * A page of the marketplace. Listings of expired batches are left out; referrer-only ones are shown to everyone.
+ * @throws AppError `overloaded`.
+ */
 export async function viewListings(
-  ctx: Pick<ApiContext, "pool">,
+  ctx: Pick<ApiContext, "pool" | "publicReads">,
   userId: string | null,
   cursor: string,
   limit: number,
 ): Promise<ListingsPage> {
-  const found = await selectListings(ctx.pool, userId, cursor, limit + 1);
+  const found = await ctx.publicReads(() => selectListings(ctx.pool, userId, cursor, limit + 1));
   const page = found.slice(0, limit);
   return {
     listings: page.map(viewListing),
@@ -54,14 +57,14 @@ export async function viewListings(
 
 /**
  * One listing.
- * @throws AppError `listing_not_found`.
+ * @throws AppError `listing_not_found`, `overloaded`.
  */
 export async function viewOneListing(
-  ctx: Pick<ApiContext, "pool">,
+  ctx: Pick<ApiContext, "pool" | "publicReads">,
   userId: string | null,
   listingId: string,
 ): Promise<ListingView> {
-  const listing = await findListing(ctx.pool, userId, listingId);
+  const listing = await ctx.publicReads(() => findListing(ctx.pool, userId, listingId));
   if (listing === null) throw new AppError("listing_not_found", "There is no such listing.");
   return viewListing(listing);
 }

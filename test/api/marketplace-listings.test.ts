@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Reply, send } from "../support/client.ts";
+import { partnerClient, type Reply, send } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import {
   holdVouchers,
@@ -14,11 +14,12 @@ import {
   outcome,
   signedIn,
 } from "../support/marketplace.ts";
+import { besideTransaction, countWaiting, untilWaiting } from "../support/outside-transaction.ts";
 import { exchange } from "../support/raw-http.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
-import { makePartner, type TestPartner } from "../support/supply.ts";
+import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 
 let servers: TestServers;
@@ -333,5 +334,26 @@ describe("GET /marketplace/listings", () => {
         expect(["missing_token", "invalid_token"]).toContain(reply.body.code);
       }
     }
+  });
+});
+
+describe("what anybody may read", () => {
+  it("takes three connections of a process at most, however many ask, and says when too many wait", async () => {
+    const partner = await makePartner(servers.db);
+    const { id, code } = await issueVoucher(servers.db, partner);
+    const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
+    const paths = ["/marketplace/listings", `/integrity/events/VoucherInstance/${id}`];
+    const asked = await besideTransaction(servers.db, async (outside) => {
+      await outside.query("LOCK TABLE listings, voucher_events IN ACCESS EXCLUSIVE MODE");
+      const asking = Array.from({ length: 120 }, (_, n) => send("GET", `${api.url}${paths[n % 2]}`));
+      await untilWaiting(servers.db, 3, "api");
+      for (let i = 0; i < 20; i++) {
+        expect((await till.lookUp(code)).status).toBe(200);
+        expect(await countWaiting(servers.db, "api")).toBeLessThanOrEqual(3);
+      }
+      return asking;
+    });
+    const codes = new Set((await Promise.all(asked)).map(({ body }) => body.code));
+    expect(codes).toContain("overloaded");
   });
 });

@@ -266,16 +266,23 @@ const MEET: Partial<Record<ErrorCode, Meet>> = {
     }
   },
   overloaded: async (operation, valid) => {
-    if (operation.tags.includes("Marketplace")) return whileTakingsWait(() => perform(operation, valid));
+    const { takings, publicReads } = api.ctx;
+    const call = () => perform(operation, valid);
+    if (operation.method === "get" && !operation.tags.includes("Partner")) return whileWaiting(60, publicReads, call);
+    if (operation.tags.includes("Marketplace")) return whileWaiting(2_100, takings.free, call);
     return untilOverloaded(operation, valid);
   },
   unavailable: (operation, valid) => perform(operation, valid, stranded.url),
 };
 
-/** Runs `work` while as many takings wait as may. */
-async function whileTakingsWait(work: () => Promise<Reply>): Promise<Reply> {
+/** Runs `work` while this many wait for their turn, or as many as may. */
+async function whileWaiting(
+  count: number,
+  turn: (work: () => Promise<void>) => Promise<void>,
+  work: () => Promise<Reply>,
+): Promise<Reply> {
   const gate = makeGate();
-  const waiting = Array.from({ length: 2_100 }, () => api.ctx.takings.free(() => gate.pass()));
+  const waiting = Array.from({ length: count }, () => turn(() => gate.pass()).catch(() => undefined));
   try {
     return await work();
   } finally {

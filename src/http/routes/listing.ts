@@ -23,6 +23,6 @@ export const listing = endpoint({
       value: { ...LISTING_EXAMPLE, audience: "ReferrerOnly", referrerOnly: true, canBuy: false },
     },
   },
-  errors: ["listing_not_found", "unavailable"],
+  errors: ["listing_not_found", "overloaded", "unavailable"],
   work: (ctx, { who, parameters }) => viewOneListing(ctx, who, pathId(parameters.id)),
 });

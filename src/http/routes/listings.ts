@@ -25,6 +25,6 @@ export const listings = endpoint({
       value: { listings: [LISTING_EXAMPLE], nextCursor: EXAMPLE.listingId },
     },
   },
-  errors: ["unavailable"],
+  errors: ["overloaded", "unavailable"],
   work: (ctx, { who, query }) => viewListings(ctx, who, query.cursor, query.limit),
 });

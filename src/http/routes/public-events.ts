@@ -19,6 +19,6 @@ export const publicEvents = endpoint({
   answer: publicChain,
   answerDescription: "A page of the chain, oldest events first.",
   answerExamples: { chain: { summary: "Issued and redeemed", value: PUBLIC_CHAIN_EXAMPLE } },
-  errors: ["entity_not_found", "unavailable"],
+  errors: ["entity_not_found", "overloaded", "unavailable"],
   work: (ctx, { parameters, query }) => readPublicChain(ctx, parameters.entityType, parameters.entityId, query),
 });
