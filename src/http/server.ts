@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type ServerResponse, STATUS_CODES } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { AppError, type ErrorCode } from "../domain/errors.ts";
@@ -29,7 +29,7 @@ const LIMITS: ConnectionLimits = {
   requestMs: 15_000,
   // Longer than the 60 s of common load balancers.
   idleMs: 65_000,
-  // Longer than the longest REDEEM_WAIT_MS, which is 60 s, with two reads of 15 s at most.
+  // Longer than the longest REDEEM_WAIT_MS, which is 60 s, with two reads of 12 s at most.
   stalledMs: 95_000,
   checkEveryMs: 1_000,
   // An idle connection takes 12 KiB of memory and one with an unfinished request 45 KiB: 450 MB at the worst.
@@ -41,6 +41,9 @@ const LIMITS: ConnectionLimits = {
 
 /** Who was told that their request is broken may read that for this long. Milliseconds. */
 const LINGER_MS = 1_000;
+
+/** Who is connected when the server closes and has not asked yet may still do so for this long. Milliseconds. */
+const ASK_BY_MS = 2_000;
 
 /** A full server says so once in this time, however many it turns away. Milliseconds. */
 const SAY_FULL_EVERY_MS = 30_000;
@@ -78,6 +81,11 @@ export async function listen(
     if (performance.now() < sayFullAt) return;
     sayFullAt = performance.now() + SAY_FULL_EVERY_MS;
     log.warn({ connectionsMax: limits.connectionsMax }, "there are as many connections as there may be");
+  });
+  const connections = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    connections.add(socket);
+    socket.once("close", () => connections.delete(socket));
   });
   const underWay = new Set<ServerResponse>();
   let closing = false;
@@ -117,8 +125,16 @@ export async function listen(
       closing = true;
       // Their clients would go on sending on these connections, and the server would never be done.
       for (const response of underWay) if (!response.headersSent) response.setHeader("Connection", "close");
+      // The server spares connections that have not asked yet, and would wait for them for ever.
+      const silence = setTimeout(() => {
+        for (const socket of connections) if (!underWayOn.get(socket)) socket.destroy();
+      }, ASK_BY_MS);
       return new Promise((resolve, reject) => {
-        server.close((error) => (error ? reject(error) : resolve()));
+        server.close((error) => {
+          clearTimeout(silence);
+          if (error) reject(error);
+          else resolve();
+        });
       });
     },
   };

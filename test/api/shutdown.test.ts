@@ -84,6 +84,18 @@ it("an API that is told to stop is not kept by clients who go on sending on thei
   agent.destroy();
 });
 
+it("an API that is told to stop does not wait for who has connected and asks nothing, or half a question", async () => {
+  const api = await startApi(servers);
+  const { hostname, port } = new URL(api.url);
+  const sockets = [connect(Number(port), hostname), connect(Number(port), hostname)];
+  await Promise.all(sockets.map((socket) => once(socket, "connect")));
+  sockets[1]?.write("GET /healthz HTTP/1.1\r\nHost:");
+  await (await fetch(`${api.url}/healthz`)).text();
+  const startedAt = performance.now();
+  await Promise.all([api.close(), ...sockets.map((socket) => once(socket.resume(), "close"))]);
+  expect(performance.now() - startedAt).toBeLessThan(6_000);
+});
+
 it("an API that is told to stop answers who had connected and not asked yet, and ends that connection", async () => {
   const api = await startApi(servers);
   const { hostname, port } = new URL(api.url);
