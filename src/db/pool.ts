@@ -18,7 +18,16 @@ const CONNECT_TIMEOUT_MS = 2_000;
 /** The same for administration, which may start a cold process on a busy machine. */
 const PATIENT_CONNECT_TIMEOUT_MS = 10_000;
 /** Longest a partner-facing statement may run. Row waits have their own, shorter limit. */
-const STATEMENT_TIMEOUT_MS = 15_000;
+const STATEMENT_TIMEOUT_MS = 10_000;
+/**
+ * When a statement counts as lost, and its connection with it. The server gives up before; who hears nothing even then talks to nobody: a host
+ * that lost its power closes no connection, and nor does a firewall that forgot one.
+ */
+const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
+/** How long the server keeps an open transaction, and its locks, for a process that asks nothing in it: one that is gone without a word. */
+const IDLE_IN_TRANSACTION_MS = 10_000;
+/** When an idle connection begins to ask whether its other end is still there. */
+const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
  * Longest a partner-facing statement waits for a lock, unless its transaction says that it may wait. Such a lock is another
@@ -51,6 +60,20 @@ const READ_ONLY = ["default_transaction_read_only=on"];
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
+/** A new connection led to a standby, or to what was the primary: its answers may be old, and it takes no writes. */
+export class ReadOnlyServer extends Error {
+  constructor() {
+    super("the database server only reads");
+    this.name = "ReadOnlyServer";
+  }
+}
+
+/** @throws ReadOnlyServer */
+async function demandPrimary(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ transaction_read_only: string }>("SHOW transaction_read_only");
+  if (rows[0]?.transaction_read_only !== "off") throw new ReadOnlyServer();
+}
+
 /** Opens the pool of a process. A connection that dies while idle is logged and replaced. */
 export function openPool(options: {
   databaseUrl: string;
@@ -68,10 +91,14 @@ export function openPool(options: {
     application_name: options.applicationName,
     connectionTimeoutMillis: options.partnerFacing ? CONNECT_TIMEOUT_MS : PATIENT_CONNECT_TIMEOUT_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     // Statements are sent without waiting for the answers to those before; the server still runs them one after another.
     pipeline: options.partnerFacing,
     ...(options.partnerFacing && {
+      onConnect: demandPrimary,
       statement_timeout: STATEMENT_TIMEOUT_MS,
+      query_timeout: ANSWER_TIMEOUT_MS,
+      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
       lock_timeout: LOCK_TIMEOUT_MS,
     }),
     options: [...(options.partnerFacing ? FIXED_PLANS : []), ...(options.readOnly ? READ_ONLY : [])]

@@ -1,11 +1,12 @@
 import pg from "pg";
-import type { Transaction } from "./pool.ts";
+import { ReadOnlyServer, type Transaction } from "./pool.ts";
 import type { Writes } from "./statements.ts";
 
 /** SQLSTATE of what a writing transaction may meet and act on (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";
 const LOCK_NOT_AVAILABLE = "55P03";
+const READ_ONLY_TRANSACTION = "25006";
 /** Raised by `demand_rows`: what was decided on is not so any more. */
 const DECIDED_ON_OLD_STATE = "VS001";
 
@@ -55,6 +56,8 @@ export async function lookThenWrite<Seen, T>(
     await client.query("ROLLBACK").catch((rollbackError: Error) => {
       broken = rollbackError;
     });
+    // The server was the primary when this connection was opened.
+    if (hasSqlState(error, READ_ONLY_TRANSACTION)) broken = error as Error;
     throw error;
   } finally {
     client.release(broken);
@@ -90,13 +93,17 @@ function hasSqlState(error: unknown, code: string): boolean {
   return error instanceof pg.DatabaseError && error.code === code;
 }
 
-/** The database is away, starting, stopping, out of connections or too slow: the same call may succeed later. */
+/**
+ * The database is away, starting, stopping, out of connections, too slow, not the primary, or has given up an idle transaction: the same
+ * call may succeed later.
+ */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  if (error instanceof ReadOnlyServer) return true;
   const code = (error as { code?: unknown }).code;
-  if (error instanceof pg.DatabaseError) return /^(08|57|53)/.test(String(code));
+  if (error instanceof pg.DatabaseError) return /^(08|57|53|25006|25P03)/.test(String(code));
   if (typeof code === "string") return /^E(CONN|PIPE|HOST|NET|NOTFOUND|TIMEDOUT|AI_)/.test(code);
-  return /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error/.test(
+  return /timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client has encountered a connection error/.test(
     error.message,
   );
 }

@@ -1,5 +1,5 @@
 -- name: resolve_vouchers
--- Reads vouchers as partners name them, many at a time: each by code, by ticket or by id, always within one organization, so
+-- Reads vouchers as partners name them, many at a time: each by code or by ticket, always within one organization, so
 -- that a foreign voucher and an unknown one leave this statement alike. One row per wanted entry, in no order; `voucher_id`
 -- is null where nothing matches. Also tells, from the same snapshot, the database's time, the hold that is live at that time,
 -- and whether an external reference of the organization is confirmed already.

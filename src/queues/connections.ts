@@ -10,6 +10,11 @@ const reconnecting = {
   reconnectOnError: (error: Error): 2 | false => (error.message.includes("READONLY") ? 2 : false),
 } satisfies RedisOptions;
 
+/** When a connection that answers nothing while commands wait is given up. Longer than BullMQ's longest blocking command, which is 10 s. */
+const SILENT_MS = 15_000;
+/** The same where every command has failed by half this time. */
+const SILENT_FAIL_FAST_MS = 3_000;
+
 /**
  * A connection for calls that someone waits for: while Redis is away every command fails at once, while it hangs every command
  * fails within 1.5 s, and nothing is kept to be sent later.
@@ -21,6 +26,7 @@ export function openFailFast(redisUrl: string, name: string, log: Logger): Redis
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     commandTimeout: 1_500,
+    socketTimeout: SILENT_FAIL_FAST_MS,
   });
   redis.on("connect", () => writeOnceATurn(redis.stream));
   logErrors(redis, log.child({ connection: name }), "Redis connection");
@@ -32,7 +38,12 @@ export function openFailFast(redisUrl: string, name: string, log: Logger): Redis
  * closes it.
  */
 export function openPatient(redisUrl: string, name: string, log: Logger): Redis {
-  const redis = new Redis(redisUrl, { ...reconnecting, connectionName: name, maxRetriesPerRequest: null });
+  const redis = new Redis(redisUrl, {
+    ...reconnecting,
+    connectionName: name,
+    maxRetriesPerRequest: null,
+    socketTimeout: SILENT_MS,
+  });
   redis.on("connect", () => writeOnceATurn(redis.stream));
   logErrors(redis, log.child({ connection: name }), "Redis connection");
   return redis;

@@ -11,7 +11,9 @@ export interface TcpProxy {
   jam(): void;
   /** Passes requests on and keeps the answers back. */
   muffle(): void;
-  /** Undoes all of these; what was kept back goes on its way. */
+  /** Loses the connections that there are: they stay open at both ends and pass nothing on, ever. New ones work. Returns how many. */
+  lose(): number;
+  /** Undoes all of these but losses; what was kept back goes on its way. */
   mend(): void;
   close(): Promise<void>;
 }
@@ -19,6 +21,7 @@ export interface TcpProxy {
 interface Wire {
   client: Socket;
   server: Socket;
+  lost: boolean;
 }
 
 /** Opens a proxy in front of the server at `target`, such as a `redis://` address. */
@@ -29,10 +32,10 @@ export async function openTcpProxy(target: string): Promise<TcpProxy> {
   let jammed = false;
   let muffled = false;
 
-  const flow = ({ client, server }: Wire) => {
-    if (jammed) client.pause();
+  const flow = ({ client, server, lost }: Wire) => {
+    if (jammed || lost) client.pause();
     else client.resume();
-    if (jammed || muffled) server.pause();
+    if (jammed || muffled || lost) server.pause();
     else server.resume();
   };
   const proxy: Server = createServer((client) => {
@@ -40,7 +43,7 @@ export async function openTcpProxy(target: string): Promise<TcpProxy> {
       client.destroy();
       return;
     }
-    const wire = { client, server: connect(Number(to.port), to.hostname) };
+    const wire = { client, server: connect(Number(to.port), to.hostname), lost: false };
     wires.add(wire);
     const end = () => {
       wires.delete(wire);
@@ -77,6 +80,13 @@ export async function openTcpProxy(target: string): Promise<TcpProxy> {
     },
     jam: () => change({ jammed: true }),
     muffle: () => change({ muffled: true }),
+    lose() {
+      for (const wire of wires) {
+        wire.lost = true;
+        flow(wire);
+      }
+      return wires.size;
+    },
     mend: () => change({}),
     close() {
       endAll();
