@@ -18,7 +18,7 @@ Every refusal is JSON: \`error\` is a sentence for a person, \`code\` is stable 
 
 **Limits.** Each key may read and move so many times a second, counted apart; users and addresses without a key or token have limits of their own. Answers say what is left in \`RateLimit\`. Beyond that it is a 429 with \`Retry-After\`. A key that tries too many codes that do not exist gets a 429 for every call by code, whether the code exists or not; calls by ticket, release and retries of confirmed references go on.
 
-**The retry rule.** No answer, or a 503: send it again, after \`Retry-After\` seconds if there is one. A redeem must keep its \`externalRef\`, a purchase its \`paymentRef\`: one reference takes one voucher, ever, so repeats are safe, and a new reference takes a new voucher. Of the 400s, only a 429 and a 409 \`voucher_reserved\` can get better with time.
+**The retry rule.** No answer, or a 503: send it again, after \`Retry-After\` seconds if there is one. A redeem must keep its \`externalRef\`, a purchase its \`paymentRef\`: one reference takes one voucher, ever, so repeats are safe, and a new reference takes a new voucher. Of the 400s, only a 429 and a 409 \`voucher_reserved\` or \`window_closed\` can get better with time.
 `;
 
 const DESCRIPTIONS: Record<Tag, string> = {
