@@ -1,5 +1,5 @@
-import { createReadStream, renameSync, rmSync, statSync } from "node:fs";
-import { open } from "node:fs/promises";
+import { createReadStream, lstatSync, renameSync, rmSync, statSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { type Command, Option } from "commander";
 import { type BatchSummary, findBatch } from "../db/catalogue.ts";
@@ -82,11 +82,17 @@ export function addBatchCommands(program: Command): void {
         await out?.discard();
         throw error;
       });
-      await out?.keep();
+      const kept = await out?.keep();
+      if (kept?.problem) {
+        progress.end();
+        process.stderr.write(
+          `The file could not be given its name (${kept.problem}): the codes are in ${kept.file}.\n`,
+        );
+      }
       await ctx.print(result, () =>
         [
           `Batch ${result.id}: ${showNumberOf(result.count, "voucher")}, serials ${showCount(result.firstSerial)} to ${showCount(result.lastSerial)}, valid until ${showMomentUtc(options.validUntil)}.`,
-          ...(options.out === undefined ? [] : [`Their codes are in ${options.out}, readable by you alone.`]),
+          ...(kept === undefined ? [] : [`Their codes are in ${kept.file}, readable by you alone.`]),
         ].join("\n"),
       );
     },
@@ -142,27 +148,62 @@ async function* linesOf(file: string): AsyncGenerator<string> {
 /**
  * A CSV file that appears under its name only when it is kept, with every code in it. Readable by its owner alone. What was
  * written is with the file system, so that nothing is left that could fail once the vouchers exist but the new name.
+ *
+ * No file is ever written over: nothing else tells the codes in it. Who made the unfinished file holds the name until it is kept or
+ * discarded.
+ * @throws AppError `invalid_request` when the name, or that of the unfinished file, is taken.
  */
 async function openCsv(file: string) {
   if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
     throw new AppError("invalid_request", `${file} is a directory.`);
   }
   const unfinished = `${file}.unfinished`;
-  const handle = await open(unfinished, "w", 0o600);
-  await handle.write("id,code,serial\n");
+  const handle = await openNew(unfinished);
+  const discard = async () => {
+    await handle.close();
+    rmSync(unfinished, { force: true });
+  };
+  try {
+    // Looked for under the hold: a run that ended a moment ago has left it.
+    if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {
+      throw new AppError("invalid_request", `${file} exists already. Give another name.`);
+    }
+    await handle.appendFile("id,code,serial\n");
+  } catch (error) {
+    await discard();
+    throw error;
+  }
   return {
     async write(vouchers: readonly IssuedVoucher[]): Promise<void> {
-      await handle.write(vouchers.map(({ id, code, serial }) => `${id},${quote(code)},${serial}\n`).join(""));
+      // Writes all of it or fails, while one write to a disk that is nearly full may end early.
+      await handle.appendFile(vouchers.map(({ id, code, serial }) => `${id},${quote(code)},${serial}\n`).join(""));
     },
-    async keep(): Promise<void> {
-      await handle.close();
-      renameSync(unfinished, file);
+    /** Never throws, as the vouchers exist by now: says where the codes are, and what kept them from their own name. */
+    async keep(): Promise<{ file: string; problem: string | null }> {
+      try {
+        await handle.close();
+        renameSync(unfinished, file);
+        return { file, problem: null };
+      } catch (error) {
+        return { file: unfinished, problem: (error as Error).message };
+      }
     },
-    async discard(): Promise<void> {
-      await handle.close();
-      rmSync(unfinished, { force: true });
-    },
+    discard,
   };
+}
+
+/** Makes a file that was not there. */
+async function openNew(file: string): Promise<FileHandle> {
+  try {
+    return await open(file, "wx", 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    throw new AppError(
+      "invalid_request",
+      `${file} exists already: another run is writing there, or one was killed. Give another name, or remove it if no batch has its codes.`,
+      { cause: error },
+    );
+  }
 }
 
 /** RFC 4180. */

@@ -517,12 +517,70 @@ describe("voucherctl batch issue", () => {
     await expectFailure(["batch", "issue", ...args], sentence);
   });
 
-  it("leaves no file behind when it fails, and an older file as it was", async () => {
+  it("leaves no file behind when it fails", async () => {
     const failing = ["batch", "issue", "--product", "prd_unknown", "--count", "1", ...VALID];
     await expectFailure([...failing, "--out", file("never.csv")], /prd_unknown/);
-    await expectFailure([...failing, "--out", file("older.csv", "kept\n")], /prd_unknown/);
-    expect(readdirSync(directory).filter((name) => /^(never|older)/.test(name))).toEqual(["older.csv"]);
-    expect(readFileSync(file("older.csv"), "utf8")).toBe("kept\n");
+    expect(readdirSync(directory).filter((name) => name.startsWith("never"))).toEqual([]);
+  });
+
+  it("writes over no file: neither a finished one nor what another run left unfinished", async () => {
+    const again = issue("--count", "1", ...VALID, "--out", file("once.csv"));
+    await voucherctl.json(...again);
+    const codes = readFileSync(file("once.csv"), "utf8");
+    await expectFailure(again, /once\.csv exists already/);
+    expect(readFileSync(file("once.csv"), "utf8")).toBe(codes);
+    file("killed.csv.unfinished", "id,code,serial\n");
+    await expectFailure(
+      issue("--count", "1", ...VALID, "--out", file("killed.csv")),
+      /another run .* or one was killed/,
+    );
+    expect(readdirSync(directory).filter((name) => /^(once|killed)/.test(name))).toEqual([
+      "killed.csv.unfinished",
+      "once.csv",
+    ]);
+    expect(readFileSync(file("killed.csv.unfinished"), "utf8")).toBe("id,code,serial\n");
+    rmSync(file("killed.csv.unfinished"));
+  });
+
+  /** Starts a run that has opened its file and issues nothing before it is let go on. */
+  async function startHeld(out: string, ...more: string[]) {
+    const lock = await servers.db.connect();
+    await lock.query("BEGIN");
+    await lock.query("LOCK TABLE batches IN SHARE MODE");
+    const issuing = startNode(["src/cli/main.ts", ...issue("--count", "2", ...VALID, "--out", out, ...more)], {
+      DATABASE_URL: servers.adminUrl,
+    });
+    await until(() => existsSync(`${out}.unfinished`));
+    return async () => {
+      await lock.query("ROLLBACK");
+      lock.release();
+      return issuing.ended;
+    };
+  }
+
+  it("lets one of two runs at once write a file", async () => {
+    const out = file("two.csv");
+    const goOn = await startHeld(out, "--json");
+    await expectFailure(issue("--count", "1", ...VALID, "--out", out), /another run/);
+    const { exitCode, stdout } = await goOn();
+    expect({ exitCode, count: JSON.parse(stdout).count }).toEqual({ exitCode: 0, count: 2 });
+    expect(readFileSync(out, "utf8").split("\n")).toHaveLength(4);
+  });
+
+  it.each([
+    [[]],
+    [["--json"]],
+  ])("says where the codes are when their file cannot be given its name %s", async (json) => {
+    const out = file(`renamed${json.length}.csv`);
+    const goOn = await startHeld(out, ...json);
+    mkdirSync(out);
+    const { exitCode, stdout, stderr } = await goOn();
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(/^The file could not be given its name .*: the codes are in \S+\.csv\.unfinished\.\n$/);
+    if (json.length > 0) expect(JSON.parse(stdout)).toMatchObject({ count: 2 });
+    else expect(stdout).toContain(`Their codes are in ${out}.unfinished, readable by you alone.\n`);
+    expect(readFileSync(`${out}.unfinished`, "utf8").split("\n")).toHaveLength(4);
+    rmSync(`${out}.unfinished`);
   });
 
   it("leaves neither rows nor a file behind when it is interrupted", async () => {
