@@ -93,6 +93,10 @@ export function addBatchCommands(program: Command): void {
         [
           `Batch ${result.id}: ${showNumberOf(result.count, "voucher")}, serials ${showCount(result.firstSerial)} to ${showCount(result.lastSerial)}, valid until ${showMomentUtc(options.validUntil)}.`,
           ...(kept === undefined ? [] : [`Their codes are in ${kept.file}, readable by you alone.`]),
+          ...(isForNobody(options)
+            ? ["Nobody gets their codes: that takes --out, --codes or a window, --claim or --buy."]
+            : []),
+          ...(options.validUntil <= new Date() ? ["They are expired already."] : []),
         ].join("\n"),
       );
     },
@@ -125,6 +129,11 @@ function describeBatch(batch: BatchSummary): string {
       `${showCount(voided)} voided`,
     ].join(", ")}`,
   });
+}
+
+/** Whether no command and no window ever tells the codes of a batch. */
+function isForNobody({ out, codes, claim, buy }: IssueOptions): boolean {
+  return out === undefined && codes === undefined && !claim && !buy;
 }
 
 function windowsOf({ claim, buy, opensAt, closesAt, validUntil }: IssueOptions): IssueInput["windows"] {

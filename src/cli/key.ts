@@ -47,7 +47,8 @@ export function addKeyCommands(program: Command): void {
         allowIps: options.allowIp,
         expiresAt: options.expires ?? null,
       });
-      await ctx.print(shown, () => describeSecret(shown));
+      const expired = options.expires !== undefined && options.expires <= new Date();
+      await ctx.print(shown, () => `${describeSecret(shown)}${expired ? "\nIt has expired already." : ""}`);
     },
   );
   action<{ org: string }>(

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { selectWindows } from "../db/catalogue.ts";
 import { insertMember } from "../db/contracts.ts";
 import { insertListing } from "../db/listings.ts";
 import { violates } from "../db/transaction.ts";
@@ -49,7 +50,8 @@ function addContractCommands(program: Command): void {
     async (ctx, { brand, user, endsAt }) => {
       const id = await offerContract(ctx, { brandId: brand, userId: user, endsAt: endsAt ?? null });
       const end = endsAt === undefined ? "" : `, until ${showMomentUtc(endsAt)}`;
-      await ctx.print({ id }, () => `Contract ${id} is offered to ${user}${end}.`);
+      const ended = endsAt !== undefined && endsAt <= new Date() ? "\nThat is past: it will open nothing." : "";
+      await ctx.print({ id }, () => `Contract ${id} is offered to ${user}${end}.${ended}`);
     },
   );
   const moves = [
@@ -95,13 +97,15 @@ function addListingCommands(program: Command): void {
     ["listing create --batch bat_…"],
     async (ctx, { batch }) => {
       const id = newId("lst");
-      try {
-        await recordAct(ctx, { type: "Listing", id }, (tx) => insertListing(tx, id, batch));
-      } catch (error) {
+      const { buy } = await recordAct(ctx, { type: "Listing", id }, async (tx) => {
+        await insertListing(tx, id, batch);
+        return selectWindows(tx, batch);
+      }).catch((error) => {
         if (!violates(error, "listings_batch_id_key")) throw error;
         throw new AppError("invalid_request", `Batch ${batch} is listed already.`, { cause: error });
-      }
-      await ctx.print({ id }, () => `Listing ${id} offers batch ${batch}.`);
+      });
+      const closed = buy === null ? "\nNobody can buy from it: the batch has no buy window." : "";
+      await ctx.print({ id }, () => `Listing ${id} offers batch ${batch}.${closed}`);
     },
   );
 }

@@ -36,6 +36,11 @@ SELECT p.organization_id, p.key AS product_key, p.retail_price_usd, p.price_usd,
 -- How many vouchers there are: those of all batches.
 SELECT coalesce(sum(b.voucher_count), 0) AS count FROM batches AS b;
 
+-- name: select_windows
+-- The windows of a batch, by kind.
+-- $1 batch_id text
+SELECT w.kind, w.opens_at, w.closes_at FROM batch_windows AS w WHERE w.batch_id = $1::text;
+
 -- name: find_batch
 -- A batch with how its vouchers stand now. Reads all of them.
 -- $1 id text

@@ -1,3 +1,4 @@
+import type { Window, WindowKind } from "../domain/supply.ts";
 import type { Audience, VoucherType } from "../domain/voucher.ts";
 import type { Queryable } from "./pool.ts";
 import { bind, loadStatements } from "./statements.ts";
@@ -9,6 +10,7 @@ const sql = loadStatements(new URL("./catalogue.sql", import.meta.url), [
   "insert_product",
   "insert_batch",
   "count_issued_vouchers",
+  "select_windows",
   "find_batch",
 ]);
 
@@ -102,6 +104,18 @@ export async function insertBatch(db: Queryable, batch: NewBatch): Promise<Batch
 export async function countIssuedVouchers(db: Queryable): Promise<number> {
   const { rows } = await db.query<{ count: number }>(bind(sql.count_issued_vouchers, []));
   return rows[0]?.count ?? 0;
+}
+
+/** A batch's window of each kind; null where it has none. */
+export async function selectWindows(db: Queryable, batchId: string): Promise<Record<WindowKind, Window | null>> {
+  const { rows } = await db.query<{ kind: WindowKind; opens_at: Date | null; closes_at: Date | null }>(
+    bind(sql.select_windows, [batchId]),
+  );
+  const windowOf = (kind: WindowKind): Window | null => {
+    const row = rows.find((window) => window.kind === kind);
+    return row === undefined ? null : { opensAt: row.opens_at, closesAt: row.closes_at };
+  };
+  return { claim: windowOf("claim"), buy: windowOf("buy") };
 }
 
 /** A batch as an operator sees it, with how many of its vouchers stand how. */

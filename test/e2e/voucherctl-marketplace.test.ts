@@ -5,7 +5,7 @@ import { inSeconds, makeContract, newUser, offerBatch, outcome, signedIn } from 
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, type TestApi } from "../support/service.ts";
-import { issueVoucher, makePartner, type TestPartner } from "../support/supply.ts";
+import { issueVouchers, makePartner, type TestPartner } from "../support/supply.ts";
 import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
 
@@ -124,6 +124,12 @@ describe("voucherctl contract", () => {
         await words(...offer(other, "--ends-at", "2099-06-30T12:00:00+02:00")),
       ) ?? [];
     expect(await read(spoken)).toMatchObject([{ user_id: other, ends_at: new Date("2099-06-30T10:00:00Z") }]);
+  });
+
+  it("offer tells people that the end is past", async () => {
+    expect(await words(...offer(newUser(), "--ends-at", "2020-01-01"))).toMatch(
+      /^Contract .+, until 2020-01-01 00:00:00 UTC\.\nThat is past: it will open nothing\.\n$/,
+    );
   });
 
   it("accept, decline and end make the legal moves and say what the contract is now", async () => {
@@ -272,14 +278,15 @@ describe("voucherctl batch issue with windows", () => {
 });
 
 describe("voucherctl listing create", () => {
-  async function newBatch(): Promise<string> {
-    const { id: voucherId } = await issueVoucher(servers.db, partner, { validUntil: inSeconds(3_600) });
-    const [row] = await readRows("SELECT batch_id FROM vouchers WHERE id = $1", [voucherId]);
+  async function newBatch(...kinds: ("claim" | "buy")[]): Promise<string> {
+    const windows = Object.fromEntries(kinds.map((kind) => [kind, { opensAt: null, closesAt: null }]));
+    const [voucher] = await issueVouchers(servers.db, partner, 1, { validUntil: inSeconds(3_600), windows });
+    const [row] = await readRows("SELECT batch_id FROM vouchers WHERE id = $1", [voucher?.id]);
     return String(row?.batch_id);
   }
 
   it("offers a batch, which is seen on the marketplace", async () => {
-    const [batch, other] = [await newBatch(), await newBatch()];
+    const [batch, other] = [await newBatch(), await newBatch("buy")];
     const made = await voucherctl.json("listing", "create", "--batch", batch);
     expect(made).toStrictEqual({ id: id("lst") });
     const client = await signedIn(api.url, key);
@@ -287,6 +294,14 @@ describe("voucherctl listing create", () => {
     expect(await words("listing", "create", "--batch", other)).toMatch(
       new RegExp(`^Listing lst_[0-9a-z]{26} offers batch ${other}\\.\n$`),
     );
+  });
+
+  it("tells people that nobody can buy from a batch without a buy window", async () => {
+    for (const batch of [await newBatch(), await newBatch("claim")]) {
+      expect(await words("listing", "create", "--batch", batch)).toMatch(
+        /\nNobody can buy from it: the batch has no buy window\.\n$/,
+      );
+    }
   });
 
   it("refuses a batch that is listed already, an unknown one by name, and to go without one", async () => {

@@ -291,6 +291,12 @@ describe("voucherctl key", () => {
     expect(await readRow("api_keys", ended.id)).toMatchObject({ expires_at: new Date("2020-01-01T00:00:00Z") });
   });
 
+  it("create tells people that a key has expired already", async () => {
+    const create = ["key", "create", "--org", partner.organizationId, ...both, "--expires"];
+    expect((await voucherctl.run([...create, "2020-01-01"])).stdout).toMatch(/\nIt has expired already\.\n$/);
+    expect((await voucherctl.run([...create, "2099-01-01"])).stdout).not.toContain("expired");
+  });
+
   it("create refuses an unknown organization, unknown scopes, and to go without a scope", async () => {
     const create = ["key", "create", "--org", partner.organizationId];
     const unknown = newId("org");
@@ -521,6 +527,21 @@ describe("voucherctl batch issue", () => {
     const failing = ["batch", "issue", "--product", "prd_unknown", "--count", "1", ...VALID];
     await expectFailure([...failing, "--out", file("never.csv")], /prd_unknown/);
     expect(readdirSync(directory).filter((name) => name.startsWith("never"))).toEqual([]);
+  });
+
+  it("tells people when nobody gets the codes, and when the vouchers are expired already", async () => {
+    const say = async (...more: string[]) => {
+      const { exitCode, stdout, stderr } = await voucherctl.run(issue("--count", "1", ...more));
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+      return stdout.split("\n").slice(1, -1);
+    };
+    const nobody = "Nobody gets their codes: that takes --out, --codes or a window, --claim or --buy.";
+    expect(await say(...VALID)).toEqual([nobody]);
+    expect(await say("--valid-until", "2020-01-01")).toEqual([nobody, "They are expired already."]);
+    expect(await say(...VALID, "--out", file("told.csv"))).toEqual([expect.stringMatching(/told\.csv/)]);
+    for (const way of [["--codes", file("told.txt", "TOLD-0001\n")], ["--claim"], ["--buy"]]) {
+      expect(await say(...VALID, ...way)).toEqual([]);
+    }
   });
 
   it("writes over no file: neither a finished one nor what another run left unfinished", async () => {
