@@ -571,7 +571,8 @@ describe("voucherctl batch issue", () => {
     const issuing = startNode(["src/cli/main.ts", ...issue("--count", "2", ...VALID, "--out", out, ...more)], {
       DATABASE_URL: servers.adminUrl,
     });
-    await until(() => existsSync(`${out}.unfinished`));
+    // It has looked for an older file before it writes.
+    await until(() => existsSync(`${out}.unfinished`) && statSync(`${out}.unfinished`).size > 0);
     return async () => {
       await lock.query("ROLLBACK");
       lock.release();
