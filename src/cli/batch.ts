@@ -4,6 +4,7 @@ import { createInterface } from "node:readline";
 import { type Command, Option } from "commander";
 import { type BatchSummary, findBatch } from "../db/catalogue.ts";
 import { AppError } from "../domain/errors.ts";
+import type { Window } from "../domain/supply.ts";
 import { AUDIENCES, type Audience } from "../domain/voucher.ts";
 import { type IssuedVoucher, type IssueInput, issueBatch } from "../services/issue-batch.ts";
 import { action } from "./command.ts";
@@ -128,7 +129,21 @@ function describeBatch(batch: BatchSummary): string {
       `${showCount(redeemed)} redeemed`,
       `${showCount(voided)} voided`,
     ].join(", ")}`,
+    "Claim window": describeWindow(batch.windows.claim, batch.validUntil),
+    "Buy window": describeWindow(batch.windows.buy, batch.validUntil),
+    "Left to take": batch.left === null ? null : showNumberOf(batch.left, "voucher"),
   });
+}
+
+/** How a window stands; it closes when the vouchers expire, at the latest. */
+function describeWindow(window: Window | null, validUntil: Date): string | null {
+  if (window === null) return null;
+  const now = new Date();
+  const { opensAt } = window;
+  const closesAt = window.closesAt !== null && window.closesAt < validUntil ? window.closesAt : validUntil;
+  if (closesAt <= now) return `closed since ${showMomentUtc(closesAt)}`;
+  if (opensAt !== null && opensAt > now) return `opens at ${showMomentUtc(opensAt)}, until ${showMomentUtc(closesAt)}`;
+  return `open until ${showMomentUtc(closesAt)}`;
 }
 
 /** Whether no command and no window ever tells the codes of a batch. */

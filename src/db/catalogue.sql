@@ -49,7 +49,8 @@ SELECT b.id, b.product_id, p.name AS product_name, b.audience, b.voucher_count, 
        count(v.id) FILTER (WHERE v.status = 'Active' AND b.valid_until > clock_timestamp()) AS active,
        count(v.id) FILTER (WHERE v.status = 'Active' AND b.valid_until <= clock_timestamp()) AS expired,
        count(v.id) FILTER (WHERE v.status = 'Redeemed') AS redeemed,
-       count(v.id) FILTER (WHERE v.status = 'Voided') AS voided
+       count(v.id) FILTER (WHERE v.status = 'Voided') AS voided,
+       count(v.id) FILTER (WHERE v.pickable AND b.valid_until > clock_timestamp()) AS left_in_windows
   FROM batches AS b
   JOIN products AS p ON p.id = b.product_id
   LEFT JOIN vouchers AS v ON v.batch_id = b.id

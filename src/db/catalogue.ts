@@ -135,6 +135,9 @@ export interface BatchSummary {
   expired: number;
   redeemed: number;
   voided: number;
+  windows: Record<WindowKind, Window | null>;
+  /** Vouchers that can still be taken from the windows, those on hold among them; null when there is no window. */
+  left: number | null;
 }
 
 /** A batch with how its vouchers stand, or null. Takes seconds for a million vouchers. */
@@ -155,9 +158,12 @@ export async function findBatch(db: Queryable, id: string): Promise<BatchSummary
     expired: number;
     redeemed: number;
     voided: number;
+    left_in_windows: number;
   }>(bind(sql.find_batch, [id]));
   const row = rows[0];
   if (row === undefined) return null;
+  // Windows are made with their batch and never change.
+  const windows = await selectWindows(db, id);
   return {
     id: row.id,
     productId: row.product_id,
@@ -174,5 +180,7 @@ export async function findBatch(db: Queryable, id: string): Promise<BatchSummary
     expired: row.expired,
     redeemed: row.redeemed,
     voided: row.voided,
+    windows,
+    left: windows.claim === null && windows.buy === null ? null : row.left_in_windows,
   };
 }

@@ -266,6 +266,29 @@ describe("voucherctl batch issue with windows", () => {
     expect(await windows(buy)).toEqual([{ kind: "buy", opens_at: null, closes_at: new Date("2028-01-01T00:00:00Z") }]);
   });
 
+  it("shows them with what is left in them", async () => {
+    const { id: batchId } = await voucherctl.json(...issue("--claim", "--buy", "--closes-at", "2098-01-01"));
+    const { rows } = await servers.db.query("SELECT code FROM vouchers WHERE batch_id = $1", [batchId]);
+    await voucherctl.json("voucher", "void", rows[0].code, "--org", partner.organizationId);
+    const window = { opensAt: null, closesAt: "2098-01-01T00:00:00.000Z" };
+    const show = () => voucherctl.json("batch", "show", batchId);
+    expect(await show()).toMatchObject({ active: 1, windows: { claim: window, buy: window }, left: 1 });
+    const describe = async (change: string) => {
+      await servers.db.query(`UPDATE batch_windows SET ${change} WHERE batch_id = $1 AND kind = 'buy'`, [batchId]);
+      return words("batch", "show", batchId);
+    };
+    const open = "  Claim window  open until 2098-01-01 00:00:00 UTC\n";
+    expect(await describe("opens_at = '2097-01-01Z'")).toContain(
+      `${open}  Buy window    opens at 2097-01-01 00:00:00 UTC, until 2098-01-01 00:00:00 UTC\n  Left to take  1 voucher\n`,
+    );
+    expect(await describe("opens_at = NULL, closes_at = '2020-01-01Z'")).toContain(
+      `${open}  Buy window    closed since 2020-01-01 00:00:00 UTC\n  Left to take  1 voucher\n`,
+    );
+    await servers.db.query("UPDATE batches SET valid_until = '2021-01-01Z' WHERE id = $1", [batchId]);
+    expect(await show()).toMatchObject({ expired: 1, left: 0 });
+    expect(await words("batch", "show", batchId)).toContain("  Claim window  closed since 2021-01-01 00:00:00 UTC\n");
+  });
+
   it("refuses moments without a window, windows that close before they open, and moments that are none", async () => {
     await expectFailures(
       [issue("--opens-at", "2027-01-01"), /--claim/],

@@ -739,6 +739,8 @@ describe("voucherctl batch show", () => {
       benefitMonths: 6,
       usageUnitLabel: "visit",
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      windows: { claim: null, buy: null },
+      left: null,
     };
     expect(await voucherctl.json("batch", "show", made.id)).toStrictEqual({
       ...shown,
@@ -755,6 +757,7 @@ describe("voucherctl batch show", () => {
     });
     const { stdout } = await voucherctl.run(["batch", "show", made.id]);
     expect(stdout).toContain("4: 0 active, 2 expired, 1 redeemed, 1 voided");
+    expect(stdout).not.toMatch(/window|Left/);
   });
 
   it("refuses an unknown batch by name, and to go without an id", async () => {
