@@ -1,11 +1,14 @@
-import { ConfigError, readDatabaseUrl } from "../config.ts";
+import { readDatabaseUrl } from "../config.ts";
 import { migrateDatabase } from "../db/migrate.ts";
+import { EXIT } from "./exit-code.ts";
+import { explainMigration } from "./explain-migration.ts";
 
-// `npm run migrate`: brings the database of DATABASE_URL up to date and ends.
+// `npm run migrate`: brings the database of DATABASE_URL up to date and ends, with the exit codes of voucherctl.
 try {
   const applied = await migrateDatabase(readDatabaseUrl(process.env));
   console.log(applied.length === 0 ? "The database is up to date." : `Applied ${applied.join(", ")}.`);
 } catch (error) {
-  console.error(error instanceof ConfigError ? error.message : error);
-  process.exitCode = 1;
+  const explanation = explainMigration(error);
+  console.error(explanation === null ? error : `${explanation.message}\n${explanation.hint}`);
+  process.exitCode = explanation?.exitCode ?? EXIT.fault;
 }

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../../src/local/servers.ts";
+import { type Ended, runNode } from "../support/child-process.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+
+let servers: TestServers;
+const bare = `migrate_bare_${process.pid}`;
+const low = `migrate_low_${process.pid}`;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  await servers.db.query(`CREATE DATABASE ${bare}`);
+  await servers.db.query(`CREATE ROLE ${low} LOGIN PASSWORD 'low'`);
+});
+
+afterAll(async () => {
+  await servers.db.query(`DROP DATABASE ${bare} WITH (FORCE)`);
+  await servers.db.query(`DROP ROLE ${low}`);
+  await servers.close();
+});
+
+/** Runs `npm run migrate`. */
+function migrate(databaseUrl: string): Promise<Ended> {
+  return runNode(["src/cli/migrate.ts"], { DATABASE_URL: databaseUrl });
+}
+
+/** The address of the test database with another database, or another role. */
+function address(change: Partial<Pick<URL, "pathname" | "username" | "password">>): string {
+  return Object.assign(new URL(servers.ownerUrl), change).href;
+}
+
+describe("npm run migrate", () => {
+  it("says that there is nothing to do", async () => {
+    expect(await migrate(servers.ownerUrl)).toEqual({
+      exitCode: 0,
+      stdout: "The database is up to date.\n",
+      stderr: "",
+    });
+  });
+
+  it("says in two lines what is wrong and what to do, with the exit codes of voucherctl", async () => {
+    const closed = `postgres://nobody:secret@127.0.0.1:${await freePort()}/x`;
+    const failures: [databaseUrl: string, exitCode: number, words: RegExp][] = [
+      [
+        closed,
+        69,
+        /^The database does not answer \(ECONNREFUSED\)\.\nIs it running, .* run this again for the rest\.\n$/,
+      ],
+      ["nonsense", 78, /^DATABASE_URL .*\nThe README lists every variable\.\n$/],
+      ["", 78, /^DATABASE_URL .*\n.*\n$/],
+      [address({ pathname: "/no_such_database" }), 78, /^There is no such database: .*\nCheck DATABASE_URL\.\n$/],
+      [
+        address({ username: low, password: "low", pathname: `/${bare}` }),
+        78,
+        /^The role of DATABASE_URL may not do this: .*\nIt takes the role that owns the database\.\n$/,
+      ],
+    ];
+    const ended = await Promise.all(failures.map(([databaseUrl]) => migrate(databaseUrl)));
+    for (const [index, [, exitCode, words]] of failures.entries()) {
+      expect(ended[index]).toEqual({ exitCode, stdout: "", stderr: expect.stringMatching(words) });
+    }
+  });
+
+  it("shows the trace of what it cannot explain, and what the database said", async () => {
+    const { rows } = await servers.db.query("SELECT hash FROM migrations WHERE id = 1");
+    await servers.db.query("UPDATE migrations SET hash = 'another' WHERE id = 1");
+    const changed = await migrate(servers.ownerUrl);
+    await servers.db.query("UPDATE migrations SET hash = $1 WHERE id = 1", [rows[0].hash]);
+    expect(changed).toEqual({
+      exitCode: 70,
+      stdout: "",
+      stderr: expect.stringMatching(/Hashes don't match.*\n +at /s),
+    });
+
+    await servers.db.query("ALTER TABLE migrations RENAME TO migrations_of_before");
+    const again = await migrate(servers.ownerUrl);
+    await servers.db.query("DROP TABLE IF EXISTS migrations");
+    await servers.db.query("ALTER TABLE migrations_of_before RENAME TO migrations");
+    expect(again).toEqual({
+      exitCode: 70,
+      stdout: "",
+      stderr: expect.stringMatching(/already exists.*\n +at .*42723/s),
+    });
+  });
+});
