@@ -5,6 +5,7 @@ import { readApiConfig, readGivenServers } from "../config.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { openLog } from "../log.ts";
 import { type ChosenServers, chooseServers } from "./choose-servers.ts";
+import { demandFreePort } from "./demand-free-port.ts";
 import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
 import { freePort } from "./servers.ts";
@@ -37,6 +38,7 @@ try {
     OPS_TOKEN: process.env.OPS_TOKEN || (servers.opsToken ?? undefined),
   };
   const config = readApiConfig(env);
+  await demandFreePort(config.port);
   for (const file of await migrateDatabase(config.databaseUrl)) console.log(`Applied ${file}.`);
   const [apiMetricsPort, ...workerMetricsPorts] = await metricsPorts(config.metricsPort);
   for (const port of workerMetricsPorts) run("../../workers/main.ts", port);

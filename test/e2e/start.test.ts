@@ -157,6 +157,16 @@ describe("npm start on a machine without servers", () => {
     expect(answers("voucher_sweep_duration_seconds")).toEqual([false, true, true]);
   });
 
+  it("says that its port is taken, and does not pass the process that answers there off as its own", async () => {
+    const second = new Started(directory, port);
+    await until(() => second.process.exitCode !== null, 20_000);
+    expect({ exitCode: second.process.exitCode, output: second.output }).toEqual({
+      exitCode: 1,
+      output: expect.stringMatching(new RegExp(`^Another process listens on port ${port}\\. .*\\n$`)),
+    });
+    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
+  });
+
   it("stops everything on Ctrl-C, keeps its data, and makes no second demo", async () => {
     const key = /pvk_[0-9A-Z]+/.exec(first.output)?.[0] ?? "";
     const code = /CODE=(\S+)/.exec(first.output)?.[1] ?? "";
