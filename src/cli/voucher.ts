@@ -48,8 +48,12 @@ export function addVoucherCommands(program: Command): void {
       const voided = await voidVoucher(ctx, options.org, code, options.reason ?? null);
       // Loaded only here: the queue takes longer to load than any command takes.
       const { announceVoid } = await import("./announce-void.ts");
-      await announceVoid(ctx, voided);
-      await ctx.print({ id: voided.voucherId, status: "Voided" }, () => `Voucher ${voided.voucherId} is voided.`);
+      const announced = await announceVoid(ctx, voided);
+      const late = announced ? "" : "\nThe entry in its history is sealed later, by the workers.";
+      await ctx.print(
+        { id: voided.voucherId, status: "Voided" },
+        () => `Voucher ${voided.voucherId} is voided.${late}`,
+      );
     },
   );
 }

@@ -858,6 +858,32 @@ describe("voucherctl voucher", () => {
       expect(await readRecorded(servers.db, voucher?.id ?? "")).toMatchObject({ lastSequence: 2, sealedSequence: 2 });
   });
 
+  it("void succeeds when its event can be neither announced nor sealed, and leaves that to the workers", async () => {
+    const [one, two] = await issueVouchers(servers.db, partner, 2);
+    // What a seal meets that waits too long for the voucher's row.
+    await servers.db.query(`
+      CREATE FUNCTION refuse_seal() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'canceling statement due to lock timeout' USING ERRCODE = 'lock_not_available'; END $$;
+      CREATE TRIGGER refuse_seal BEFORE UPDATE ON voucher_events FOR EACH ROW EXECUTE FUNCTION refuse_seal()`);
+    try {
+      const run = (code = "", ...more: string[]) =>
+        voucherctl.run(["voucher", "void", code, ...org(), ...more], { REDIS_URL: "" });
+      expect(await run(one?.code)).toEqual({
+        exitCode: 0,
+        stderr: "",
+        stdout: `Voucher ${one?.id} is voided.\nThe entry in its history is sealed later, by the workers.\n`,
+      });
+      const json = await run(two?.code, "--json");
+      expect(json).toEqual({ exitCode: 0, stderr: "", stdout: `{"id":"${two?.id}","status":"Voided"}\n` });
+    } finally {
+      await servers.db.query("DROP TRIGGER refuse_seal ON voucher_events; DROP FUNCTION refuse_seal");
+    }
+    for (const { id: voucherId } of [one, two].flatMap((voucher) => voucher ?? [])) {
+      expect(await readRecorded(servers.db, voucherId)).toMatchObject({ status: "Voided", sealedSequence: 1 });
+      expect(await sealVoucher({ pool: servers.db }, voucherId)).toBe(1);
+    }
+  });
+
   it("void refuses what is voided, used or expired already, and says so", async () => {
     const [voided, used] = await issueVouchers(servers.db, partner, 2);
     const expired = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
