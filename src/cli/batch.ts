@@ -3,6 +3,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { type Command, Option } from "commander";
 import { type BatchSummary, findBatch } from "../db/catalogue.ts";
+import { isDatabaseUnavailable } from "../db/transaction.ts";
 import { AppError } from "../domain/errors.ts";
 import type { Window } from "../domain/supply.ts";
 import { AUDIENCES, type Audience } from "../domain/voucher.ts";
@@ -80,7 +81,11 @@ export function addBatchCommands(program: Command): void {
           await out?.write(vouchers);
         },
       ).catch(async (error) => {
-        await out?.discard();
+        // The commit may have been carried out, and only its answer lost.
+        if (out?.count() === options.count && isDatabaseUnavailable(error)) {
+          progress.end();
+          process.stderr.write(`If the batch was issued after all, its codes are in ${await out.leave()}.\n`);
+        } else await out?.discard();
         throw error;
       });
       const kept = await out?.keep();
@@ -197,10 +202,19 @@ async function openCsv(file: string) {
     await discard();
     throw error;
   }
+  let count = 0;
   return {
+    /** How many vouchers were written. */
+    count: () => count,
     async write(vouchers: readonly IssuedVoucher[]): Promise<void> {
       // Writes all of it or fails, while one write to a disk that is nearly full may end early.
       await handle.appendFile(vouchers.map(({ id, code, serial }) => `${id},${quote(code)},${serial}\n`).join(""));
+      count += vouchers.length;
+    },
+    /** Leaves the unfinished file as it is, and says which that is. */
+    async leave(): Promise<string> {
+      await handle.close();
+      return unfinished;
     },
     /** Never throws, as the vouchers exist by now: says where the codes are, and what kept them from their own name. */
     async keep(): Promise<{ file: string; problem: string | null }> {

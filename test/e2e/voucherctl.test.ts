@@ -619,6 +619,25 @@ describe("voucherctl batch issue", () => {
     expect(await dumpRows(servers.db)).toEqual(before);
   });
 
+  it("keeps the codes when the database goes away at the commit, which may have been carried out", async () => {
+    await servers.db.query(`
+      CREATE FUNCTION go_away() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'terminating connection' USING ERRCODE = 'admin_shutdown'; END $$;
+      CREATE CONSTRAINT TRIGGER go_away AFTER INSERT ON batches DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION go_away()`);
+    const out = file("doubtful.csv");
+    try {
+      await expectFailure(
+        issue("--count", "2", ...VALID, "--out", out),
+        /^If the batch was issued after all, its codes are in \S+doubtful\.csv\.unfinished\.\nThe database does not answer .*\n.*audit list tells\.\n$/,
+      );
+    } finally {
+      await servers.db.query("DROP TRIGGER go_away ON batches; DROP FUNCTION go_away");
+    }
+    expect(readFileSync(`${out}.unfinished`, "utf8").split("\n")).toHaveLength(4);
+    rmSync(`${out}.unfinished`);
+  });
+
   it("issues nothing when the file cannot be written: no such directory, or a directory of that name", async () => {
     mkdirSync(file("a-directory"));
     await expectFailure(issue("--count", "2", ...VALID, "--out", file("nowhere/out.csv")), /nowhere/);
