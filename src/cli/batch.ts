@@ -55,7 +55,7 @@ export function addBatchCommands(program: Command): void {
       .option("--opens-at <moment>", "when the windows open; without it they are open at once", isoDate)
       .option("--closes-at <moment>", "when the windows close; without it they stay open", isoDate)
       .option("--codes <file>", "use these printed codes, one a line, instead of new ones")
-      .option("--out <file.csv>", "write id,code,serial of every voucher"),
+      .option("--out <file.csv>", "write id,code,serial of every voucher; an older file of this name is renamed"),
     [
       "batch issue --product prd_… --count 100000 --valid-until 2027-12-31 --out codes.csv",
       "batch issue --product prd_… --count 500 --valid-until 2027-12-31 --codes printed.txt",
@@ -99,6 +99,7 @@ export function addBatchCommands(program: Command): void {
         [
           `Batch ${result.id}: ${showNumberOf(result.count, "voucher")}, serials ${showCount(result.firstSerial)} to ${showCount(result.lastSerial)}, valid until ${showMomentUtc(options.validUntil)}.`,
           ...(kept === undefined ? [] : [`Their codes are in ${kept.file}, readable by you alone.`]),
+          ...(kept?.older ? [`The file that had this name is ${kept.older} now.`] : []),
           ...(isForNobody(options)
             ? ["Nobody gets their codes: that takes --out, --codes or a window, --claim or --buy."]
             : []),
@@ -178,9 +179,9 @@ async function* linesOf(file: string): AsyncGenerator<string> {
  * A CSV file that appears under its name only when it is kept, with every code in it. Readable by its owner alone. What was
  * written is with the file system, so that nothing is left that could fail once the vouchers exist but the new name.
  *
- * No file is ever written over: nothing else tells the codes in it. Who made the unfinished file holds the name until it is kept or
- * discarded.
- * @throws AppError `invalid_request` when the name, or that of the unfinished file, is taken.
+ * No file is ever written over: nothing else tells the codes in it. One of that name gets another. Who made the unfinished file holds the
+ * name until it is kept or discarded.
+ * @throws AppError `invalid_request` when the name is a directory's, or that of the unfinished file is taken.
  */
 async function openCsv(file: string) {
   if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
@@ -193,10 +194,6 @@ async function openCsv(file: string) {
     rmSync(unfinished, { force: true });
   };
   try {
-    // Looked for under the hold: a run that ended a moment ago has left it.
-    if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {
-      throw new AppError("invalid_request", `${file} exists already. Give another name.`);
-    }
     await handle.appendFile("id,code,serial\n");
   } catch (error) {
     await discard();
@@ -216,18 +213,35 @@ async function openCsv(file: string) {
       await handle.close();
       return unfinished;
     },
-    /** Never throws, as the vouchers exist by now: says where the codes are, and what kept them from their own name. */
-    async keep(): Promise<{ file: string; problem: string | null }> {
+    /**
+     * Never throws, as the vouchers exist by now: says where the codes are, what an older file of that name is called now, and what kept
+     * the codes from their own name.
+     */
+    async keep(): Promise<{ file: string; older: string | null; problem: string | null }> {
+      let older: string | null = null;
       try {
         await handle.close();
+        older = setAside(file);
         renameSync(unfinished, file);
-        return { file, problem: null };
+        return { file, older, problem: null };
       } catch (error) {
-        return { file: unfinished, problem: (error as Error).message };
+        return { file: unfinished, older, problem: (error as Error).message };
       }
     },
     discard,
   };
+}
+
+/** Renames a file that has something in it, to the first of `FILE.1`, `FILE.2` … that is free; null when there is none. */
+function setAside(file: string): string | null {
+  const found = lstatSync(file, { throwIfNoEntry: false });
+  if (!found?.isFile() || found.size === 0) return null;
+  for (let n = 1; ; n++) {
+    const older = `${file}.${n}`;
+    if (lstatSync(older, { throwIfNoEntry: false }) !== undefined) continue;
+    renameSync(file, older);
+    return older;
+  }
 }
 
 /** Makes a file that was not there. */

@@ -545,20 +545,26 @@ describe("voucherctl batch issue", () => {
   });
 
   it("writes over no file: neither a finished one nor what another run left unfinished", async () => {
-    const again = issue("--count", "1", ...VALID, "--out", file("once.csv"));
-    await voucherctl.json(...again);
-    const codes = readFileSync(file("once.csv"), "utf8");
-    await expectFailure(again, /once\.csv exists already/);
-    expect(readFileSync(file("once.csv"), "utf8")).toBe(codes);
+    const again = issue("--count", "1", ...VALID, "--out", file("again.csv", ""));
+    const ids: string[] = [];
+    for (const line of [/readable by you alone\.\n$/, /is \S+again\.csv\.1 now\.\n$/, /is \S+again\.csv\.2 now\.\n$/]) {
+      const { stdout } = await voucherctl.run(again);
+      expect(stdout).toMatch(line);
+      ids.push(/bat_\w+/.exec(stdout)?.[0] ?? "");
+    }
+    for (const [index, name] of ["again.csv.1", "again.csv.2", "again.csv"].entries()) {
+      const { rows } = await servers.db.query("SELECT id, code, serial FROM vouchers WHERE batch_id = $1", [
+        ids[index],
+      ]);
+      expect(rows).toHaveLength(1);
+      expect(readFileSync(file(name), "utf8")).toBe(`id,code,serial\n${Object.values(rows[0]).join(",")}\n`);
+    }
     file("killed.csv.unfinished", "id,code,serial\n");
     await expectFailure(
       issue("--count", "1", ...VALID, "--out", file("killed.csv")),
       /another run .* or one was killed/,
     );
-    expect(readdirSync(directory).filter((name) => /^(once|killed)/.test(name))).toEqual([
-      "killed.csv.unfinished",
-      "once.csv",
-    ]);
+    expect(readdirSync(directory).filter((name) => name.startsWith("killed"))).toEqual(["killed.csv.unfinished"]);
     expect(readFileSync(file("killed.csv.unfinished"), "utf8")).toBe("id,code,serial\n");
     rmSync(file("killed.csv.unfinished"));
   });
