@@ -11,7 +11,7 @@ const reconnecting = {
 } satisfies RedisOptions;
 
 /** When a connection that answers nothing while commands wait is given up. Longer than BullMQ's longest blocking command, which is 10 s. */
-const SILENT_MS = 15_000;
+const SILENT_MS = 12_000;
 /** The same where every command has failed by half this time. */
 const SILENT_FAIL_FAST_MS = 3_000;
 

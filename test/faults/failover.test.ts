@@ -63,17 +63,15 @@ async function withService(
 }
 
 describe("connections that are lost without a word", () => {
-  it.each([
-    ["Postgres", "databaseUrl"],
-    ["Redis", "redisUrl"],
-  ] as const)("to %s are given up, and replaced", async (_server, url) => {
-    const proxy = await openTcpProxy(servers[url]);
-    await withService({ [url]: proxy.url }, async ({ till }) => {
+  it("are given up and replaced, those to Postgres and those to Redis", async () => {
+    const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
+    await withService({ databaseUrl: postgres.url, redisUrl: redis.url }, async ({ till }) => {
       await untilMoved(till);
-      expect(proxy.lose()).toBeGreaterThan(1);
+      expect(postgres.lose()).toBeGreaterThan(1);
+      expect(redis.lose()).toBeGreaterThan(1);
       await untilMoved(till);
     });
-    await proxy.close();
+    await Promise.all([postgres.close(), redis.close()]);
   });
 
   it("leave no voucher locked: the server ends a transaction in which nothing is asked", async () => {

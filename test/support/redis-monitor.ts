@@ -1,4 +1,8 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { createInterface } from "node:readline";
 import { Redis } from "ioredis";
+import { until } from "./until.ts";
 
 /** What Redis is asked while a test runs. */
 export interface RedisMonitor {
@@ -7,31 +11,31 @@ export interface RedisMonitor {
   close(): void;
 }
 
-/** Watches a Redis. */
+/**
+ * Watches a Redis, on a socket of its own: ioredis's `monitor` takes what other connections ask in the moment in which it begins for
+ * replies to itself, and throws.
+ */
 export async function monitorRedis(redisUrl: string): Promise<RedisMonitor> {
   const redis = new Redis(redisUrl);
-  const monitor = await redis.monitor();
+  const { hostname, port } = new URL(redisUrl);
+  const socket = connect(Number(port), hostname);
+  const lines = createInterface({ input: socket });
   const commands: string[][] = [];
-  monitor.on("monitor", (_time: string, command: string[]) => commands.push(command));
+  // +1795335603.881700 [1 127.0.0.1:34438] "get" "key"
+  lines.on("line", (line) => commands.push(Array.from(line.matchAll(/"((?:[^"\\]|\\.)*)"/g), ([, text = ""]) => text)));
+  socket.write("MONITOR\r\n");
+  await once(lines, "line");
   let marks = 0;
   return {
     async count(keyPrefix) {
       // The monitor is told in the order of execution, so whatever came before the mark has been told before it.
       const mark = `monitor-mark-${++marks}`;
-      const seen = new Promise<void>((resolve) => {
-        const listen = (_time: string, [, argument]: string[]) => {
-          if (argument !== mark) return;
-          monitor.off("monitor", listen);
-          resolve();
-        };
-        monitor.on("monitor", listen);
-      });
       await redis.get(mark);
-      await seen;
+      await until(() => commands.some(([, argument]) => argument === mark));
       return commands.filter((command) => command.some((argument) => argument.startsWith(keyPrefix))).length;
     },
     close() {
-      monitor.disconnect();
+      socket.destroy();
       redis.disconnect();
     },
   };
