@@ -1,19 +1,19 @@
-# One image for every process; the command tells which:
-#   node src/main.ts            the API, when nothing else is said
+# One image for every process; the command selects it:
+#   node src/main.ts            the API, the default
 #   node workers/main.ts        a worker
 #   node src/cli/migrate.ts     migrations, once per release
 #   node src/cli/main.ts …      voucherctl
-# Node runs the TypeScript sources as they are: nothing is built, and nothing of the build is in the image.
+# Node runs the TypeScript files directly, so there is no build step.
 
 ARG NODE_IMAGE=node:24-slim
 
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The optional packages are a compiler that a type checker's peer asks for, colours, and native decoding that nothing here uses.
+# No optional package is needed: a compiler for a peer of the type checker, colours, and unused native decoders.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
-# Everything that `npm test` needs besides the two servers, for the profile `test` of docker-compose.yml.
+# Everything that `npm test` needs except the two servers, for the profile `test` of docker-compose.yml.
 FROM ${NODE_IMAGE} AS test
 RUN apt-get update \
  && apt-get install -y --no-install-recommends chromium curl docker-compose fonts-dejavu-core fonts-liberation jq prometheus python3 redis-server \
@@ -34,7 +34,7 @@ COPY package.json ./
 COPY migrations ./migrations
 COPY src ./src
 COPY workers ./workers
-# The files belong to root: the process can read them and change none.
+# The files belong to root, so the process cannot change them.
 USER node
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \

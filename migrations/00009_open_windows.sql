@@ -1,6 +1,6 @@
--- Open windows: who may take supply, from which batches and when, and who took what.
+-- Open windows: who may acquire vouchers, from which batches and when, and who acquired which voucher.
 
--- People of an organization. Owners are never locked out of their own supply.
+-- Members of an organization. Owners can always acquire their own supply.
 CREATE TABLE members (
   organization_id text COLLATE "C" NOT NULL REFERENCES organizations,
   -- The subject of the user's token.
@@ -10,27 +10,25 @@ CREATE TABLE members (
   PRIMARY KEY (organization_id, user_id)
 );
 
-ALTER TABLE products ADD CONSTRAINT products_with_brand UNIQUE (id, brand_id);
-
 CREATE TABLE referrer_contracts (
   id text COLLATE "C" PRIMARY KEY,
   brand_id text COLLATE "C" NOT NULL REFERENCES brands,
   user_id text COLLATE "C" NOT NULL CHECK (length(user_id) BETWEEN 1 AND 255),
   status text NOT NULL DEFAULT 'Offered' CHECK (status IN ('Offered', 'Active', 'Ended', 'Declined')),
-  -- From this moment on it opens nothing, whether or not its end has been recorded.
+  -- From this moment on the contract gives no access, whether or not the sweeper has recorded its end.
   ends_at timestamptz,
   offered_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT referrer_contracts_with_brand UNIQUE (id, brand_id)
 );
 
--- One contract at a time between a brand and a user.
+-- One open contract at a time between a brand and a user.
 CREATE UNIQUE INDEX referrer_contracts_one_open ON referrer_contracts (user_id, brand_id) WHERE status IN ('Offered', 'Active');
 
--- The way to the contracts whose end is to be recorded.
-CREATE INDEX referrer_contracts_by_end ON referrer_contracts (ends_at) WHERE status = 'Active';
+-- Finds contracts whose end must be recorded. The condition on ends_at keeps lookups of a user's contract away from this index.
+CREATE INDEX referrer_contracts_by_end ON referrer_contracts (ends_at) WHERE status = 'Active' AND ends_at IS NOT NULL;
 
-CREATE FUNCTION allow_legal_contract_moves() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION check_contract_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF (OLD.id, OLD.brand_id, OLD.user_id) IS DISTINCT FROM (NEW.id, NEW.brand_id, NEW.user_id)
      OR (OLD.status, NEW.status) NOT IN (('Offered', 'Active'), ('Offered', 'Declined'), ('Active', 'Ended'))
@@ -42,16 +40,15 @@ BEGIN
 END
 $$;
 
-CREATE TRIGGER contract_moves_are_legal BEFORE UPDATE ON referrer_contracts
-  FOR EACH ROW EXECUTE FUNCTION allow_legal_contract_moves();
-
-CREATE TRIGGER contracts_begin_as_offers BEFORE INSERT ON referrer_contracts
+CREATE TRIGGER referrer_contracts_transitions BEFORE UPDATE ON referrer_contracts
+  FOR EACH ROW EXECUTE FUNCTION check_contract_update();
+CREATE TRIGGER referrer_contracts_start_offered BEFORE INSERT ON referrer_contracts
   FOR EACH ROW WHEN (NEW.status <> 'Offered')
-  EXECUTE FUNCTION refuse_change('a contract begins as an offer');
-CREATE TRIGGER contracts_stay BEFORE DELETE OR TRUNCATE ON referrer_contracts
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('contracts are kept for ever');
+  EXECUTE FUNCTION reject_change('a contract starts as Offered');
+CREATE TRIGGER referrer_contracts_no_delete BEFORE DELETE OR TRUNCATE ON referrer_contracts
+  FOR EACH STATEMENT EXECUTE FUNCTION reject_change('contracts are permanent');
 
--- A referrer's own way to one product. The two-column keys see to it that contract and product are of one brand.
+-- A referrer's own link to one product. The two-column keys make sure that contract and product belong to the same brand.
 CREATE TABLE referral_links (
   code text COLLATE "C" PRIMARY KEY,
   contract_id text COLLATE "C" NOT NULL,
@@ -62,14 +59,14 @@ CREATE TABLE referral_links (
   FOREIGN KEY (product_id, brand_id) REFERENCES products (id, brand_id)
 );
 
--- Through which windows a batch's vouchers may be taken. No row: not at all.
+-- The windows through which a batch's vouchers can be acquired. A batch without a row has none.
 CREATE TABLE batch_windows (
   batch_id text COLLATE "C" NOT NULL REFERENCES batches,
   kind text COLLATE "C" NOT NULL CHECK (kind IN ('claim', 'buy')),
   opens_at timestamptz,
   closes_at timestamptz,
   PRIMARY KEY (batch_id, kind),
-  CONSTRAINT windows_have_a_length CHECK (closes_at > opens_at)
+  CONSTRAINT batch_windows_close_after_opening CHECK (closes_at > opens_at)
 );
 
 -- A batch that is offered on the marketplace.
@@ -79,20 +76,8 @@ CREATE TABLE listings (
   created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- Whether a voucher is still in its batch's windows. Only batches with windows have such vouchers, so that a partner's burn changes
--- nothing that an index knows; burning, voiding or taking one of these takes it out.
-ALTER TABLE vouchers ADD COLUMN pickable boolean NOT NULL DEFAULT false;
-
--- The way to the next voucher to take: it holds what is left, so that a million taken ones are not passed over.
-CREATE INDEX vouchers_pickable ON vouchers (batch_id, serial) WHERE pickable;
-
-CREATE TRIGGER taken_voucher_stays_taken BEFORE UPDATE ON vouchers
-  FOR EACH ROW WHEN (NEW.pickable AND NOT OLD.pickable)
-  EXECUTE FUNCTION refuse_change('a voucher that left its window does not come back');
-
-ALTER TABLE vouchers ADD CONSTRAINT only_active_vouchers_are_pickable CHECK (status = 'Active' OR NOT pickable);
-
--- Who took what. The row is written first and serialises the user's repeats; the voucher is filled in before the commit.
+-- Claims and purchases are inserted without a voucher first, which serializes repeated requests of a user. The same transaction sets the
+-- voucher before it commits.
 CREATE TABLE claims (
   claimed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   user_id text COLLATE "C" NOT NULL,
@@ -111,30 +96,30 @@ CREATE TABLE purchases (
   PRIMARY KEY (user_id, payment_ref)
 );
 
-CREATE FUNCTION demand_voucher() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION check_voucher_is_set() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   missing boolean;
 BEGIN
   EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I WHERE ctid = $1 AND voucher_id IS NULL)', TG_TABLE_NAME) INTO missing USING NEW.ctid;
   IF missing THEN
-    RAISE EXCEPTION 'a row of % was committed without its voucher', TG_TABLE_NAME USING ERRCODE = 'not_null_violation';
+    RAISE EXCEPTION 'a row of % cannot be committed without a voucher', TG_TABLE_NAME USING ERRCODE = 'not_null_violation';
   END IF;
   RETURN NULL;
 END
 $$;
 
-CREATE CONSTRAINT TRIGGER claims_name_their_voucher AFTER INSERT OR UPDATE ON claims DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION demand_voucher();
-CREATE CONSTRAINT TRIGGER purchases_name_their_voucher AFTER INSERT OR UPDATE ON purchases DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION demand_voucher();
+CREATE CONSTRAINT TRIGGER claims_voucher_set AFTER INSERT OR UPDATE ON claims DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION check_voucher_is_set();
+CREATE CONSTRAINT TRIGGER purchases_voucher_set AFTER INSERT OR UPDATE ON purchases DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION check_voucher_is_set();
 
-CREATE TRIGGER claims_are_final BEFORE UPDATE ON claims
+CREATE TRIGGER claims_immutable BEFORE UPDATE ON claims
   FOR EACH ROW WHEN (OLD.voucher_id IS NOT NULL)
-  EXECUTE FUNCTION refuse_change('a claim stays what it is');
-CREATE TRIGGER purchases_are_final BEFORE UPDATE ON purchases
+  EXECUTE FUNCTION reject_change('a claim is final');
+CREATE TRIGGER purchases_immutable BEFORE UPDATE ON purchases
   FOR EACH ROW WHEN (OLD.voucher_id IS NOT NULL)
-  EXECUTE FUNCTION refuse_change('a purchase stays what it is');
-CREATE TRIGGER claims_stay BEFORE DELETE OR TRUNCATE ON claims
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('claims are kept for ever');
-CREATE TRIGGER purchases_stay BEFORE DELETE OR TRUNCATE ON purchases
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('purchases are kept for ever');
+  EXECUTE FUNCTION reject_change('a purchase is final');
+CREATE TRIGGER claims_no_delete BEFORE DELETE OR TRUNCATE ON claims
+  FOR EACH STATEMENT EXECUTE FUNCTION reject_change('claims are permanent');
+CREATE TRIGGER purchases_no_delete BEFORE DELETE OR TRUNCATE ON purchases
+  FOR EACH STATEMENT EXECUTE FUNCTION reject_change('purchases are permanent');

@@ -4,7 +4,10 @@ import { openPool } from "./db/pool.ts";
 import type { RandomBytes } from "./domain/codes.ts";
 import { pooledRandomBytes } from "./random.ts";
 
-/** What administration has, and every process besides: the database. Kept apart, so that a command loads no queue. */
+/**
+ * The dependencies that API processes, workers and voucherctl share; voucherctl needs no others. In its own file so that voucherctl does
+ * not load the queue code.
+ */
 export interface AdminContext {
   log: Logger;
   pool: pg.Pool;
@@ -15,15 +18,14 @@ export interface AdminContext {
 
 const POOL_MAX = 2;
 
-/** Opens what administration needs. Its connections write only in acts that are recorded. */
+/** Opens the context of a command. Its connections are read-only except within `withAuditEntry`. */
 export function openAdminContext(databaseUrl: string, log: Logger): AdminContext {
   const pool = openPool({
     databaseUrl,
     max: POOL_MAX,
     applicationName: "voucherctl",
-    partnerFacing: false,
+    deployment: null,
     readOnly: true,
-
     log,
   });
   return { log, pool, randomBytes: pooledRandomBytes, close: () => pool.end() };

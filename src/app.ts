@@ -1,24 +1,24 @@
 import express, { type Express } from "express";
 import type { ApiContext } from "./context.ts";
+import { ERRORS } from "./contract/errors.ts";
 import type { Endpoint } from "./http/endpoint.ts";
 import { ENDPOINTS } from "./http/endpoints.ts";
-import { ERRORS } from "./http/error-map.ts";
-import { errorAnswer, unknownPath } from "./http/errors.ts";
-import { ignoreConditions } from "./http/ignore-conditions.ts";
-import { measureRequests } from "./http/measure-requests.ts";
+import { errorHandler, unknownPath } from "./http/errors.ts";
+import { dropForwardedPorts } from "./http/middleware/caller-network.ts";
+import { ignoreConditions } from "./http/middleware/ignore-conditions.ts";
+import { measureRequests } from "./http/middleware/measure-requests.ts";
+import { limitAddress } from "./http/middleware/rate-limit.ts";
+import { requestLog } from "./http/middleware/request-log.ts";
+import { requireHost } from "./http/middleware/require-host.ts";
+import { traceRequests } from "./http/middleware/trace-requests.ts";
+import { mountReference } from "./http/openapi/mount-reference.ts";
 import { mountDashboard } from "./http/ops/mount-dashboard.ts";
 import { mountPages } from "./http/pages/mount-pages.ts";
-import { mountReference } from "./http/reference/mount-reference.ts";
-import { requestLog } from "./http/request-log.ts";
-import { requireHost } from "./http/require-host.ts";
 import { mount } from "./http/route.ts";
-import { limitAddress } from "./http/spend-limit.ts";
-import { traceRequests } from "./http/trace-requests.ts";
 
 /**
- * Builds the HTTP application: request log, metrics, traces, pages, endpoints, dashboard, reference, the answer to unknown
- * paths, the error answer. Opens nothing.
- * @param endpoints what it serves; a benchmark puts others behind the same edge.
+ * Builds the HTTP application. Opens nothing and does not listen.
+ * @param endpoints The endpoints to serve. Benchmarks pass their own endpoints and keep the same middleware.
  */
 export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDPOINTS): Express {
   const app = express();
@@ -27,19 +27,21 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDP
   app.set("trust proxy", ctx.config.trustProxy);
   app.set("case sensitive routing", true);
   app.use(requestLog(ctx.log));
+  app.use(dropForwardedPorts);
   if (ctx.metrics !== null) {
-    ctx.metrics.requests.prepare(Object.keys(ERRORS));
-    app.use(measureRequests(ctx.metrics.requests));
+    // Report every counter as 0 at startup: Prometheus `rate()` misses the first increase of a series that starts at 1.
+    for (const code of Object.keys(ERRORS)) ctx.metrics.refusals.with(code).inc(0);
+    app.use(measureRequests(ctx.metrics));
   }
   app.use(traceRequests(ctx.traces));
   app.use(requireHost);
   app.use(ignoreConditions);
-  // Before the endpoints: some paths have a page for who prefers one.
+  // Before the endpoints: some of them have an HTML page for browsers.
   mountPages(app, ctx);
   for (const endpoint of endpoints) mount(app, endpoint.route(ctx));
   mountDashboard(app, ctx);
   mountReference(app, ctx, endpoints);
   app.use(limitAddress(ctx), unknownPath);
-  app.use(errorAnswer);
+  app.use(errorHandler);
   return app;
 }

@@ -1,4 +1,4 @@
-/** Closes what was opened, the last first. */
+/** Closes resources in reverse order of opening. */
 export class Closers {
   readonly #closers: (() => Promise<unknown>)[] = [];
 
@@ -6,10 +6,10 @@ export class Closers {
     this.#closers.push(closer);
   }
 
-  /** Rejects with every failure there was, after trying everything. */
+  /** Closes everything, and then rejects with all failures if there were any. */
   async close(): Promise<void> {
     const failures: unknown[] = [];
     for (const closer of this.#closers.splice(0).reverse()) await closer().catch((error) => failures.push(error));
-    if (failures.length > 0) throw new AggregateError(failures, "not everything could be closed");
+    if (failures.length > 0) throw new AggregateError(failures, "failed to close all resources");
   }
 }

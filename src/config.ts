@@ -1,15 +1,13 @@
 import { BlockList, isIP } from "node:net";
 import { z } from "zod";
-import { RESERVATION_SECONDS } from "./domain/hold.ts";
+import { RESERVATION_SECONDS } from "./domain/reservation.ts";
+import { QUEUE_NAMES, type QueueName } from "./queues/catalog.ts";
 
-/** Signs reservation tokens when nothing else is configured. Public, so production refuses it. */
+/** The default secret for reservation tokens. It is public, so production refuses it. */
 const DEVELOPMENT_TOKEN_SECRET = "development-only-reservation-token-secret";
 
-/** The value of OPS_TOKEN that says: no dashboard, on purpose. */
+/** The value of OPS_TOKEN that turns the dashboard off. */
 const OPS_OFF = "off";
-
-/** The queues that a worker process may work on. */
-const QUEUES = ["redeem", "seal", "sweep"] as const;
 
 const integer = (min: number, max: number) =>
   z.string().regex(/^\d+$/, "must be a whole number").pipe(z.coerce.number<string>().min(min).max(max));
@@ -19,7 +17,7 @@ const trustedProxies = z
   .transform((text) => splitList(text))
   .refine(
     (entries) => entries.every(isAddressOrCidr),
-    "must be a list of IP addresses and CIDRs, separated by commas, and never the whole world",
+    "must be a comma-separated list of IP addresses and CIDRs other than /0",
   );
 
 const environment = z.object({
@@ -51,9 +49,9 @@ const environment = z.object({
   WORKER_CONCURRENCY: integer(1, 1000).default(64),
   WORKER_QUEUES: z
     .string()
-    .default(QUEUES.join(","))
+    .default(QUEUE_NAMES.join(","))
     .transform((text) => splitList(text))
-    .pipe(z.array(z.enum(QUEUES)).min(1)),
+    .pipe(z.array(z.enum(QUEUE_NAMES)).min(1)),
   AUTH_JWKS_URL: z
     .url({ protocol: /^(https?|file)$/, error: "must be an address that begins with https:, http: or file:" })
     .optional(),
@@ -67,7 +65,7 @@ const environment = z.object({
   SWEEP_INTERVAL_MS: integer(100, 600_000).default(5_000),
   CHAIN_CHECK_HOURS: integer(1, 8_760).default(168),
   METRICS_PORT: integer(0, 65_535).optional(),
-  // Of OpenTelemetry's own variables only what decides whether it is loaded; the rest it reads itself.
+  // Only the OpenTelemetry variables that decide whether to load it. OpenTelemetry reads the others itself.
   OTEL_SDK_DISABLED: z.string().optional(),
   OTEL_TRACES_EXPORTER: z.string().optional(),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.string().optional(),
@@ -76,75 +74,75 @@ const environment = z.object({
   OTEL_RESOURCE_ATTRIBUTES: z.string().optional(),
 });
 
-/** Where the keys that sign users' tokens are published, and what the tokens must say. */
+/** How users' tokens are verified. */
 export interface UserTokens {
-  /** Null: nobody's tokens are good. */
+  /** The address of the keys that sign tokens. Null refuses every token. */
   jwksUrl: string | null;
   issuer: string | null;
   audience: string | null;
 }
 
-/** Who may look at the queues, and whether they may change them. */
+/** The queue dashboard. */
 export interface Ops {
-  /** Null: nobody, there is no dashboard. */
+  /** Its password. Null turns the dashboard off. */
   token: string | null;
+  /** Whether it may change queues. */
   writable: boolean;
 }
 
-/** Whether traces are sent, as OpenTelemetry's variables say. */
+/** What OpenTelemetry's variables say about traces. */
 export interface TraceSettings {
   on: boolean;
-  /** Whether the variables name the service. */
+  /** Whether the variables set the service's name. */
   serviceNamed: boolean;
 }
 
-/** What a process is told by its environment. Durations are milliseconds unless the name says otherwise. */
+/** The configuration of a process. Durations are milliseconds unless the name says otherwise. */
 export interface Config {
   production: boolean;
   port: number;
   /** Without a trailing slash. */
   baseUrl: string;
-  /** The path of `baseUrl`: what a proxy takes off before a request comes here. Empty when there is none. */
+  /** The path of `baseUrl`, which a proxy removes from requests. Empty when there is none. */
   basePath: string;
   databaseUrl: string;
   redisUrl: string;
   reservationSeconds: number;
-  /** The first signs, all verify. */
+  /** The first signs new tokens. All are accepted. */
   reservationTokenSecrets: string[];
   redeemWaitMs: number;
-  /** Calls a second of one key in each class of routes; 0: no such limits, of keys or others. */
+  /** Calls per second of one key in each class of routes. 0 turns all rate limits off. */
   rateLimitRps: number;
-  /** Look-ups of codes that do not exist, per key; 0: no limit. */
+  /** Look-ups of unknown codes per minute and key. 0 turns the limit off. */
   missLimitPerMinute: number;
-  /** Addresses and CIDRs of proxies whose X-Forwarded-For counts. */
+  /** Addresses and CIDRs of proxies whose X-Forwarded-For is trusted. */
   trustProxy: string[];
   logLevel: string;
   workerConcurrency: number;
-  /** How users' tokens are judged. */
   users: UserTokens;
   ops: Ops;
-  workerQueues: (typeof QUEUES)[number][];
+  workerQueues: QueueName[];
   sweepIntervalMs: number;
-  /** Every chain is verified again within about this time. */
+  /** The sweeper verifies every chain once in about this time. */
   chainCheckMs: number;
-  /** Where the process's metrics are served; null: they are not measured. */
+  /** The port of the metrics endpoint. Null turns metrics off. */
   metricsPort: number | null;
   traces: TraceSettings;
 }
 
-/** The environment cannot be used; `message` has one line per variable, naming it. */
+/** The environment is invalid. `message` has one line per problem, which starts with the variable's name. */
 export class ConfigError extends Error {}
 
 /**
- * Reads the whole configuration from `env`. This file is the only reader of the environment.
- * @throws ConfigError naming every variable that is missing or wrong.
+ * Reads the configuration of a process. Only this file reads the environment.
+ * @throws ConfigError naming every variable that is missing or invalid.
  */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const values = parse(environment, env);
   const production = values.NODE_ENV === "production";
   if (production && values.RESERVATION_TOKEN_SECRET.includes(DEVELOPMENT_TOKEN_SECRET)) {
     throw new ConfigError(
-      "RESERVATION_TOKEN_SECRET is not set to a secret of its own, which NODE_ENV=production requires",
+      "RESERVATION_TOKEN_SECRET is not set to a private secret, which NODE_ENV=production requires",
     );
   }
   const baseUrl = (values.BASE_URL ?? `http://localhost:${values.PORT}`).replace(/\/+$/, "");
@@ -180,7 +178,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   };
 }
 
-/** Traces are on when an exporter is named or an endpoint is, unless the SDK is disabled or the exporter is `none`. */
+/** Traces are on when an exporter or an endpoint is set, unless the SDK is disabled or the exporter is `none`. */
 function traceSettings(values: z.output<typeof environment>): TraceSettings {
   const exporters = splitList(values.OTEL_TRACES_EXPORTER ?? "");
   const endpoint = values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? values.OTEL_EXPORTER_OTLP_ENDPOINT;
@@ -193,8 +191,8 @@ function traceSettings(values: z.output<typeof environment>): TraceSettings {
 }
 
 /**
- * Reads the whole configuration of an API process, which in production must be told who may see the dashboard.
- * @throws ConfigError naming every variable that is missing or wrong.
+ * Reads the configuration of an API process, which requires OPS_TOKEN in production.
+ * @throws ConfigError naming every variable that is missing or invalid.
  */
 export function readApiConfig(env: Record<string, string | undefined>): Config {
   const config = readConfig(env);
@@ -207,14 +205,14 @@ export function readApiConfig(env: Record<string, string | undefined>): Config {
 }
 
 /**
- * Reads the database's address alone, for what needs nothing else.
- * @throws ConfigError when it is missing or wrong.
+ * Reads only the database's address.
+ * @throws ConfigError when it is missing or invalid.
  */
 export function readDatabaseUrl(env: Record<string, string | undefined>): string {
   return parse(environment.pick({ DATABASE_URL: true }), env).DATABASE_URL;
 }
 
-/** Reads what users' tokens must say, for what makes tokens. */
+/** Reads the issuer and the audience that users' tokens must name. */
 export function readTokenClaims(env: Record<string, string | undefined>): Pick<UserTokens, "issuer" | "audience"> {
   const claims = parse(environment.pick({ AUTH_ISSUER: true, AUTH_AUDIENCE: true }), env);
   return { issuer: claims.AUTH_ISSUER ?? null, audience: claims.AUTH_AUDIENCE ?? null };
@@ -226,8 +224,8 @@ const ROLE_PASSWORD = z
   .optional();
 
 /**
- * Reads the passwords that `voucherctl db roles` gives to the roles; null where none is given.
- * @throws ConfigError when one is too short or has other characters.
+ * Reads the passwords that `voucherctl db roles` sets for the roles. Null sets none.
+ * @throws ConfigError when a password is too short or has invalid characters.
  */
 export function readRolePasswords(
   env: Record<string, string | undefined>,
@@ -236,15 +234,15 @@ export function readRolePasswords(
   return { pva_api: given.PVA_API_PASSWORD ?? null, pva_admin: given.PVA_ADMIN_PASSWORD ?? null };
 }
 
-/** Servers that the environment names. Null: none, and whoever may do so uses the embedded one. */
+/** Servers that the environment names. Null means that commands and `npm start` use the embedded server. */
 export interface GivenServers {
   databaseUrl: string | null;
   redisUrl: string | null;
 }
 
 /**
- * Reads which servers the environment names.
- * @throws ConfigError when an address is wrong.
+ * Reads the addresses of the servers that the environment names.
+ * @throws ConfigError when an address is invalid.
  */
 export function readGivenServers(env: Record<string, string | undefined>): GivenServers {
   const given = parse(environment.pick({ DATABASE_URL: true, REDIS_URL: true }).partial(), env);
@@ -252,7 +250,7 @@ export function readGivenServers(env: Record<string, string | undefined>): Given
 }
 
 function parse<Schema extends z.ZodType>(schema: Schema, env: Record<string, string | undefined>): z.output<Schema> {
-  // An empty variable is an unset one, as compose files and shells leave them.
+  // Compose files and shells pass unset variables as empty ones.
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
   const parsed = schema.safeParse(set);
   if (parsed.success) return parsed.data;

@@ -1,54 +1,47 @@
 import type { Redis } from "ioredis";
+import type pg from "pg";
 import type { AdminContext } from "./admin-context.ts";
-import type { Coalescer } from "./batching/coalescer.ts";
+import type { Batcher } from "./batching/batcher.ts";
 import { Closers } from "./closers.ts";
 import type { Config } from "./config.ts";
+import type { RedeemJob, RedeemReply, SealJob, SealReply } from "./contract/jobs.ts";
+import { Deployment } from "./db/deployment.ts";
 import { openPool } from "./db/pool.ts";
 import type { ResolvedVoucher, WantedVoucher } from "./db/vouchers.ts";
 import { nameTokenSecrets, type TokenSecret } from "./domain/reservation-token.ts";
 import { Leases } from "./holds/lease.ts";
 import { type Limits, openLimits } from "./limits/open-limits.ts";
 import { openLog } from "./log.ts";
-import {
-  type ApiMetrics,
-  openApiMetrics,
-  openWorkerMetrics,
-  type ServiceMetrics,
-  type WorkerMetrics,
-} from "./metrics/metrics.ts";
+import type { ApiMetrics, ServiceMetrics, WorkerMetrics } from "./metrics/metrics.ts";
+import { openApiMetrics, openWorkerMetrics } from "./metrics/open-metrics.ts";
 import { AwaitedQueue } from "./queues/awaited-queue.ts";
-import {
-  type RedeemJob,
-  type RedeemReply,
-  redeemQueue,
-  redeemReply,
-  type SealJob,
-  type SealReply,
-  sealQueue,
-  sealReply,
-} from "./queues/catalog.ts";
+import { redeemQueue, sealQueue } from "./queues/catalog.ts";
 import { openFailFast } from "./queues/connections.ts";
 import { QueueViews } from "./queues/queue-views.ts";
 import { ReplyInbox } from "./queues/replies.ts";
 import { SealRequests } from "./queues/seal-requests.ts";
+import type { WorkerOptions } from "./queues/worker.ts";
 import { pooledRandomBytes } from "./random.ts";
-import { KeyAuthenticator } from "./services/authenticate-key.ts";
-import { UserAuthenticator } from "./services/authenticate-user.ts";
-import { type BurnLanes, openBurnLanes } from "./services/burn-vouchers.ts";
-import { measureBacklog } from "./services/measure-backlog.ts";
-import { type HoldLanes, openHoldLanes } from "./services/move-holds.ts";
-import { openPublicReads, type PublicReads } from "./services/public-reads.ts";
-import { openVoucherReads } from "./services/resolve-voucher.ts";
-import { openTakings, type Takings } from "./services/take-voucher.ts";
+import { measureBacklog } from "./services/admin/measure-backlog.ts";
+import { KeyAuthenticator } from "./services/auth/authenticate-key.ts";
+import { UserAuthenticator } from "./services/auth/authenticate-user.ts";
+import { type BoundedReads, openBoundedReads } from "./services/batches/bounded-reads.ts";
+import { type Acquisitions, openAcquisitions } from "./services/marketplace/acquire-voucher.ts";
+import { openPreservedSince } from "./services/partner/read-chain.ts";
+import { openReservationCommitter, type ReservationCommitter } from "./services/partner/reservation-committer.ts";
+import { openVoucherReads } from "./services/partner/resolve-voucher.ts";
+import { type OutcomeReads, openOutcomeReads } from "./services/redeem/read-outcomes.ts";
+import { openRedeemCommitter, type RedeemCommitter } from "./services/redeem/redeem-committer.ts";
 import { TRACES_OFF, type Traces } from "./traces/traces.ts";
 
-/** What a process of the running service has besides what administration has. */
+/** What API and worker processes have in common. */
 export interface ServiceContext extends AdminContext {
   config: Config;
+  deployment: Deployment;
   tokenSecrets: TokenSecret[];
   redis: Redis;
   leases: Leases;
-  /** Null without METRICS_PORT: nothing is measured. */
+  /** Null without METRICS_PORT. */
   metrics: ServiceMetrics | null;
   traces: Traces;
 }
@@ -57,50 +50,76 @@ export interface ApiContext extends ServiceContext {
   metrics: ApiMetrics | null;
   keys: KeyAuthenticator;
   limits: Limits;
-  voucherReads: Coalescer<WantedVoucher, ResolvedVoucher>;
-  holdLanes: HoldLanes;
+  voucherReads: Batcher<WantedVoucher, ResolvedVoucher>;
+  outcomeReads: OutcomeReads;
+  reservationCommitter: ReservationCommitter;
   redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
   sealQueue: AwaitedQueue<SealJob, SealReply>;
-  takings: Takings;
-  publicReads: PublicReads;
+  acquisitions: Acquisitions;
+  /** Unbatched reads that need no partner key. */
+  publicReads: BoundedReads;
+  /** Unbatched reads of partners. */
+  partnerReads: BoundedReads;
+  preservedSince: () => Promise<Date>;
+  /** One connection for readiness probes, so that a busy pool does not make Postgres look unavailable. */
+  probes: pg.Pool;
   users: UserAuthenticator;
   queueViews: QueueViews;
 }
 
 export interface WorkerContext extends ServiceContext {
   metrics: WorkerMetrics | null;
-  burnLanes: BurnLanes;
+  redeemCommitter: RedeemCommitter;
   sealRequests: SealRequests;
 }
 
-/**
- * Connections of an API process: two coalesced reads, three for keys, one batch of holds and four waiting rows, six takings, three of what
- * anybody may read, and one for partners' event reads and probes.
- */
-const API_POOL_MAX = 20;
-/** Connections of a worker process: one burn batch, four waiting rows, four seals, the sweeper. */
-const WORKER_POOL_MAX = 10;
+/** Connections for public reads. A flood of them must leave the other connections to partners. */
+const PUBLIC_READS = 3;
+/** Public reads that may wait for a connection: a few seconds' worth of the largest pages. */
+const PUBLIC_READS_WAITING_MAX = 50;
+/** Connections for partners' unbatched reads: event chains. */
+const PARTNER_READS = 2;
+/** Partners' reads that may wait for a connection: half a second's worth of chains of usual length. */
+const PARTNER_READS_WAITING_MAX = 200;
+/** The connection for readiness probes. */
+const PROBES = 1;
 
-/** Opens what an API process needs. Neither Postgres nor Redis has to be there yet. */
+/** Most connections to Postgres of a process. A test compares them with `docs/scaling.md`. */
+export const CONNECTIONS_MAX = {
+  /** Batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions, a scrape, unbatched reads and probes. */
+  api: 2 + 1 + 3 + 1 + 4 + 6 + 1 + PUBLIC_READS + PARTNER_READS + PROBES,
+  /** Redemptions (fast path, slow path), seals and the sweeper. */
+  worker: 1 + 4 + 4 + 1,
+};
+
+/** Opens the context of an API process. Postgres and Redis need not be reachable yet. */
 export function openApiContext(config: Config, traces: Traces = TRACES_OFF): ApiContext {
-  const service = openServiceContext(config, traces, "api", API_POOL_MAX);
-  const { pool, redis, log } = service;
-  const metrics =
-    config.metricsPort === null
-      ? null
-      : openApiMetrics({ state: pool, max: API_POOL_MAX }, () => measureBacklog(service));
+  const service = openServiceContext(config, traces, "api", CONNECTIONS_MAX.api - PROBES);
+  const { pool, redis, deployment, log } = service;
+  const metrics = config.metricsPort === null ? null : openApiMetrics(pool, () => measureBacklog(service));
+  const probes = openPool({
+    databaseUrl: config.databaseUrl,
+    max: PROBES,
+    applicationName: "api-probe",
+    deployment,
+    // As long as a probe waits.
+    answerTimeoutMs: 1_500,
+    log,
+  });
+  service.onClose(() => probes.end());
   const observed = { pool, metrics, traces };
   const keys = new KeyAuthenticator(pool, log);
   service.onClose(() => keys.drain());
-  const holdLanes = openHoldLanes(observed);
+  const reservationCommitter = openReservationCommitter(observed);
   const inbox = new ReplyInbox(config.redisUrl, log);
   service.onClose(() => inbox.close());
-  const redeems = new AwaitedQueue(redeemQueue, redeemReply, redis, inbox, log);
+  const links = { redis, inbox, deployment, log, onForeignReply: () => metrics?.foreignMessages.with("reply").inc() };
+  const redeems = new AwaitedQueue(redeemQueue, links);
   service.onClose(() => redeems.close());
-  const seals = new AwaitedQueue(sealQueue, sealReply, redis, inbox, log);
+  const seals = new AwaitedQueue(sealQueue, links);
   service.onClose(() => seals.close());
-  service.onClose(() => holdLanes.drain());
-  const queueViews = new QueueViews(config.redisUrl, log);
+  service.onClose(() => reservationCommitter.drain());
+  const queueViews = new QueueViews(config.redisUrl, deployment, log);
   service.onClose(() => queueViews.close());
   return {
     ...service,
@@ -108,25 +127,41 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF): Api
     keys,
     limits: openLimits(config, redis, log),
     voucherReads: openVoucherReads(observed),
-    holdLanes,
+    outcomeReads: openOutcomeReads(service),
+    reservationCommitter,
     redeemQueue: redeems,
     sealQueue: seals,
-    takings: openTakings(),
-    publicReads: openPublicReads(),
+    acquisitions: openAcquisitions(),
+    publicReads: openBoundedReads({ connections: PUBLIC_READS, waitingMax: PUBLIC_READS_WAITING_MAX }),
+    partnerReads: openBoundedReads({ connections: PARTNER_READS, waitingMax: PARTNER_READS_WAITING_MAX }),
+    preservedSince: openPreservedSince(pool),
+    probes,
     users: new UserAuthenticator(config.users),
     queueViews,
   };
 }
 
-/** Opens what a worker process needs. */
+/** Opens the context of a worker process. Postgres and Redis need not be reachable yet. */
 export function openWorkerContext(config: Config, traces: Traces = TRACES_OFF): WorkerContext {
-  const service = openServiceContext(config, traces, "worker", WORKER_POOL_MAX);
-  const metrics = config.metricsPort === null ? null : openWorkerMetrics({ state: service.pool, max: WORKER_POOL_MAX });
-  const burnLanes = openBurnLanes({ ...service, metrics });
-  service.onClose(() => burnLanes.drain());
-  const sealRequests = new SealRequests(service.redis, service.log);
+  const service = openServiceContext(config, traces, "worker", CONNECTIONS_MAX.worker);
+  const metrics = config.metricsPort === null ? null : openWorkerMetrics(service.pool);
+  const redeemCommitter = openRedeemCommitter({ ...service, metrics });
+  service.onClose(() => redeemCommitter.drain());
+  const sealRequests = new SealRequests(service.redis, service.deployment, service.log);
   service.onClose(() => sealRequests.close());
-  return { ...service, metrics, burnLanes, sealRequests };
+  return { ...service, metrics, redeemCommitter, sealRequests };
+}
+
+/** The options that all workers of a process share. */
+export function workerOptions(ctx: WorkerContext, concurrency: number): WorkerOptions {
+  const { config, deployment, log, metrics } = ctx;
+  return {
+    redisUrl: config.redisUrl,
+    deployment,
+    concurrency,
+    log,
+    onForeignJob: () => metrics?.foreignMessages.with("job").inc(),
+  };
 }
 
 function openServiceContext(
@@ -138,22 +173,20 @@ function openServiceContext(
   const log = openLog(config.logLevel, role);
   const closers = new Closers();
   closers.add(() => traces.close());
-  const pool = openPool({
-    databaseUrl: config.databaseUrl,
-    max: poolMax,
-    applicationName: role,
-    partnerFacing: true,
-    log,
-  });
+  const deployment = new Deployment(log);
+  const pool = openPool({ databaseUrl: config.databaseUrl, max: poolMax, applicationName: role, deployment, log });
   closers.add(() => pool.end());
+  void deployment.connect(pool);
+  closers.add(async () => deployment.close());
   const redis = openFailFast(config.redisUrl, role, log);
   closers.add(async () => redis.disconnect());
   return {
     config,
     log,
     pool,
+    deployment,
     redis,
-    leases: new Leases(redis),
+    leases: new Leases(redis, deployment),
     traces,
     tokenSecrets: nameTokenSecrets(config.reservationTokenSecrets),
     randomBytes: pooledRandomBytes,

@@ -1,11 +1,11 @@
 import { type DestinationStream, destination, type Logger, pino, stdSerializers } from "pino";
 
-/** Lines that wait for the end of a turn are written at once when they are this long together, in bytes. */
+/** Buffered lines are written before the end of a turn once they are this long together, in bytes. */
 const TURN_MAX_BYTES = 16_000;
 
 /**
- * A logger that writes one JSON object a line to standard output. Of an error it keeps what tells the fault and drops what
- * may hold a caller's values: Postgres puts them into `detail` and `where`.
+ * Opens a logger that writes one JSON object per line to standard output. Of an error it logs only fields that contain no values
+ * of callers. Postgres puts such values into `detail` and `where`.
  */
 export function openLog(level: string, role: string): Logger {
   return pino(
@@ -33,13 +33,13 @@ export function openLog(level: string, role: string): Logger {
 
 let opened: DestinationStream | undefined;
 
-/** Standard output, which is one of a process: lines of all its loggers keep their order. */
+/** Standard output, shared by all loggers of the process so that their lines keep their order. */
 function standardOutput(): DestinationStream {
   opened ??= openStandardOutput();
   return opened;
 }
 
-/** Written to once in a turn of the event loop, however many requests end in it, and before the process does. */
+/** Buffers lines and writes them once per turn of the event loop, and when the process exits. */
 function openStandardOutput(): DestinationStream {
   const output = destination({ dest: 1, sync: true, minLength: TURN_MAX_BYTES });
   let isDue = false;
@@ -47,7 +47,7 @@ function openStandardOutput(): DestinationStream {
     try {
       output.flushSync();
     } catch {
-      // Whoever read it is gone.
+      // The reader of standard output is gone.
     }
   });
   return {

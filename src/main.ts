@@ -7,12 +7,12 @@ import { serveMetrics } from "./metrics/serve-metrics.ts";
 import { configureProcess, drainOnSignal } from "./process.ts";
 import { openTraces } from "./traces/open-traces.ts";
 
-// The API process: configuration, context, server, and on a signal the way back.
+// The API process: reads the configuration, opens the context, listens, and drains on a signal.
 const config = configureProcess(readApiConfig);
 try {
   const ctx = openApiContext(config, await openTraces(config.traces, "api", openLog(config.logLevel, "api")));
   const metrics = await serveMetrics(ctx);
-  const server = await listen(createApp(ctx), config.port, ctx.log, (code) => ctx.metrics?.requests.countRefusal(code));
+  const server = await listen(createApp(ctx), config.port, ctx.log, (code) => ctx.metrics?.refusals.with(code).inc());
   drainOnSignal(ctx.log, async () => {
     await server.close();
     await metrics?.close();

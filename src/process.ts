@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
 import { type Config, ConfigError, type readConfig } from "./config.ts";
 
-/** Time from the first signal to the end of the process, whatever is still under way. Milliseconds. */
+/** Longest time from the first signal to the end of the process. Milliseconds. */
 const DRAIN_MAX_MS = 15_000;
 
-/** Reads the configuration from the process's environment; with a bad one, prints what is wrong and ends the process. */
+/** Reads the configuration from the process's environment. If it is invalid, prints the reasons and exits. */
 export function configureProcess(read: typeof readConfig): Config {
   try {
     return read(process.env);
@@ -16,14 +16,14 @@ export function configureProcess(read: typeof readConfig): Config {
 }
 
 /**
- * Runs `drain` at the first SIGTERM or SIGINT and ends the process when it is done. A second signal, or 15 seconds, end it at
- * once.
+ * Runs `drain` at the first SIGTERM or SIGINT and then exits. A second signal, or a drain that takes longer than 15 seconds, ends
+ * the process at once.
  */
 export function drainOnSignal(log: Logger, drain: () => Promise<void>): void {
   let draining = false;
   const end = (signal: string) => {
     if (draining) {
-      log.warn({ signal }, "ended before everything was finished");
+      log.warn({ signal }, "exiting before the drain finished");
       process.exit(1);
     }
     draining = true;
@@ -42,6 +42,6 @@ export function drainOnSignal(log: Logger, drain: () => Promise<void>): void {
   };
   process.on("SIGTERM", end);
   process.on("SIGINT", end);
-  // A process that was started with a channel to its parent ends with its parent.
+  // A process with an IPC channel to its parent ends with the parent.
   process.on("disconnect", () => end("disconnect"));
 }

@@ -1,20 +1,17 @@
-import type { WorkerContext } from "../src/context.ts";
+import { type WorkerContext, workerOptions } from "../src/context.ts";
 import { redeemQueue } from "../src/queues/catalog.ts";
 import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
-import { runRedeemJob } from "../src/services/burn-vouchers.ts";
+import { runRedeemJob } from "../src/services/redeem/redeem-committer.ts";
 
 /**
- * Trigger: one job per redeem attempt, added by the API, which waits for the reply.
- * Effect: at most one burn, sealed, in one transaction shared with the jobs that are ready at the same time.
- * Second delivery: the attempt finds its own burn by its id and replies what it replied first; otherwise it decides anew.
- * After a crash: before the commit nothing has happened; after it the burn stands, and the API or the partner's retry finds it
- * by its externalRef. A consumed hold's lease ends by itself.
+ * Trigger: one job per redeem attempt. The API adds it and waits for the reply.
+ * Effect: at most one redemption with its sealed event, in a transaction shared with the other jobs that are ready.
+ * Second delivery: if the attempt has redeemed the voucher, it sends the same reply. Otherwise it decides again.
+ * After a crash: before the commit nothing has changed. After it the redemption exists, and the API or the partner's retry finds it
+ * by its externalRef. The lease of a consumed reservation expires.
  */
 export function startRedeemWorker(ctx: WorkerContext): RunningWorker {
-  const { redisUrl, workerConcurrency } = ctx.config;
-  return startWorker(
-    redeemQueue,
-    { redisUrl, concurrency: workerConcurrency, log: ctx.log },
-    (jobId, job, traceparent) => ctx.traces.job(redeemQueue.name, traceparent, () => runRedeemJob(ctx, jobId, job)),
+  return startWorker(redeemQueue, workerOptions(ctx, ctx.config.workerConcurrency), (jobId, job, traceparent) =>
+    ctx.traces.processJob(redeemQueue.name, traceparent, () => runRedeemJob(ctx, jobId, job)),
   );
 }

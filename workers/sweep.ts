@@ -1,23 +1,24 @@
-import type { WorkerContext } from "../src/context.ts";
+import { type WorkerContext, workerOptions } from "../src/context.ts";
 import { sweepQueue } from "../src/queues/catalog.ts";
 import { Schedule } from "../src/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
-import { sweep } from "../src/services/sweep.ts";
+import { recordSweep } from "../src/services/sweep/record-sweep.ts";
+import { sweep } from "../src/services/sweep/sweep.ts";
 
 /**
- * Trigger: a job every SWEEP_INTERVAL_MS, from one schedule that every worker process keeps.
- * Effect: catches Postgres and Redis up with the time: ended holds, missing and orphaned leases, expired vouchers, late seals;
- * verifies some chains. Reads never depend on it.
- * Second delivery, or two passes at once: each takes what the other has not locked.
- * After a crash: every step is a transaction of its own; the next pass goes on from what is in Postgres.
+ * Trigger: a job every SWEEP_INTERVAL_MS, added by one of the worker processes.
+ * Effect: records expired reservations, vouchers and contracts; restores and removes leases; requests overdue seals; verifies the next
+ * chains. Responses are correct even if it has not run yet.
+ * Second delivery: if a job is delivered twice or two passes overlap, each pass skips the rows that the other has locked.
+ * After a crash: each step is its own transaction. The next pass continues from the state in Postgres.
  */
 export function startSweepWorker(ctx: WorkerContext): RunningWorker {
   const { redisUrl, sweepIntervalMs } = ctx.config;
-  const schedule = new Schedule(sweepQueue, redisUrl, sweepIntervalMs, ctx.log);
-  const worker = startWorker(sweepQueue, { redisUrl, concurrency: 1, log: ctx.log }, async () => {
+  const schedule = new Schedule(sweepQueue, ctx.deployment, redisUrl, sweepIntervalMs, ctx.log);
+  const worker = startWorker(sweepQueue, workerOptions(ctx, 1), async () => {
     const report = await sweep(ctx);
-    ctx.log.info(report, "swept");
-    ctx.metrics?.sweeps.countPass(report);
+    ctx.log.info(report, "sweep finished");
+    if (ctx.metrics !== null) recordSweep(ctx.metrics, report);
     return report;
   });
   return {

@@ -1,4 +1,4 @@
-/** What is needed of a stream. */
+/** The part of a `net.Socket` that is used here. */
 interface Connection {
   write(...parts: unknown[]): boolean;
   cork(): void;
@@ -6,9 +6,8 @@ interface Connection {
 }
 
 /**
- * Makes a connection send what is written to it in one turn of the event loop in one write, instead of one for each command:
- * system calls are the largest part of what a command costs a busy process (docs/benchmarks.md). What is written alone leaves at
- * the end of its turn.
+ * Combines all writes of one event-loop turn into one system call (cork/uncork). In a busy process, system calls are the main cost of each
+ * query or Redis command.
  */
 export function writeOnceATurn(connection: Connection): void {
   const write = connection.write.bind(connection);

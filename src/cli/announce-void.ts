@@ -1,54 +1,56 @@
+import { once } from "node:events";
+import type { Redis } from "ioredis";
 import type { Logger } from "pino";
+import { Deployment } from "../db/deployment.ts";
 import { openPool } from "../db/pool.ts";
 import { Leases } from "../holds/lease.ts";
 import { openLog } from "../log.ts";
-import { sealQueue } from "../queues/catalog.ts";
 import { openFailFast } from "../queues/connections.ts";
-import { openQueue } from "../queues/open-queue.ts";
-import { sealVoucher } from "../services/seal-events.ts";
-import type { VoidResult } from "../services/void-voucher.ts";
+import { SealRequests } from "../queues/seal-requests.ts";
+import type { VoidResult } from "../services/admin/void-voucher.ts";
+import { sealVoucher } from "../services/redeem/seal-events.ts";
 
-/** How long a command waits for Redis. Milliseconds. */
+/** Longest wait for a connection to Redis. Milliseconds. */
 const CONNECT_MAX_MS = 2_000;
 
 /**
- * Has a voided voucher's event sealed by a job, and gives its hold's lease back. Without Redis it seals the event itself, as any worker
- * would, and the lease, which stops nobody without a hold, is left to the sweeper.
- * @returns whether the event is sealed or has its job; otherwise the sweeper asks for its seal. Never throws: the voucher is voided.
+ * Adds a job that seals a voided voucher's event, and releases the lease of its reservation. Without Redis or room in the queue, it seals
+ * the event itself, as a worker would. Without Redis the sweeper removes the lease, which blocks no caller once the reservation has ended.
+ * @returns whether the event is sealed or has a job; if not, the sweeper adds one. Never throws, because the voucher is voided.
  */
 export async function announceVoid(
   { databaseUrl, redisUrl }: { databaseUrl: string; redisUrl: string | null },
   { voucherId, endedTicket }: VoidResult,
 ): Promise<boolean> {
   const log = openLog("silent", "voucherctl");
+  const deployment = new Deployment(log);
+  const pool = openPool({ databaseUrl, max: 1, applicationName: "voucherctl", deployment, log });
   const redis = redisUrl === null ? null : openFailFast(redisUrl, "voucherctl", log);
   try {
-    if (redis === null) throw new Error("REDIS_URL is not set");
-    await new Promise<void>((resolve, reject) => {
-      redis.once("ready", resolve);
-      setTimeout(reject, CONNECT_MAX_MS, new Error("Redis does not answer")).unref();
-    });
-    const queue = openQueue(sealQueue, redis, log);
-    await queue.add(sealQueue.name, { voucherId }, { jobId: `${voucherId}-${crypto.randomUUID()}` });
-    await queue.close();
-    if (endedTicket !== null) await new Leases(redis).release(voucherId, endedTicket);
+    // Connecting sets the id of `deployment`, which is part of the queue's name.
+    await pool.query("SELECT 1");
+    await requestSeal(redis, deployment, voucherId, endedTicket, log).catch(() => sealVoucher({ pool }, voucherId));
     return true;
   } catch {
-    return await sealHere(databaseUrl, voucherId, log);
+    // The void is committed; failing would suggest that nothing was changed.
+    return false;
   } finally {
     redis?.disconnect();
+    await pool.end();
   }
 }
 
-async function sealHere(databaseUrl: string, voucherId: string, log: Logger): Promise<boolean> {
-  const pool = openPool({ databaseUrl, max: 1, applicationName: "voucherctl", partnerFacing: true, log });
-  try {
-    await sealVoucher({ pool }, voucherId);
-    return true;
-  } catch {
-    // Whatever it was, the void is committed, and a command that failed would seem to have changed nothing.
-    return false;
-  } finally {
-    await pool.end();
-  }
+async function requestSeal(
+  redis: Redis | null,
+  deployment: Deployment,
+  voucherId: string,
+  endedTicket: string | null,
+  log: Logger,
+): Promise<void> {
+  if (redis === null) throw new Error("REDIS_URL is not set");
+  if (redis.status !== "ready") await once(redis, "ready", { signal: AbortSignal.timeout(CONNECT_MAX_MS) });
+  const requests = new SealRequests(redis, deployment, log);
+  const added = await requests.add([voucherId]).finally(() => requests.close());
+  if (endedTicket !== null) await new Leases(redis, deployment).release(voucherId, endedTicket);
+  if (added === 0) throw new Error("the seal queue is full");
 }

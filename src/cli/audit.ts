@@ -1,45 +1,48 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Command } from "commander";
-import { type AdminAct, selectActs } from "../db/admin-acts.ts";
-import { action } from "./command.ts";
-import { showMoment } from "./figures.ts";
-import { layTable, type TableRow } from "./layout.ts";
+import { type AuditEntry, selectAuditEntries } from "../db/audit-entries.ts";
+import { action, type Noun } from "./command.ts";
+import { formatUtc } from "./format.ts";
+import { formatTable, type TableRow } from "./layout.ts";
 import { integer } from "./option-parsers.ts";
 
-/** Most acts that are listed at once. */
+/** Maximum number of entries in one list. */
 const LIMIT_MAX = 10_000;
 const LIMIT = 20;
 
-/** `audit`: what administration did. */
-export function addAuditCommands(program: Command): void {
-  const audit = program.command("audit").description("what was done with these commands, by whom and when");
-  action<{ limit: number; entity?: string }>(
-    audit
-      .command("list")
-      .description("show recorded acts, the newest first")
-      .option("--limit <n>", "how many", integer(1, LIMIT_MAX), LIMIT)
-      .option("--entity <id>", "only what was done to this organization, key, batch, …"),
-    ["audit list", "audit list --entity key_…", "audit list --limit 1000 --json"],
-    async (ctx, options) => {
-      const acts = await selectActs(ctx.pool, options.entity ?? null, options.limit);
-      await ctx.print({ acts }, () =>
-        acts.length === 0 ? "Nothing is recorded." : layTable(["WHEN (UTC)", "WHAT", "TO WHAT"], acts.map(toRow)),
-      );
-    },
-  );
-}
+export const audit: Noun = {
+  name: "audit",
+  description: "what was changed with these commands, by whom and when",
+  addVerbs(noun) {
+    action<{ limit: number; entity?: string }>(
+      noun
+        .command("list")
+        .description("list audit entries, newest first")
+        .option("--limit <n>", "number of entries", integer(1, LIMIT_MAX), LIMIT)
+        .option("--entity <id>", "only changes of this organization, key, batch, …"),
+      ["audit list", "audit list --entity key_…", "audit list --limit 1000 --json"],
+      async (ctx, options) => {
+        const acts = await selectAuditEntries(ctx.pool, options.entity ?? null, options.limit);
+        ctx.print({ acts }, () =>
+          acts.length === 0
+            ? "There are no audit entries."
+            : formatTable(["TIME (UTC)", "COMMAND", "ENTITY"], acts.map(toRow)),
+        );
+      },
+    );
+  },
+};
 
-function toRow(act: AdminAct): TableRow {
-  const { entity, more } = nameEntity(act);
-  const change = [describeChange(act), more].filter(Boolean).join("; ");
+function toRow(entry: AuditEntry): TableRow {
+  const { entity, more } = nameEntity(entry);
+  const change = [describeChange(entry), more].filter(Boolean).join("; ");
   return {
-    cells: [showMoment(act.at), act.command, entity],
-    note: `by ${act.osUser}@${act.host}: ${change}`,
+    cells: [formatUtc(entry.at), entry.command, entity],
+    note: `by ${entry.osUser}@${entry.host}: ${change}`,
   };
 }
 
-/** An entity in the width of an id, and what that leaves out. */
-function nameEntity({ entityType, entityId }: AdminAct): { entity: string; more?: string } {
+/** The entity's short name for the table column, and details for the note, if any. */
+function nameEntity({ entityType, entityId }: AuditEntry): { entity: string; more?: string } {
   switch (entityType) {
     case "ReferralLink":
       return { entity: `link ${entityId.slice(0, 12)}…` };
@@ -52,47 +55,47 @@ function nameEntity({ entityType, entityId }: AdminAct): { entity: string; more?
   }
 }
 
-/** What is different afterwards; of something new, what it is. */
-function describeChange({ before, after }: Pick<AdminAct, "before" | "after">): string {
-  const names = Object.keys({ ...before, ...after }).filter((name) => !MOMENTS_OF_ACTS.includes(name));
+/** The fields that changed; for a new entity, all of its fields. */
+function describeChange({ before, after }: Pick<AuditEntry, "before" | "after">): string {
+  const names = Object.keys({ ...before, ...after }).filter((name) => !ENTRY_TIMES.includes(name));
   if (before === null || after === null) {
     const whole = before ?? after ?? {};
     return names
-      .filter((name) => showValue(whole[name]) !== NONE)
-      .map((name) => `${showName(name)} ${showValue(whole[name])}`)
+      .filter((name) => formatValue(whole[name]) !== NONE)
+      .map((name) => `${formatName(name)} ${formatValue(whole[name])}`)
       .join("; ");
   }
   return names
     .filter((name) => !isDeepStrictEqual(before[name], after[name]))
-    .map((name) => `${showName(name)} ${showChange(before[name], after[name])}`)
+    .map((name) => `${formatName(name)} ${formatChange(before[name], after[name])}`)
     .join("; ");
 }
 
-/** More entries than this are counted instead of named. */
-const ENTRIES_MAX = 6;
+/** Longer lists of changes are counted instead of shown. */
+const ITEMS_MAX = 6;
 
-/** Of a list, what came and went; of anything else, what it was and is. */
-function showChange(before: unknown, after: unknown): string {
-  if (!Array.isArray(before) || !Array.isArray(after)) return `${showValue(before)} → ${showValue(after)}`;
-  const came = after.filter((entry) => !before.includes(entry));
-  const went = before.filter((entry) => !after.includes(entry));
-  if (came.length + went.length > ENTRIES_MAX) return `+${came.length} −${went.length}`;
-  return [...came.map((entry) => `+${showValue(entry)}`), ...went.map((entry) => `−${showValue(entry)}`)].join(" ");
+/** The items added to and removed from a list; the old and new value of anything else. */
+function formatChange(before: unknown, after: unknown): string {
+  if (!Array.isArray(before) || !Array.isArray(after)) return `${formatValue(before)} → ${formatValue(after)}`;
+  const added = after.filter((item) => !before.includes(item));
+  const removed = before.filter((item) => !after.includes(item));
+  if (added.length + removed.length > ITEMS_MAX) return `+${added.length} −${removed.length}`;
+  return [...added.map((item) => `+${formatValue(item)}`), ...removed.map((item) => `−${formatValue(item)}`)].join(" ");
 }
 
-/** What an act's own moment says already. */
-const MOMENTS_OF_ACTS = ["createdAt", "offeredAt", "changedAt"];
+/** Fields that repeat the time of the entry. */
+const ENTRY_TIMES = ["createdAt", "offeredAt", "changedAt"];
 
-/** `organizationId` in words: what follows is the id. */
-function showName(name: string): string {
+/** A field as words, without `Id`: `organizationId` becomes `organization`. */
+function formatName(name: string): string {
   return name.replace(/Id$/, "").replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
 const NONE = "none";
 
-function showValue(value: unknown): string {
-  if (Array.isArray(value)) return value.map(showValue).join(" ") || NONE;
+function formatValue(value: unknown): string {
+  if (Array.isArray(value)) return value.map(formatValue).join(" ") || NONE;
   if (value === null || value === undefined) return NONE;
-  if (typeof value === "string" && /^\d{4}-\d\d-\d\dT/.test(value)) return showMoment(new Date(value));
+  if (typeof value === "string" && /^\d{4}-\d\d-\d\dT/.test(value)) return formatUtc(new Date(value));
   return String(value);
 }

@@ -2,61 +2,69 @@ import type { Command } from "commander";
 import { type AdminContext, openAdminContext } from "../admin-context.ts";
 import { readGivenServers } from "../config.ts";
 import { openLog } from "../log.ts";
-import { type Act, actBy } from "../services/record-act.ts";
-import { Interrupted, ServersUnavailable } from "./exit-code.ts";
+import { type AuditedCommand, auditedCommand } from "../services/admin/with-audit-entry.ts";
+import { EXIT, Interrupted, ServersUnavailable } from "./exit-code.ts";
 import { paintHelp } from "./paint.ts";
 import { NO_PROGRESS, openProgress, type Progress } from "./progress.ts";
 
-/** How a command talks to whoever called it. */
-export interface Conversation {
-  /** Aborted by Ctrl-C and SIGTERM: a long command stops and cleans up. A second one ends the process at once. */
+/** One noun of `voucherctl`, such as `key`. */
+export interface Noun {
+  name: string;
+  description: string;
+  /** Adds the verbs, such as `create`, to the noun's command. */
+  addVerbs(noun: Command): void;
+}
+
+/** How a command communicates with its caller. */
+export interface Interaction {
+  /** Aborted by Ctrl-C and SIGTERM: a long command stops and cleans up within five seconds. Further signals have no effect. */
   signal: AbortSignal;
-  /** Prints the result: the object with --json, else the words, which are made only then. */
-  print(result: object, words: () => string | Promise<string>): Promise<void>;
-  /** Opens a line that shows how far a long command is; on a terminal only, and not with --json. It ends with the command at the latest. */
+  /** Prints the result: the object with --json, otherwise the text. */
+  print(result: object, text: () => string): void;
+  /** Opens a progress line, only on a terminal and without --json. It ends with the command at the latest. */
   progress(verb: string, noun: string, total: number): Progress;
 }
 
-/** What a command that works on the servers is given. */
-export interface CommandContext extends AdminContext, Conversation {
-  /** What the rows of this command's acts say about it. */
-  act: Act;
+/** The context of a command that uses the servers. */
+export interface CommandContext extends AdminContext, Interaction {
+  /** How audit entries describe this command. */
+  audited: AuditedCommand;
   databaseUrl: string;
-  /** Where seal jobs go; null when no Redis is known. */
+  /** Null when no Redis is configured. */
   redisUrl: string | null;
 }
 
 /**
- * Gives a command its action, `--json` and its examples, which are shown as they are typed behind `voucherctl`. The action gets a
- * context that is closed afterwards; its connections write through `recordAct` alone.
+ * Gives a command its action, `--json` and its examples, each without the leading `voucherctl`. The action's context is closed
+ * afterwards. Its connections are read-only outside `withAuditEntry`.
  */
 export function action<Options>(
   command: Command,
   examples: readonly string[],
   run: (ctx: CommandContext, options: Options, ...args: string[]) => Promise<void>,
 ): void {
-  converse<Options>(command, examples, (conversation, options, ...args) =>
-    withServers(command, conversation, (ctx) => run(ctx, options, ...args)),
+  setAction<Options>(command, examples, (interaction, options, ...args) =>
+    withServers(command, interaction, (ctx) => run(ctx, options, ...args)),
   );
 }
 
-/** The same for a command that needs no server. */
-export function serverlessAction<Options>(
+/** As {@link action}, for a command that needs no server. */
+export function actionWithoutServers<Options>(
   command: Command,
   examples: readonly string[],
-  run: (conversation: Conversation, options: Options) => Promise<void>,
+  run: (interaction: Interaction, options: Options) => Promise<void>,
 ): void {
-  converse(command, examples, run);
+  setAction(command, examples, run);
 }
 
-function converse<Options>(
+function setAction<Options>(
   command: Command,
   examples: readonly string[],
-  run: (conversation: Conversation, options: Options, ...args: string[]) => Promise<void>,
+  run: (interaction: Interaction, options: Options, ...args: string[]) => Promise<void>,
 ): void {
   command
     .option("--json", "print one JSON object and nothing else")
-    .addHelpText("after", `\n${paintHelp("bold", "Examples:")}\n${examples.map(layExample).join("\n")}`)
+    .addHelpText("after", `\n${paintHelp("bold", "Examples:")}\n${examples.map(formatExample).join("\n")}`)
     .action(async (...given: unknown[]) => {
       const args = given.slice(0, -2) as string[];
       const options = given.at(-2) as Options & { json?: boolean };
@@ -66,9 +74,9 @@ function converse<Options>(
         await run(
           {
             signal: abortOnSignal(),
-            async print(result, words) {
+            print(result, text) {
               progress.end();
-              console.log(json ? JSON.stringify(result) : await words());
+              console.log(json ? JSON.stringify(result) : text());
             },
             progress(...work) {
               if (!json && process.stderr.isTTY) progress = openProgress(process.stderr, ...work);
@@ -84,11 +92,11 @@ function converse<Options>(
     });
 }
 
-/** Columns of the narrowest terminal that examples must fit on. */
+/** Columns that examples must fit in. */
 const EXAMPLE_COLUMNS = 80;
 
-/** An example as it can be pasted, broken before an option where it would not fit on a line. */
-function layExample(example: string): string {
+/** An example that can be pasted into a shell, broken before options where it would be too wide. */
+function formatExample(example: string): string {
   const lines: string[] = [];
   for (const part of `voucherctl ${example}`.split(/ (?=--)/)) {
     const last = lines.at(-1);
@@ -101,17 +109,17 @@ function layExample(example: string): string {
 
 async function withServers(
   command: Command,
-  conversation: Conversation,
+  interaction: Interaction,
   run: (ctx: CommandContext) => Promise<void>,
 ): Promise<void> {
   const servers = await useServers();
   const admin = openAdminContext(servers.databaseUrl, openLog("fatal", "voucherctl"));
   try {
-    conversation.signal.throwIfAborted();
+    interaction.signal.throwIfAborted();
     await run({
       ...admin,
-      ...conversation,
-      act: actBy(`${command.parent?.name()} ${command.name()}`, argumentsOf(command)),
+      ...interaction,
+      audited: auditedCommand(`${command.parent?.name()} ${command.name()}`, argumentsOf(command)),
       databaseUrl: servers.databaseUrl,
       redisUrl: servers.redisUrl,
     });
@@ -121,7 +129,7 @@ async function withServers(
   }
 }
 
-/** What a command was given, as its act is to tell it: everything but vouchers' codes, and how the answer is printed. */
+/** A command's arguments for its audit entry, without voucher codes and without `--json`. */
 function argumentsOf(command: Command): Record<string, unknown> {
   const { json, ...options } = command.opts();
   const named = command.registeredArguments.map((argument, index) => [argument.name(), command.args[index]]);
@@ -144,17 +152,28 @@ async function useServers(): Promise<Servers> {
     },
   );
   const { migrateDatabase } = await import("../db/migrate.ts");
-  await migrateDatabase(servers.databaseUrl);
+  await migrateDatabase(servers.databaseUrl, { onWait: (message) => console.error(message) });
   return servers;
+}
+
+/** Longest time from a signal to the end of the process. Milliseconds. */
+const CLEAN_UP_MAX_MS = 5_000;
+
+function giveUp(): never {
+  process.stderr.write(
+    "Interrupted. The command did not end within five seconds and was stopped.\nRun voucherctl audit list to see whether anything was done.\n",
+  );
+  process.exit(EXIT.unavailable);
 }
 
 function abortOnSignal(): AbortSignal {
   const controller = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {
-      const interruption = new Interrupted(signal);
-      if (controller.signal.aborted) process.exit(interruption.exitCode);
-      controller.abort(interruption);
+      // The terminal signals the whole process group and npm forwards the signal again, so a second one is not a second request.
+      if (controller.signal.aborted) return;
+      controller.abort(new Interrupted(signal));
+      setTimeout(giveUp, CLEAN_UP_MAX_MS).unref();
     });
   }
   return controller.signal;

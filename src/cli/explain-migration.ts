@@ -1,22 +1,31 @@
 import pg from "pg";
+import { LocksUnavailable } from "../db/migrate.ts";
 import { EXIT } from "./exit-code.ts";
 import { type Explanation, explain } from "./explain.ts";
 
-/** Something that a migration names is not there: a fault of the migration, not a database that waits for one. */
-const NOT_THERE = ["42P01", "42703", "42883"];
+/** undefined_table, undefined_column, undefined_function: here, a bug in the migration. */
+const UNDEFINED = ["42P01", "42703", "42883"];
 
 const HINT: Partial<Record<number, string>> = {
   [EXIT.unavailable]:
-    "Is it running, and is DATABASE_URL right? What was applied before stays; run this again for the rest.",
+    "Is it running, and is DATABASE_URL right? Migrations that were applied stay applied. Run this again for the rest.",
 };
 
-/** What ended `npm run migrate`, as voucherctl would say it; null for what neither a setting nor waiting can mend. */
+const LOCKED_HINT =
+  "Wait for that session or end it. Migrations that were applied stay applied. Run this again for the rest.";
+
+/**
+ * Explains the error that ended `npm run migrate`. Returns null for a bug, which the operator cannot fix by changing the configuration or
+ * retrying.
+ */
 export function explainMigration(error: unknown): Explanation | null {
   const { cause = error } = error as Error;
+  if (cause instanceof LocksUnavailable)
+    return { message: cause.message, hint: LOCKED_HINT, exitCode: EXIT.unavailable };
   const code = cause instanceof pg.DatabaseError ? (cause.code ?? "") : "";
-  if (NOT_THERE.includes(code)) return null;
+  if (UNDEFINED.includes(code)) return null;
   const { message, hint, exitCode } = explain(cause);
   if (exitCode !== EXIT.config && exitCode !== EXIT.unavailable) return null;
-  const own = code === "42501" ? "It takes the role that owns the database." : HINT[exitCode];
+  const own = code === "42501" ? "Use the role that owns the database." : HINT[exitCode];
   return { message, hint: own ?? hint ?? "", exitCode };
 }

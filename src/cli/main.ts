@@ -4,14 +4,14 @@ import { explain } from "./explain.ts";
 import { paintError } from "./paint.ts";
 import { buildProgram } from "./program.ts";
 
-// Whoever reads the output may stop reading: `voucherctl audit list | head`.
+// The reader of a pipe may stop early: `voucherctl audit list | head`.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : EXIT.fault));
 
 try {
   await buildProgram().parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) {
-    // It has said everything itself.
+    // Commander has printed its message already.
     process.exitCode = error.exitCode === 0 ? 0 : EXIT.usage;
   } else {
     const { message, hint, exitCode } = explain(error);

@@ -3,9 +3,11 @@ import { migrateDatabase } from "../db/migrate.ts";
 import { EXIT } from "./exit-code.ts";
 import { explainMigration } from "./explain-migration.ts";
 
-// `npm run migrate`: brings the database of DATABASE_URL up to date and ends, with the exit codes of voucherctl.
+// `npm run migrate`: applies the missing migrations to the database of DATABASE_URL. Exit codes are those of voucherctl.
 try {
-  const applied = await migrateDatabase(readDatabaseUrl(process.env));
+  const applied = await migrateDatabase(readDatabaseUrl(process.env), {
+    onWait: (message) => console.error(message),
+  });
   console.log(applied.length === 0 ? "The database is up to date." : `Applied ${applied.join(", ")}.`);
 } catch (error) {
   const explanation = explainMigration(error);

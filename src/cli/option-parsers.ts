@@ -1,10 +1,10 @@
 import { InvalidArgumentError } from "commander";
 import { z } from "zod";
 
-/** Option parser: a moment in ISO 8601. A date alone is its midnight in UTC. */
+/** Option parser: a time in ISO 8601. A date alone means 00:00 UTC at the start of that day. */
 export function isoDate(text: string): Date {
   if (!z.union([z.iso.datetime({ offset: true }), z.iso.date()]).safeParse(text).success) {
-    throw new InvalidArgumentError("Give a moment like 2027-12-31T23:59:59Z, or a date.");
+    throw new InvalidArgumentError("Give a time like 2027-12-31T23:59:59Z, or a date.");
   }
   return new Date(text);
 }
@@ -37,19 +37,19 @@ export function duration(text: string): number {
   return Number(count) * unitMs;
 }
 
-/** Option parser: text that is not empty. */
-export function name(text: string): string {
-  const trimmed = text.trim();
-  if (trimmed === "" || trimmed.length > 200 || /\p{Cc}/u.test(trimmed)) {
-    throw new InvalidArgumentError("Give 1 to 200 characters on one line.");
+function oneLine(text: string, max: number): string {
+  if (text === "" || text.length > max || /\p{Cc}/u.test(text)) {
+    throw new InvalidArgumentError(`Give 1 to ${max} characters on one line.`);
   }
-  return trimmed;
+  return text;
+}
+
+/** Option parser: a name or label, without surrounding spaces. */
+export function name(text: string): string {
+  return oneLine(text.trim(), 200);
 }
 
 /** Option parser: the subject of a user's tokens. */
 export function subject(text: string): string {
-  if (text === "" || text.length > 255 || /\p{Cc}/u.test(text)) {
-    throw new InvalidArgumentError("Give 1 to 255 characters on one line.");
-  }
-  return text;
+  return oneLine(text, 255);
 }

@@ -1,62 +1,58 @@
 import type { Scope } from "../domain/api-keys.ts";
+import { arrayOf, boolean, double, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { bind, loadStatements } from "./statements.ts";
+import { execute, loadStatements, readRow, readRows } from "./statements.ts";
 
-const sql = loadStatements(new URL("./api-keys.sql", import.meta.url), [
-  "find_keys_by_secret",
-  "note_key_uses",
-  "insert_key",
-  "insert_secret",
-  "retire_secrets",
-  "revoke_key",
-  "select_keys",
-]);
-
-/** A key that works right now. */
-export interface ApiKey {
-  id: string;
-  organizationId: string | null;
-  scopes: Scope[];
+const API_KEY = {
+  id: text,
+  organizationId: orNull(text),
+  scopes: arrayOf(textOf<Scope>()),
   /** CIDRs; empty: any address. */
-  allowIps: string[];
-  /** How long it keeps working if nobody changes it, in milliseconds; null: without end. */
-  usableMs: number | null;
-  /** Its use has not been noted within the last minute. */
-  useIsDue: boolean;
-}
+  allowIps: arrayOf(text),
+  /** How long the key keeps working if nothing changes it, in milliseconds; null: without end. */
+  usableMs: orNull(double),
+  /** Its use has not been recorded within the last minute. */
+  useIsDue: boolean,
+};
 
-/** The working keys that these secrets (SHA-256 in hex) belong to, by the hash. Others are absent. */
+const LISTED_KEY = {
+  id: text,
+  label: orNull(text),
+  scopes: arrayOf(textOf<Scope>()),
+  allowIps: arrayOf(text),
+  createdAt: timestamptz,
+  expiresAt: orNull(timestamptz),
+  revokedAt: orNull(timestamptz),
+  /** To the minute; null: never. */
+  lastUsedAt: orNull(timestamptz),
+  /** Until when a secret from before the last rotation works; null: none does. */
+  oldSecretsUntil: orNull(timestamptz),
+};
+
+export const sql = loadStatements(new URL("./api-keys.sql", import.meta.url), {
+  find_keys_by_secret: { secretHash: text, ...API_KEY },
+  record_key_usage: {},
+  insert_key: {},
+  insert_secret: {},
+  retire_secrets: { expiresAt: timestamptz },
+  revoke_key: {},
+  select_keys: LISTED_KEY,
+});
+
+/** A key that works at the moment it is read. */
+export type ApiKey = Row<typeof API_KEY>;
+
+/** The working keys of these secrets (SHA-256 in hex), by the hash. A hash without a working key is left out. */
 export async function findKeysBySecret(db: Queryable, hashes: readonly string[]): Promise<Map<string, ApiKey>> {
-  const { rows } = await db.query<{
-    secret_hash: string;
-    id: string;
-    organization_id: string | null;
-    scopes: Scope[];
-    allow_ips: string[];
-    usable_ms: number | null;
-    use_is_due: boolean;
-  }>(bind(sql.find_keys_by_secret, [hashes.map(bytesOf)]));
-  return new Map(
-    rows.map((row) => [
-      row.secret_hash,
-      {
-        id: row.id,
-        organizationId: row.organization_id,
-        scopes: row.scopes,
-        allowIps: row.allow_ips,
-        usableMs: row.usable_ms,
-        useIsDue: row.use_is_due,
-      },
-    ]),
-  );
+  const rows = await readRows(db, sql.find_keys_by_secret, [hashes.map(bytesOf)]);
+  return new Map(rows.map(({ secretHash, ...key }) => [secretHash, key]));
 }
 
-/** Notes that these keys are in use, each at most once a minute. */
-export async function noteKeyUses(db: Queryable, keyIds: readonly string[]): Promise<void> {
-  await db.query(bind(sql.note_key_uses, [keyIds]));
+/** Records that these keys are in use, each at most once a minute. */
+export async function recordKeyUsage(db: Queryable, keyIds: readonly string[]): Promise<void> {
+  await execute(db, sql.record_key_usage, [keyIds]);
 }
 
-/** A key to be written. */
 export interface NewApiKey {
   id: string;
   organizationId: string | null;
@@ -66,69 +62,32 @@ export interface NewApiKey {
   expiresAt: Date | null;
 }
 
-/** Writes a key without a secret; give it one in the same transaction. */
+/** Inserts a key without a secret. Call `insertSecret` in the same transaction. */
 export async function insertKey(db: Queryable, key: NewApiKey): Promise<void> {
-  await db.query(
-    bind(sql.insert_key, [key.id, key.organizationId, key.label, key.scopes, key.allowIps, key.expiresAt]),
-  );
+  await execute(db, sql.insert_key, [key.id, key.organizationId, key.label, key.scopes, key.allowIps, key.expiresAt]);
 }
 
-/** Makes a secret (SHA-256 in hex) the key's current one. */
+/** Makes a secret (SHA-256 in hex) the current one of a key. */
 export async function insertSecret(db: Queryable, keyId: string, hash: string): Promise<void> {
-  await db.query(bind(sql.insert_secret, [keyId, bytesOf(hash)]));
+  await execute(db, sql.insert_secret, [keyId, bytesOf(hash)]);
 }
 
-/** Lets all the key's secrets end after a grace or sooner; returns when the last of them does, or null when none works. */
+/** Ends every secret of the key within `graceMs`; returns when the last of them ends, or null when none works. */
 export async function retireSecrets(db: Queryable, keyId: string, graceMs: number): Promise<Date | null> {
-  const { rows } = await db.query<{ expires_at: Date }>(bind(sql.retire_secrets, [keyId, graceMs]));
-  return rows[0]?.expires_at ?? null;
+  return (await readRow(db, sql.retire_secrets, [keyId, graceMs]))?.expiresAt ?? null;
 }
 
-/** Revokes a key; returns whether there is such a key. */
+/** Revokes a key; returns whether the key exists. */
 export async function revokeKey(db: Queryable, keyId: string): Promise<boolean> {
-  const { rowCount } = await db.query(bind(sql.revoke_key, [keyId]));
-  return rowCount === 1;
+  return (await execute(db, sql.revoke_key, [keyId])) === 1;
 }
 
 /** A key as an operator sees it. */
-export interface ListedKey {
-  id: string;
-  label: string | null;
-  scopes: Scope[];
-  allowIps: string[];
-  createdAt: Date;
-  expiresAt: Date | null;
-  revokedAt: Date | null;
-  /** To the minute; null: never. */
-  lastUsedAt: Date | null;
-  /** Until when a secret from before the last rotation works; null: none does. */
-  oldSecretsUntil: Date | null;
-}
+export type ListedKey = Row<typeof LISTED_KEY>;
 
 /** The keys of an organization, newest first. */
-export async function selectKeys(db: Queryable, organizationId: string): Promise<ListedKey[]> {
-  const { rows } = await db.query<{
-    id: string;
-    label: string | null;
-    scopes: Scope[];
-    allow_ips: string[];
-    created_at: Date;
-    expires_at: Date | null;
-    revoked_at: Date | null;
-    last_used_at: Date | null;
-    old_secrets_until: Date | null;
-  }>(bind(sql.select_keys, [organizationId]));
-  return rows.map((row) => ({
-    id: row.id,
-    label: row.label,
-    scopes: row.scopes,
-    allowIps: row.allow_ips,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-    lastUsedAt: row.last_used_at,
-    oldSecretsUntil: row.old_secrets_until,
-  }));
+export function selectKeys(db: Queryable, organizationId: string): Promise<ListedKey[]> {
+  return readRows(db, sql.select_keys, [organizationId]);
 }
 
 function bytesOf(hash: string): Buffer {

@@ -18,7 +18,7 @@ INSERT INTO products (id, brand_id, key, name, type, retail_price_usd, price_usd
 VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::numeric, $7::numeric, $8::int, $9::text);
 
 -- name: insert_batch
--- Copies the product's terms of this moment. Returns no row when there is no such product.
+-- Copies the product's current terms. Returns no row when there is no such product.
 -- $1 id text, $2 product_id text, $3 audience text, $4 voucher_count int, $5 valid_until timestamptz
 WITH product AS (
   SELECT p.*, br.organization_id FROM products AS p JOIN brands AS br ON br.id = p.brand_id WHERE p.id = $2::text
@@ -28,29 +28,30 @@ WITH product AS (
   SELECT $1::text, p.id, $3::text, $4::int, $5::timestamptz, p.retail_price_usd, p.price_usd, p.benefit_months, p.usage_unit_label
     FROM product AS p
 )
-SELECT p.organization_id, p.key AS product_key, p.retail_price_usd, p.price_usd,
-       date_trunc('milliseconds', clock_timestamp()) AS issued_at
+SELECT p.organization_id AS "organizationId", p.key AS "productKey", p.retail_price_usd AS "retailPriceUsd", p.price_usd AS "priceUsd",
+       date_trunc('milliseconds', clock_timestamp()) AS "issuedAt"
   FROM product AS p;
 
 -- name: count_issued_vouchers
--- How many vouchers there are: those of all batches.
+-- How many vouchers all batches have.
 SELECT coalesce(sum(b.voucher_count), 0) AS count FROM batches AS b;
 
 -- name: select_windows
 -- The windows of a batch, by kind.
 -- $1 batch_id text
-SELECT w.kind, w.opens_at, w.closes_at FROM batch_windows AS w WHERE w.batch_id = $1::text;
+SELECT w.kind, w.opens_at AS "opensAt", w.closes_at AS "closesAt" FROM batch_windows AS w WHERE w.batch_id = $1::text;
 
 -- name: find_batch
--- A batch with how its vouchers stand now. Reads all of them.
+-- A batch with the number of its vouchers in each status. Reads all its vouchers.
 -- $1 id text
-SELECT b.id, b.product_id, p.name AS product_name, b.audience, b.voucher_count, b.valid_until, b.retail_price_usd, b.price_usd,
-       b.benefit_months, b.usage_unit_label, b.created_at,
+SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
+       b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
+       b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt",
        count(v.id) FILTER (WHERE v.status = 'Active' AND b.valid_until > clock_timestamp()) AS active,
        count(v.id) FILTER (WHERE v.status = 'Active' AND b.valid_until <= clock_timestamp()) AS expired,
        count(v.id) FILTER (WHERE v.status = 'Redeemed') AS redeemed,
        count(v.id) FILTER (WHERE v.status = 'Voided') AS voided,
-       count(v.id) FILTER (WHERE v.pickable AND b.valid_until > clock_timestamp()) AS left_in_windows
+       count(v.id) FILTER (WHERE v.pickable AND b.valid_until > clock_timestamp()) AS "left"
   FROM batches AS b
   JOIN products AS p ON p.id = b.product_id
   LEFT JOIN vouchers AS v ON v.batch_id = b.id

@@ -4,14 +4,14 @@ import { from as copyFrom } from "pg-copy-streams";
 import type { SealedEvent } from "./events.ts";
 import type { Transaction } from "./pool.ts";
 
-/** A voucher to be written together with its first, sealed event. */
+/** A voucher and its first event, which is sealed. */
 export interface NewVoucher {
   organizationId: string;
   batchId: string;
   serial: number;
   code: string;
   codeKey: string;
-  /** Its batch has windows. */
+  /** Whether its batch has windows. */
   pickable: boolean;
   issued: SealedEvent;
 }
@@ -39,7 +39,7 @@ const COPY_EVENTS = copyText("voucher_events", [
   "payload",
 ]);
 
-/** Writes vouchers and their first events with COPY, the fastest way in. All are written or none. */
+/** Inserts vouchers and their first events with COPY, the fastest way to insert. */
 export async function copyVouchers(tx: Transaction, vouchers: readonly NewVoucher[]): Promise<void> {
   await copy(
     tx,
@@ -81,7 +81,7 @@ async function copy<Row>(
   fields: (row: Row) => string[],
 ): Promise<void> {
   let lines = "";
-  // The text format escapes backslashes, tabs and line ends; codes and canonical JSON hold none of the latter two.
+  // COPY's text format escapes backslashes, tabs and line ends. Codes and canonical JSON contain no tabs or line ends.
   for (const row of rows) lines += `${fields(row).join("\t").replaceAll("\\", "\\\\")}\n`;
   await pipeline(Readable.from([Buffer.from(lines)]), tx.query(copyFrom(text)));
 }

@@ -11,32 +11,33 @@ SELECT w.occurred_at, w.sequence, w.actor_is_employee, w.voucher_id, 'Sealed', w
              payload);
 
 -- name: insert_pending_event
--- Appends an event that will be sealed later to the chain of a locked voucher.
+-- Appends a Pending event, which is sealed later, to the chain of a locked voucher.
 -- $1 voucher_id text, $2 sequence int, $3 event_type text, $4 occurred_at timestamptz, $5 actor_connected_id text or null,
 -- $6 actor_is_employee boolean or null, $7 data json
 INSERT INTO voucher_events (occurred_at, sequence, actor_is_employee, voucher_id, seal_status, event_type, actor_connected_id, data)
 VALUES ($4::timestamptz, $2::int, $6::boolean, $1::text, 'Pending', $3::text, $5::text, $7::json);
 
 -- name: select_pending_events
--- The events of locked vouchers that wait for their seal, in the order in which they must get it.
+-- The Pending events of locked vouchers, in the order in which they must be sealed.
 -- $1 voucher_id text[]
-SELECT e.voucher_id, e.sequence, e.event_type, e.occurred_at, e.actor_connected_id, e.actor_is_employee, e.data
+SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
+       e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee", e.data
   FROM voucher_events AS e WHERE e.voucher_id = ANY ($1::text[]) AND e.record_hash IS NULL ORDER BY e.voucher_id, e.sequence;
 
 -- name: select_overdue_seals
--- Vouchers whose events have been waiting for their seal for a while, the longest first, up to $2 events.
--- $1 age int, milliseconds, $2 limit int
-SELECT e.voucher_id FROM voucher_events AS e
+-- The vouchers of events that have been Pending for longer than an age, oldest first.
+-- $1 age int in milliseconds, $2 limit int
+SELECT e.voucher_id AS "voucherId" FROM voucher_events AS e
  WHERE e.seal_status = 'Pending' AND e.occurred_at < (SELECT clock_timestamp() - make_interval(secs => $1::int / 1000.0))
  ORDER BY e.occurred_at LIMIT $2::int;
 
 -- name: find_oldest_pending_age
--- How long the oldest event that waits for its seal has been waiting, in milliseconds. No row when none waits.
-SELECT (extract(epoch FROM clock_timestamp() - e.occurred_at) * 1000)::bigint AS age_ms
+-- Age of the oldest Pending event in milliseconds. No row when there is none.
+SELECT (extract(epoch FROM clock_timestamp() - e.occurred_at) * 1000)::bigint AS "ageMs"
   FROM voucher_events AS e WHERE e.seal_status = 'Pending' ORDER BY e.occurred_at LIMIT 1;
 
 -- name: seal_events
--- Seals Pending events of locked vouchers. Raises VS001 when one is sealed already.
+-- Seals Pending events of locked vouchers. Raises VS001 when one is already sealed.
 -- $1 voucher_id text[], $2 sequence int[], $3 previous_hash text[] hex, $4 record_hash text[] hex, $5 payload text[]
 WITH sealed AS (
   UPDATE voucher_events AS e
@@ -47,22 +48,24 @@ WITH sealed AS (
    WHERE e.voucher_id = ANY (ARRAY[w.voucher_id]) AND e.sequence = w.sequence AND e.record_hash IS NULL
   RETURNING 1
 )
-SELECT demand_rows(count(*), cardinality($1::text[]), 'events to seal were Pending') FROM sealed;
+SELECT assert_row_count(count(*), cardinality($1::text[]), 'Pending events') FROM sealed;
 
 -- name: select_events_page
--- Events of one voucher in order, behind a sequence.
--- $1 voucher_id text, $2 after int, $3 limit int
-SELECT e.voucher_id, e.sequence, e.event_type, e.occurred_at, e.seal_status, e.actor_connected_id, e.actor_is_employee,
-       encode(e.previous_hash, 'hex') AS previous_hash, encode(e.record_hash, 'hex') AS record_hash, e.payload
+-- Events of one voucher with a greater sequence, in order.
+-- $1 voucher_id text, $2 sequence int (exclusive), $3 limit int
+SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
+       e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
+       encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload
   FROM voucher_events AS e WHERE e.voucher_id = $1::text AND e.sequence > $2::int ORDER BY e.sequence LIMIT $3::int;
 
 -- name: select_events_of_range
 -- All events of the vouchers in an id range, in chain order.
--- $1 voucher_id text behind which the range begins, $2 last voucher_id text
-SELECT e.voucher_id, e.sequence, e.event_type, e.occurred_at, e.seal_status, e.actor_connected_id, e.actor_is_employee,
-       encode(e.previous_hash, 'hex') AS previous_hash, encode(e.record_hash, 'hex') AS record_hash, e.payload
+-- $1 after voucher_id text (exclusive), $2 last voucher_id text
+SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
+       e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
+       encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload
   FROM voucher_events AS e WHERE e.voucher_id > $1::text AND e.voucher_id <= $2::text ORDER BY e.voucher_id, e.sequence;
 
 -- name: select_canon_preserved_since
--- Since when this deployment keeps payloads.
-SELECT d.canon_preserved_since FROM deployment AS d;
+-- Since when this deployment keeps event payloads unchanged.
+SELECT d.canon_preserved_since AS "canonPreservedSince" FROM deployment AS d;

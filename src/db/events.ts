@@ -1,18 +1,40 @@
 import type { EventContent, EventType, Seal, StoredEvent } from "../domain/chain.ts";
+import { bigint, boolean, integer, json, orNull, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import { bind, loadStatements, type Writes } from "./statements.ts";
+import { loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
 
-const sql = loadStatements(new URL("./events.sql", import.meta.url), [
-  "insert_sealed_events",
-  "insert_pending_event",
-  "select_pending_events",
-  "select_overdue_seals",
-  "find_oldest_pending_age",
-  "seal_events",
-  "select_events_page",
-  "select_events_of_range",
-  "select_canon_preserved_since",
-]);
+const STORED_EVENT = {
+  voucherId: text,
+  sequence: integer,
+  eventType: text,
+  occurredAt: timestamptz,
+  sealStatus: textOf<StoredEvent["sealStatus"]>(),
+  actorConnectedId: orNull(text),
+  actorIsEmployee: orNull(boolean),
+  previousHash: orNull(text),
+  recordHash: orNull(text),
+  payload: orNull(text),
+};
+
+export const sql = loadStatements(new URL("./events.sql", import.meta.url), {
+  insert_sealed_events: {},
+  insert_pending_event: {},
+  select_pending_events: {
+    voucherId: text,
+    sequence: integer,
+    eventType: textOf<EventType>(),
+    occurredAt: timestamptz,
+    actorConnectedId: orNull(text),
+    actorIsEmployee: orNull(boolean),
+    data: json<EventContent["data"]>(),
+  },
+  select_overdue_seals: { voucherId: text },
+  find_oldest_pending_age: { ageMs: bigint },
+  seal_events: {},
+  select_events_page: STORED_EVENT,
+  select_events_of_range: STORED_EVENT,
+  select_canon_preserved_since: { canonPreservedSince: timestamptz },
+});
 
 /** An event together with its seal. */
 export interface SealedEvent {
@@ -20,11 +42,11 @@ export interface SealedEvent {
   seal: Seal;
 }
 
-/** Writes that append sealed events to chains of locked vouchers. */
-export function insertSealedEvents(sealed: readonly SealedEvent[]): Writes {
+/** Statements that append sealed events to the chains of locked vouchers. */
+export function insertSealedEvents(sealed: readonly SealedEvent[]): PreparedStatements {
   if (sealed.length === 0) return [];
   return [
-    bind(sql.insert_sealed_events, [
+    prepare(sql.insert_sealed_events, [
       sealed.map(({ event }) => event.voucherId),
       sealed.map(({ event }) => event.sequence),
       sealed.map(({ event }) => event.eventType),
@@ -38,10 +60,10 @@ export function insertSealedEvents(sealed: readonly SealedEvent[]): Writes {
   ];
 }
 
-/** Writes that append an event to the chain of a locked voucher, to be sealed later. */
-export function insertPendingEvent(event: EventContent): Writes {
+/** Statements that append a Pending event to the chain of a locked voucher. */
+export function insertPendingEvent(event: EventContent): PreparedStatements {
   return [
-    bind(sql.insert_pending_event, [
+    prepare(sql.insert_pending_event, [
       event.voucherId,
       event.sequence,
       event.eventType,
@@ -53,45 +75,27 @@ export function insertPendingEvent(event: EventContent): Writes {
   ];
 }
 
-/** The events of locked vouchers that wait for their seal, by voucher and sequence. */
-export async function selectPendingEvents(tx: Transaction, voucherIds: readonly string[]): Promise<EventContent[]> {
-  const { rows } = await tx.query<{
-    voucher_id: string;
-    sequence: number;
-    event_type: EventType;
-    occurred_at: Date;
-    actor_connected_id: string | null;
-    actor_is_employee: boolean | null;
-    data: EventContent["data"];
-  }>(bind(sql.select_pending_events, [voucherIds]));
-  return rows.map((row) => ({
-    voucherId: row.voucher_id,
-    sequence: row.sequence,
-    eventType: row.event_type,
-    occurredAt: row.occurred_at,
-    actorConnectedId: row.actor_connected_id,
-    actorIsEmployee: row.actor_is_employee,
-    data: row.data,
-  }));
+/** The Pending events of locked vouchers, by voucher and sequence. */
+export function selectPendingEvents(tx: Transaction, voucherIds: readonly string[]): Promise<EventContent[]> {
+  return readRows(tx, sql.select_pending_events, [voucherIds]);
 }
 
-/** Vouchers that have had a Pending event for longer than `ageMs`; looks at `limit` events at most. */
+/** Vouchers with an event that has been Pending for longer than `ageMs`. Reads at most `limit` events, oldest first. */
 export async function selectOverdueSeals(db: Queryable, ageMs: number, limit: number): Promise<string[]> {
-  const { rows } = await db.query<{ voucher_id: string }>(bind(sql.select_overdue_seals, [ageMs, limit]));
-  return [...new Set(rows.map((row) => row.voucher_id))];
+  const rows = await readRows(db, sql.select_overdue_seals, [ageMs, limit]);
+  return [...new Set(rows.map((row) => row.voucherId))];
 }
 
-/** How long the oldest Pending event has been waiting for its seal, in milliseconds; 0 when none waits. */
+/** Age of the oldest Pending event, in milliseconds; 0 when there is none. */
 export async function findOldestPendingAge(db: Queryable): Promise<number> {
-  const { rows } = await db.query<{ age_ms: number }>(bind(sql.find_oldest_pending_age, []));
-  return rows[0]?.age_ms ?? 0;
+  return (await readRow(db, sql.find_oldest_pending_age, []))?.ageMs ?? 0;
 }
 
-/** Writes of the seals of Pending events of locked vouchers. */
-export function writeSeals(sealed: readonly SealedEvent[]): Writes {
+/** Statements that seal Pending events of locked vouchers. */
+export function writeSeals(sealed: readonly SealedEvent[]): PreparedStatements {
   if (sealed.length === 0) return [];
   return [
-    bind(sql.seal_events, [
+    prepare(sql.seal_events, [
       sealed.map(({ event }) => event.voucherId),
       sealed.map(({ event }) => event.sequence),
       sealed.map(({ seal }) => seal.previousHash),
@@ -101,54 +105,24 @@ export function writeSeals(sealed: readonly SealedEvent[]): Writes {
   ];
 }
 
-interface EventRow {
-  voucher_id: string;
-  sequence: number;
-  event_type: string;
-  occurred_at: Date;
-  seal_status: "Pending" | "Sealed";
-  actor_connected_id: string | null;
-  actor_is_employee: boolean | null;
-  previous_hash: string | null;
-  record_hash: string | null;
-  payload: string | null;
-}
-
-function toStoredEvent(row: EventRow): StoredEvent {
-  return {
-    voucherId: row.voucher_id,
-    sequence: row.sequence,
-    eventType: row.event_type,
-    occurredAt: row.occurred_at,
-    sealStatus: row.seal_status,
-    actorConnectedId: row.actor_connected_id,
-    actorIsEmployee: row.actor_is_employee,
-    previousHash: row.previous_hash,
-    recordHash: row.record_hash,
-    payload: row.payload,
-  };
-}
-
-/** At most `limit` events of one voucher behind sequence `after`, in order. */
-export async function selectEventsPage(
+/** At most `limit` events of one voucher with a sequence greater than `after`, in order. */
+export function selectEventsPage(
   db: Queryable,
   voucherId: string,
   after: number,
   limit: number,
 ): Promise<StoredEvent[]> {
-  const { rows } = await db.query<EventRow>(bind(sql.select_events_page, [voucherId, after, limit]));
-  return rows.map(toStoredEvent);
+  return readRows(db, sql.select_events_page, [voucherId, after, limit]);
 }
 
-/** All events of the vouchers behind `afterId` up to `lastId`, in chain order. */
-export async function selectEventsOfRange(db: Queryable, afterId: string, lastId: string): Promise<StoredEvent[]> {
-  const { rows } = await db.query<EventRow>(bind(sql.select_events_of_range, [afterId, lastId]));
-  return rows.map(toStoredEvent);
+/** All events of the vouchers with ids after `afterId` and up to `lastId`, in chain order. */
+export function selectEventsOfRange(db: Queryable, afterId: string, lastId: string): Promise<StoredEvent[]> {
+  return readRows(db, sql.select_events_of_range, [afterId, lastId]);
 }
 
 /** Since when this deployment keeps event payloads unchanged. */
 export async function selectCanonPreservedSince(db: Queryable): Promise<Date> {
-  const { rows } = await db.query<{ canon_preserved_since: Date }>(bind(sql.select_canon_preserved_since, []));
-  if (rows[0] === undefined) throw new Error("the deployment row is missing");
-  return rows[0].canon_preserved_since;
+  const row = await readRow(db, sql.select_canon_preserved_since, []);
+  if (row === null) throw new Error("the deployment row is missing");
+  return row.canonPreservedSince;
 }

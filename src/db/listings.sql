@@ -7,19 +7,21 @@ INSERT INTO listings (id, batch_id) VALUES ($1::text, $2::text);
 INSERT INTO batch_windows (batch_id, kind, opens_at, closes_at) VALUES ($1::text, $2::text, $3::timestamptz, $4::timestamptz);
 
 -- name: find_listing_batch
--- The batch and the product of a listing.
+-- The batch and product of a listing.
 -- $1 listing_id text
-SELECT l.batch_id, b.product_id FROM listings AS l JOIN batches AS b ON b.id = ANY (ARRAY[l.batch_id]) WHERE l.id = $1::text;
+SELECT l.batch_id AS "batchId", b.product_id AS "productId" FROM listings AS l JOIN batches AS b ON b.id = ANY (ARRAY[l.batch_id]) WHERE l.id = $1::text;
 
 -- name: select_listings
--- Listings as one caller sees them: the one of an id, or the next ones behind a cursor whose vouchers are still valid. Counts up to
--- 1 001 vouchers that could be bought: in the window, Active, without a live hold.
--- $1 user_id text or null, $2 listing_id text or null, $3 listing_id text to continue behind, $4 limit int
-SELECT clock.now, l.id, b.id AS batch_id, b.audience, b.valid_until, b.retail_price_usd, b.price_usd, b.benefit_months,
-       b.usage_unit_label, p.id AS product_id, p.name AS product_name, p.key AS product_key, p.type, br.name AS brand,
-       w.batch_id IS NOT NULL AS has_window, w.opens_at, w.closes_at, m.role = 'owner' AS is_owner, c.id AS contract_id, c.ends_at,
+-- Listings as one caller sees them: the one with an id, or the next ones after a cursor whose vouchers are still valid. Counts up to
+-- 1 001 vouchers that can be bought: in the window, Active, without a live reservation. OFFSET 0 keeps a plan that was made while there
+-- were no reservations from reading all of them for each listing.
+-- $1 user_id text or null, $2 listing_id text or null, $3 after listing_id text (exclusive), $4 limit int
+SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUntil", b.retail_price_usd AS "retailPriceUsd",
+       b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths", b.usage_unit_label AS "usageUnitLabel", p.id AS "productId",
+       p.name AS "productName", p.key AS "productKey", p.type, br.name AS brand, w.kind AS "window.kind", w.opens_at AS "window.opensAt",
+       w.closes_at AS "window.closesAt", m.role, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
        supply.available
-  FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock
+  FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
   JOIN LATERAL (
        SELECT o.* FROM listings AS o WHERE $2::text IS NOT NULL AND o.id = $2::text
         UNION ALL
@@ -30,12 +32,12 @@ SELECT clock.now, l.id, b.id AS batch_id, b.audience, b.valid_until, b.retail_pr
   JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
   JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
   LEFT JOIN batch_windows AS w ON w.batch_id = ANY (ARRAY[b.id]) AND w.kind = 'buy'
-  LEFT JOIN members AS m ON m.organization_id = ANY (ARRAY[br.organization_id]) AND m.user_id = $1::text
+  LEFT JOIN members AS m ON m.organization_id = br.organization_id AND m.user_id = $1::text
   LEFT JOIN referrer_contracts AS c ON c.user_id = $1::text AND c.brand_id = ANY (ARRAY[br.id]) AND c.status = 'Active'
  CROSS JOIN LATERAL (
        SELECT count(*)::int AS available
          FROM (SELECT 1 FROM vouchers AS v
-                WHERE v.batch_id = ANY (ARRAY[b.id]) AND v.pickable AND b.valid_until > clock.now
+                WHERE v.batch_id = b.id AND v.pickable AND b.valid_until > clock.now
                   AND NOT EXISTS (SELECT 1 FROM reservations AS h
                                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > clock.now OFFSET 0)
                 LIMIT 1001) AS up_to_1001

@@ -2,7 +2,7 @@ import pg from "pg";
 import type { Logger } from "pino";
 import { writeOnceATurn } from "../batching/write-once-a-turn.ts";
 
-/** Something that runs statements: the pool, or one connection inside a transaction. */
+/** Runs statements: the pool, or one connection inside a transaction. */
 export interface Queryable {
   query<Row extends pg.QueryResultRow>(
     query: pg.QueryConfig | string,
@@ -13,38 +13,40 @@ export interface Queryable {
 /** One connection with an open transaction. */
 export type Transaction = pg.PoolClient;
 
-/** Time to wait for a free or new connection, so that an unreachable database fails calls instead of holding them. */
+/** Longest wait for a free or new connection, so that calls fail while the database is unreachable. Milliseconds. */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** The same for administration, which may start a cold process on a busy machine. */
+/** The same for administration, which may run in a cold process on a busy machine. */
 const PATIENT_CONNECT_TIMEOUT_MS = 10_000;
-/** Longest a partner-facing statement may run. Row waits have their own, shorter limit. */
+/** Longest a partner-facing statement may run. Lock waits have their own, shorter limit. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 /**
- * When a statement counts as lost, and its connection with it. The server gives up before; who hears nothing even then talks to nobody: a host
- * that lost its power closes no connection, and nor does a firewall that forgot one.
+ * If no reply arrives after the server's own timeout, treat the connection as dead. A host that lost power, or a firewall that dropped the
+ * connection, does not close it.
  */
 const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
-/** How long the server keeps an open transaction, and its locks, for a process that asks nothing in it: one that is gone without a word. */
+/** How long the server keeps an idle transaction and its locks, for instance of a process whose host lost power. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
-/** When an idle connection begins to ask whether its other end is still there. */
+/** When TCP starts to probe an idle connection. */
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * Longest a partner-facing statement waits for a lock, unless its transaction says that it may wait. Such a lock is another
- * transaction's few milliseconds, or something is stuck.
+ * Longest a partner-facing statement waits for a lock, unless its transaction allows more (`waitForLocks`). Other transactions hold locks for
+ * a few milliseconds only.
  */
 const LOCK_TIMEOUT_MS = 250;
 
 /**
- * Plans of the service's statements, fixed: every one of them is written to go through indexes for a few hundred keys at most.
- * Generic plans are made once per connection, which saves a millisecond in each burn; and a plan that was made while a table was
- * empty must still be the right one when a million vouchers have been issued since. So the other ways of reading and joining are
- * off, and the statements leave no second way through an index:
+ * Planner settings for the service's statements, each of which looks up at most a few hundred keys by index. A generic plan is made once per
+ * connection, which saves a millisecond per redemption. Postgres replaces it only after the next ANALYZE of its tables, so a plan that was
+ * made for empty tables must stay right while they grow. The settings leave nested loops over indexes alone; three forms in the
+ * statements keep each of these loops from reading an index as a whole, which looks free while the table is empty:
  *
- * - A table that is searched for each row of another is joined as `t.id = ANY (ARRAY[w.id])`. An index answers that like `t.id = w.id`,
- *   but no plan can begin with `t` and read its whole index in order, which looks free as long as `t` is empty.
- * - A partial index whose predicate the condition implies could be read whole, too. `(r.state = 'Live') IS NOT FALSE` implies none;
- *   `OFFSET 0` keeps a search by key apart from the join around it.
+ * - `t.id = ANY (ARRAY[w.id])` uses the index like `t.id = w.id`, but a join cannot start with `t`.
+ * - `(r.state = 'Live') IS NOT FALSE` does not imply the predicate of a partial index.
+ * - `OFFSET 0` keeps a subquery that searches by key out of the join around it.
+ *
+ * `test/db/plans.test.ts` fails without any of them. JIT is off because the planner gives a plan without an alternative a cost above JIT's threshold,
+ * so that Postgres would compile it at every call.
  */
 const FIXED_PLANS = [
   "plan_cache_mode=force_generic_plan",
@@ -52,62 +54,55 @@ const FIXED_PLANS = [
   "enable_hashjoin=off",
   "enable_mergejoin=off",
   "enable_material=off",
+  "jit=off",
 ];
 
 const READ_ONLY = ["default_transaction_read_only=on"];
 
-// Money and counts: numeric(12,2) and bigint counts stay far below 2^53, and JSON has numbers only.
+// numeric(12,2) and bigint counts stay far below 2^53.
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
-/** A new connection led to a standby, or to what was the primary: its answers may be old, and it takes no writes. */
-export class ReadOnlyServer extends Error {
-  constructor() {
-    super("the database server only reads");
-    this.name = "ReadOnlyServer";
-  }
-}
-
-/** @throws ReadOnlyServer */
-async function demandPrimary(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ transaction_read_only: string }>("SHOW transaction_read_only");
-  if (rows[0]?.transaction_read_only !== "off") throw new ReadOnlyServer();
-}
-
-/** Opens the pool of a process. A connection that dies while idle is logged and replaced. */
+/** Opens the pool of a process. Logs and replaces a connection that is lost while idle. */
 export function openPool(options: {
   databaseUrl: string;
   max: number;
   applicationName: string;
-  /** Runs partner-facing statements only: fixed plans, and little patience. Administration reads whole tables and may wait. */
-  partnerFacing: boolean;
-  /** Writes only in transactions that say so. */
+  /**
+   * The deployment that the process serves: the pool runs partner-facing statements only, with fixed plans and short timeouts. Null for
+   * administration, which reads whole tables and may wait.
+   */
+  deployment: { admit(client: pg.ClientBase): Promise<void> } | null;
+  /** Transactions are read-only unless they set READ WRITE. */
   readOnly?: boolean;
+  /** How long to wait for an answer before the connection counts as lost. Milliseconds; by default longer than a statement may run. */
+  answerTimeoutMs?: number;
   log: Logger;
 }): pg.Pool {
+  const { deployment } = options;
   const pool = new pg.Pool({
     connectionString: options.databaseUrl,
     max: options.max,
     application_name: options.applicationName,
-    connectionTimeoutMillis: options.partnerFacing ? CONNECT_TIMEOUT_MS : PATIENT_CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: deployment ? CONNECT_TIMEOUT_MS : PATIENT_CONNECT_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
-    // Statements are sent without waiting for the answers to those before; the server still runs them one after another.
-    pipeline: options.partnerFacing,
-    ...(options.partnerFacing && {
-      onConnect: demandPrimary,
+    // Sends statements without waiting for the results of earlier ones. The server still runs them in order.
+    pipeline: deployment !== null,
+    ...(deployment && {
+      onConnect: (client: pg.ClientBase) => deployment.admit(client),
       statement_timeout: STATEMENT_TIMEOUT_MS,
-      query_timeout: ANSWER_TIMEOUT_MS,
+      query_timeout: options.answerTimeoutMs ?? ANSWER_TIMEOUT_MS,
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
       lock_timeout: LOCK_TIMEOUT_MS,
     }),
-    options: [...(options.partnerFacing ? FIXED_PLANS : []), ...(options.readOnly ? READ_ONLY : [])]
+    options: [...(deployment ? FIXED_PLANS : []), ...(options.readOnly ? READ_ONLY : [])]
       .map((setting) => `-c ${setting}`)
       .join(" "),
   });
   pool.on("error", (error) => options.log.warn({ err: error }, "an idle database connection was lost"));
-  // pg tells the loss of a connection that is lent out twice: to its statement, and as an event that ends the process unheard.
+  // When a checked-out connection is lost, pg rejects its statement and also emits an event, which would end the process without a listener.
   pool.on("connect", (client) => client.on("error", () => undefined));
-  if (options.partnerFacing) pool.on("connect", (client) => writeOnceATurn(client.connection.stream));
+  if (deployment) pool.on("connect", (client) => writeOnceATurn(client.connection.stream));
   return pool;
 }

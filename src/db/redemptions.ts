@@ -1,12 +1,32 @@
 import type { Confirmation } from "../domain/redeem.ts";
+import { integer, numeric, outerJoined, type Row, text, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { bind, loadStatements, type Writes } from "./statements.ts";
+import { loadStatements, type PreparedStatements, prepare, readRows } from "./statements.ts";
 
-const sql = loadStatements(new URL("./redemptions.sql", import.meta.url), [
-  "find_confirmations",
-  "find_redeem_result",
-  "insert_redemptions",
-]);
+const REDEMPTION = {
+  voucherId: text,
+  /** The queue job that redeemed the voucher. */
+  attemptId: text,
+  redeemCode: text,
+  serial: integer,
+  productName: text,
+  productKey: text,
+  priceUsd: numeric,
+  benefitMonths: integer,
+  redeemedAt: timestamptz,
+};
+
+export const sql = loadStatements(new URL("./redemptions.sql", import.meta.url), {
+  find_confirmations: {
+    organizationId: text,
+    externalRef: text,
+    attemptId: text,
+    redeemCode: text,
+    redeemedAt: timestamptz,
+  },
+  read_redemptions: { n: integer, now: timestamptz, redemption: outerJoined(REDEMPTION) },
+  insert_redemptions: {},
+});
 
 /** A partner's order reference within its organization. */
 export interface ExternalRef {
@@ -14,74 +34,44 @@ export interface ExternalRef {
   externalRef: string;
 }
 
-/** A key for maps of references. A reference holds no control character, so the separator is unambiguous. */
+/** A key for maps of references. A reference has no control characters, so the separator is unambiguous. */
 export function refKey(ref: ExternalRef): string {
   return `${ref.organizationId}\0${ref.externalRef}`;
 }
 
-/** The burns that these references stand for already, by {@link refKey}. */
+/** The redemptions that these references already have, by {@link refKey}. */
 export async function findConfirmations(
   db: Queryable,
   refs: readonly ExternalRef[],
 ): Promise<Map<string, Confirmation>> {
-  const { rows } = await db.query<{
-    organization_id: string;
-    external_ref: string;
-    attempt_id: string;
-    redeem_code: string;
-    redeemed_at: Date;
-  }>(bind(sql.find_confirmations, [refs.map((ref) => ref.organizationId), refs.map((ref) => ref.externalRef)]));
-  return new Map(
-    rows.map((row) => [
-      refKey({ organizationId: row.organization_id, externalRef: row.external_ref }),
-      { attemptId: row.attempt_id, redeemCode: row.redeem_code, redeemedAt: row.redeemed_at },
-    ]),
-  );
+  const rows = await readRows(db, sql.find_confirmations, [
+    refs.map((ref) => ref.organizationId),
+    refs.map((ref) => ref.externalRef),
+  ]);
+  return new Map(rows.map(({ organizationId, externalRef, ...its }) => [refKey({ organizationId, externalRef }), its]));
 }
 
-/** Everything that a redeem answer says about a burn. */
-export interface Redemption {
-  voucherId: string;
-  /** The attempt that burnt it. */
-  attemptId: string;
-  redeemCode: string;
-  serial: number;
-  productName: string;
-  productKey: string;
-  priceUsd: number;
-  benefitMonths: number;
-  redeemedAt: Date;
+/** Everything that the redeem response says about a redemption. */
+export type Redemption = Row<typeof REDEMPTION>;
+
+/** The redemption of one reference, if there is one, as of one snapshot. */
+export interface ReadRedemption {
+  /** The database's clock. */
+  now: Date;
+  redemption: Redemption | null;
 }
 
-/** The burn behind one reference, or null when the reference is not confirmed. */
-export async function findRedemption(db: Queryable, ref: ExternalRef): Promise<Redemption | null> {
-  const { rows } = await db.query<{
-    voucher_id: string;
-    attempt_id: string;
-    redeem_code: string;
-    redeemed_at: Date;
-    serial: number;
-    price_usd: number;
-    benefit_months: number;
-    product_name: string;
-    product_key: string;
-  }>(bind(sql.find_redeem_result, [ref.organizationId, ref.externalRef]));
-  const row = rows[0];
-  if (row === undefined) return null;
-  return {
-    voucherId: row.voucher_id,
-    attemptId: row.attempt_id,
-    redeemCode: row.redeem_code,
-    serial: row.serial,
-    productName: row.product_name,
-    productKey: row.product_key,
-    priceUsd: row.price_usd,
-    benefitMonths: row.benefit_months,
-    redeemedAt: row.redeemed_at,
-  };
+/** Reads the redemptions of many references in one statement; results are in the order of `refs`. */
+export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[]): Promise<ReadRedemption[]> {
+  const rows = await readRows(db, sql.read_redemptions, [
+    refs.map((ref) => ref.organizationId),
+    refs.map((ref) => ref.externalRef),
+  ]);
+  const results: ReadRedemption[] = new Array(refs.length);
+  for (const { n, now, redemption } of rows) results[n] = { now, redemption };
+  return results;
 }
 
-/** A burn to be written. */
 export interface NewRedemption extends ExternalRef {
   voucherId: string;
   keyId: string;
@@ -90,11 +80,11 @@ export interface NewRedemption extends ExternalRef {
   redeemCode: string;
 }
 
-/** Writes of burns, which raise when another transaction confirmed a reference first. */
-export function insertRedemptions(redemptions: readonly NewRedemption[], redeemedAt: Date): Writes {
+/** Statements that insert redemptions. They raise when another transaction has confirmed one of the references. */
+export function insertRedemptions(redemptions: readonly NewRedemption[], redeemedAt: Date): PreparedStatements {
   if (redemptions.length === 0) return [];
   return [
-    bind(sql.insert_redemptions, [
+    prepare(sql.insert_redemptions, [
       redeemedAt,
       redemptions.map((redemption) => redemption.voucherId),
       redemptions.map((redemption) => redemption.organizationId),

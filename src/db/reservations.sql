@@ -1,6 +1,6 @@
--- name: open_holds
--- Opens holds on locked vouchers. Raises VS001 when one is not Active, not valid any more or has a Live row, or a ticket exists: the
--- caller decided on state read under the lock.
+-- name: open_reservations
+-- Opens reservations of locked vouchers. Raises VS001 when a voucher is not Active, has expired or has a Live row, or when a ticket exists:
+-- the caller decided on state that was not read under the lock.
 -- $1 ticket text[], $2 voucher_id text[], $3 organization_id text[], $4 key_id text[], $5 started_at timestamptz[],
 -- $6 expires_at timestamptz[], $7 token_secret_id text[]
 WITH opened AS (
@@ -14,10 +14,11 @@ WITH opened AS (
       ON CONFLICT DO NOTHING
   RETURNING 1
 )
-SELECT demand_rows(count(*), cardinality($1::text[]), 'vouchers were free to be held') FROM opened;
+SELECT assert_row_count(count(*), cardinality($1::text[]), 'vouchers that can be reserved') FROM opened;
 
--- name: end_holds
--- Ends Live holds of locked vouchers. Raises VS001 when one is not Live. The moment of an Expired one is its own end.
+-- name: end_reservations
+-- Ends Live reservations of locked vouchers. Raises VS001 when one is not Live. An Expired one ended at its own expires_at.
+-- IS NOT FALSE keeps the search by ticket out of the index reservations_one_live.
 -- $1 ticket text[], $2 state text[], $3 end_reason text[] or nulls, $4 ended_at timestamptz
 WITH ended AS (
   UPDATE reservations AS r
@@ -27,39 +28,35 @@ WITH ended AS (
    WHERE r.ticket = ANY (ARRAY[w.ticket]) AND (r.state = 'Live') IS NOT FALSE
   RETURNING 1
 )
-SELECT demand_rows(count(*), cardinality($1::text[]), 'holds to end were live') FROM ended;
+SELECT assert_row_count(count(*), cardinality($1::text[]), 'live reservations') FROM ended;
 
--- name: find_hold_voucher
--- The voucher that a ticket of this organization was given for, whatever became of the hold.
--- $1 ticket text, $2 organization_id text
-SELECT r.voucher_id FROM reservations AS r WHERE r.ticket = $1::text AND r.organization_id = $2::text;
-
--- name: select_overdue_holds
--- Live rows whose time is over, the oldest first, behind a row already seen. Found without locks; whoever ends them locks their vouchers.
+-- name: select_overdue_reservations
+-- Live rows past their end, oldest first, after the last row seen. Takes no locks; the caller locks the vouchers before it ends a row.
 -- $1 expires_at timestamptz and $2 ticket text of the last row seen, $3 limit int
-SELECT r.ticket, r.voucher_id, r.expires_at FROM reservations AS r
+SELECT r.ticket, r.voucher_id AS "voucherId", r.expires_at AS "expiresAt" FROM reservations AS r
  WHERE r.ended_at IS NULL AND r.expires_at <= (SELECT clock_timestamp()) AND r.expires_at >= $1::timestamptz
    AND (r.expires_at, r.ticket) > ($1::timestamptz, $2::text)
  ORDER BY r.expires_at, r.ticket LIMIT $3::int;
 
--- name: select_live_holds
--- Holds that live, the next to end first, behind one already seen, with their age and the time they have left in milliseconds.
--- $1 expires_at timestamptz and $2 ticket text of the last hold seen, $3 limit int
-SELECT r.ticket, r.voucher_id, r.key_id, r.expires_at, (extract(epoch FROM clock.now - r.started_at) * 1000)::bigint AS age_ms,
-       (extract(epoch FROM r.expires_at - clock.now) * 1000)::bigint AS left_ms
-  FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock
+-- name: select_live_reservations
+-- Live reservations, the next to end first, after the last one seen, with their age and remaining time in milliseconds.
+-- $1 expires_at timestamptz and $2 ticket text of the last one seen, $3 limit int
+SELECT r.ticket, r.voucher_id AS "voucherId", r.key_id AS "keyId", r.expires_at AS "expiresAt",
+       (extract(epoch FROM clock.now - r.started_at) * 1000)::bigint AS "ageMs",
+       (extract(epoch FROM r.expires_at - clock.now) * 1000)::bigint AS "leftMs"
+  FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
   JOIN reservations AS r ON r.ended_at IS NULL AND r.expires_at > clock.now AND r.expires_at >= $1::timestamptz
    AND (r.expires_at, r.ticket) > ($1::timestamptz, $2::text)
  ORDER BY r.expires_at, r.ticket LIMIT $3::int;
 
 -- name: select_live_tickets
--- Those of the tickets whose hold lives.
+-- The tickets whose reservation is live. IS NOT FALSE keeps the search by ticket out of the index reservations_one_live.
 -- $1 ticket text[]
 SELECT r.ticket FROM reservations AS r
  WHERE r.ticket = ANY ($1::text[]) AND (r.state = 'Live') IS NOT FALSE AND r.expires_at > (SELECT clock_timestamp());
 
--- name: count_live_holds
--- How many holds are live, counted up to a limit, by the index of live holds alone.
+-- name: count_live_reservations
+-- How many reservations are live, counted up to a limit. Reads the index reservations_live_by_end alone.
 -- $1 limit int
 SELECT count(*)::int AS live
   FROM (SELECT 1 FROM reservations AS r WHERE r.ended_at IS NULL AND r.expires_at > (SELECT clock_timestamp())

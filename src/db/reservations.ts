@@ -1,125 +1,107 @@
-import type { Hold } from "../domain/hold.ts";
+import type { Reservation } from "../domain/reservation.ts";
+import { bigint, integer, type Row, text, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { bind, loadStatements, type Writes } from "./statements.ts";
+import { loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
 
-const sql = loadStatements(new URL("./reservations.sql", import.meta.url), [
-  "open_holds",
-  "end_holds",
-  "find_hold_voucher",
-  "select_overdue_holds",
-  "select_live_holds",
-  "select_live_tickets",
-  "count_live_holds",
-]);
+/** A live reservation. Durations are milliseconds by the database's clock. */
+const LIVE_RESERVATION = {
+  ticket: text,
+  voucherId: text,
+  keyId: text,
+  expiresAt: timestamptz,
+  ageMs: bigint,
+  leftMs: bigint,
+};
 
-/** How a hold stands, or how it ended. */
-export type HoldState = "Live" | "Consumed" | "Released" | "Expired";
+export const sql = loadStatements(new URL("./reservations.sql", import.meta.url), {
+  open_reservations: {},
+  end_reservations: {},
+  select_overdue_reservations: { ticket: text, voucherId: text, expiresAt: timestamptz },
+  select_live_reservations: LIVE_RESERVATION,
+  select_live_tickets: { ticket: text },
+  count_live_reservations: { live: integer },
+});
 
-/** A hold to be written. */
-export interface NewHold extends Hold {
+/** The state of a reservation's row. All but Live are final. */
+export type ReservationState = "Live" | "Consumed" | "Released" | "Expired";
+
+export interface NewReservation extends Reservation {
   voucherId: string;
   organizationId: string;
 }
 
-/** How a hold is ended. */
-export interface EndedHold {
+/** The end of a reservation. */
+export interface EndedReservation {
   ticket: string;
-  state: Exclude<HoldState, "Live">;
+  state: Exclude<ReservationState, "Live">;
   reason?: string | null;
 }
 
-/** Writes that open holds on locked vouchers. */
-export function openHolds(holds: readonly NewHold[]): Writes {
-  if (holds.length === 0) return [];
+/** Statements that open reservations of locked vouchers. */
+export function openReservations(reservations: readonly NewReservation[]): PreparedStatements {
+  if (reservations.length === 0) return [];
   return [
-    bind(sql.open_holds, [
-      holds.map((hold) => hold.ticket),
-      holds.map((hold) => hold.voucherId),
-      holds.map((hold) => hold.organizationId),
-      holds.map((hold) => hold.keyId),
-      holds.map((hold) => hold.startedAt),
-      holds.map((hold) => hold.expiresAt),
-      holds.map((hold) => hold.tokenSecretId),
+    prepare(sql.open_reservations, [
+      reservations.map((reservation) => reservation.ticket),
+      reservations.map((reservation) => reservation.voucherId),
+      reservations.map((reservation) => reservation.organizationId),
+      reservations.map((reservation) => reservation.keyId),
+      reservations.map((reservation) => reservation.startedAt),
+      reservations.map((reservation) => reservation.expiresAt),
+      reservations.map((reservation) => reservation.tokenSecretId),
     ]),
   ];
 }
 
-/** Writes that end Live holds of locked vouchers. */
-export function endHolds(holds: readonly EndedHold[], endedAt: Date): Writes {
-  if (holds.length === 0) return [];
+/** Statements that end Live reservations of locked vouchers. */
+export function endReservations(reservations: readonly EndedReservation[], endedAt: Date): PreparedStatements {
+  if (reservations.length === 0) return [];
   return [
-    bind(sql.end_holds, [
-      holds.map((hold) => hold.ticket),
-      holds.map((hold) => hold.state),
-      holds.map((hold) => hold.reason ?? null),
+    prepare(sql.end_reservations, [
+      reservations.map((reservation) => reservation.ticket),
+      reservations.map((reservation) => reservation.state),
+      reservations.map((reservation) => reservation.reason ?? null),
       endedAt,
     ]),
   ];
 }
 
-/** The voucher of a ticket of this organization, or null. */
-export async function findHoldVoucher(db: Queryable, ticket: string, organizationId: string): Promise<string | null> {
-  const { rows } = await db.query<{ voucher_id: string }>(bind(sql.find_hold_voucher, [ticket, organizationId]));
-  return rows[0]?.voucher_id ?? null;
-}
-
-/** A place in the order in which holds end. */
-export interface HoldPosition {
+/** A position in the order in which reservations end. */
+export interface ReservationPosition {
   expiresAt: Date;
   ticket: string;
 }
 
-/** Before all holds. */
-export const FIRST_HOLD: HoldPosition = { expiresAt: new Date(0), ticket: "" };
+/** Before all reservations. */
+export const FIRST_RESERVATION: ReservationPosition = { expiresAt: new Date(0), ticket: "" };
 
-/** At most `limit` Live rows behind `after` whose time is over, in the order in which it ended. */
-export async function selectOverdueHolds(
+/** At most `limit` Live rows after `after` whose time is over, in the order of their ends. */
+export function selectOverdueReservations(
   db: Queryable,
-  after: HoldPosition,
+  after: ReservationPosition,
   limit: number,
-): Promise<(HoldPosition & { voucherId: string })[]> {
-  const { rows } = await db.query<{ ticket: string; voucher_id: string; expires_at: Date }>(
-    bind(sql.select_overdue_holds, [after.expiresAt, after.ticket, limit]),
-  );
-  return rows.map((row) => ({ ticket: row.ticket, voucherId: row.voucher_id, expiresAt: row.expires_at }));
+): Promise<(ReservationPosition & { voucherId: string })[]> {
+  return readRows(db, sql.select_overdue_reservations, [after.expiresAt, after.ticket, limit]);
 }
 
-/** A hold that lives. Durations are milliseconds by the database's clock. */
-export interface LivingHold extends HoldPosition {
-  voucherId: string;
-  keyId: string;
-  ageMs: number;
-  leftMs: number;
+export type LiveReservation = Row<typeof LIVE_RESERVATION>;
+
+/** At most `limit` live reservations after `after`, in the order of their ends. */
+export function selectLiveReservations(
+  db: Queryable,
+  after: ReservationPosition,
+  limit: number,
+): Promise<LiveReservation[]> {
+  return readRows(db, sql.select_live_reservations, [after.expiresAt, after.ticket, limit]);
 }
 
-/** At most `limit` holds that live, behind `after`, in the order in which they will end. */
-export async function selectLiveHolds(db: Queryable, after: HoldPosition, limit: number): Promise<LivingHold[]> {
-  const { rows } = await db.query<{
-    ticket: string;
-    voucher_id: string;
-    key_id: string;
-    expires_at: Date;
-    age_ms: number;
-    left_ms: number;
-  }>(bind(sql.select_live_holds, [after.expiresAt, after.ticket, limit]));
-  return rows.map((row) => ({
-    ticket: row.ticket,
-    voucherId: row.voucher_id,
-    keyId: row.key_id,
-    expiresAt: row.expires_at,
-    ageMs: row.age_ms,
-    leftMs: row.left_ms,
-  }));
-}
-
-/** Those of the tickets whose hold lives. */
+/** Those of the tickets whose reservation is live. */
 export async function selectLiveTickets(db: Queryable, tickets: readonly string[]): Promise<Set<string>> {
-  const { rows } = await db.query<{ ticket: string }>(bind(sql.select_live_tickets, [tickets]));
+  const rows = await readRows(db, sql.select_live_tickets, [tickets]);
   return new Set(rows.map((row) => row.ticket));
 }
 
-/** How many holds are live, counted up to `max`. */
-export async function countLiveHolds(db: Queryable, max: number): Promise<number> {
-  const { rows } = await db.query<{ live: number }>(bind(sql.count_live_holds, [max]));
-  return rows[0]?.live ?? 0;
+/** How many reservations are live, counted up to `max`. */
+export async function countLiveReservations(db: Queryable, max: number): Promise<number> {
+  return (await readRow(db, sql.count_live_reservations, [max]))?.live ?? 0;
 }

@@ -1,28 +1,40 @@
 import { readFileSync } from "node:fs";
-import type { QueryConfig } from "pg";
+import type { QueryConfig, QueryResultRow } from "pg";
+import type { Columns, Row } from "./columns.ts";
+import type { Queryable } from "./pool.ts";
 
-/** A named statement. Its name makes Postgres prepare it once per connection. */
+/** A named statement. Postgres prepares it once per connection, under its name. */
 export interface Statement {
   name: string;
   text: string;
 }
 
-/**
- * Loads the `.sql` file that stands beside a module.
- * @throws Error when a statement that is asked for is not in the file, or the other way round.
- */
-export function loadStatements<const Name extends string>(file: URL, names: readonly Name[]): Record<Name, Statement> {
-  const statements = readStatements(file);
-  const found = Object.keys(statements).sort().join(", ");
-  const wanted = [...names].sort().join(", ");
-  if (found !== wanted) throw new Error(`${file.pathname} holds ${found}, not ${wanted}`);
-  return statements as Record<Name, Statement>;
+/** A statement with the columns of its result; none for a statement that returns no rows. */
+export interface TypedStatement<C extends Columns> extends Statement {
+  columns: C;
+  /** Builds the row that callers read from the one that `pg` returns. Null: they are the same. */
+  nest: ((flat: QueryResultRow) => Row<C>) | null;
 }
 
 /**
- * Reads every statement of a `.sql` file, by name: blocks that begin with `-- name: <statement>`, each holding one statement with its
- * guarantee and parameters in comments.
+ * Loads the `.sql` file of a module and declares the result columns of each statement, which `test/db/statements.test.ts` compares with
+ * Postgres.
+ * @throws Error unless `columns` names exactly the statements of the file.
  */
+export function loadStatements<const All extends Record<string, Columns>>(
+  file: URL,
+  columns: All,
+): { [Name in keyof All]: TypedStatement<All[Name]> } {
+  const statements = readStatements(file);
+  const found = Object.keys(statements).sort().join(", ");
+  const declared = Object.keys(columns).sort().join(", ");
+  if (found !== declared) throw new Error(`${file.pathname} has the statements ${found}, not ${declared}`);
+  return Object.fromEntries(
+    Object.entries(columns).map(([name, its]) => [name, { ...statements[name], columns: its, nest: nesting(its) }]),
+  ) as { [Name in keyof All]: TypedStatement<All[Name]> };
+}
+
+/** Reads every statement of a `.sql` file, by name. Each one follows a line `-- name: <statement>` and comments on it. */
 export function readStatements(file: URL): Record<string, Statement> {
   const statements: Record<string, Statement> = {};
   for (const block of readFileSync(file, "utf8")
@@ -35,19 +47,67 @@ export function readStatements(file: URL): Record<string, Statement> {
   return statements;
 }
 
+function nesting<C extends Columns>(columns: C): TypedStatement<C>["nest"] {
+  const fields = Object.entries(columns).map(([name, column]) => ({
+    name,
+    members: "members" in column ? Object.keys(column.members).map((key) => ({ key, from: `${name}.${key}` })) : null,
+  }));
+  if (fields.every(({ members }) => members === null)) return null;
+  return (flat) => {
+    const row: Record<string, unknown> = {};
+    for (const { name, members } of fields) {
+      if (members === null) row[name] = flat[name];
+      else if (flat[members[0]?.from ?? ""] === null) row[name] = null;
+      else {
+        const group: Record<string, unknown> = {};
+        for (const { key, from } of members) group[key] = flat[from];
+        row[name] = group;
+      }
+    }
+    return row as Row<C>;
+  };
+}
+
 /**
- * Statements that write, with their parameters, in the order in which they must run. Each writes all that it is given or raises, or a
- * constraint does at the commit, so that nobody has to see what it found. Making them writes nothing: they are for `lookThenWrite` or
- * `write` (transaction.ts).
+ * Statements that write, with their parameters, in the order in which they must run. Each writes all its rows or raises, or a constraint
+ * raises at the commit, so their results need not be read. Pass them to `readThenWrite` or `write` (transaction.ts).
  */
-export type Writes = QueryConfig[];
+export type PreparedStatements = QueryConfig[];
 
 type Scalar = string | number | boolean | Date | Buffer | null;
 
-/** Parameters that always reach the server: what pg itself cannot send fails alone, and a COMMIT behind it would be carried out. */
+/**
+ * Parameters that `pg` can always send. A statement with any other parameter would fail alone, and the server would still carry out the
+ * COMMIT that was sent after it.
+ */
 export type Values = (Scalar | readonly Scalar[])[];
 
 /** A statement with its parameters, ready for `query`. */
-export function bind(statement: Statement, values: Values): QueryConfig {
+export function prepare(statement: Statement, values: Values): QueryConfig {
   return { name: statement.name, text: statement.text, values };
+}
+
+/** Runs a statement and returns its rows. */
+export async function readRows<C extends Columns>(
+  db: Queryable,
+  statement: TypedStatement<C>,
+  values: Values,
+): Promise<Row<C>[]> {
+  const { rows } = await db.query(prepare(statement, values));
+  return statement.nest === null ? (rows as Row<C>[]) : rows.map(statement.nest);
+}
+
+/** Runs a statement and returns its first row, or null. */
+export async function readRow<C extends Columns>(
+  db: Queryable,
+  statement: TypedStatement<C>,
+  values: Values,
+): Promise<Row<C> | null> {
+  return (await readRows(db, statement, values))[0] ?? null;
+}
+
+/** Runs a statement and returns how many rows it wrote or returned. */
+export async function execute(db: Queryable, statement: Statement, values: Values): Promise<number> {
+  const { rowCount } = await db.query(prepare(statement, values));
+  return rowCount ?? 0;
 }

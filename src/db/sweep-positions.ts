@@ -1,24 +1,24 @@
+import { bigint, text } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { bind, loadStatements } from "./statements.ts";
+import { execute, loadStatements, readRow } from "./statements.ts";
 
-const sql = loadStatements(new URL("./sweep-positions.sql", import.meta.url), [
-  "find_sweep_position",
-  "move_sweep_position",
-]);
+export const sql = loadStatements(new URL("./sweep-positions.sql", import.meta.url), {
+  find_sweep_position: { position: text, ageMs: bigint },
+  move_sweep_position: {},
+});
 
-/** A task of the sweeper that goes round and round. */
+/** A task of the sweeper that walks all rows or keys in rounds. */
 export type RollingTask = "restore_leases" | "remove_orphan_leases" | "check_chains";
 
 /** Where a rolling task stopped and how long ago, in milliseconds; null before its first pass. */
-export async function findSweepPosition(
+export function findSweepPosition(
   db: Queryable,
   task: RollingTask,
 ): Promise<{ position: string; ageMs: number } | null> {
-  const { rows } = await db.query<{ position: string; age_ms: number }>(bind(sql.find_sweep_position, [task]));
-  return rows[0] === undefined ? null : { position: rows[0].position, ageMs: rows[0].age_ms };
+  return readRow(db, sql.find_sweep_position, [task]);
 }
 
-/** Remembers where a rolling task stopped. */
+/** Saves where a rolling task stopped. */
 export async function moveSweepPosition(db: Queryable, task: RollingTask, position: string): Promise<void> {
-  await db.query(bind(sql.move_sweep_position, [task, position]));
+  await execute(db, sql.move_sweep_position, [task, position]);
 }

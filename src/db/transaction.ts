@@ -1,44 +1,45 @@
 import pg from "pg";
-import { ReadOnlyServer, type Transaction } from "./pool.ts";
-import type { Writes } from "./statements.ts";
+import type { Transaction } from "./pool.ts";
+import { UnusableDatabase } from "./schema.ts";
+import type { PreparedStatements } from "./statements.ts";
 
-/** SQLSTATE of what a writing transaction may meet and act on (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/** SQLSTATEs that a transaction handles (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";
 const LOCK_NOT_AVAILABLE = "55P03";
 const READ_ONLY_TRANSACTION = "25006";
-/** Raised by `demand_rows`: what was decided on is not so any more. */
+/** Raised by `assert_row_count`: the state that the transaction decided on has changed. */
 const DECIDED_ON_OLD_STATE = "VS001";
 
 /** Runs `work` in one READ COMMITTED transaction on a connection of its own. Rolls back when it throws. */
 export function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  return lookThenWrite(
+  return readThenWrite(
     pool,
     async () => undefined,
     async (_seen, tx) => ({ result: await work(tx), writes: [] }),
   );
 }
 
-/** What a transaction comes to, once its writes are committed. */
+/** The result of a transaction, and the statements that must be committed before it counts. */
 export interface Decided<T> {
   result: T;
-  writes: Writes;
+  writes: PreparedStatements;
 }
 
 /**
- * Runs `look` and then, with what it saw, `decide` in one READ COMMITTED transaction on a connection of its own, and commits what
- * that wants written. Rolls back when one of them throws or a write raises. Two trips to the server, when `decide` asks nothing and the
- * pool pipelines.
+ * Runs `look`, passes its result to `decide`, and commits the statements that `decide` returns, in one READ COMMITTED transaction on a
+ * connection of its own. Rolls back when one of them throws or a statement fails. If `decide` sends no statement and the pool pipelines,
+ * this takes two round trips.
  *
- * What `look` asks is sent together with BEGIN. It only locks and reads, and sends all its statements before it waits for any
- * answer: if BEGIN fails they have run in no transaction, and nothing may have come of it.
+ * The statements of `look` are sent together with BEGIN. They may only lock and read, and `look` must send all of them before it awaits
+ * a result: if BEGIN fails, they run outside a transaction and must have no effect.
  *
- * The writes are sent together with COMMIT, which rolls back when the server refused one of them.
+ * The writes are sent together with COMMIT, which rolls back when one of them has failed.
  *
- * Statements that are sent together take one trip to the server, which runs them in their order, each seeing what was committed
- * when it began. When one fails so do all behind it, so `Promise.all` throws what the first one met.
+ * Statements that are sent together take one round trip. The server runs them in order, each with a snapshot of its own. When one
+ * fails, so do all after it, so `Promise.all` rejects with the first error.
  */
-export async function lookThenWrite<Seen, T>(
+export async function readThenWrite<Seen, T>(
   pool: pg.Pool,
   look: (tx: Transaction) => Promise<Seen>,
   decide: (seen: Seen, tx: Transaction) => Promise<Decided<T>>,
@@ -51,8 +52,8 @@ export async function lookThenWrite<Seen, T>(
     await Promise.all([...writes.map((statement) => client.query(statement)), client.query("COMMIT")]);
     return result;
   } catch (error) {
-    // Behind a COMMIT there is nothing to roll back, but the answer comes when all statements have theirs. A connection that cannot even
-    // do that is not given back to the pool.
+    // After COMMIT there is nothing to roll back, but ROLLBACK still waits until all statements are done. If it fails, the connection does not
+    // return to the pool.
     await client.query("ROLLBACK").catch((rollbackError: Error) => {
       broken = rollbackError;
     });
@@ -64,27 +65,27 @@ export async function lookThenWrite<Seen, T>(
   }
 }
 
-/** Writes inside a transaction that goes on, one statement after another: administration's pool does not pipeline. */
-export async function write(tx: Transaction, writes: Writes): Promise<void> {
+/** Runs the statements one after another inside a transaction that goes on. For administration, whose pool does not pipeline. */
+export async function write(tx: Transaction, writes: PreparedStatements): Promise<void> {
   for (const statement of writes) await tx.query(statement);
 }
 
-/** Lets the transaction wait this long for each lock, instead of the little that its pool allows. */
+/** Sets how long the transaction waits for each lock. Milliseconds. */
 export async function waitForLocks(tx: Transaction, timeoutMs: number): Promise<void> {
   await tx.query("SELECT set_config('lock_timeout', $1, true)", [String(timeoutMs)]);
 }
 
-/** Transactions got in each other's way: the same work may succeed when it is done again, on what the others left. */
+/** Whether the transaction conflicted with another one. It may succeed when it is repeated on the new state. */
 export function isRetryable(error: unknown): boolean {
   return [SERIALIZATION_FAILURE, DEADLOCK_DETECTED, DECIDED_ON_OLD_STATE].some((code) => hasSqlState(error, code));
 }
 
-/** A lock was not granted within `lock_timeout`. */
+/** Whether a lock was not granted within `lock_timeout`. */
 export function isLockTimeout(error: unknown): boolean {
   return hasSqlState(error, LOCK_NOT_AVAILABLE);
 }
 
-/** Whether a unique constraint of this name was hit. */
+/** Whether the error is a violation of this unique constraint. */
 export function violates(error: unknown, constraint: string): boolean {
   return hasSqlState(error, "23505") && (error as pg.DatabaseError).constraint === constraint;
 }
@@ -94,12 +95,12 @@ function hasSqlState(error: unknown, code: string): boolean {
 }
 
 /**
- * The database is away, starting, stopping, out of connections, too slow, not the primary, or has given up an idle transaction: the same
- * call may succeed later.
+ * Whether the database is unreachable, starting, stopping, out of connections, too slow or not the primary, or has ended an idle transaction.
+ * The same call may succeed later.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof ReadOnlyServer) return true;
+  if (error instanceof UnusableDatabase) return true;
   const code = (error as { code?: unknown }).code;
   if (error instanceof pg.DatabaseError) return /^(08|57|53|25006|25P03)/.test(String(code));
   if (typeof code === "string") return /^E(CONN|PIPE|HOST|NET|NOTFOUND|TIMEDOUT|AI_)/.test(code);

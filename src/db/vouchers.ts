@@ -1,235 +1,176 @@
 import type { ChainHead } from "../domain/chain.ts";
-import type { Hold } from "../domain/hold.ts";
+import type { Reservation } from "../domain/reservation.ts";
 import type { StoredStatus, VoucherType } from "../domain/voucher.ts";
+import { integer, numeric, orNull, outerJoined, type Row, real, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import { bind, loadStatements, type Writes } from "./statements.ts";
+import { execute, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
 
-const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), [
-  "resolve_vouchers",
-  "lock_free_vouchers",
-  "lock_voucher",
-  "read_locked_vouchers",
-  "advance_chains",
-  "redeem_vouchers",
-  "void_voucher",
-  "find_voucher_in_organization",
-  "find_last_of_next",
-  "select_chain_heads_of_range",
-  "find_chain_head",
-  "lock_expired_batch",
-  "lock_unrecorded_expiries",
-  "advance_expiry",
-  "estimate_voucher_count",
-]);
+/** A voucher with its terms, as partners see it. Prices are US dollars. */
+const VOUCHER = {
+  id: text,
+  code: text,
+  serial: integer,
+  status: textOf<StoredStatus>(),
+  redeemedAt: orNull(timestamptz),
+  validUntil: timestamptz,
+  retailPriceUsd: numeric,
+  priceUsd: numeric,
+  benefitMonths: integer,
+  usageUnitLabel: orNull(text),
+  productName: text,
+  productKey: text,
+  type: textOf<VoucherType>(),
+  brand: text,
+};
 
-/** How a partner names a voucher: by normalised code or by ticket, one of them null (both: nothing matches). */
+const RESERVATION = outerJoined({
+  ticket: text,
+  keyId: text,
+  startedAt: timestamptz,
+  expiresAt: timestamptz,
+  tokenSecretId: text,
+});
+
+const CHAIN_HEAD = { lastSequence: integer, sealedSequence: integer, sealedHash: orNull(text) };
+
+const LOCKED_VOUCHER = {
+  id: text,
+  organizationId: text,
+  code: text,
+  serial: integer,
+  status: textOf<StoredStatus>(),
+  ...CHAIN_HEAD,
+  validUntil: timestamptz,
+  retailPriceUsd: numeric,
+  priceUsd: numeric,
+  /** The reservation row in state Live, even past its end. */
+  reservation: RESERVATION,
+};
+
+const EXPIRED_BATCH = {
+  batchId: text,
+  /** Serial up to which every expiry is recorded. */
+  recordedTo: integer,
+  voucherCount: integer,
+};
+
+export const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), {
+  resolve_vouchers: {
+    n: integer,
+    now: timestamptz,
+    voucher: outerJoined(VOUCHER),
+    reservation: RESERVATION,
+    redeemed: outerJoined({ voucherId: text, attemptId: text, redeemCode: text, redeemedAt: timestamptz }),
+  },
+  lock_free_vouchers: { id: text },
+  lock_voucher: { id: text },
+  lock_settled_vouchers: { id: text },
+  read_locked_vouchers: { now: timestamptz, ...LOCKED_VOUCHER },
+  advance_chains: {},
+  redeem_vouchers: {},
+  void_voucher: {},
+  find_voucher_in_organization: { id: text },
+  find_last_of_next: { lastId: orNull(text) },
+  select_chain_heads_of_range: { voucherId: text, ...CHAIN_HEAD },
+  find_chain_head: { voucherId: text, ...CHAIN_HEAD },
+  lock_expired_batch: EXPIRED_BATCH,
+  lock_unrecorded_expiries: { id: text },
+  advance_expiry: { recordedTo: integer },
+  estimate_voucher_count: { estimate: real },
+});
+
+/** A voucher named by its normalized code or by a ticket; the other one is null. If both are null, nothing matches. */
 export interface WantedVoucher {
   organizationId: string;
   codeKey: string | null;
   ticket: string | null;
-  /** A reference to look for in the same snapshot, or null. */
+  /** A reference whose redemption is read from the same snapshot, or null. */
   externalRef: string | null;
 }
 
-/** A voucher with what was promised at issue, as partners see it. Prices are US dollars. */
-export interface Voucher {
-  id: string;
-  code: string;
-  serial: number;
-  status: StoredStatus;
-  redeemedAt: Date | null;
-  validUntil: Date;
-  retailPriceUsd: number;
-  priceUsd: number;
-  benefitMonths: number;
-  usageUnitLabel: string | null;
-  productName: string;
-  productKey: string;
-  type: VoucherType;
-  brand: string;
-}
+export type Voucher = Row<typeof VOUCHER>;
 
-/** What one snapshot says about one wanted voucher. */
+/** One wanted voucher as of one snapshot. */
 export interface ResolvedVoucher {
   /** The database's clock. */
   now: Date;
   voucher: Voucher | null;
-  /** The hold that is live at `now`. */
-  hold: Hold | null;
-  /** Whether the wanted `externalRef` is confirmed. */
-  confirmed: boolean;
-}
-
-interface HoldColumns {
-  hold_ticket: string | null;
-  hold_key_id: string;
-  hold_started_at: Date;
-  hold_expires_at: Date;
-  hold_token_secret_id: string;
-}
-
-interface ResolvedRow extends HoldColumns {
-  n: number;
-  now: Date;
-  voucher_id: string | null;
-  code: string;
-  serial: number;
-  status: StoredStatus;
-  redeemed_at: Date | null;
-  valid_until: Date;
-  retail_price_usd: number;
-  price_usd: number;
-  benefit_months: number;
-  usage_unit_label: string | null;
-  product_name: string;
-  product_key: string;
-  type: VoucherType;
-  brand: string;
-  confirmed: boolean;
+  /** The reservation that is live at `now`. */
+  reservation: Reservation | null;
+  /** The redemption of the wanted `externalRef`. It may be of another voucher. */
+  redeemed: { voucherId: string; attemptId: string; redeemCode: string; redeemedAt: Date } | null;
 }
 
 /** Resolves many wanted vouchers in one statement; results are in the order of `wanted`. */
 export async function resolveVouchers(db: Queryable, wanted: readonly WantedVoucher[]): Promise<ResolvedVoucher[]> {
-  const { rows } = await db.query<ResolvedRow>(
-    bind(sql.resolve_vouchers, [
-      wanted.map((entry) => entry.organizationId),
-      wanted.map((entry) => entry.codeKey),
-      wanted.map((entry) => entry.ticket),
-      wanted.map((entry) => entry.externalRef),
-    ]),
-  );
-  if (rows.length !== wanted.length)
-    throw new Error(`${wanted.length} vouchers were asked for, ${rows.length} rows came`);
+  const rows = await readRows(db, sql.resolve_vouchers, [
+    wanted.map((entry) => entry.organizationId),
+    wanted.map((entry) => entry.codeKey),
+    wanted.map((entry) => entry.ticket),
+    wanted.map((entry) => entry.externalRef),
+  ]);
+  if (rows.length !== wanted.length) throw new Error(`expected ${wanted.length} rows, got ${rows.length}`);
   const resolved: ResolvedVoucher[] = new Array(wanted.length);
-  for (const row of rows) {
-    resolved[row.n] = { now: row.now, voucher: toVoucher(row), hold: toHold(row), confirmed: row.confirmed };
-  }
+  for (const { n, ...found } of rows) resolved[n] = found;
   return resolved;
 }
 
-function toVoucher(row: ResolvedRow): Voucher | null {
-  if (row.voucher_id === null) return null;
-  return {
-    id: row.voucher_id,
-    code: row.code,
-    serial: row.serial,
-    status: row.status,
-    redeemedAt: row.redeemed_at,
-    validUntil: row.valid_until,
-    retailPriceUsd: row.retail_price_usd,
-    priceUsd: row.price_usd,
-    benefitMonths: row.benefit_months,
-    usageUnitLabel: row.usage_unit_label,
-    productName: row.product_name,
-    productKey: row.product_key,
-    type: row.type,
-    brand: row.brand,
-  };
-}
-
-function toHold(row: HoldColumns): Hold | null {
-  if (row.hold_ticket === null) return null;
-  return {
-    ticket: row.hold_ticket,
-    keyId: row.hold_key_id,
-    startedAt: row.hold_started_at,
-    expiresAt: row.hold_expires_at,
-    tokenSecretId: row.hold_token_secret_id,
-  };
-}
-
-/** Locks those of the vouchers that are free, in id order, without waiting; returns the ids that are locked now. */
+/** Locks the vouchers that no other transaction has locked, in id order and without waiting; returns their ids. */
 export async function lockFreeVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
-  const { rows } = await tx.query<{ id: string }>(bind(sql.lock_free_vouchers, [voucherIds]));
+  const rows = await readRows(tx, sql.lock_free_vouchers, [voucherIds]);
   return new Set(rows.map((row) => row.id));
 }
 
 /**
  * Locks one voucher, waiting up to the transaction's `lock_timeout`; returns whether it exists.
- * @throws DatabaseError 55P03 when the wait is over.
+ * @throws DatabaseError 55P03 when the lock is not granted in time.
  */
 export async function lockVoucher(tx: Transaction, voucherId: string): Promise<boolean> {
-  const { rowCount } = await tx.query(bind(sql.lock_voucher, [voucherId]));
-  return rowCount === 1;
+  return (await execute(tx, sql.lock_voucher, [voucherId])) === 1;
+}
+
+/**
+ * Locks the vouchers that no transaction is changing, in shared mode and without waiting; returns their ids. They do not change before
+ * this transaction ends, so what later statements read about them is final up to that moment.
+ */
+export async function lockSettledVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
+  const rows = await readRows(tx, sql.lock_settled_vouchers, [voucherIds]);
+  return new Set(rows.map((row) => row.id));
 }
 
 /** A voucher whose row this transaction has locked. */
-export interface LockedVoucher extends ChainHead {
-  id: string;
-  organizationId: string;
-  code: string;
-  serial: number;
-  status: StoredStatus;
-  validUntil: Date;
-  retailPriceUsd: number;
-  priceUsd: number;
-  /** The reservation row in state Live, even past its time. */
-  hold: Hold | null;
-}
+export type LockedVoucher = Row<typeof LOCKED_VOUCHER>;
 
-interface LockedRow extends HoldColumns {
-  now: Date;
-  voucher_id: string;
-  organization_id: string;
-  code: string;
-  serial: number;
-  status: StoredStatus;
-  last_sequence: number;
-  sealed_sequence: number;
-  sealed_hash: string | null;
-  valid_until: Date;
-  retail_price_usd: number;
-  price_usd: number;
-}
-
-/** Vouchers, by id, and the time that decides and dates everything that a transaction does with them. */
+/** Vouchers by id, and the time that the whole transaction decides by and writes. */
 export interface LockedVouchers {
   now: Date;
   vouchers: Map<string, LockedVoucher>;
 }
 
 /**
- * Reads vouchers that this transaction has locked in an earlier statement, and the time. Ids must be unique and at least one; those
- * of no voucher are left out.
+ * Reads vouchers that an earlier statement of this transaction has locked, and the database's time. Ids must be unique. Leaves out ids
+ * without a voucher.
+ * @throws Error when no id has a voucher.
  */
 export async function readLockedVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<LockedVouchers> {
-  const { rows } = await tx.query<LockedRow>(bind(sql.read_locked_vouchers, [voucherIds]));
+  const rows = await readRows(tx, sql.read_locked_vouchers, [voucherIds]);
   const first = rows[0];
   if (first === undefined) throw new Error("there is no such voucher");
-  const vouchers = new Map(
-    rows.map((row) => [
-      row.voucher_id,
-      {
-        id: row.voucher_id,
-        organizationId: row.organization_id,
-        code: row.code,
-        serial: row.serial,
-        status: row.status,
-        lastSequence: row.last_sequence,
-        sealedSequence: row.sealed_sequence,
-        sealedHash: row.sealed_hash,
-        validUntil: row.valid_until,
-        retailPriceUsd: row.retail_price_usd,
-        priceUsd: row.price_usd,
-        hold: toHold(row),
-      },
-    ]),
-  );
-  return { now: first.now, vouchers };
+  return { now: first.now, vouchers: new Map(rows.map(({ now: _, ...voucher }) => [voucher.id, voucher])) };
 }
 
-/** A chain head that moves from where it was read to where the sealing left it. */
+/** A change of a chain head since it was read. */
 export interface ChainAdvance {
   voucherId: string;
   lastSequenceBefore: number;
   after: ChainHead;
 }
 
-/** Writes of moved chain heads of locked vouchers. */
-export function advanceChains(advances: readonly ChainAdvance[]): Writes {
+/** Statements that write the new chain heads of locked vouchers. */
+export function advanceChains(advances: readonly ChainAdvance[]): PreparedStatements {
   if (advances.length === 0) return [];
   return [
-    bind(sql.advance_chains, [
+    prepare(sql.advance_chains, [
       advances.map((advance) => advance.voucherId),
       advances.map((advance) => advance.lastSequenceBefore),
       advances.map((advance) => advance.after.lastSequence),
@@ -239,11 +180,11 @@ export function advanceChains(advances: readonly ChainAdvance[]): Writes {
   ];
 }
 
-/** Writes that set locked, Active vouchers to Redeemed; their chains are sealed up to the new head. */
-export function redeemVouchers(advances: readonly ChainAdvance[], redeemedAt: Date): Writes {
+/** Statements that set locked, Active vouchers to Redeemed. Their chains are sealed up to the new head. */
+export function redeemVouchers(advances: readonly ChainAdvance[], redeemedAt: Date): PreparedStatements {
   if (advances.length === 0) return [];
   return [
-    bind(sql.redeem_vouchers, [
+    prepare(sql.redeem_vouchers, [
       advances.map((advance) => advance.voucherId),
       advances.map((advance) => advance.lastSequenceBefore),
       advances.map((advance) => advance.after.lastSequence),
@@ -253,109 +194,72 @@ export function redeemVouchers(advances: readonly ChainAdvance[], redeemedAt: Da
   ];
 }
 
-/** Writes that set a locked, Active voucher to Voided and count the event that must say so. */
-export function voidVoucherRow(voucherId: string, lastSequenceBefore: number): Writes {
-  return [bind(sql.void_voucher, [voucherId, lastSequenceBefore])];
+/** Statements that set a locked, Active voucher to Voided and count its next event, which the caller must insert. */
+export function voidVoucherRow(voucherId: string, lastSequenceBefore: number): PreparedStatements {
+  return [prepare(sql.void_voucher, [voucherId, lastSequenceBefore])];
 }
 
-/** A voucher's id by its normalised code, or null. */
+/** A voucher's id by its normalized code, or null. */
 export async function findVoucherInOrganization(
   db: Queryable,
   organizationId: string,
   codeKey: string | null,
 ): Promise<string | null> {
-  const { rows } = await db.query<{ id: string }>(bind(sql.find_voucher_in_organization, [organizationId, codeKey]));
-  return rows[0]?.id ?? null;
+  return (await readRow(db, sql.find_voucher_in_organization, [organizationId, codeKey]))?.id ?? null;
 }
 
-interface HeadRow {
-  voucher_id: string;
-  last_sequence: number;
-  sealed_sequence: number;
-  sealed_hash: string | null;
-}
-
-function toHead(row: HeadRow): ChainHead & { voucherId: string } {
-  return {
-    voucherId: row.voucher_id,
-    lastSequence: row.last_sequence,
-    sealedSequence: row.sealed_sequence,
-    sealedHash: row.sealed_hash,
-  };
-}
-
-/** The last of the next `limit` vouchers in id order behind `afterId`, or null when there is none. */
+/** The last of the next `limit` vouchers in id order after `afterId`, or null when there is none. */
 export async function findLastOfNext(db: Queryable, afterId: string, limit: number): Promise<string | null> {
-  const { rows } = await db.query<{ last_id: string | null }>(bind(sql.find_last_of_next, [afterId, limit]));
-  return rows[0]?.last_id ?? null;
+  return (await readRow(db, sql.find_last_of_next, [afterId, limit]))?.lastId ?? null;
 }
 
-/** The chain heads of the vouchers behind `afterId` up to `lastId`, in id order. */
-export async function selectChainHeadsOfRange(
+/** The chain heads of the vouchers with ids after `afterId` and up to `lastId`, in id order. */
+export function selectChainHeadsOfRange(
   db: Queryable,
   afterId: string,
   lastId: string,
 ): Promise<(ChainHead & { voucherId: string })[]> {
-  const { rows } = await db.query<HeadRow>(bind(sql.select_chain_heads_of_range, [afterId, lastId]));
-  return rows.map(toHead);
+  return readRows(db, sql.select_chain_heads_of_range, [afterId, lastId]);
 }
 
 /** A voucher's chain head, or null when there is no such voucher. */
-export async function findChainHead(
-  db: Queryable,
-  voucherId: string,
-): Promise<(ChainHead & { voucherId: string }) | null> {
-  const { rows } = await db.query<HeadRow>(bind(sql.find_chain_head, [voucherId]));
-  return rows[0] === undefined ? null : toHead(rows[0]);
+export function findChainHead(db: Queryable, voucherId: string): Promise<(ChainHead & { voucherId: string }) | null> {
+  return readRow(db, sql.find_chain_head, [voucherId]);
 }
 
-/** A batch whose vouchers are past their time, locked by this transaction. */
-export interface ExpiredBatch {
-  batchId: string;
-  /** Serial up to which every expiry is recorded. */
-  recordedTo: number;
-  voucherCount: number;
+/** A batch past its `validUntil`, locked by this transaction. */
+export type ExpiredBatch = Row<typeof EXPIRED_BATCH>;
+
+/** Locks the next batch with expiries to record, other than `except`; null when every such batch is locked or there is none. */
+export function lockExpiredBatch(tx: Transaction, except: readonly string[]): Promise<ExpiredBatch | null> {
+  return readRow(tx, sql.lock_expired_batch, [except]);
 }
 
-/** Locks the next batch with expiries to record, other than `except`; null when there is none that nobody works on. */
-export async function lockExpiredBatch(tx: Transaction, except: readonly string[]): Promise<ExpiredBatch | null> {
-  const { rows } = await tx.query<{ batch_id: string; expiry_recorded_to: number; voucher_count: number }>(
-    bind(sql.lock_expired_batch, [except]),
-  );
-  const row = rows[0];
-  if (row === undefined) return null;
-  return { batchId: row.batch_id, recordedTo: row.expiry_recorded_to, voucherCount: row.voucher_count };
-}
-
-/** Locks the vouchers of a serial range whose expiry is to be recorded and that nobody else has locked. */
+/** Locks the vouchers of a serial range whose expiry is not recorded, without waiting for locked ones; returns their ids. */
 export async function lockUnrecordedExpiries(
   tx: Transaction,
   batchId: string,
   afterSerial: number,
   lastSerial: number,
 ): Promise<string[]> {
-  const { rows } = await tx.query<{ id: string }>(
-    bind(sql.lock_unrecorded_expiries, [batchId, afterSerial, lastSerial]),
-  );
+  const rows = await readRows(tx, sql.lock_unrecorded_expiries, [batchId, afterSerial, lastSerial]);
   return rows.map((row) => row.id);
 }
 
-/** Moves a locked batch's mark over a serial range, up to the first voucher that was passed over; returns the mark. */
+/** Advances a locked batch's mark over a serial range, up to the first voucher whose expiry is not recorded; returns the mark. */
 export async function advanceExpiry(
   tx: Transaction,
   batchId: string,
   afterSerial: number,
   lastSerial: number,
 ): Promise<number> {
-  const { rows } = await tx.query<{ expiry_recorded_to: number }>(
-    bind(sql.advance_expiry, [batchId, afterSerial, lastSerial]),
-  );
-  if (rows[0] === undefined) throw new Error(`the locked batch ${batchId} could not be moved on`);
-  return rows[0].expiry_recorded_to;
+  const row = await readRow(tx, sql.advance_expiry, [batchId, afterSerial, lastSerial]);
+  if (row === null) throw new Error(`the locked batch ${batchId} does not exist`);
+  return row.recordedTo;
 }
 
 /** About how many vouchers there are. */
 export async function estimateVoucherCount(db: Queryable): Promise<number> {
-  const { rows } = await db.query<{ estimate: number }>(bind(sql.estimate_voucher_count, []));
-  return Math.max(0, rows[0]?.estimate ?? 0);
+  const row = await readRow(db, sql.estimate_voucher_count, []);
+  return Math.max(0, row?.estimate ?? 0);
 }

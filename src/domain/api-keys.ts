@@ -7,7 +7,7 @@ export const SCOPES = ["voucher.read", "voucher.redeem"] as const;
 export type Scope = (typeof SCOPES)[number];
 
 const PREFIX = "pvk_";
-/** 40 symbols of 5 bits: 200 random bits. */
+/** 40 symbols of 5 bits each: 200 random bits. */
 const SECRET_SYMBOLS = 40;
 /** 7 symbols hold the 32 bits of the checksum. */
 const CHECKSUM_SYMBOLS = 7;
@@ -29,17 +29,20 @@ function checksum(secret: string): string {
   return text;
 }
 
-/** Whether a header value can be a key at all: a typo is told from an unknown key without a look-up. */
+/** Whether a value has the form and the checksum of a key, so that typing errors need no look-up. */
 export function isWellFormedApiKey(key: string): boolean {
   return SHAPE.test(key) && checksum(key.slice(PREFIX.length, -CHECKSUM_SYMBOLS)) === key.slice(-CHECKSUM_SYMBOLS);
 }
 
-/** What is stored of a key: SHA-256 of its characters, in hex. 200 random bits need no salt and no slow hash. */
+/** The hash under which a key is stored: SHA-256 in hex. 200 random bits need neither a salt nor a slow hash. */
 export function hashApiKey(key: string): string {
   return hash("sha256", key);
 }
 
-/** Tells whether an address is on an allowlist of IPv4 and IPv6 CIDRs. An IPv4-mapped IPv6 address counts as the IPv4 one. */
+/**
+ * Makes a function that tells whether an IP address matches a list of addresses and CIDRs. An empty list allows every address. An
+ * IPv4-mapped IPv6 address counts as the IPv4 address.
+ */
 export function makeAllowlist(cidrs: readonly string[]): (address: string) => boolean {
   if (cidrs.length === 0) return () => true;
   const list = new BlockList();

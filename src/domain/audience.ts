@@ -1,46 +1,46 @@
 import type { Audience } from "./voucher.ts";
 
-/** Recorded states of a referrer contract (contract, "Referrer contract"). */
+/** The stored status of a referrer contract. */
 export type ContractStatus = "Offered" | "Active" | "Ended" | "Declined";
 
-/** What a member is to an organization. */
+/** Roles of an organization's members. */
 export const MEMBER_ROLES = ["owner", "employee"] as const;
 export type MemberRole = (typeof MEMBER_ROLES)[number];
 
-/** The states that each move of a contract starts from. */
+/** For each status that a contract can change to, the statuses that it can change from. */
 export const CONTRACT_MOVES = {
   Active: ["Offered"],
   Declined: ["Offered"],
   Ended: ["Active"],
 } as const satisfies Partial<Record<ContractStatus, readonly ContractStatus[]>>;
 
-/** A contract as far as it decides something. */
+/** The facts of a contract that decide whether it is in force. */
 export interface Contract {
   id: string;
   status: ContractStatus;
   endsAt: Date | null;
 }
 
-/** What a caller is to a brand. Nobody in particular: `{ isOwner: false, contract: null }`. */
-export interface Standing {
-  /** A member with role `owner` of the brand's organization. */
+/** A caller's relations to a brand, which open its referrer-only batches. */
+export interface Eligibility {
+  /** Whether the caller is a member with role `owner` of the brand's organization. */
   isOwner: boolean;
-  /** The caller's contract with this very brand that is Active, if there is one. */
+  /** The caller's Active contract with this brand, if any. */
   contract: Contract | null;
 }
 
-/** Why supply was open to whoever took it; written into the event. */
+/** The rule that opened a batch to a user. Written into the event of the acquisition. */
 export type AudienceRule = "open_to_all" | "brand_owner" | "active_contract" | "referral_link";
 
-/** Whether a contract opens supply at `now`: Active, and not at or past its end, recorded or not. */
+/** Whether a contract is in force at `now`: Active and before `endsAt`, even if its end has not been recorded yet. */
 export function isContractActive(contract: Pick<Contract, "status" | "endsAt">, now: Date): boolean {
   return contract.status === "Active" && (contract.endsAt === null || contract.endsAt > now);
 }
 
-/** The rule by which a batch is open to a caller from a window, or null when it is not (contract, "Referrer-only rules"). */
-export function audienceRule(audience: Audience, standing: Standing, now: Date): AudienceRule | null {
+/** Returns the rule that opens a batch's window to a caller, or null. A `ReferrerOnly` batch needs an owner or a contract in force. */
+export function audienceRule(audience: Audience, eligibility: Eligibility, now: Date): AudienceRule | null {
   if (audience === "OpenToAll") return "open_to_all";
-  if (standing.isOwner) return "brand_owner";
-  if (standing.contract !== null && isContractActive(standing.contract, now)) return "active_contract";
+  if (eligibility.isOwner) return "brand_owner";
+  if (eligibility.contract !== null && isContractActive(eligibility.contract, now)) return "active_contract";
   return null;
 }

@@ -1,13 +1,13 @@
 /** Crockford's base32 alphabet (https://www.crockford.com/base32.html): no I, L, O and U. */
 export const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/** Symbols of a voucher code: 15 random ones (75 bits) and one check symbol. */
+/** Symbols in a voucher code: 15 random ones (75 bits) and a check symbol. */
 export const CODE_SYMBOLS = 16;
-/** Symbols of a redeem code, all random (60 bits). */
+/** Symbols in a redeem code, all random (60 bits). */
 export const REDEEM_CODE_SYMBOLS = 12;
-/** Symbols of a referral link's code, all random (60 bits). */
+/** Symbols in a referral link's code, all random (60 bits). */
 export const LINK_CODE_SYMBOLS = 12;
-/** Bounds of a code's normalised form, imported codes included. */
+/** Length bounds of a normalised code, imported ones included. */
 export const CODE_KEY_MIN = 4;
 export const CODE_KEY_MAX = 64;
 
@@ -35,30 +35,30 @@ function multiply(a: number, b: number): number {
 }
 
 /**
- * The check value of 15 symbol values: the sum over GF(32) of symbol i (counted from 1) times alpha^i. The check symbol itself
- * weighs alpha^0. All sixteen weights differ and none is zero, so every wrong symbol and every swap of two symbols shows.
+ * The check value of 15 symbol values: the sum over GF(32) of symbol i (counted from 1) times alpha^i. The check symbol itself has
+ * the weight alpha^0. All sixteen weights differ and none is zero, so the check detects every wrong symbol and every swap of two.
  */
 function checkValue(values: readonly number[]): number {
   return values.reduce((sum, value, index) => sum ^ multiply(value, ALPHA_POWER[index + 1] as number), 0);
 }
 
-/** Makes a voucher code: four groups of four symbols, the last symbol being the check symbol. */
+/** Makes a voucher code: four groups of four symbols, of which the last is the check symbol. */
 export function makeVoucherCode(randomBytes: RandomBytes): string {
   const values = symbolValues(CODE_SYMBOLS - 1, randomBytes);
   return inGroups([...values, checkValue(values)]);
 }
 
-/** Makes the code that a burn hands to the customer: three groups of four symbols. */
+/** Makes the code that a redemption gives to the customer: three groups of four symbols. */
 export function makeRedeemCode(randomBytes: RandomBytes): string {
   return inGroups(symbolValues(REDEEM_CODE_SYMBOLS, randomBytes));
 }
 
-/** Makes the code of a referral link: twelve symbols in lower case, for addresses. */
+/** Makes the code of a referral link: twelve symbols in lower case. */
 export function makeLinkCode(randomBytes: RandomBytes): string {
   return inGroups(symbolValues(LINK_CODE_SYMBOLS, randomBytes)).replaceAll("-", "").toLowerCase();
 }
 
-/** 256 is a multiple of 32, so the low five bits of a random byte are uniform. */
+/** Makes uniform random values: 256 is a multiple of 32, so the low five bits of a random byte are uniform. */
 function symbolValues(count: number, randomBytes: RandomBytes): number[] {
   return Array.from(randomBytes(count), (byte) => byte & 31);
 }
@@ -73,8 +73,8 @@ function inGroups(values: readonly number[]): string {
 }
 
 /**
- * Whether a generated code's check symbol fits. For clients and printing houses: the server looks every code up, because an
- * imported code of 16 symbols need not fit.
+ * Whether a generated code's check symbol is right. The API never rejects a code by this check, because imported codes of 16
+ * symbols have no check symbol.
  */
 export function hasValidCheckSymbol(code: string): boolean {
   const key = normaliseCode(code);
@@ -85,9 +85,9 @@ export function hasValidCheckSymbol(code: string): boolean {
 }
 
 /**
- * The form in which codes are compared: upper case, spaces and hyphens dropped, O read as 0, I and L as 1.
- * Null when no code can look like this: another character than printable ASCII, or a length outside 4–64. Upper-casing is
- * safe because only ASCII gets there (a dotless i would become an I).
+ * Returns the form in which codes are compared: in upper case, without spaces and hyphens, with O read as 0 and I and L as 1.
+ * Returns null for a text that cannot be a code: characters other than printable ASCII, or a normalised length outside 4–64. The
+ * ASCII check comes before the change of case, because other letters can turn into ASCII (a dotless i becomes an I).
  */
 export function normaliseCode(input: string): string | null {
   if (!/^[\x20-\x7e]*$/.test(input)) return null;

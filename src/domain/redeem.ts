@@ -1,26 +1,21 @@
-import type { RefusalCode } from "./errors.ts";
-import { type Hold, liveHold } from "./hold.ts";
+import { liveReservation, type Reservation } from "./reservation.ts";
 import { sameTokenHash } from "./reservation-token.ts";
-import { finalRefusal, type VoucherState } from "./voucher.ts";
+import { type FinalRefusal, finalRefusal, type VoucherState } from "./voucher.ts";
 
-/** One attempt to burn one voucher, as the queue carries it. */
-export interface RedeemRequest {
+/** The part of an attempt to redeem that decides its result. */
+export interface RedeemAttempt {
   /** The queue job's id. */
   attemptId: string;
-  voucherId: string;
-  organizationId: string;
   keyId: string;
-  externalRef: string;
-  /** The ticket that the caller named the voucher by, or null when it named the code. */
+  /** The ticket by which the caller named the voucher, or null if it named the code. */
   ticket: string | null;
-  /** SHA-256 of the presented token in hex, or null when none was presented. */
+  /** SHA-256 of the presented token in hex, or null if none was presented. */
   tokenHash: string | null;
-  note: string | null;
-  /** Database time in milliseconds after which this attempt must not burn any more. */
+  /** Database time in milliseconds after which this attempt must not redeem. */
   deadlineMs: number;
 }
 
-/** The burn that an `externalRef` already stands for. */
+/** The redemption that an `externalRef` already has. */
 export interface Confirmation {
   attemptId: string;
   redeemCode: string;
@@ -28,39 +23,41 @@ export interface Confirmation {
 }
 
 export type RedeemDecision =
-  /** Burn now, consuming this hold if there is one. */
-  | { kind: "burn"; consumed: Hold | null }
-  /** This very attempt has burnt before: a second delivery. */
-  | { kind: "burnt_before"; confirmation: Confirmation }
-  /** Another attempt has confirmed the reference. */
+  /** Redeem now and consume this reservation, if any. */
+  | { kind: "redeem"; consumed: Reservation | null }
+  /** This attempt has redeemed before: its job was delivered twice. */
+  | { kind: "redeemed_before"; confirmation: Confirmation }
+  /** Another attempt has redeemed a voucher with this reference. */
   | { kind: "confirmed" }
-  /** The caller has stopped waiting; nothing is burnt. */
+  /** The deadline has passed, so nothing is redeemed. */
   | { kind: "late" }
-  | { kind: "refused"; code: RefusalCode };
+  | { kind: "refused"; code: FinalRefusal | "reservation_ended" | "token_mismatch" | "voucher_reserved" };
 
 /**
- * Decides one burn, in this order: own burn, confirmed reference, deadline, used, voided, expired, ended reservation, wrong
- * token, reserved by someone else. Reads nothing but its arguments; `now` is the database's clock after the voucher's row is
- * locked; `hold` is the voucher's Live row; `expectedTokenHash` yields the hash of that hold's token.
+ * Decides one attempt to redeem. Checks in this order: own redemption, confirmed reference, deadline, used, voided, expired, ended
+ * reservation, wrong token, reserved by another key. Pure.
+ * @param reservation the voucher's row in state Live, if any.
+ * @param now the database's clock, read after the voucher's row was locked.
+ * @param expectedTokenHash returns the hash of a reservation's token.
  */
 export function decideRedeem(
   voucher: VoucherState,
-  hold: Hold | null,
+  reservation: Reservation | null,
   confirmation: Confirmation | null,
-  request: RedeemRequest,
+  request: RedeemAttempt,
   now: Date,
-  expectedTokenHash: (hold: Hold) => string,
+  expectedTokenHash: (reservation: Reservation) => string,
 ): RedeemDecision {
-  if (confirmation?.attemptId === request.attemptId) return { kind: "burnt_before", confirmation };
+  if (confirmation?.attemptId === request.attemptId) return { kind: "redeemed_before", confirmation };
   if (confirmation !== null) return { kind: "confirmed" };
   if (now.getTime() > request.deadlineMs) return { kind: "late" };
   const final = finalRefusal(voucher, now);
   if (final !== null) return { kind: "refused", code: final };
-  const live = liveHold(hold, now);
+  const live = liveReservation(reservation, now);
   if (request.ticket !== null && live?.ticket !== request.ticket) return { kind: "refused", code: "reservation_ended" };
   const tokenFits =
     request.tokenHash !== null && live !== null && sameTokenHash(request.tokenHash, expectedTokenHash(live));
   if (request.tokenHash !== null && !tokenFits) return { kind: "refused", code: "token_mismatch" };
   if (live !== null && live.keyId !== request.keyId && !tokenFits) return { kind: "refused", code: "voucher_reserved" };
-  return { kind: "burn", consumed: live };
+  return { kind: "redeem", consumed: live };
 }

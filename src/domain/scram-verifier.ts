@@ -1,15 +1,15 @@
 import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
 
-/** What PostgreSQL uses by default (`scram_iterations`). A password that was made at random needs no more. */
+/** PostgreSQL's default (`scram_iterations`), which is enough for random passwords. */
 const ITERATIONS = 4_096;
 const HASH_BYTES = 32;
-/** Random bytes that the verifier is salted with, as many as PostgreSQL takes. */
+/** Length of the salt, the same as PostgreSQL's. Bytes. */
 export const SALT_BYTES = 16;
 
 /**
- * What PostgreSQL stores in place of a password, for `ALTER ROLE … PASSWORD` (RFC 5802 and 7677): the server can check the password
- * with it and nobody can log in with it, so that a statement that ends up in a log gives no password away.
- * @param password visible ASCII only: other characters would have to be prepared by RFC 4013 first.
+ * Makes what PostgreSQL stores instead of a password, for `ALTER ROLE … PASSWORD` (RFC 5802 and 7677). A verifier is useless for
+ * logging in, so a logged statement reveals no password.
+ * @param password visible ASCII only: other characters would first need the preparation of RFC 4013.
  * @param salt {@link SALT_BYTES} random bytes.
  */
 export function makeScramVerifier(password: string, salt: Buffer): string {

@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
+import type { Logger } from "pino";
+import type { DeploymentIdentity } from "../domain/deployment.ts";
 
-/** A lease without a live hold behind it for longer than this is an orphan and stops nobody. Milliseconds. */
+/** A lease older than this without a live reservation is an orphan, which the next caller takes over. Milliseconds. */
 export const ORPHAN_AFTER_MS = 2_000;
 
-/** Whose lease a voucher has. */
+/** The reservation that a lease belongs to. */
 export interface LeaseHolder {
   ticket: string;
   keyId: string;
@@ -22,14 +24,14 @@ type Scripted = Redis & {
   restoreLease(key: string, ticket: string, keyId: string, ageMs: number, leftMs: number): Promise<number>;
 };
 
-/** A live hold whose lease should stand. Durations are milliseconds. */
-export interface LeasedHold extends LeaseHolder {
+/** A live reservation, which must have a lease. Durations are milliseconds. */
+export interface LeasedReservation extends LeaseHolder {
   voucherId: string;
   ageMs: number;
   leftMs: number;
 }
 
-/** A lease that was found. `ageMs` is by Redis's own clock. */
+/** A lease found by a scan. `ageMs` is measured by Redis's clock. */
 export interface FoundLease {
   voucherId: string;
   ticket: string;
@@ -37,66 +39,83 @@ export interface FoundLease {
 }
 
 /**
- * The per-voucher lease in Redis. It turns contenders away before they reach Postgres, and proves nothing: whether a voucher
- * is held is decided by its reservation row alone. Every call rejects when Redis does not answer.
+ * Leases of vouchers in Redis. A lease turns competing callers away before they reach Postgres. It proves nothing: the
+ * reservation's row alone decides whether a voucher is reserved. Every method rejects when Redis does not respond.
  */
 export class Leases {
   readonly #redis: Scripted;
+  readonly #deployment: Pick<DeploymentIdentity, "id">;
 
-  constructor(redis: Redis) {
+  constructor(redis: Redis, deployment: Pick<DeploymentIdentity, "id">) {
+    this.#deployment = deployment;
     redis.defineCommand("acquireLease", { numberOfKeys: 1, lua: script("acquire") });
     redis.defineCommand("releaseLease", { numberOfKeys: 1, lua: script("release") });
     redis.defineCommand("restoreLease", { numberOfKeys: 1, lua: script("restore") });
     this.#redis = redis as Scripted;
   }
 
-  /** Takes the lease for `lifetimeMs` and returns null, or returns whose it is. Atomic. */
+  /** Acquires the lease for `lifetimeMs` and returns null, or returns the current holder. Atomic. */
   async acquire(voucherId: string, holder: LeaseHolder, lifetimeMs: number): Promise<LeaseHolder | null> {
-    const [taken, ticket, keyId] = await this.#redis.acquireLease(
-      leaseKey(voucherId),
+    const [acquired, ticket, keyId] = await this.#redis.acquireLease(
+      this.#key(voucherId),
       holder.ticket,
       holder.keyId,
       lifetimeMs,
       ORPHAN_AFTER_MS,
     );
-    return taken === 1 ? null : { ticket, keyId };
+    return acquired === 1 ? null : { ticket, keyId };
   }
 
-  /** Gives the lease back if it is still this ticket's; another's lease is left alone. Returns whether there was one. */
+  /** Deletes the lease if it still belongs to this ticket. Returns whether it did. */
   async release(voucherId: string, ticket: string): Promise<boolean> {
-    return (await this.#redis.releaseLease(leaseKey(voucherId), ticket)) === 1;
+    return (await this.#redis.releaseLease(this.#key(voucherId), ticket)) === 1;
   }
 
-  /** Puts a live hold's lease back, to end with the hold, unless it stands. Returns whether it was missing. */
-  async restore({ voucherId, ticket, keyId, ageMs, leftMs }: LeasedHold): Promise<boolean> {
-    return (await this.#redis.restoreLease(leaseKey(voucherId), ticket, keyId, ageMs, leftMs)) === 1;
+  /** Restores the lease of a live reservation if it is missing. It expires with the reservation. Returns whether it was missing. */
+  async restore({ voucherId, ticket, keyId, ageMs, leftMs }: LeasedReservation): Promise<boolean> {
+    return (await this.#redis.restoreLease(this.#key(voucherId), ticket, keyId, ageMs, leftMs)) === 1;
   }
 
   /**
-   * Looks through about `count` keys of Redis for leases, from a cursor on ("0" to begin). The next cursor is "0" when all have
-   * been seen.
+   * Scans about `count` keys of Redis for leases, starting at a cursor ("0" for the first call). Returns the cursor "0" after the
+   * last keys.
    */
   async scan(cursor: string, count: number): Promise<{ cursor: string; found: FoundLease[] }> {
-    const [next, keys] = await this.#redis.scan(cursor, "MATCH", leaseKey("*"), "COUNT", count);
+    const [next, keys] = await this.#redis.scan(cursor, "MATCH", this.#key("*"), "COUNT", count);
     if (keys.length === 0) return { cursor: next, found: [] };
     const [seconds, microseconds] = await this.#redis.time();
     const now = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
     const held = await Promise.all(keys.map((key) => this.#redis.hmget(key, "ticket", "start")));
     const found = keys.flatMap((key, index) => {
       const [ticket, start] = held[index] ?? [];
-      return ticket ? [{ voucherId: key.slice(LEASE_PREFIX.length, -1), ticket, ageMs: now - Number(start) }] : [];
+      return ticket ? [{ voucherId: key.slice(this.#key("").length - 1, -1), ticket, ageMs: now - Number(start) }] : [];
     });
     return { cursor: next, found };
   }
+
+  #key(voucherId: string): string {
+    return leaseKey(this.#deployment.id, voucherId);
+  }
 }
 
-const LEASE_PREFIX = "lease:{";
-
-/** Redis key of a voucher's lease; the braces make it the hash tag, so a cluster spreads leases over its slots. */
-export function leaseKey(voucherId: string): string {
-  return `${LEASE_PREFIX}${voucherId}}`;
+/** The Redis key of a voucher's lease. The braces make the id the hash tag, so a cluster spreads leases over its slots. */
+export function leaseKey(deploymentId: string, voucherId: string): string {
+  return `lease:${deploymentId}:{${voucherId}}`;
 }
 
 function script(name: string): string {
   return readFileSync(new URL(`./${name}.lua`, import.meta.url), "utf8");
+}
+
+/** Releases a lease. Never fails: a lease that cannot be released becomes an orphan, which blocks others for at most two seconds. */
+export async function releaseLease(
+  { leases, log }: { leases: Leases; log: Logger },
+  voucherId: string,
+  ticket: string,
+): Promise<void> {
+  try {
+    await leases.release(voucherId, ticket);
+  } catch (error) {
+    log.warn({ err: error, voucherId }, "cannot release a lease");
+  }
 }

@@ -1,4 +1,4 @@
--- Gives a lease back if it is still this ticket's: compare and delete.
+-- Deletes a lease if it still belongs to this ticket.
 -- KEYS[1] lease; ARGV[1] ticket
 if redis.call('HGET', KEYS[1], 'ticket') == ARGV[1] then
   return redis.call('DEL', KEYS[1])

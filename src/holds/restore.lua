@@ -1,6 +1,6 @@
--- Puts a live hold's lease back when it is missing or another ticket's: the row is the truth.
--- KEYS[1] lease; ARGV[1] ticket, ARGV[2] key id, ARGV[3] the hold's age in ms, ARGV[4] the time it has left in ms
--- Answers 1 when it was put back, 0 when it stood.
+-- Restores the lease of a live reservation when it is missing or belongs to another ticket: the row is the truth.
+-- KEYS[1] lease; ARGV[1] ticket, ARGV[2] key id, ARGV[3] the reservation's age in ms, ARGV[4] its remaining time in ms
+-- Returns 1 when restored, 0 when the lease was there.
 if redis.call('HGET', KEYS[1], 'ticket') == ARGV[1] then
   return 0
 end

@@ -1,27 +1,26 @@
 import type { RequestHandler, Response } from "express";
 import type { ApiContext } from "../context.ts";
-import type { ErrorCode } from "../domain/errors.ts";
-import { limitAddress } from "./spend-limit.ts";
+import type { ErrorCode } from "../contract/errors.ts";
+import { limitAddress } from "./middleware/rate-limit.ts";
 
-/** Who may call an endpoint, and what its work is told about them. */
-export interface Access<Who> {
-  /** What the API reference asks for: alternatives, each a security scheme's name with scopes; `{}` is a call without any. */
+/** Who may call an endpoint, and what its handler learns about the caller. */
+export interface Access<Caller> {
+  /** Alternatives for the API reference, each a security scheme's name with its scopes; `{}` is a call without credentials. */
   security: readonly Record<string, string[]>[];
-  /** What a caller is refused with. */
   errors: readonly ErrorCode[];
-  /** The handlers that let a caller through or refuse it. */
+  /** Handlers that admit or refuse a request. */
   guard(ctx: ApiContext): RequestHandler[];
-  /** The caller that the guard let through. */
-  whoOf(response: Response): Who;
+  /** The caller that the guard has admitted. */
+  callerOf(response: Response): Caller;
 }
 
-/** No key and no token; limited by address. */
+/** Open to anyone; limited by address. */
 export const anyone: Access<null> = {
   security: [],
   errors: ["rate_limited"],
   guard: (ctx) => [limitAddress(ctx)],
-  whoOf: () => null,
+  callerOf: () => null,
 };
 
-/** Probes, which nothing may keep from asking. */
-export const probe: Access<null> = { security: [], errors: [], guard: () => [], whoOf: () => null };
+/** For probes: never limited. */
+export const probe: Access<null> = { security: [], errors: [], guard: () => [], callerOf: () => null };

@@ -1,9 +1,10 @@
 import type { z } from "zod";
 import type { ApiContext } from "../context.ts";
-import type { ErrorCode } from "../domain/errors.ts";
+import { BODY_ERRORS, type ErrorCode } from "../contract/errors.ts";
+import type { Examples } from "../contract/example.ts";
 import type { Access } from "./access.ts";
-import { jsonBody } from "./json-body.ts";
-import { answer, type Method, type Route } from "./route.ts";
+import { jsonBody } from "./middleware/json-body.ts";
+import { type Method, type Route, respondJson } from "./route.ts";
 import { validate } from "./validate.ts";
 
 /** Names of the parameters in a path: `/r/:code/claim` has `code`. */
@@ -16,90 +17,83 @@ type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Rest
 /** The groups of the API reference. */
 export type Tag = "Partner" | "Marketplace" | "Public verification" | "Health";
 
-/** What an endpoint's work gets. */
-export interface Asked<Who, Parameter extends string, Query, Body> {
-  /** The caller, as its access tells. */
-  who: Who;
-  /** From the path, as they came. */
+/** What a handler receives. */
+interface EndpointRequest<Caller, Parameter extends string, Query, Body> {
+  caller: Caller;
+  /** Path parameters, unchecked. */
   parameters: Record<Parameter, string>;
-  /** What the schemas made of query and body. */
   query: Query;
   body: Body;
 }
 
-/** Named requests or answers that the reference shows. */
-export type Examples<Value> = Record<string, { summary: string; value: Value }>;
+/** The settings that the API reference states. */
+export type DescribedSettings = Pick<ApiContext["config"], "baseUrl" | "reservationSeconds">;
 
 interface Definition<
   Path extends string,
-  Who,
+  Caller,
   Query extends z.ZodObject,
   Body extends z.ZodObject,
-  Answer extends z.ZodType,
+  Response extends z.ZodType,
 > {
   method: Method;
   path: Path;
-  /** Methods that a later route with a parameter answers at this very path. */
+  /** Methods that a later route with a parameter handles at the same path. */
   leavesToLater?: readonly string[];
   /** Names the operation in generated clients. */
   operationId: string;
   tag: Tag;
   /** A few words, without a full stop. */
   summary: string;
-  /** What a caller has to know, in Markdown. */
-  description: string;
-  access: Access<Who>;
-  /** Describe what stands in the path. What names nothing is not found, so nothing is refused by these. */
+  /** What a caller must know, in Markdown; a function where it depends on the configuration. */
+  description: string | ((settings: DescribedSettings) => string);
+  access: Access<Caller>;
+  /** Describe the path parameters for the reference. They are not validated: an impossible id is simply not found. */
   parameters: Record<ParameterOf<Path>, z.ZodType>;
   query?: Query;
-  /** Without one, nothing is read from the body. */
+  /** Without it, the request body is not read. */
   body?: Body;
   bodyExamples?: Examples<z.input<Body>>;
-  answer: Answer;
-  answerDescription: string;
-  answerExamples: Examples<z.output<Answer>>;
-  /** What its refusals say besides what every refusal says. */
-  refusalDetails?: { fields: z.ZodObject; example: { error: string; [field: string]: string } };
-  /** What the work refuses with, besides what its access and the shape of its input are refused with. */
+  response: Response;
+  responseDescription: string;
+  responseExamples: Examples<z.output<Response>>;
+  /** Fields of its error responses besides those of every error response. */
+  errorDetails?: { fields: z.ZodObject; example: { error: string; [field: string]: string } };
+  /** What the handler throws; errors of access and input are added. */
   errors: readonly ErrorCode[];
-  work(
+  handler(
     ctx: ApiContext,
-    asked: Asked<Who, ParameterOf<Path>, z.output<Query>, z.output<Body>>,
-  ): Promise<z.output<Answer>>;
+    request: EndpointRequest<Caller, ParameterOf<Path>, z.output<Query>, z.output<Body>>,
+  ): Promise<z.output<Response>>;
 }
 
-/** An endpoint as the table of routes and the API reference see it. */
+/** An endpoint as the route table and the API reference see it. */
 export interface Endpoint
   extends Omit<
     Definition<string, unknown, z.ZodObject, z.ZodObject, z.ZodType>,
-    "parameters" | "work" | "access" | "errors"
+    "parameters" | "handler" | "access" | "errors"
   > {
   parameters: Record<string, z.ZodType>;
   security: Access<unknown>["security"];
-  /** Everything it refuses with, whatever the reason, save what every address may answer. */
+  /** Every error it may answer with, except those of any address. */
   errors: ReadonlySet<ErrorCode>;
   route(ctx: ApiContext): Route;
 }
 
-/** The query or body of an endpoint that reads none. */
 const NOTHING = {};
 
-/** What every endpoint with a body may refuse it with. */
-const BODY_ERRORS: readonly ErrorCode[] = ["invalid_json", "invalid_request", "body_too_large", "unsupported_encoding"];
-
 /**
- * One method and path: what it asks for, what it answers and the work between. The schemas that are declared here check the
- * input, and the compiler checks the work's result against the answer's; answers are not checked while serving.
- * Order of checks: the access's guard, the shape of query and body, the work.
+ * One method and path: its input, its response and the handler between them. The schemas validate the input at run time. They type the
+ * response at compile time only. Order of checks: access, query and body, handler.
  */
 export function endpoint<
   const Path extends string,
-  Who,
+  Caller,
   Query extends z.ZodObject,
   Body extends z.ZodObject,
-  Answer extends z.ZodType,
->(definition: Definition<Path, Who, Query, Body, Answer>): Endpoint {
-  const { access, work, query, body, ...described } = definition;
+  Response extends z.ZodType,
+>(definition: Definition<Path, Caller, Query, Body, Response>): Endpoint {
+  const { access, handler, query, body, ...described } = definition;
   const errors = new Set<ErrorCode>([
     ...access.errors,
     ...(query === undefined ? [] : (["invalid_request"] as const)),
@@ -119,9 +113,9 @@ export function endpoint<
         [definition.method]: [
           ...access.guard(ctx),
           ...(body === undefined ? [] : jsonBody),
-          answer((request, response) =>
-            work(ctx, {
-              who: access.whoOf(response),
+          respondJson((request, response) =>
+            handler(ctx, {
+              caller: access.callerOf(response),
               parameters: request.params as Record<ParameterOf<Path>, string>,
               query: query === undefined ? (NOTHING as z.output<Query>) : validate(query, request.query),
               body: body === undefined ? (NOTHING as z.output<Body>) : validate(body, request.body),

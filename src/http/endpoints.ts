@@ -14,8 +14,8 @@ import { release } from "./routes/release.ts";
 import { reserve } from "./routes/reserve.ts";
 
 /**
- * Every endpoint of the API. What is mounted and what the reference describes is this one list, in this order; the fixed partner
- * paths stand before the one with a parameter.
+ * Every endpoint, in the order in which it is mounted and described. The fixed partner paths come before the path with a parameter,
+ * which would match them too.
  */
 export const ENDPOINTS: readonly Endpoint[] = [
   reserve,

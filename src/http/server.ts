@@ -1,118 +1,122 @@
 import { createServer, type RequestListener, type ServerResponse, STATUS_CODES } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, type Socket, Server as TcpServer } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
-import { AppError, type ErrorCode } from "../domain/errors.ts";
-import { statusOf } from "./error-map.ts";
+import { AppError, type ErrorCode, statusOf } from "../contract/errors.ts";
 
-/** How slow and how many clients may be. Durations are milliseconds. */
+/** Limits on slow clients and on their number. Durations are milliseconds. */
 export interface ConnectionLimits {
-  /** For a request's headers to arrive, from the connection or the end of the request before. */
+  /** Longest time for a request's headers to arrive, from the connection or the end of the previous request. */
   headersMs: number;
-  /** For a whole request to arrive. */
+  /** Longest time for a whole request to arrive. */
   requestMs: number;
   /** How long a connection stays open between requests. */
   idleMs: number;
-  /** How long nothing may move on a connection whose request is under way: neither a byte of the answer taken nor one sent. */
+  /** Longest time without a byte in either direction while a request is in progress. */
   stalledMs: number;
-  /** How often headers and requests are looked at for being late. */
+  /** How often late headers and requests are looked for. */
   checkEveryMs: number;
-  /** Connections at once; one more is closed. */
+  /** Concurrent connections. Beyond that, new ones are closed. */
   connectionsMax: number;
-  /** Requests under way at once on a connection; with one more it is closed. */
+  /** Concurrent requests on one connection. Beyond that, the connection is closed. */
   pipelinedMax: number;
+  /** How long an idle connection stays open after the server starts to close: a request may be on its way. */
+  closingIdleMs: number;
 }
 
-const LIMITS: ConnectionLimits = {
+/** The limits of the service. */
+export const CONNECTION_LIMITS: ConnectionLimits = {
   headersMs: 10_000,
-  // Bodies have 16 KiB at most.
+  // Bodies have at most 16 KiB.
   requestMs: 15_000,
   // Longer than the 60 s of common load balancers.
   idleMs: 65_000,
-  // Longer than the longest REDEEM_WAIT_MS, which is 60 s, with two reads of 12 s at most.
+  // Longer than the largest REDEEM_WAIT_MS, 60 s, and two reads of at most 12 s.
   stalledMs: 95_000,
   checkEveryMs: 1_000,
-  // An idle connection takes 12 KiB of memory and one with an unfinished request 45 KiB: 450 MB at the worst.
+  // A connection takes 12 KiB of memory when idle and 45 KiB with an unfinished request: at worst 450 MB.
   connectionsMax: 10_000,
-  // Few clients send a request before they have the answer to the last. Node reads all that comes in one piece of 64 KiB, which
-  // is a thousand requests, and keeps their answers for who does not take them.
+  // Few clients send a request before the last response. Node handles every request in a chunk of 64 KiB, which may hold a thousand, and
+  // keeps the responses in memory if the client does not read them.
   pipelinedMax: 32,
+  // Longer than a request takes around the world, and short compared with the 15 s in which a process must end.
+  closingIdleMs: 1_000,
 };
 
-/** Who was told that their request is broken may read that for this long. Milliseconds. */
+/** How long a client may read the response to a malformed request before its connection is closed. Milliseconds. */
 const LINGER_MS = 1_000;
 
-/** Who is connected when the server closes and has not asked yet may still do so for this long. Milliseconds. */
-const ASK_BY_MS = 2_000;
-
-/** A full server says so once in this time, however many it turns away. Milliseconds. */
-const SAY_FULL_EVERY_MS = 30_000;
+/** How often a full server logs that it refuses connections. Milliseconds. */
+const LOG_FULL_EVERY_MS = 30_000;
 
 /** A listening HTTP server. */
 export interface HttpServer {
   port: number;
-  /** Stops accepting, and resolves when every request that was accepted has its answer. */
+  /**
+   * Accepts no more connections. Requests that still arrive on open ones are served, each as the last of its connection. Resolves when
+   * all connections are closed.
+   */
   close(): Promise<void>;
 }
 
 /**
- * Serves `app` on a port, with limits on how slow a client may be. Resolves when connections are accepted.
- * @param onRefusal is told the error code of what never reached `app` because it was not HTTP enough.
+ * Serves `app` on a port, with limits on slow clients. Resolves when connections are accepted.
+ * @param onRefusal receives the error code of each request that was too malformed to reach `app`.
  */
 export async function listen(
   app: RequestListener,
   port: number,
   log: Logger,
   onRefusal: (code: ErrorCode) => void = () => undefined,
-  limits: ConnectionLimits = LIMITS,
+  limits: ConnectionLimits = CONNECTION_LIMITS,
 ): Promise<HttpServer> {
   const server = createServer({
     requestTimeout: limits.requestMs,
     headersTimeout: limits.headersMs,
     keepAliveTimeout: limits.idleMs,
     connectionsCheckingInterval: limits.checkEveryMs,
-    // Node's own refusal has no body; nothing here depends on the Host.
+    // The application checks for Host: Node's own response would have no body.
     requireHostHeader: false,
   });
   server.timeout = limits.stalledMs;
   server.maxConnections = limits.connectionsMax;
-  let sayFullAt = 0;
+  let logFullAt = 0;
   server.on("drop", () => {
-    if (performance.now() < sayFullAt) return;
-    sayFullAt = performance.now() + SAY_FULL_EVERY_MS;
-    log.warn({ connectionsMax: limits.connectionsMax }, "there are as many connections as there may be");
+    if (performance.now() < logFullAt) return;
+    logFullAt = performance.now() + LOG_FULL_EVERY_MS;
+    log.warn({ connectionsMax: limits.connectionsMax }, "the server refuses connections: it has reached its limit");
   });
   const connections = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
     connections.add(socket);
     socket.once("close", () => connections.delete(socket));
   });
-  const underWay = new Set<ServerResponse>();
+  const inProgress = new Set<ServerResponse>();
   let closing = false;
-  const underWayOn = new WeakMap<Duplex, number>();
+  const inProgressOn = new WeakMap<Duplex, number>();
   const serve: RequestListener = (request, response) => {
     const { socket } = request;
-    // What came in one piece with the request that was too many.
+    // Requests that arrived in the same chunk as the one that exceeded the limit.
     if (socket.destroyed) return;
-    const pipelined = (underWayOn.get(socket) ?? 0) + 1;
+    const pipelined = (inProgressOn.get(socket) ?? 0) + 1;
     if (pipelined > limits.pipelinedMax) {
-      log.info({ pipelinedMax: limits.pipelinedMax }, "a connection with too many requests at once was closed");
+      log.info({ pipelinedMax: limits.pipelinedMax }, "a connection with too many concurrent requests was closed");
       return void socket.destroy();
     }
-    underWayOn.set(socket, pipelined);
+    inProgressOn.set(socket, pipelined);
     request.url = readableTarget(request.url ?? "/");
-    underWay.add(response);
+    inProgress.add(response);
     if (closing) response.setHeader("Connection", "close");
     response.once("close", () => {
-      underWay.delete(response);
-      underWayOn.set(socket, (underWayOn.get(socket) ?? 1) - 1);
+      inProgress.delete(response);
+      inProgressOn.set(socket, (inProgressOn.get(socket) ?? 1) - 1);
     });
     app(request, response);
   };
   server.on("request", serve);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
   server.on("checkExpectation", serve);
-  server.on("clientError", (error, socket) => refuseBrokenRequest(log, onRefusal, error, socket));
+  server.on("clientError", (error, socket) => refuseMalformedRequest(log, onRefusal, error, socket));
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error) =>
       reject(new Error(`cannot listen on PORT ${port}: ${error.message}`, { cause: error })),
@@ -123,15 +127,18 @@ export async function listen(
     port: (server.address() as AddressInfo).port,
     close() {
       closing = true;
-      // Their clients would go on sending on these connections, and the server would never be done.
-      for (const response of underWay) if (!response.headersSent) response.setHeader("Connection", "close");
-      // The server spares connections that have not asked yet, and would wait for them for ever.
-      const silence = setTimeout(() => {
-        for (const socket of connections) if (!underWayOn.get(socket)) socket.destroy();
-      }, ASK_BY_MS);
+      // Otherwise their clients would reuse these connections, and the server would never close.
+      for (const response of inProgress) if (!response.headersSent) response.setHeader("Connection", "close");
+      const endIdle = () => {
+        for (const socket of connections) if (!inProgressOn.get(socket)) socket.destroy();
+      };
+      // Repeated for responses that had begun without that header, whose connections become idle later. In a delayed process, timers run
+      // before pending input is read, and immediates after it.
+      const timer = setInterval(() => setImmediate(endIdle), limits.closingIdleMs);
       return new Promise((resolve, reject) => {
-        server.close((error) => {
-          clearTimeout(silence);
+        // The HTTP server's own close() would end idle connections at once and reset requests that are on their way.
+        TcpServer.prototype.close.call(server, (error) => {
+          clearInterval(timer);
           if (error) reject(error);
           else resolve();
         });
@@ -141,8 +148,8 @@ export async function listen(
 }
 
 /**
- * A request's target as a path that every router can read (RFC 9112, section 3.2): the path of an address in absolute form, and
- * what cannot be decoded taken literally, so that it is an unknown code or path like any other.
+ * A request's target as a path that the router can parse (RFC 9112, section 3.2). An absolute URL becomes its path. A path that cannot be
+ * decoded is taken literally, so that it names an unknown code or path.
  */
 function readableTarget(target: string): string {
   if (target.startsWith("/") && !target.includes("%")) return target;
@@ -162,23 +169,23 @@ function isDecodable(pathname: string): boolean {
   }
 }
 
-const BROKEN: Record<string, AppError> = {
-  HPE_HEADER_OVERFLOW: new AppError("headers_too_large", "The request's address or headers are too long."),
-  ERR_HTTP_REQUEST_TIMEOUT: new AppError("request_timeout", "The request did not arrive in time."),
+const PARSER_ERRORS: Record<string, AppError> = {
+  HPE_HEADER_OVERFLOW: new AppError("headers_too_large"),
+  ERR_HTTP_REQUEST_TIMEOUT: new AppError("request_timeout"),
 };
-const NOT_HTTP = new AppError("invalid_http", "This is not an HTTP request.");
+const NOT_HTTP = new AppError("invalid_http");
 
-/** Answers what is not HTTP enough to reach the application, in the same form as every other refusal, and logs it as one. */
-function refuseBrokenRequest(
+/** Sends and logs an error response for a request that is too malformed to reach the application. */
+function refuseMalformedRequest(
   log: Logger,
   onRefusal: (code: ErrorCode) => void,
   error: NodeJS.ErrnoException,
   socket: Duplex,
 ): void {
-  // Behind the beginning of another answer, a refusal would be a part of it.
-  const answering = (socket as { _httpMessage?: ServerResponse | null })._httpMessage?.headersSent;
-  if (error.code === "ECONNRESET" || !socket.writable || answering) return void socket.destroy();
-  const refusal = BROKEN[error.code ?? ""] ?? NOT_HTTP;
+  // After the beginning of another response, this one would become part of it.
+  const responding = (socket as { _httpMessage?: ServerResponse | null })._httpMessage?.headersSent;
+  if (error.code === "ECONNRESET" || !socket.writable || responding) return void socket.destroy();
+  const refusal = PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP;
   const status = statusOf(refusal.code);
   const requestId = crypto.randomUUID();
   const body = JSON.stringify({ error: refusal.message, code: refusal.code, requestId });
@@ -191,7 +198,7 @@ function refuseBrokenRequest(
     "Connection: close",
   ];
   socket.end([...head, "", body].join("\r\n"));
-  // Closed at once, what the client still sends would take the refusal from it; left to the client, it might never be closed.
+  // Closing at once would lose the response if the client is still sending; a client might never close.
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
   log.info({ requestId, status, errorCode: refusal.code }, "request");
   onRefusal(refusal.code);

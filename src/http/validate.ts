@@ -1,9 +1,10 @@
 import type { z } from "zod";
-import { AppError } from "../domain/errors.ts";
+import { AppError } from "../contract/errors.ts";
+import { ID_INPUT_MAX } from "../contract/fields.ts";
 
 /**
- * Parses input by a schema. Fields that the schema does not know are ignored.
- * @throws AppError `invalid_request` with a sentence that names the first wrong field.
+ * Parses input by a schema. Unknown fields are ignored.
+ * @throws AppError `invalid_request` with a sentence that names the first invalid field.
  */
 export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const parsed = schema.safeParse(input);
@@ -12,4 +13,10 @@ export function validate<Schema extends z.ZodType>(schema: Schema, input: unknow
   const field = issue?.path.join(".");
   const sentence = issue?.message ?? "is not valid";
   throw new AppError("invalid_request", field ? `${field} ${sentence}.` : `${sentence}.`);
+}
+
+/** An id or link code from the path. An impossible one becomes the empty string, which no row has. */
+export function pathId(value: unknown): string {
+  const id = String(value);
+  return id.length > ID_INPUT_MAX || id.includes("\0") ? "" : id;
 }

@@ -1,36 +1,37 @@
 import type { Counter } from "./shared-counts.ts";
 
-/** A look-up that has its result, which is not told yet. */
+/** A finished look-up whose result has not been returned yet. */
 interface Finished {
   missed: boolean;
-  settle: (told: boolean) => void;
+  decide: (allowed: boolean) => void;
 }
 
-/** What this process knows of one caller's misses. */
+/** What this process knows about a caller's misses. */
 interface Tally {
   /** On the monotonic clock, milliseconds. */
   endsAt: number;
-  /** Misses of all processes in the window, as far as they are known here. */
+  /** Known misses of all processes in the current window. */
   misses: number;
-  /** Look-ups whose results wait while a miss before them is being counted; null: none is. */
+  /** Look-ups that finished while an earlier miss is being counted. Null when no miss is being counted. */
   waiting: Finished[] | null;
 }
 
-/** What came of a look-up: its result, or that the caller has missed too often to be told any. */
-export type Guarded<Result> = { told: true; result: Result } | { told: false; resetMs: number };
+/** The result of a look-up, or a refusal because the caller has missed too often. */
+export type Guarded<Result> = { allowed: true; result: Result } | { allowed: false; resetMs: number };
 
 /**
- * Tells each caller of `limit` misses in a window, all processes together, and of nothing by way of such look-ups from then on. Nothing is
- * looked up for a caller who is known to be over the limit. What was under way before, in whatever number, is told in the order in
- * which it was finished, and each miss is counted for all processes before it is told; so a burst finds no gap, nobody waits for
- * a call of Redis but those who come behind a miss, and look-ups may be made many at a time.
+ * Lets each caller see `limit` misses per window, counted over all processes, and then no results until the window ends. Makes no
+ * look-ups for a caller that is known to be over the limit.
  *
- * In a process that has not heard that the limit is reached, hits are told until its first miss, and that miss is not.
+ * Look-ups run concurrently. Their results are returned in the order in which they finish, and each miss is counted in Redis before
+ * its result is returned, so a burst cannot exceed the limit. Only results that finish after an uncounted miss wait for Redis.
+ *
+ * A process that has not heard that the limit is reached still returns hits until its own first miss, which it refuses.
  */
 export class MissLimiter {
   readonly #limit: number;
   readonly #count: Counter;
-  /** Callers with a miss in a window that has not been seen to end. Callers are keys that exist. */
+  /** Callers with a miss in a window that may still run. Bounded, because callers are existing keys. */
   readonly #tallies = new Map<string, Tally>();
 
   constructor(limit: number, count: Counter) {
@@ -38,7 +39,7 @@ export class MissLimiter {
     this.#count = count;
   }
 
-  /** Runs a look-up, unless the caller has missed too often. One that rejects counts as neither hit nor miss. */
+  /** Runs a look-up, unless the caller has missed too often. A look-up that rejects counts as neither hit nor miss. */
   async guard<Result>(
     id: string,
     lookUp: () => Promise<Result>,
@@ -46,20 +47,20 @@ export class MissLimiter {
   ): Promise<Guarded<Result>> {
     if (this.#isOver(this.#tallies.get(id))) return this.#refusal(id);
     const result = await lookUp();
-    return (await this.#settle(id, isMiss(result))) ? { told: true, result } : this.#refusal(id);
+    return (await this.#mayReturn(id, isMiss(result))) ? { allowed: true, result } : this.#refusal(id);
   }
 
   #isOver(tally: Tally | undefined): boolean {
     return tally !== undefined && tally.misses >= this.#limit && tally.endsAt > performance.now();
   }
 
-  #refusal(id: string): { told: false; resetMs: number } {
+  #refusal(id: string): { allowed: false; resetMs: number } {
     const endsAt = this.#tallies.get(id)?.endsAt ?? 0;
-    return { told: false, resetMs: Math.max(0, Math.floor(endsAt - performance.now())) };
+    return { allowed: false, resetMs: Math.max(0, Math.floor(endsAt - performance.now())) };
   }
 
-  /** Whether a result may be told. */
-  #settle(id: string, missed: boolean): boolean | Promise<boolean> {
+  /** Whether a result may be returned to the caller. */
+  #mayReturn(id: string, missed: boolean): boolean | Promise<boolean> {
     let tally = this.#tallies.get(id);
     if (!missed && (tally === undefined || tally.waiting === null)) return !this.#isOver(tally);
     if (tally === undefined) {
@@ -67,14 +68,13 @@ export class MissLimiter {
       this.#tallies.set(id, tally);
     }
     const { waiting } = tally;
-    const settled = new Promise<boolean>((settle) => {
-      if (waiting !== null) waiting.push({ missed, settle });
-      else void this.#countMisses(id, tally, { missed, settle });
+    return new Promise<boolean>((decide) => {
+      if (waiting !== null) waiting.push({ missed, decide });
+      else void this.#countMisses(id, tally, { missed, decide });
     });
-    return settled;
   }
 
-  /** Counts misses until none waits, as many at a time as there are, and lets their results be told or not. */
+  /** Counts misses and decides on their results until none waits. Each round counts all that wait. */
   async #countMisses(id: string, tally: Tally, first: Finished): Promise<void> {
     let finished = [first];
     while (finished.length > 0) {
@@ -84,7 +84,7 @@ export class MissLimiter {
       let misses = tally.misses - missed;
       for (const one of finished) {
         if (one.missed) misses += 1;
-        one.settle(one.missed ? misses <= this.#limit : misses < this.#limit);
+        one.decide(one.missed ? misses <= this.#limit : misses < this.#limit);
       }
       finished = tally.waiting;
     }
@@ -99,7 +99,7 @@ export class MissLimiter {
       tally.misses = 0;
       tally.endsAt = now + leftMs;
     }
-    // A count that began anew, as Redis came or went, gives nothing back.
+    // The shared count restarts from zero when Redis fails or recovers; the known misses must not fall.
     tally.misses = Math.max(total, tally.misses + missed);
   }
 }

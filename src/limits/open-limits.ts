@@ -4,28 +4,28 @@ import { MissLimiter } from "./miss-limiter.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import { SharedCounts } from "./shared-counts.ts";
 
-/** A person takes far less than a partner's system: users have this part of a key's limit. */
-const USER_PART = 10;
+/** A user's limit is a key's limit divided by this: a person makes far fewer calls than a partner's system. */
+const USER_DIVISOR = 10;
 
-/** Every limit of the service by what it counts; null where it is off. */
+/** All limits of the service. Null where a limit is off. */
 export interface Limits {
-  /** A key's reads: look-up, events. */
+  /** A key's reads: look-up and events. */
   read: RateLimiter | null;
-  /** A key's moves: reserve, redeem, release. Apart from reads, so that these cannot starve them. */
+  /** A key's moves: reserve, redeem and release. Separate, so that reads cannot use up the limit of moves. */
   move: RateLimiter | null;
   /** A user's reads of the marketplace. */
   browse: RateLimiter | null;
   /** A user's claims and purchases. */
   take: RateLimiter | null;
-  /** What an address asks for that is open to anyone. */
+  /** An address's requests that need no key or token. */
   address: RateLimiter | null;
-  /** What an address is refused for want of a good key or token. Apart, so that visitors do not use it up. */
+  /** An address's requests without a valid key or token. Separate, so that anonymous visitors do not use it up. */
   refused: RateLimiter | null;
   /** A key's look-ups of codes that do not exist. */
   misses: MissLimiter | null;
 }
 
-/** Opens the limits of a process. `rateLimitRps` is a key's calls a second in each class; 0 switches off. */
+/** Opens the limits of a process. `rateLimitRps` is a key's limit for reads and for moves, in calls a second. 0 turns limits off. */
 export function openLimits(
   config: { rateLimitRps: number; missLimitPerMinute: number },
   redis: Redis,
@@ -35,7 +35,7 @@ export function openLimits(
   const { rateLimitRps, missLimitPerMinute } = config;
   const perSecond = (name: string, limit: number) =>
     rateLimitRps === 0 ? null : new RateLimiter(name, limit, counts.open(name, 1));
-  const perUser = Math.ceil(rateLimitRps / USER_PART);
+  const perUser = Math.ceil(rateLimitRps / USER_DIVISOR);
   return {
     read: perSecond("read", rateLimitRps),
     move: perSecond("move", rateLimitRps),

@@ -3,64 +3,63 @@ import type { Count, Counter } from "./shared-counts.ts";
 /** Length of a window. Milliseconds. */
 const WINDOW_MS = 1_000;
 /**
- * A process takes tokens from the shared count a twentieth of the limit at a time: at the full rate that is 20 calls of Redis a
- * second, and what processes hold unspent stays small.
+ * A process takes tokens from the shared count in chunks of a twentieth of the limit. At the full rate that is 20 calls to Redis a
+ * second, and the tokens that processes hold unused stay few.
  */
 const CHUNKS = 20;
-/** Callers that a generation holds. Two are kept, so that ten thousand callers are remembered at most. */
+/** Callers in a generation. Two generations are kept, so at most ten thousand callers are remembered. */
 const GENERATION_MAX = 5_000;
-/** How long a generation gathers callers: a window, and as long again in which it tells how busy the last one was. Milliseconds. */
+/** Lifetime of a generation: a window, and the following one, which needs to know how busy the first was. Milliseconds. */
 const GENERATION_MS = 2 * WINDOW_MS;
 
-/** Whether a call may go on, and how the caller stands. */
+/** Whether a call is allowed, and the caller's remaining limit. */
 export interface Verdict {
   allowed: boolean;
-  /** What all processes together will still let through in this window, as far as this one knows. */
+  /** Calls that all processes together still allow in this window, as far as this one knows. */
   remaining: number;
   /** Time to the window's end, in milliseconds. */
   resetMs: number;
 }
 
-/** What this process knows of one caller's current window. */
+/** What this process knows about a caller's current window. */
 interface Window {
   /** On the monotonic clock, milliseconds. */
   endsAt: number;
-  /** Calls that this process may let through without asking. */
+  /** Calls that this process may allow without a call to Redis. */
   tokens: number;
-  /** What is left to be taken by all processes, as last heard. It only falls: a count that began anew gives nothing back. */
+  /** Tokens left in the shared count, as last read. Only falls, even if the shared count restarts from zero. */
   left: number;
-  /** Whether the window is the one that is shared; until it was first asked for, it is this process's own. */
+  /** Whether `endsAt` comes from the shared count. Until the first fetch it is this process's own. */
   shared: boolean;
-  /** Tokens that were given before anybody was asked; the next asking pays for them. */
+  /** Tokens used on credit. The next fetch takes them from the shared count. */
   debt: number;
   /** Calls that wait for tokens. */
   waiting: number;
-  asking: Promise<void> | null;
+  fetching: Promise<void> | null;
 }
 
 /**
- * Lets each caller through `limit` times a second, all processes together. It waits for the shared count only when a caller's
- * tokens are used up before the next ones are here: they are asked for ahead of need, and a caller that left more than half of
- * the last second's limit unused begins the next second on credit.
+ * Allows each caller `limit` calls a second over all processes. Fetches tokens from the shared count before they run out, and
+ * starts a window on credit for a caller that left more than half of the last limit unused. So a call rarely waits for Redis.
  *
- * Windows are fixed, and begin with a caller's first call. With N processes a window lets through `limit` calls, give or take N times a
- * thirteenth of it: more when processes give credit at the same time, less when they hold tokens that the caller does not come for.
+ * Windows are fixed and begin with a caller's first call. With N processes a window allows `limit` calls, give or take N times a
+ * thirteenth of it: more when several processes give credit at once, less when a process holds tokens that the caller does not use.
  */
 export class RateLimiter {
-  /** What answers call this limit. */
+  /** The limit's name in responses. */
   readonly name: string;
   /** Calls a second. */
   readonly limit: number;
   readonly #count: Counter;
   readonly #chunk: number;
   readonly #credit: number;
-  /** With fewer tokens than this, the next ones are asked for. */
-  readonly #askBelow: number;
-  /** Callers who called since the last turn of generations, and those who called in the one before. Who calls again moves up. */
+  /** Fetch more tokens when fewer than this are left. */
+  readonly #fetchBelow: number;
+  /** Callers of the current and of the previous generation. A caller that calls again moves to the current one. */
   #recent = new Map<string, Window>();
   #older = new Map<string, Window>();
-  /** On the monotonic clock, milliseconds. */
-  #turnAt = 0;
+  /** When the next generation begins, on the monotonic clock. Milliseconds. */
+  #nextGenerationAt = 0;
 
   constructor(name: string, limit: number, count: Counter) {
     this.name = name;
@@ -68,15 +67,15 @@ export class RateLimiter {
     this.#count = count;
     this.#chunk = Math.ceil(limit / CHUNKS);
     this.#credit = Math.floor(limit / CHUNKS);
-    this.#askBelow = Math.floor(this.#chunk / 2);
+    this.#fetchBelow = Math.floor(this.#chunk / 2);
   }
 
-  /** Callers that are remembered at the moment. */
+  /** Number of remembered callers. */
   get size(): number {
     return this.#recent.size + this.#older.size;
   }
 
-  /** Takes one call from a caller's limit. */
+  /** Counts one call of a caller and decides whether it is allowed. */
   take(id: string): Verdict | Promise<Verdict> {
     const now = performance.now();
     const window = this.#windowOf(id, now);
@@ -85,7 +84,7 @@ export class RateLimiter {
     return refusal(window, now);
   }
 
-  /** The refusal that a caller would get now, or null: for work that is not worth doing for a caller who is over the limit. */
+  /** Returns the refusal that a call would get now, or null. Counts nothing, so work for a caller over its limit can be skipped. */
   findRefusal(id: string): Verdict | null {
     const now = performance.now();
     const window = this.#recent.get(id) ?? this.#older.get(id);
@@ -95,7 +94,7 @@ export class RateLimiter {
 
   #spend(id: string, window: Window, now: number): Verdict {
     window.tokens -= 1;
-    if (window.tokens < this.#askBelow && window.left > 0) void this.#ask(id, window);
+    if (window.tokens < this.#fetchBelow && window.left > 0) void this.#fetchOnce(id, window);
     return { allowed: true, remaining: window.left + window.tokens, resetMs: Math.floor(window.endsAt - now) };
   }
 
@@ -106,17 +105,17 @@ export class RateLimiter {
       if (window.tokens > 0) return this.#spend(id, window, now);
       if (window.left === 0) return refusal(window, now);
       window.waiting += 1;
-      await this.#ask(id, window);
+      await this.#fetchOnce(id, window);
       window.waiting -= 1;
     }
   }
 
-  /** Gets tokens; who asks while somebody does shares what comes. */
-  #ask(id: string, window: Window): Promise<void> {
-    window.asking ??= this.#fetch(id, window).finally(() => {
-      window.asking = null;
+  /** Fetches tokens, or waits for the fetch that is under way. */
+  #fetchOnce(id: string, window: Window): Promise<void> {
+    window.fetching ??= this.#fetch(id, window).finally(() => {
+      window.fetching = null;
     });
-    return window.asking;
+    return window.fetching;
   }
 
   async #fetch(id: string, window: Window): Promise<void> {
@@ -152,17 +151,17 @@ export class RateLimiter {
       shared: false,
       debt: credit,
       waiting: 0,
-      asking: null,
+      fetching: null,
     };
   }
 
-  /** Makes room for one more recent caller. When there is none, or the time has come, the older ones are forgotten. */
+  /** Makes room for a caller in the current generation. Begins a new one, and forgets the older, if it is full or its time is over. */
   #makeRoom(id: string, now: number): void {
     this.#older.delete(id);
-    if (this.#recent.size < GENERATION_MAX && now < this.#turnAt) return;
+    if (this.#recent.size < GENERATION_MAX && now < this.#nextGenerationAt) return;
     this.#older = this.#recent;
     this.#recent = new Map();
-    this.#turnAt = now + GENERATION_MS;
+    this.#nextGenerationAt = now + GENERATION_MS;
   }
 }
 

@@ -1,30 +1,31 @@
 import type { Redis } from "ioredis";
+import pTimeout from "p-timeout";
 import type { Logger } from "pino";
 import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes } from "rate-limiter-flexible";
 
-/** Longest that a count waits for Redis, which answers within a millisecond when all is well. Milliseconds. */
-const ANSWER_MS = 250;
-/** For this long after a failure everything is counted here, and then one count tries Redis again. Milliseconds. */
+/** Longest wait for Redis, which normally responds within a millisecond. Milliseconds. */
+const RESPONSE_MS = 250;
+/** Pause after a failure, during which this process counts alone. Then one count tries Redis again. Milliseconds. */
 const PAUSE_MS = 1_000;
 
-/** What stands counted in the current window. */
+/** The count in the current window. */
 export interface Count {
   total: number;
   /** Time to the window's end, in milliseconds. */
   leftMs: number;
 }
 
-/** Adds to what is counted under a name and tells the new total. Never rejects. A window begins with its first count. */
+/** Adds points to the count of an id and returns the new total. Never rejects. A window begins with its first count. */
 export type Counter = (id: string, points: number) => Promise<Count>;
 
 /**
- * Counts that all processes share, in Redis. While Redis is away or slow, each process counts for itself and from zero, so that limits stay
- * in force; nobody waits longer than {@link ANSWER_MS} for it, and in {@link PAUSE_MS} only one.
+ * Counts in Redis, shared by all processes. While Redis is down or slow, each process counts alone, from zero, so limits stay in
+ * force. No call waits for Redis longer than {@link RESPONSE_MS}, and after a failure only one call per {@link PAUSE_MS} tries.
  */
 export class SharedCounts {
   readonly #redis: Redis;
   readonly #log: Logger;
-  #trouble = false;
+  #failing = false;
   /** On the monotonic clock, milliseconds. */
   #tryAgainAt = 0;
 
@@ -33,16 +34,19 @@ export class SharedCounts {
     this.#log = log;
   }
 
-  /** Opens counting under `limit:<name>:<id>` in windows of some seconds. */
+  /** Opens a counter whose Redis keys are `limit:<name>:<id>`. */
   open(name: string, windowSeconds: number): Counter {
-    // Who may have how much is decided by whoever counts: the library's own refusal does not tell the total.
+    // The caller compares the total with its limit. The library's limit is never reached, because its refusal omits the total.
     const options = { keyPrefix: `limit:${name}`, points: Number.MAX_SAFE_INTEGER, duration: windowSeconds };
     const shared = new RateLimiterRedis({ ...options, storeClient: this.#redis, rejectIfRedisNotReady: true });
     const insurance = new RateLimiterMemory(options);
     return async (id, points) => {
-      if (this.#mayAsk()) {
+      if (this.#mayTryRedis()) {
         try {
-          const count = await inTime(shared.penalty(id, points));
+          const count = await pTimeout(shared.penalty(id, points), {
+            milliseconds: RESPONSE_MS,
+            customTimers: timersAfterInput,
+          });
           this.#recover();
           return toCount(count);
         } catch (error) {
@@ -53,9 +57,9 @@ export class SharedCounts {
     };
   }
 
-  /** Whether Redis is to be asked. In trouble, whoever asks keeps the others from it for the length of a pause. */
-  #mayAsk(): boolean {
-    if (!this.#trouble) return true;
+  /** Whether to try Redis. After a failure, allows one attempt per pause. */
+  #mayTryRedis(): boolean {
+    if (!this.#failing) return true;
     const now = performance.now();
     if (now < this.#tryAgainAt) return false;
     this.#tryAgainAt = now + PAUSE_MS;
@@ -64,28 +68,23 @@ export class SharedCounts {
 
   #fail(error: unknown): void {
     this.#tryAgainAt = performance.now() + PAUSE_MS;
-    if (this.#trouble) return;
-    this.#trouble = true;
-    this.#log.warn({ err: error }, "limits are counted in this process alone while Redis does not answer");
+    if (this.#failing) return;
+    this.#failing = true;
+    this.#log.warn({ err: error }, "Redis does not respond; this process counts limits alone");
   }
 
   #recover(): void {
-    if (!this.#trouble) return;
-    this.#trouble = false;
-    this.#log.info("limits are counted in Redis again");
+    if (!this.#failing) return;
+    this.#failing = false;
+    this.#log.info("Redis responds again; limits are shared");
   }
 }
 
-/** @throws Error when the answer has not come within {@link ANSWER_MS}. */
-async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    const fail = () => reject(new Error(`Redis did not answer within ${ANSWER_MS} ms`));
-    // A process that was itself held up reads first what has arrived meanwhile.
-    timer = setTimeout(() => setImmediate(fail), ANSWER_MS);
-  });
-  return await Promise.race([answer, late]).finally(() => clearTimeout(timer));
-}
+/** Timers that fire after pending input was read, so that a busy process does not time out on a response that has arrived. */
+const timersAfterInput = {
+  setTimeout: ((fail: () => void, ms: number) => setTimeout(() => setImmediate(fail), ms)) as typeof setTimeout,
+  clearTimeout,
+};
 
 function toCount({ consumedPoints, msBeforeNext }: RateLimiterRes): Count {
   return { total: consumedPoints, leftMs: msBeforeNext };

@@ -1,21 +1,21 @@
 import type { GivenServers } from "../config.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
 
-/** The servers to work with: those that were given, and embedded ones for the others. */
+/** The servers to use: the configured ones, and embedded ones in place of the others. */
 export interface ChosenServers {
   databaseUrl: string;
   redisUrl: string;
   /** Whether the database is the embedded one. */
   embedded: boolean;
-  /** The embedded default's own secret; null when both servers were given. */
+  /** The secret of the embedded servers; null when both servers are configured. */
   reservationTokenSecret: string | null;
-  /** The embedded default's own token for the queue dashboard; null when both servers were given. */
+  /** The dashboard token of the embedded servers; null when both servers are configured. */
   opsToken: string | null;
-  /** Stops using embedded servers; the last user stops them. */
+  /** Stops using embedded servers. The last process to do so stops them. */
   release(): Promise<void>;
 }
 
-/** Chooses servers, and starts the embedded ones among them. They are no part of a production install and are loaded only here. */
+/** Chooses servers and starts the embedded ones. A production install has no embedded servers, so their code is loaded on demand. */
 export async function chooseServers(given: GivenServers, say: (line: string) => void): Promise<ChosenServers> {
   const { databaseUrl, redisUrl } = given;
   if (databaseUrl !== null && redisUrl !== null) {

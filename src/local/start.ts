@@ -4,18 +4,18 @@ import { openAdminContext } from "../admin-context.ts";
 import { readApiConfig, readGivenServers } from "../config.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { openLog } from "../log.ts";
+import { assertPortFree } from "./assert-port-free.ts";
 import { type ChosenServers, chooseServers } from "./choose-servers.ts";
-import { demandFreePort } from "./demand-free-port.ts";
 import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
+import { START_MAX_MS } from "./redis.ts";
 import { freePort } from "./servers.ts";
 import { useLocalUserKeys } from "./user-keys.ts";
 
-// `npm start`: servers, migrations, one API process, two worker processes and, the first time, a demo. Ctrl-C stops it all.
+// `npm start`: servers, migrations, one API process, two worker processes and, on the first start, a demo. Ctrl-C stops everything.
 
 /** Worker processes: one per core of a small machine. */
 const WORKERS = 2;
-const API_READY_MS = 30_000;
 
 const children: ChildProcess[] = [];
 let stopping = false;
@@ -27,7 +27,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => v
 try {
   servers = await chooseServers(readGivenServers(process.env), (line) => console.log(line));
   if (stopping) await stopNow(0);
-  // The embedded default's own user keys count on the embedded database only.
+  // The embedded user keys are accepted on the embedded database only.
   const userKeysUrl = servers.embedded && !process.env.AUTH_JWKS_URL ? await useLocalUserKeys(LOCAL_DIRECTORY) : null;
   env = {
     ...process.env,
@@ -38,8 +38,9 @@ try {
     OPS_TOKEN: process.env.OPS_TOKEN || (servers.opsToken ?? undefined),
   };
   const config = readApiConfig(env);
-  await demandFreePort(config.port);
-  for (const file of await migrateDatabase(config.databaseUrl)) console.log(`Applied ${file}.`);
+  await assertPortFree(config.port);
+  const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
+  for (const file of applied) console.log(`Applied ${file}.`);
   const [apiMetricsPort, ...workerMetricsPorts] = await metricsPorts(config.metricsPort);
   for (const port of workerMetricsPorts) run("../../workers/main.ts", port);
   run("../main.ts", apiMetricsPort);
@@ -47,10 +48,10 @@ try {
   const admin = openAdminContext(config.databaseUrl, openLog("fatal", "start"));
   const demo = await makeDemo(admin).finally(() => admin.close());
   console.log(
-    `\nThe API answers at ${config.baseUrl}. Ctrl-C stops everything${servers.embedded ? `; data stays in ${LOCAL_DIRECTORY}/` : ""}.`,
+    `\nThe API is at ${config.baseUrl}. Ctrl-C stops everything${servers.embedded ? `; data is kept in ${LOCAL_DIRECTORY}/` : ""}.`,
   );
   if (!process.env.OPS_TOKEN && servers.opsToken !== null) {
-    console.log(`The queue dashboard is at ${config.baseUrl}/ops/queues and asks for the token ${servers.opsToken}`);
+    console.log(`The queue dashboard is at ${config.baseUrl}/ops/queues and asks for a password: ${servers.opsToken}`);
   }
   const metrics = [apiMetricsPort, ...workerMetricsPorts].map((port) => `http://localhost:${port}/metrics`);
   console.log(`Metrics of the API and its workers: ${metrics.join(" ")}`);
@@ -63,18 +64,18 @@ try {
   await stopNow(1);
 }
 
-/** Ports for the metrics of the API process and of each worker: METRICS_PORT and those behind it, or any that are free. */
+/** The metrics ports of the API process and of each worker: METRICS_PORT and the ports after it, or free ports. */
 async function metricsPorts(first: number | null): Promise<number[]> {
   const ports: number[] = [];
   for (let i = 0; i <= WORKERS; i++) ports.push(first ? first + i : await freePort());
   return ports;
 }
 
-/** Starts a process of the service in a group of its own, so that Ctrl-C reaches it through us and in order. */
+/** Starts a process of the service in its own process group, so that Ctrl-C reaches only this process, which stops them in order. */
 function run(script: string, metricsPort: number | undefined): void {
   const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url))], {
     env: { ...env, METRICS_PORT: String(metricsPort) },
-    // The channel tells the process when this one was killed.
+    // The IPC channel tells the child when this process was killed.
     stdio: ["ignore", "inherit", "inherit", "ipc"],
     detached: true,
   });
@@ -87,7 +88,7 @@ function run(script: string, metricsPort: number | undefined): void {
 }
 
 async function untilReady(port: number): Promise<void> {
-  const giveUpAt = Date.now() + API_READY_MS;
+  const giveUpAt = Date.now() + START_MAX_MS;
   for (;;) {
     const response = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null);
     if (response?.ok) return;
@@ -97,14 +98,14 @@ async function untilReady(port: number): Promise<void> {
   }
 }
 
-/** Stops everything; while the servers are still starting, as soon as they have. */
+/** Stops everything; if the servers are still starting, as soon as they have started. */
 async function stop(exitCode: number): Promise<void> {
   if (stopping) return;
   stopping = true;
   if (servers !== undefined) await stopNow(exitCode);
 }
 
-/** Drains the API first, then the workers that answer it, then the servers. */
+/** Stops the API first, then the workers that reply to it, then the servers. */
 async function stopNow(exitCode: number): Promise<never> {
   const [api, ...workers] = children.toReversed();
   if (api !== undefined) await end(api);

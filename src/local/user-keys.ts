@@ -7,8 +7,8 @@ const ALGORITHM = "EdDSA";
 const KEY_ID = "embedded";
 
 /**
- * The key pair with which the embedded default signs users' tokens, made once. Returns the address of its public half, for
- * `AUTH_JWKS_URL`. A deployment with a database of its own never trusts it.
+ * Creates the key pair that signs user tokens for the embedded servers, once, and returns the URL of its public key, for
+ * `AUTH_JWKS_URL`. A deployment with its own database never trusts it.
  */
 export async function useLocalUserKeys(directory: string): Promise<string> {
   const { privateFile, publicFile } = filesOf(directory);
@@ -22,13 +22,13 @@ export async function useLocalUserKeys(directory: string): Promise<string> {
   return pathToFileURL(publicFile).href;
 }
 
-/** What tokens must say, where it is configured. */
+/** Claims that tokens must have; null where none is required. */
 export interface TokenClaims {
   issuer: string | null;
   audience: string | null;
 }
 
-/** Makes a token for a user of the embedded default. */
+/** Creates a user token for the embedded servers. */
 export async function mintUserToken(
   directory: string,
   userId: string,

@@ -1,56 +1,93 @@
-import { type Backlog, BacklogMetrics } from "./backlog-metrics.ts";
-import { BatchMetrics } from "./batch-metrics.ts";
-import type { PoolState } from "./pool-metrics.ts";
-import { registerPoolMetrics } from "./pool-metrics.ts";
-import { ProcessMetrics } from "./process-metrics.ts";
-import { RedeemMetrics } from "./redeem-metrics.ts";
-import { RequestMetrics } from "./request-metrics.ts";
-import { SweepMetrics } from "./sweep-metrics.ts";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { METRICS, type MetricDefinition } from "./catalog.ts";
 
-/** What every process measures. */
-export interface ServiceMetrics {
-  process: ProcessMetrics;
-  batches: BatchMetrics;
+const CLASSES = { counter: Counter, gauge: Gauge, histogram: Histogram };
+
+interface Recorders {
+  counter: { inc(by?: number): void };
+  gauge: { set(value: number): void };
+  histogram: { observe(value: number): void };
 }
 
-/** What an API process measures. */
-export interface ApiMetrics extends ServiceMetrics {
-  requests: RequestMetrics;
-  redeems: RedeemMetrics;
+/** One metric of this process. */
+class Metric<Labels extends readonly string[], Recorder> {
+  readonly #metric: Counter | Gauge | Histogram;
+  readonly #labels: readonly string[];
+  /** Finding a labelled series costs more than recording a value, so each is found once. */
+  readonly #series = new Map<string, Recorder>();
+
+  constructor({ type, name, help, labels, buckets = [], zero = [] }: MetricDefinition, registry: Registry) {
+    this.#metric = new CLASSES[type]({
+      name,
+      help,
+      labelNames: [...labels],
+      buckets: [...buckets],
+      registers: [registry],
+    });
+    this.#labels = labels;
+    if (this.#metric instanceof Counter) for (const value of zero) this.#metric.labels(value).inc(0);
+  }
+
+  /** The series with these labels, in the order of the catalogue. */
+  with(...labels: { [Index in keyof Labels]: string }): Recorder {
+    const key = labels.join(" ");
+    let series = this.#series.get(key);
+    if (series === undefined) {
+      series = this.#metric.labels(...labels) as Recorder;
+      this.#series.set(key, series);
+    }
+    return series;
+  }
+
+  /** Reports nothing until the next value is recorded. */
+  clear(): void {
+    this.#metric.reset();
+    // A reset leaves a gauge without labels at 0.
+    if (this.#labels.length === 0) this.#metric.remove();
+  }
 }
 
-/** What a worker process measures. */
-export interface WorkerMetrics extends ServiceMetrics {
-  sweeps: SweepMetrics;
+type Catalog = typeof METRICS;
+
+type MetricsOf<Process> = {
+  readonly [Key in keyof Catalog as Catalog[Key]["process"] extends "every" | Process ? Key : never]: Metric<
+    Catalog[Key]["labels"],
+    Recorders[Catalog[Key]["type"]]
+  >;
+};
+
+/** What a scrape reads. */
+export interface Scrapable {
+  contentType: string;
+  /** Every metric, measured now, in the text format of Prometheus. */
+  scrape(): Promise<string>;
 }
 
-/** The pool of a process and how many connections it may open. */
-export interface MeasuredPool {
-  state: PoolState;
-  max: number;
-}
+/** The metrics that every process reports. */
+export type ServiceMetrics = MetricsOf<"every">;
+export type ApiMetrics = MetricsOf<"api"> & Scrapable;
+export type WorkerMetrics = MetricsOf<"worker"> & Scrapable;
 
 /**
- * Opens the metrics of an API process. It also reports what the whole deployment has still to do: somebody has to when all workers
- * are gone.
- * @param measureBacklog runs at each scrape; must not fail.
+ * Opens the metrics of one kind of process, and Node's own: processor time, memory, event loop, garbage collection.
+ * @param measure runs before each scrape, for what is measured only then; must not fail.
  */
-export function openApiMetrics(pool: MeasuredPool, measureBacklog: () => Promise<Backlog>): ApiMetrics {
-  const service = openServiceMetrics(pool);
-  const { registry } = service.process;
-  const backlog = new BacklogMetrics(registry);
-  service.process.beforeScrape(async () => backlog.set(await measureBacklog()));
-  return { ...service, requests: new RequestMetrics(registry), redeems: new RedeemMetrics(registry) };
-}
-
-/** Opens the metrics of a worker process. */
-export function openWorkerMetrics(pool: MeasuredPool): WorkerMetrics {
-  const service = openServiceMetrics(pool);
-  return { ...service, sweeps: new SweepMetrics(service.process.registry) };
-}
-
-function openServiceMetrics(pool: MeasuredPool): ServiceMetrics {
-  const process = new ProcessMetrics();
-  registerPoolMetrics(process, pool.state, pool.max);
-  return { process, batches: new BatchMetrics(process.registry) };
+export function openMetrics<Process extends "api" | "worker">(
+  process: Process,
+  measure: (metrics: MetricsOf<Process>) => unknown,
+): MetricsOf<Process> & Scrapable {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const reported = Object.entries(METRICS).filter(([, metric]) => ["every", process].includes(metric.process));
+  const metrics = Object.fromEntries(
+    reported.map(([key, definition]) => [key, new Metric(definition, registry)]),
+  ) as unknown as MetricsOf<Process>;
+  return {
+    ...metrics,
+    contentType: registry.contentType,
+    async scrape() {
+      await measure(metrics);
+      return registry.metrics();
+    },
+  };
 }

@@ -1,21 +1,25 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { ServiceContext } from "../context.ts";
+import type { Logger } from "pino";
+import type { Config } from "../config.ts";
+import type { Scrapable } from "./metrics.ts";
 
-/** A listening server of metrics. */
+/** A server that listens for scrapes. */
 export interface MetricsServer {
   port: number;
   close(): Promise<void>;
 }
 
 /**
- * Serves a process's metrics at `/metrics` on METRICS_PORT, on all interfaces and without a key: the port is for the inside of a
- * network. Resolves when connections are accepted; null when the process measures nothing.
+ * Serves a process's metrics at `/metrics` on METRICS_PORT, on all interfaces and without a key: do not expose the port outside the
+ * network. Resolves when connections are accepted, to null when the process has no metrics.
  * @throws Error that names METRICS_PORT when the port cannot be used.
  */
-export async function serveMetrics(
-  ctx: Pick<ServiceContext, "config" | "metrics" | "log">,
-): Promise<MetricsServer | null> {
+export async function serveMetrics(ctx: {
+  config: Config;
+  metrics: Scrapable | null;
+  log: Logger;
+}): Promise<MetricsServer | null> {
   const { log, metrics } = ctx;
   const port = ctx.config.metricsPort;
   if (metrics === null || port === null) return null;
@@ -25,8 +29,8 @@ export async function serveMetrics(
       response.writeHead(404, { "Content-Type": "text/plain" }).end("Metrics are at /metrics.\n");
       return;
     }
-    metrics.process.scrape().then(
-      (text) => response.writeHead(200, { "Content-Type": metrics.process.registry.contentType }).end(text),
+    metrics.scrape().then(
+      (text) => response.writeHead(200, { "Content-Type": metrics.contentType }).end(text),
       (error: unknown) => {
         log.error({ err: error }, "the metrics could not be read");
         response.writeHead(500).end();

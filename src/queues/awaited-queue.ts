@@ -3,79 +3,86 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
-import type { z } from "zod";
+import type { DeploymentIdentity } from "../domain/deployment.ts";
 import type { QueueDefinition } from "./catalog.ts";
 import { openQueue } from "./open-queue.ts";
-import type { JobEnd, ReplyInbox } from "./replies.ts";
+import { type JobEnd, parseEnd, type ReplyInbox } from "./replies.ts";
 
-/** How waiting for a job ended. */
-export type Answer<Reply> =
-  /** @property queuedMs how long the job waited for a worker, workedMs how long that worker took. Milliseconds. */
+/** What a caller learns about its job. */
+export type WaitResult<Reply> =
+  /** `queuedMs`: the wait for a worker. `workedMs`: the worker's time. */
   | { kind: "reply"; reply: Reply; queuedMs: number; workedMs: number }
-  /** The job never started and was taken back; it never will. */
-  | { kind: "withdrawn" }
-  /** Whether the job ran, runs or will run is not known. Ask the database. */
+  /** The job may have run, may be running or may still run. Only the database can tell. */
   | { kind: "unknown"; cause: unknown };
 
-/** Most callers that may wait in one process; one more is turned away at once. */
+/** Callers that may wait in one process. Beyond that, callers are refused at once. */
 const WAITERS_MAX = 2_000;
 
-/** How old the known number of waiting jobs may get while callers come. Milliseconds. */
+/** How often the number of waiting jobs is measured while callers arrive. Milliseconds. */
 const DEPTH_EVERY_MS = 250;
 
-/** Pause before another attempt to open the queue. Milliseconds. */
+/** Pause between attempts to open the queue. Milliseconds. */
 const OPEN_AGAIN_MS = 500;
 
-/** A caller that has waited this long asks Redis how its job ended, and so on each time: its reply may be lost. Milliseconds. */
+/** How often a waiting caller checks in Redis whether its job has ended, in case the reply was lost. Milliseconds. */
 const RECHECK_MS = 1_000;
 
+/** What the queue shares with its process, which closes it. */
+export interface AwaitedQueueLinks {
+  /** A fail-fast connection. */
+  redis: Redis;
+  inbox: ReplyInbox;
+  deployment: DeploymentIdentity;
+  log: Logger;
+  /** Called for each reply from another deployment or database. */
+  onForeignReply: () => void;
+}
+
+/** How often idle workers are woken while a caller waits. Milliseconds. */
+const WAKE_MS = 250;
+
 interface Waiter<Reply> {
+  /** Replies from another deployment or database are ignored. */
+  origin: string;
   /** On the monotonic clock. Milliseconds. */
   since: number;
-  settle: (answer: Answer<Reply>) => void;
+  settle: (result: WaitResult<Reply>) => void;
 }
 
 /**
- * The producing end of a queue: adds jobs and waits for their replies, which workers send to the process's inbox. A waiter is
- * registered before its job is added, so no reply comes too early. Ids are the caller's and must never repeat.
+ * Adds jobs and waits for their replies, which workers send to the process's inbox. A waiter is registered before its job is added, so no
+ * reply arrives too early. The caller chooses job ids, which must never repeat.
  *
- * Needs Redis only while it is used: it opens by itself when the connection is ready for the first time.
+ * Redis need not be up yet: the queue opens when the connection is first ready.
  */
 export class AwaitedQueue<Data, Reply> {
-  readonly #definition: QueueDefinition<Data>;
-  readonly #reply: z.ZodType<Reply>;
+  readonly #definition: QueueDefinition<Data, Reply>;
   readonly #redis: Redis;
   readonly #inbox: ReplyInbox;
+  readonly #deployment: DeploymentIdentity;
   readonly #log: Logger;
-  /** In the order of their asking. */
+  readonly #onForeignReply: () => void;
+  /** By job id, oldest first. */
   readonly #waiters = new Map<string, Waiter<Reply>>();
-  readonly #recheck: NodeJS.Timeout;
+  readonly #timers: NodeJS.Timeout[];
   readonly #open = () => void this.#openUntilOpen();
-  readonly #countLoss = () => {
-    this.#connectionsLost += 1;
-  };
   #closed = false;
-  /** Connections to Redis that were lost. Behind each may be a server that came back without its last second. */
-  #connectionsLost = 0;
   #depth = 0;
   #depthDueAt = 0;
   #queue: Queue | undefined;
 
-  /** @param redis a fail-fast connection; it and the inbox stay the caller's to close. */
-  constructor(
-    definition: QueueDefinition<Data>,
-    reply: z.ZodType<Reply>,
-    redis: Redis,
-    inbox: ReplyInbox,
-    log: Logger,
-  ) {
+  constructor(definition: QueueDefinition<Data, Reply>, links: AwaitedQueueLinks) {
+    const { redis } = links;
     this.#definition = definition;
-    this.#reply = reply;
     this.#redis = redis;
-    this.#inbox = inbox;
-    this.#log = log;
-    this.#recheck = setInterval(() => void this.#askAgain(), RECHECK_MS);
-    redis.on("close", this.#countLoss);
+    this.#inbox = links.inbox;
+    this.#deployment = links.deployment;
+    this.#log = links.log;
+    this.#onForeignReply = links.onForeignReply;
+    this.#timers = [
+      setInterval(() => void this.#recheckWaiters(), RECHECK_MS),
+      setInterval(() => this.#wakeWorkers(), WAKE_MS),
+    ];
     if (redis.status === "ready") this.#open();
     else redis.once("ready", this.#open);
   }
@@ -85,72 +92,70 @@ export class AwaitedQueue<Data, Reply> {
     return this.#queue !== undefined && this.#inbox.isOpen;
   }
 
-  /** Whether one more caller may wait: in this process, and behind the jobs that wait in the queue. Costs no round trip. */
+  /** Whether one more caller may wait, in this process and in the queue. Costs no round trip. */
   get hasRoom(): boolean {
     this.#measureDepth();
     return this.#waiters.size < WAITERS_MAX && this.#depth < this.#definition.waitingMax;
   }
 
-  /** Adds a job without waiting for its reply. Rejects when Redis does not take it. */
-  async add(jobId: string, data: Data, traceparent?: string): Promise<void> {
+  async #add(jobId: string, data: Data, origin: string, traceparent: string | undefined): Promise<void> {
     if (this.#queue === undefined) throw new Error("Redis has not been reached yet");
-    const envelope = { replyTo: this.#inbox.channel, ...(traceparent !== undefined && { traceparent }) };
+    const envelope = { origin, replyTo: this.#inbox.channel, ...(traceparent !== undefined && { traceparent }) };
     await this.#queue.add(this.#definition.name, { ...data, ...envelope }, { jobId });
   }
 
   /**
-   * Adds a job and waits for its reply for at most `waitMs`. Never rejects. A job that no worker has started by then is taken
-   * back, where its queue does so; about any other job without a reply nothing is known, a failed `add` included.
+   * Adds a job and waits at most `waitMs` for its reply. Never rejects. With `withdrawOnTimeout`, an unstarted job is then removed to spare
+   * the workers. This does not prove that the job never ran: a Redis that lost its last second may have forgotten the start.
    * @param traceparent the trace that the job is part of (W3C Trace Context).
    */
-  ask(jobId: string, data: Data, waitMs: number, traceparent?: string): Promise<Answer<Reply>> {
+  addAndWait(jobId: string, data: Data, waitMs: number, traceparent?: string): Promise<WaitResult<Reply>> {
     return new Promise((resolve) => {
-      const lostBefore = this.#connectionsLost;
-      const timer = setTimeout(() => void this.#giveUp(jobId, lostBefore, waitMs), waitMs);
-      const settle = (answer: Answer<Reply>) => {
+      const timer = setTimeout(() => void this.#giveUp(jobId, waitMs), waitMs);
+      const settle = (result: WaitResult<Reply>) => {
         clearTimeout(timer);
         this.#waiters.delete(jobId);
         this.#inbox.forget(jobId);
-        resolve(answer);
+        resolve(result);
       };
-      this.#waiters.set(jobId, { since: performance.now(), settle });
-      this.#inbox.expect(jobId, (end) => settle(this.#read(end)));
-      // A reply is as good as an acknowledgement of the add, and may come before it.
-      this.add(jobId, data, traceparent).catch((cause: unknown) => settle({ kind: "unknown", cause }));
+      const { origin } = this.#deployment;
+      this.#waiters.set(jobId, { origin, since: performance.now(), settle });
+      this.#inbox.expect(jobId, (end) => settle(this.#read(end, origin)));
+      // The reply may arrive before the acknowledgement of the add, and makes it unnecessary.
+      this.#add(jobId, data, origin, traceparent).catch((cause: unknown) => settle({ kind: "unknown", cause }));
     });
   }
 
-  /** Waiters still registered get `unknown`. */
+  /** Ends all waits without a reply. */
   async close(): Promise<void> {
     this.#closed = true;
-    clearInterval(this.#recheck);
+    for (const timer of this.#timers) clearInterval(timer);
     this.#redis.off("ready", this.#open);
-    this.#redis.off("close", this.#countLoss);
     for (const waiter of this.#waiters.values())
       waiter.settle({ kind: "unknown", cause: new Error("the process is closing") });
     await this.#queue?.close();
   }
 
-  #read({ outcome, queuedMs, workedMs }: JobEnd): Answer<Reply> {
+  #read({ outcome, queuedMs, workedMs }: JobEnd, origin: string): WaitResult<Reply> {
     if ("failure" in outcome) return { kind: "unknown", cause: new Error(outcome.failure) };
-    const parsed = this.#reply.safeParse(outcome.reply);
+    // The database of this process may have changed since the job was added: a standby was promoted.
+    const replyOrigin = (outcome.reply as { origin?: unknown } | null)?.origin;
+    if (replyOrigin !== origin || replyOrigin !== this.#deployment.origin) {
+      this.#onForeignReply();
+      return { kind: "unknown", cause: new Error("the reply is from another deployment or database") };
+    }
+    const parsed = this.#definition.reply.safeParse(outcome.reply);
     if (!parsed.success) return { kind: "unknown", cause: parsed.error };
     return { kind: "reply", reply: parsed.data, queuedMs, workedMs };
   }
 
-  async #giveUp(jobId: string, lostBefore: number, waitMs: number): Promise<void> {
-    // Only on the connection that added the job: a Redis that was restarted meanwhile may have forgotten that it was started.
-    const withdrawn =
-      this.#definition.takesBack && (await this.#withdraw(jobId)) && this.#connectionsLost === lostBefore;
-    this.#waiters
-      .get(jobId)
-      ?.settle(
-        withdrawn ? { kind: "withdrawn" } : { kind: "unknown", cause: new Error(`no reply within ${waitMs} ms`) },
-      );
+  async #giveUp(jobId: string, waitMs: number): Promise<void> {
+    if (this.#definition.withdrawOnTimeout) await this.#withdraw(jobId);
+    this.#waiters.get(jobId)?.settle({ kind: "unknown", cause: new Error(`no reply within ${waitMs} ms`) });
   }
 
-  /** Learns from the queue itself how the jobs ended whose callers have waited for long. */
-  async #askAgain(): Promise<void> {
+  /** Reads the results of jobs whose callers have waited long from the queue itself. */
+  async #recheckWaiters(): Promise<void> {
     const queue = this.#queue;
     if (queue === undefined) return;
     const before = performance.now() - RECHECK_MS;
@@ -159,21 +164,36 @@ export class AwaitedQueue<Data, Reply> {
     const reads = this.#redis.pipeline();
     for (const jobId of late)
       reads.hmget(queue.toKey(jobId), "finishedOn", "processedOn", "timestamp", "failedReason", "returnvalue");
-    // When Redis does not answer, the next time is soon.
+    // If Redis does not answer, the next attempt is soon.
     const found = (await reads.exec().catch(() => null)) ?? [];
     for (const [index, [error, job]] of found.entries()) {
       const jobId = late[index];
       if (error !== null || jobId === undefined) continue;
       const [finishedOn, processedOn, timestamp, failure, reply] = job as (string | null)[];
       if (finishedOn == null) continue;
-      const end: JobEnd = {
+      const end = parseEnd(() => ({
         jobId,
         outcome: failure == null ? { reply: JSON.parse(reply ?? "null") } : { failure },
         queuedMs: Number(processedOn) - Number(timestamp),
         workedMs: Number(finishedOn) - Number(processedOn),
+      }));
+      const unreadable: WaitResult<Reply> = {
+        kind: "unknown",
+        cause: new Error("the queue's record of the job cannot be read"),
       };
-      this.#waiters.get(jobId)?.settle(this.#read(end));
+      const waiter = this.#waiters.get(jobId);
+      waiter?.settle(end === null ? unreadable : this.#read(end, waiter.origin));
     }
+  }
+
+  /** A killed worker may have taken the marker that wakes idle ones. Sends nothing while no caller has waited long. */
+  #wakeWorkers(): void {
+    const queue = this.#queue;
+    const [oldest] = this.#waiters.values();
+    if (queue === undefined || oldest === undefined || oldest.since > performance.now() - WAKE_MS) return;
+    const keys = ["wait", "meta", "marker"].map((key) => queue.toKey(key));
+    // If Redis does not answer, the next attempt is soon.
+    this.#redis.eval(WAKE, keys.length, ...keys).catch(() => undefined);
   }
 
   #measureDepth(): void {
@@ -184,21 +204,22 @@ export class AwaitedQueue<Data, Reply> {
       (waiting) => {
         this.#depth = waiting;
       },
-      // A queue that cannot be asked cannot be added to either.
+      // If the depth cannot be read, adding will fail as well.
       () => undefined,
     );
   }
 
   async #openUntilOpen(): Promise<void> {
+    await this.#deployment.ready();
     while (!this.#closed) {
-      const queue = openQueue(this.#definition, this.#redis, this.#log);
+      const queue = openQueue(this.#definition, this.#deployment.id, this.#redis, this.#log);
       try {
         await queue.waitUntilReady();
         if (this.#closed) return await queue.close();
         this.#queue = queue;
         return;
       } catch (error) {
-        // What BullMQ could not begin once it never begins again.
+        // BullMQ never retries a failed initialisation.
         this.#log.warn({ err: error, queue: this.#definition.name }, "the queue cannot be opened yet");
         await queue.close().catch(() => undefined);
         await sleep(OPEN_AGAIN_MS);
@@ -206,16 +227,16 @@ export class AwaitedQueue<Data, Reply> {
     }
   }
 
-  async #withdraw(jobId: string): Promise<boolean> {
+  async #withdraw(jobId: string): Promise<void> {
     const queue = this.#queue;
-    if (queue === undefined) return false;
+    if (queue === undefined) return;
     try {
-      return (await this.#redis.eval(WITHDRAW, 2, queue.toKey("wait"), queue.toKey(jobId), jobId)) === 1;
+      await this.#redis.eval(WITHDRAW, 2, queue.toKey("wait"), queue.toKey(jobId), jobId);
     } catch (error) {
       this.#log.warn({ err: error, jobId }, "a job could not be withdrawn");
-      return false;
     }
   }
 }
 
+const WAKE = readFileSync(new URL("./wake.lua", import.meta.url), "utf8");
 const WITHDRAW = readFileSync(new URL("./withdraw.lua", import.meta.url), "utf8");

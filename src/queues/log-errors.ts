@@ -1,13 +1,10 @@
 import type { EventEmitter } from "node:events";
 import type { Logger } from "pino";
 
-/** While Redis is away each connection fails again every second; one line in so many milliseconds says as much. */
+/** While Redis is unreachable, each connection fails every second. One line per interval is enough. */
 const EVERY_MS = 30_000;
 
-/**
- * Logs the errors of a connection or of something that has one: the first at once, then at most one every half minute with how
- * many were left out.
- */
+/** Logs an emitter's errors: the first at once, then at most one per half minute, with the number that was omitted. */
 export function logErrors(emitter: Pick<EventEmitter, "on">, log: Logger, what: string): void {
   let quietUntil = 0;
   let leftOut = 0;

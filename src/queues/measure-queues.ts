@@ -1,34 +1,35 @@
 import type { Redis } from "ioredis";
-import { PREFIX, redeemQueue, sealQueue, sweepQueue } from "./catalog.ts";
+import { QUEUE_NAMES, queuePrefix } from "./catalog.ts";
 
-/** The jobs of one queue by their state, and how long the oldest of those that wait has been waiting. */
+/** One queue's jobs by state, and the age of the oldest waiting one. */
 export interface QueueBacklog {
   queue: string;
   waiting: number;
   active: number;
-  /** Kept for people to look at, for a day at most. */
+  /** Kept for operators, for at most a day. */
   failed: number;
-  /** By the clocks of the hosts that added the job and that ask now. 0 when none waits. */
+  /** By the clocks of two hosts: the one that added the job and this one. 0 when none waits. */
   oldestWaitingMs: number;
 }
 
 /**
- * Counts the jobs of every queue in two round trips, whatever their number. Reads BullMQ's own keys: the lists `wait`, whose oldest
- * job is the last, and `active`, the sorted set `failed`, and the field `timestamp` of a job's hash.
+ * Counts the jobs of every queue in two round trips. Reads BullMQ's own keys: the lists `wait` (oldest job last) and `active`, the sorted set
+ * `failed`, and the field `timestamp` of a job's hash.
  * @throws Error when Redis does not answer.
  */
-export async function measureQueues(redis: Redis): Promise<QueueBacklog[]> {
-  const names = [redeemQueue, sealQueue, sweepQueue].map((definition) => definition.name);
+export async function measureQueues(redis: Redis, deploymentId: string): Promise<QueueBacklog[]> {
+  const prefix = queuePrefix(deploymentId);
   const counts = redis.pipeline();
-  for (const name of names) {
-    const key = `${PREFIX}:${name}`;
+  for (const name of QUEUE_NAMES) {
+    const key = `${prefix}:${name}`;
     counts.llen(`${key}:wait`).llen(`${key}:active`).zcard(`${key}:failed`).lindex(`${key}:wait`, -1);
   }
   const counted = resultsOf(await counts.exec());
   const ages = redis.pipeline();
-  for (const [index, name] of names.entries()) ages.hget(`${PREFIX}:${name}:${counted[index * 4 + 3]}`, "timestamp");
+  for (const [index, name] of QUEUE_NAMES.entries())
+    ages.hget(`${prefix}:${name}:${counted[index * 4 + 3]}`, "timestamp");
   const timestamps = resultsOf(await ages.exec());
-  return names.map((queue, index) => {
+  return QUEUE_NAMES.map((queue, index) => {
     const [waiting, active, failed] = counted.slice(index * 4, index * 4 + 3).map(Number);
     const addedAtMs = timestamps[index];
     return {

@@ -1,26 +1,31 @@
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
-import { PREFIX, type QueueDefinition } from "./catalog.ts";
+import { type QueueDefinition, queuePrefix } from "./catalog.ts";
 import { logErrors } from "./log-errors.ts";
 
-/** Entries of a queue's event stream, which BullMQ keeps and dashboards alone read. */
+/** Entries of BullMQ's event stream, which only dashboards read. */
 const EVENTS_MAX = 1_000;
-/** Room for what goes with a job besides its data. */
-const ENVELOPE_MAX_BYTES = 256;
+/** Room for the envelope besides the job's data. */
+const ENVELOPE_MAX_BYTES = 512;
 
 /**
- * Opens the adding end of a queue on a connection that is ready: opening writes the queue's limits into Redis, and a write that
- * fails then is lost silently. The connection stays the caller's to close.
+ * Opens a queue for adding jobs. The connection must be ready, because opening writes the queue's limits to Redis and BullMQ ignores a
+ * failure of that write. The caller closes the connection.
  */
-export function openQueue<Data>(definition: QueueDefinition<Data>, redis: Redis, log: Logger): Queue {
+export function openQueue(
+  definition: Pick<QueueDefinition, "name" | "keep" | "keepFailed" | "dataMaxBytes">,
+  deploymentId: string,
+  redis: Redis,
+  log: Logger,
+): Queue {
   const { name, keep, keepFailed, dataMaxBytes } = definition;
   const queue = new Queue(name, {
-    prefix: PREFIX,
+    prefix: queuePrefix(deploymentId),
     connection: redis,
     streams: { events: { maxLen: EVENTS_MAX } },
     defaultJobOptions: {
-      // Whoever waits for a redeem retries it, and the sweeper asks again for a seal; the database makes both safe.
+      // Callers retry a redemption and the sweeper requests a seal again. The database makes both safe.
       attempts: 1,
       removeOnComplete: keep,
       removeOnFail: keepFailed,

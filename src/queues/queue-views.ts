@@ -2,35 +2,38 @@ import { once } from "node:events";
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
-import { PREFIX, redeemQueue, sealQueue, sweepQueue } from "./catalog.ts";
+import type { DeploymentIdentity } from "../domain/deployment.ts";
+import { QUEUES, queuePrefix } from "./catalog.ts";
 import { openFailFast } from "./connections.ts";
 import { logErrors } from "./log-errors.ts";
 
-/** Longest wait for Redis when the queues are first looked at. Milliseconds. */
+/** Longest wait for Redis at the first use. Milliseconds. */
 const CONNECT_MS = 1_500;
 
-/** A queue to look at, and what of its jobs may be seen. */
+/** A queue for the dashboard, and the fields that it may show. */
 export interface QueueView {
   queue: Queue;
   shown: { data: readonly string[]; reply: readonly string[] };
 }
 
 /**
- * All queues, for someone who looks at them: on a connection of their own, so that looking never delays an adding API, and
- * opened by the first look, so that it costs nothing until then. Opening writes nothing into Redis.
+ * All queues, for the dashboard. They use a connection of their own, so that the dashboard never delays the API, and open at the first use.
+ * Opening writes nothing to Redis.
  */
 export class QueueViews {
   readonly #redisUrl: string;
+  readonly #deployment: DeploymentIdentity;
   readonly #log: Logger;
   #redis: Redis | undefined;
   #views: Promise<QueueView[]> | undefined;
 
-  constructor(redisUrl: string, log: Logger) {
+  constructor(redisUrl: string, deployment: DeploymentIdentity, log: Logger) {
     this.#redisUrl = redisUrl;
+    this.#deployment = deployment;
     this.#log = log;
   }
 
-  /** The queues; the same ones for everyone. Rejects when Redis does not answer, and tries again the next time. */
+  /** The shared views. Rejects when Redis does not answer; the next call tries again. */
   open(): Promise<QueueView[]> {
     this.#views ??= this.#connect().catch((error) => {
       this.#views = undefined;
@@ -46,6 +49,7 @@ export class QueueViews {
   }
 
   async #connect(): Promise<QueueView[]> {
+    const prefix = queuePrefix(this.#deployment.id);
     const redis = openFailFast(this.#redisUrl, "dashboard", this.#log);
     try {
       await once(redis, "ready", { signal: AbortSignal.timeout(CONNECT_MS) });
@@ -54,15 +58,19 @@ export class QueueViews {
       throw error;
     }
     this.#redis = redis;
-    return [redeemQueue, sealQueue, sweepQueue].map(({ name, shown }) => ({
-      queue: this.#openView(name, redis),
+    return QUEUES.map(({ name, shown }) => ({
+      queue: this.#openView(name, prefix, redis),
       shown,
     }));
   }
 
-  #openView(name: string, redis: Redis): Queue {
-    // Limits of a queue are written by those who add to it.
-    const queue = new Queue(name, { prefix: PREFIX, connection: redis, skipMetasUpdate: true });
+  #openView(name: string, prefix: string, redis: Redis): Queue {
+    // Only producers write a queue's limits.
+    const queue = new Queue(name, {
+      prefix,
+      connection: redis,
+      skipMetasUpdate: true,
+    });
     logErrors(queue, this.#log.child({ queue: name }), "queue");
     return queue;
   }

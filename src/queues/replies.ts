@@ -1,58 +1,56 @@
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { PREFIX } from "./catalog.ts";
 import { openPatient } from "./connections.ts";
 
-/** How a job ended, as its worker tells whoever waits for it. */
+/** A job's result, as its worker sends it to the waiting caller. */
 export interface JobEnd {
   jobId: string;
   /** What the job returned, or why it failed. */
   outcome: { reply: unknown } | { failure: string };
-  /** From the moment the job was added until its worker began it, by the clocks of both hosts. Milliseconds. */
+  /** From adding the job to its start, by the clocks of both hosts. Milliseconds. */
   queuedMs: number;
-  /** From there until its reply was ready. Milliseconds. */
+  /** From its start to its reply. Milliseconds. */
   workedMs: number;
 }
 
-const jobEnds = z.array(
-  z.object({
-    jobId: z.string(),
-    outcome: z.union([z.object({ reply: z.unknown() }), z.object({ failure: z.string() })]),
-    queuedMs: z.number(),
-    workedMs: z.number(),
-  }),
-);
+const jobEnd = z.object({
+  jobId: z.string(),
+  outcome: z.union([z.object({ reply: z.unknown() }), z.object({ failure: z.string() })]),
+  queuedMs: z.number(),
+  workedMs: z.number(),
+});
+const jobEnds = z.array(jobEnd);
 
 /**
- * Where the replies to one process arrive: a Redis channel of its own, on a connection of its own. A reply that is published while
- * the connection is away is lost; whoever waits must be able to learn it in another way.
+ * Receives the replies to one process, on a Redis channel and a connection of its own. Replies published while the connection is down are
+ * lost, so callers must have another way to learn the result.
  */
 export class ReplyInbox {
-  /** The channel; goes with every job whose reply shall come here. */
-  readonly channel = `${PREFIX}:replies:${crypto.randomUUID()}`;
+  /** Sent with every job that is to be answered here. */
+  readonly channel = `vouchers:replies:${crypto.randomUUID()}`;
   readonly #redis: Redis;
   readonly #waiting = new Map<string, (end: JobEnd) => void>();
   #subscribed = false;
 
   constructor(redisUrl: string, log: Logger) {
-    // Subscribes again by itself whenever the connection comes back.
+    // ioredis resubscribes after each reconnection.
     this.#redis = openPatient(redisUrl, "replies", log);
     this.#redis.on("message", (_channel: string, message: string) => this.#deliver(message, log));
     this.#redis.subscribe(this.channel).then(
       () => {
         this.#subscribed = true;
       },
-      (error) => log.warn({ err: error }, "the process hears no replies"),
+      (error) => log.warn({ err: error }, "the process cannot subscribe to replies"),
     );
   }
 
-  /** Whether replies have begun to arrive here. */
+  /** Whether the process has subscribed. */
   get isOpen(): boolean {
     return this.#subscribed;
   }
 
-  /** Hands the end of a job to `settle`, if it is told here, until {@link forget} is called. Register before adding the job. */
+  /** Calls `settle` with the job's result until {@link forget} is called. Register before adding the job. */
   expect(jobId: string, settle: (end: JobEnd) => void): void {
     this.#waiting.set(jobId, settle);
   }
@@ -66,15 +64,20 @@ export class ReplyInbox {
   }
 
   #deliver(message: string, log: Logger): void {
-    const ends = parseEnds(message);
+    const ends = parsed(jobEnds, () => JSON.parse(message));
     if (ends === null) log.warn("a reply could not be read");
     else for (const end of ends) this.#waiting.get(end.jobId)?.(end);
   }
 }
 
-function parseEnds(message: string): JobEnd[] | null {
+/** Parses a job's result, or returns null when it is unreadable. */
+export function parseEnd(read: () => unknown): JobEnd | null {
+  return parsed(jobEnd, read);
+}
+
+function parsed<T>(schema: z.ZodType<T>, read: () => unknown): T | null {
   try {
-    return jobEnds.parse(JSON.parse(message));
+    return schema.parse(read());
   } catch {
     return null;
   }
@@ -85,22 +88,22 @@ interface Message {
   sent: Promise<void>;
 }
 
-/** Tells processes how their jobs ended. What ends in one turn of the event loop, as a batch does, is one message to each. */
+/** Sends results to the waiting processes. Results of one turn of the event loop, such as those of a batch, share one message per process. */
 export class ReplyOutbox {
   readonly #redis: Redis;
   readonly #log: Logger;
   /** By channel. */
   readonly #ready = new Map<string, Message>();
 
-  /** @param redis a connection that waits for Redis, which stays the caller's to close. */
+  /** @param redis a connection that waits for Redis. The caller closes it. */
   constructor(redis: Redis, log: Logger) {
     this.#redis = redis;
     this.#log = log;
   }
 
   /**
-   * Resolves when Redis has passed the message on, or has refused it, which is logged. Redis sends nothing before it has done all
-   * that arrived together: who has more to ask of it waits until then, or holds the reply up.
+   * Resolves when Redis has published the message, or has failed to, which is logged. Wait for it before sending other commands: Redis
+   * delivers a message only after it has run all commands that arrived with it.
    */
   send(channel: string, end: JobEnd): Promise<void> {
     const waiting = this.#ready.get(channel);
@@ -115,7 +118,7 @@ export class ReplyOutbox {
   }
 
   async #publish(channel: string, ends: JobEnd[]): Promise<void> {
-    // After everything that the same batch has resolved, and before the loop looks for new input.
+    // Runs after all promises that the batch has resolved, and before the event loop reads new input.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     this.#ready.delete(channel);
     try {

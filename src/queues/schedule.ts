@@ -1,41 +1,58 @@
+import { readFileSync } from "node:fs";
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
-import type { QueueDefinition } from "./catalog.ts";
+import type { DeploymentIdentity } from "../domain/deployment.ts";
 import { openPatient } from "./connections.ts";
 import { openQueue } from "./open-queue.ts";
 
 /**
- * Keeps a queue's one schedule: a job every `everyMs`, however many processes keep it. It is written again and again, so that a
- * Redis that lost it gets it back; writing it again does not move the next run.
+ * Adds a job every `everyMs`, for all processes together. Each process ticks on its own monotonic timer, and adds a job unless another
+ * process has ticked since its own last tick. In effect one process adds every job; when it ends, another takes over within two
+ * intervals. No clocks are compared.
  */
 export class Schedule {
   readonly #redis: Redis;
   readonly #timer: NodeJS.Timeout;
   #queue: Queue | undefined;
-  #writing = false;
+  #ticking = false;
+  /** The shared tick counter, as last read. */
+  #seen = "";
 
-  constructor(definition: QueueDefinition<Record<string, never>>, redisUrl: string, everyMs: number, log: Logger) {
-    const { name } = definition;
-    this.#redis = openPatient(redisUrl, `${name}-schedule`, log);
-    const keep = () => {
-      if (this.#redis.status !== "ready" || this.#writing) return;
-      this.#writing = true;
-      this.#queue ??= openQueue(definition, this.#redis, log);
-      this.#queue
-        .upsertJobScheduler(name, { every: everyMs }, { name, data: {} })
-        .catch((error) => log.warn({ err: error, queue: name }, "the schedule could not be written"))
+  constructor(
+    definition: Parameters<typeof openQueue>[0],
+    deployment: DeploymentIdentity,
+    redisUrl: string,
+    everyMs: number,
+    log: Logger,
+  ) {
+    this.#redis = openPatient(redisUrl, `${definition.name}-schedule`, log);
+    const tick = () => {
+      if (this.#redis.status !== "ready" || this.#ticking) return;
+      this.#ticking = true;
+      this.#queue ??= openQueue(definition, deployment.id, this.#redis, log);
+      this.#tick(this.#queue, deployment.origin)
+        .catch((error) => log.warn({ err: error, queue: definition.name }, "a scheduled job could not be added"))
         .finally(() => {
-          this.#writing = false;
+          this.#ticking = false;
         });
     };
-    this.#redis.on("ready", keep);
-    this.#timer = setInterval(keep, everyMs);
+    this.#redis.once("ready", tick);
+    this.#timer = setInterval(tick, everyMs);
   }
 
-  /** Stops keeping the schedule; what is scheduled stays for others. */
+  /** Stops adding jobs. Other processes continue. */
   close(): void {
     clearInterval(this.#timer);
     this.#redis.disconnect();
   }
+
+  async #tick(queue: Queue, origin: string): Promise<void> {
+    const keys = [queue.toKey("ticks"), queue.toKey("wait")];
+    const [seen, due] = (await this.#redis.eval(TICK, keys.length, ...keys, this.#seen)) as [string, number];
+    this.#seen = seen;
+    if (due === 1) await queue.add(queue.name, { origin });
+  }
 }
+
+const TICK = readFileSync(new URL("./tick.lua", import.meta.url), "utf8");

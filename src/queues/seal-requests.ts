@@ -1,32 +1,47 @@
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
+import type { DeploymentIdentity } from "../domain/deployment.ts";
 import { sealQueue } from "./catalog.ts";
 import { openQueue } from "./open-queue.ts";
 
-/** Asks for vouchers to be sealed, without waiting for it. */
+/** How many more seal jobs the queue accepts. */
+export async function measureSealRoom(queue: Queue): Promise<number> {
+  return Math.max(0, sealQueue.waitingMax - (await queue.getWaitingCount()));
+}
+
+/** Adds seal jobs without waiting for them. */
 export class SealRequests {
   readonly #redis: Redis;
+  readonly #deployment: DeploymentIdentity;
   readonly #log: Logger;
   #queue: Queue | undefined;
 
-  /** @param redis a fail-fast connection, which stays the caller's to close. */
-  constructor(redis: Redis, log: Logger) {
+  /** @param redis a fail-fast connection. The caller closes it. */
+  constructor(redis: Redis, deployment: DeploymentIdentity, log: Logger) {
     this.#redis = redis;
+    this.#deployment = deployment;
     this.#log = log;
   }
 
-  /** Adds a seal job for each voucher, unless one of these requests is still waiting for it. Rejects when Redis is away. */
-  async add(voucherIds: readonly string[]): Promise<void> {
+  /**
+   * Adds a seal job for each voucher, in order, as long as the queue has room. A voucher whose job is still waiting gets no second one.
+   * Rejects when Redis is unreachable.
+   * @returns the number of vouchers for which there was room.
+   */
+  async add(voucherIds: readonly string[]): Promise<number> {
     if (this.#redis.status !== "ready") throw new Error("Redis is not connected");
-    this.#queue ??= openQueue(sealQueue, this.#redis, this.#log);
+    this.#queue ??= openQueue(sealQueue, this.#deployment.id, this.#redis, this.#log);
+    const { origin } = this.#deployment;
+    const fitting = voucherIds.slice(0, await measureSealRoom(this.#queue));
     await this.#queue.addBulk(
-      voucherIds.map((voucherId) => ({
+      fitting.map((voucherId) => ({
         name: sealQueue.name,
-        data: { voucherId },
+        data: { voucherId, origin },
         opts: { jobId: `${voucherId}-${crypto.randomUUID()}`, deduplication: { id: voucherId } },
       })),
     );
+    return fitting.length;
   }
 
   async close(): Promise<void> {

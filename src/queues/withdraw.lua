@@ -1,5 +1,5 @@
--- Takes a job back if no worker has ever started it, and tells whether it did. Reads BullMQ's own keys: the wait list, and the
--- field `ats` (attempts started) of the job's hash, which stays when a stalled job is put back.
+-- Removes a job that no worker has started. Reads BullMQ's own keys: the wait list, and the field `ats` (attempts started) of the
+-- job's hash, which remains when a stalled job returns to the list.
 -- KEYS[1] wait list, KEYS[2] job hash; ARGV[1] job id
 if redis.call('HEXISTS', KEYS[2], 'ats') == 1 then
   return 0

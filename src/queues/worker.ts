@@ -1,41 +1,56 @@
 import { hostname } from "node:os";
 import { type Job, UnrecoverableError, Worker } from "bullmq";
 import type { Logger } from "pino";
-import { jobEnvelope, PREFIX, type QueueDefinition } from "./catalog.ts";
+import { jobEnvelope } from "../contract/jobs.ts";
+import type { DeploymentIdentity } from "../domain/deployment.ts";
+import { type QueueDefinition, queuePrefix } from "./catalog.ts";
 import { openPatient } from "./connections.ts";
 import { logErrors } from "./log-errors.ts";
 import { type JobEnd, ReplyOutbox } from "./replies.ts";
 
-/** A running worker. `close` takes no more jobs and waits for those under way. */
+/** A running worker. `close` accepts no more jobs and waits for those that are running. */
 export interface RunningWorker {
   close(): Promise<void>;
 }
 
+export interface WorkerOptions {
+  redisUrl: string;
+  /** The caller has waited until it is ready. */
+  deployment: DeploymentIdentity;
+  /** Maximum number of running jobs. */
+  concurrency: number;
+  log: Logger;
+  /** Called for each job from another deployment or database. */
+  onForeignJob: () => void;
+}
+
 /**
- * Fetchers of a process, at most. A fetcher takes jobs one round trip after another and starts none before it has as many as it may
- * run or finds none left, so a single one lets sixty jobs wait for sixty round trips.
+ * Fetchers of a process, at most. A fetcher takes one job per round trip, and starts none until it has as many as it may run or finds no
+ * more. A single fetcher would delay sixty jobs by sixty round trips.
  */
 const FETCHERS_MAX = 8;
 
 /**
- * Starts working on a queue, with at most `concurrency` jobs under way. `process` gets each job's id, its validated data and
- * the trace that it is part of; what it returns is the job's reply and what it throws is the job's failure. Whoever waits is told before the queue is, so that a reply
- * does not wait for the queue's bookkeeping. A job may be delivered twice, even while it still runs elsewhere.
+ * Starts working on a queue, with at most `concurrency` running jobs. `process` receives each job's id, its validated data and its trace.
+ * It returns the job's reply; an exception fails the job. The caller gets the reply before the queue records it, so that
+ * the queue's bookkeeping does not delay it. A job may be delivered twice, even while it still runs elsewhere.
  */
-export function startWorker<Data, Reply>(
-  definition: QueueDefinition<Data>,
-  options: { redisUrl: string; concurrency: number; log: Logger },
+export function startWorker<Data, Reply extends object>(
+  definition: QueueDefinition<Data, Reply>,
+  options: WorkerOptions,
   process: (jobId: string, data: Data, traceparent: string | undefined) => Promise<Reply>,
 ): RunningWorker {
+  const { deployment } = options;
   const log = options.log.child({ queue: definition.name });
   const redis = openPatient(options.redisUrl, `${definition.name}-worker`, options.log);
   const outbox = new ReplyOutbox(redis, log);
   const work = async (job: Job): Promise<Reply> => {
     const jobId = job.id;
     const parsed = definition.data.safeParse(job.data);
-    if (!parsed.success || jobId === undefined)
+    const envelope = jobEnvelope.safeParse(job.data);
+    if (!parsed.success || !envelope.success || jobId === undefined)
       throw new UnrecoverableError("the job's data is not what this queue carries");
-    const { replyTo, traceparent } = jobEnvelope.parse(job.data);
+    const { origin, replyTo, traceparent } = envelope.data;
     const beganAt = Date.now();
     const tell = async (outcome: JobEnd["outcome"]) => {
       if (replyTo === undefined) return;
@@ -47,7 +62,11 @@ export function startWorker<Data, Reply>(
       });
     };
     try {
-      const reply = await process(jobId, parsed.data, traceparent);
+      if (origin !== deployment.origin) {
+        options.onForeignJob();
+        throw new UnrecoverableError("the job is from another deployment or database");
+      }
+      const reply = { ...(await process(jobId, parsed.data, traceparent)), origin };
       await tell({ reply });
       return reply;
     } catch (error) {
@@ -55,14 +74,14 @@ export function startWorker<Data, Reply>(
       throw error;
     }
   };
-  const fetchers = shareOut(options.concurrency, FETCHERS_MAX).map((concurrency) => {
+  const fetchers = splitEvenly(options.concurrency, FETCHERS_MAX).map((concurrency) => {
     const worker = new Worker(definition.name, work, {
-      prefix: PREFIX,
+      prefix: queuePrefix(deployment.id),
       connection: redis,
       name: hostname(),
       concurrency,
-      // Far above the longest job, so that a pause of the process does not look like its death; a dead worker's jobs are
-      // taken over after 20 s at most.
+      // Far above the longest job, so that a pause of the process does not look like its death. Another worker takes over a dead
+      // worker's jobs within 20 s.
       lockDuration: 15_000,
       stalledInterval: 5_000,
       maxStalledCount: 1,
@@ -82,8 +101,8 @@ export function startWorker<Data, Reply>(
   };
 }
 
-/** `total` in whole shares that differ by one at most, `shares` of them or as many as there are to share. */
-function shareOut(total: number, shares: number): number[] {
+/** Splits `total` into at most `shares` whole parts that differ by at most one. */
+function splitEvenly(total: number, shares: number): number[] {
   const count = Math.min(total, shares);
   return Array.from({ length: count }, (_, index) => Math.floor((total + index) / count));
 }

@@ -1,9 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Attributes,
   type Context,
   context,
   DiagLogLevel,
+  defaultTextMapGetter,
+  defaultTextMapSetter,
   diag,
   propagation,
   ROOT_CONTEXT,
@@ -12,44 +13,47 @@ import {
   SpanStatusCode,
   trace,
 } from "@opentelemetry/api";
+import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { NodeSDK } from "@opentelemetry/sdk-node";
+import pTimeout from "p-timeout";
 import type { Logger } from "pino";
-import { formatTraceparent, parseTraceparent } from "./traceparent.ts";
 import type { TracedRequest, Traces } from "./traces.ts";
 
-/** How long a process that stops waits for its last spans to be taken. Milliseconds. */
+/** Longest wait of a stopping process for its last spans to be sent. Milliseconds. */
 const CLOSE_MAX_MS = 3_000;
 
+/** Jobs always carry W3C Trace Context. OTEL_PROPAGATORS applies to requests only. */
+const jobPropagator = new W3CTraceContextPropagator();
+
 /**
- * Starts OpenTelemetry as the OTEL_* variables say, for traces alone. Spans name routes, queues, statuses and error codes. They hold
- * no path, no id of anything and no error's text, because those may hold a caller's codes.
- * @param serviceName undefined when the variables name the service.
+ * Starts OpenTelemetry for traces, configured by the OTEL_* variables. Spans name routes, queues, statuses and error codes. They
+ * contain no paths, ids or error messages, because those may contain a caller's voucher codes.
+ * @param serviceName undefined if the variables name the service.
  */
 export function startOpenTelemetry(serviceName: string | undefined, log: Logger): Traces {
   const sdk = new NodeSDK({
     ...(serviceName !== undefined && { serviceName }),
     instrumentations: [],
-    // Metrics are scraped and logs are lines on standard output: without these lists the SDK would send both by itself.
+    // Metrics are scraped and logs go to standard output. Without these empty lists the SDK sends both.
     metricReaders: [],
     logRecordProcessors: [],
   });
-  // What goes wrong with sending, in the process's own log.
-  const say = (message: string) => log.warn({ detail: message }, "OpenTelemetry");
-  const quiet = () => undefined;
+  const warn = (message: string) => log.warn({ detail: message }, "OpenTelemetry reported a problem");
+  const ignore = () => undefined;
   diag.setLogger(
-    { error: say, warn: say, info: quiet, debug: quiet, verbose: quiet },
+    { error: warn, warn, info: ignore, debug: ignore, verbose: ignore },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
   sdk.start();
   return openTelemetryTraces(async () => {
-    const sent = sdk.shutdown().catch((error) => log.warn({ err: error }, "traces were lost"));
-    await Promise.race([sent, sleep(CLOSE_MAX_MS)]);
+    const sent = sdk.shutdown().catch((error) => log.warn({ err: error }, "the last traces could not be sent"));
+    await pTimeout(sent, { milliseconds: CLOSE_MAX_MS, message: false });
   });
 }
 
 function openTelemetryTraces(close: () => Promise<void>): Traces {
   const tracer = trace.getTracer("partner-voucher-api");
-  /** Whose each item is. An item that is forgotten takes its span with it. */
+  /** The span that submitted each item. */
   const spans = new WeakMap<object, Span>();
 
   const start = (name: string, kind: SpanKind, attributes: Attributes, parent: Context) =>
@@ -81,30 +85,33 @@ function openTelemetryTraces(close: () => Promise<void>): Traces {
         },
       };
       const inside = trace.setSpan(parent, span);
-      // The body arrives on the connection, which belongs to no request.
+      // Body events come from the connection, outside the request's context.
       context.bind(inside, incoming);
       context.with(inside, () => run(traced));
     },
 
-    ask(queue, run) {
+    sendJob(queue, run) {
       const parent = context.active();
-      const span = start(`ask ${queue}`, SpanKind.PRODUCER, messaging(queue, "send"), parent);
-      return runIn(span, parent, () => run(formatTraceparent(span.spanContext())));
+      const span = start(`send ${queue}`, SpanKind.PRODUCER, messaging(queue, "send"), parent);
+      return runIn(span, parent, () => {
+        const carrier: { traceparent?: string } = {};
+        jobPropagator.inject(context.active(), carrier, defaultTextMapSetter);
+        return run(carrier.traceparent);
+      });
     },
 
-    job(queue, traceparent, run) {
-      const remote = parseTraceparent(traceparent);
-      const parent = remote === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remote);
+    processJob(queue, traceparent, run) {
+      const parent = jobPropagator.extract(ROOT_CONTEXT, { traceparent }, defaultTextMapGetter);
       return runIn(start(`process ${queue}`, SpanKind.CONSUMER, messaging(queue, "process"), parent), parent, run);
     },
 
-    mark(item) {
+    recordSubmission(item) {
       const span = trace.getActiveSpan();
       if (span !== undefined && !spans.has(item)) spans.set(item, span);
     },
 
-    batch(name, items, run) {
-      // A span that has ended, or is not to be sent, takes no link and no child.
+    runBatch(name, items, run) {
+      // Spans that have ended or are not sampled can have neither links nor children.
       const [first, ...others] = items.flatMap((item) => spans.get(item) ?? []).filter((span) => span.isRecording());
       if (first === undefined) return run();
       const parent = trace.setSpan(ROOT_CONTEXT, first);
@@ -128,7 +135,7 @@ function messaging(queue: string, operation: string): Attributes {
   };
 }
 
-/** What kind of error it was: a code or a class, never its text. */
+/** The kind of an error: its code or its class, never its message. */
 function errorType(error: unknown): string {
   const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
   return typeof code === "string" ? code : typeof name === "string" ? name : "unknown";

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { TraceSettings } from "../config.ts";
 import { TRACES_OFF, type Traces } from "./traces.ts";
 
-/** Opens the traces of a process. Loads OpenTelemetry only when they are on. */
+/** Opens the traces of a process. Loads OpenTelemetry only when traces are on. */
 export async function openTraces(settings: TraceSettings, role: string, log: Logger): Promise<Traces> {
   if (!settings.on) return TRACES_OFF;
   const { startOpenTelemetry } = await import("./open-telemetry.ts");

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 
-/** What a request's trace is told when its answer is finished. */
+/** What a request's span records when its response is finished. */
 export interface RequestOutcome {
   /** The route's pattern, never the path; undefined when no route answered. */
   route: string | undefined;
@@ -16,33 +16,33 @@ export interface TracedRequest {
 }
 
 /**
- * Follows a request over its job to the transaction of a worker. Everything that takes work to run returns what the work returns
- * and throws what it throws.
+ * Traces a request through its job to the worker's transaction. Every method that runs a function returns what the function
+ * returns and throws what it throws.
  */
 export interface Traces {
   /**
-   * Begins a request's trace, or goes on with that of its caller, and runs the rest of the request in it, whoever listens to
-   * what else arrives of it included. Null when there is nothing to trace.
+   * Starts a request's span, continuing the caller's trace if there is one, and runs the rest of the request in it, including
+   * listeners for the request's body. Passes null when traces are off.
    */
   request(incoming: IncomingMessage, run: (request: TracedRequest | null) => void): void;
-  /** Runs what adds a job and waits for it. `traceparent` (W3C Trace Context) is for the job's data. */
-  ask<T>(queue: string, run: (traceparent: string | undefined) => Promise<T>): Promise<T>;
+  /** Runs a function that adds a job and waits for its reply. `traceparent` (W3C Trace Context) belongs in the job's data. */
+  sendJob<T>(queue: string, run: (traceparent: string | undefined) => Promise<T>): Promise<T>;
   /** Runs a job as part of the trace that its data names. */
-  job<T>(queue: string, traceparent: string | undefined, run: () => Promise<T>): Promise<T>;
-  /** Remembers in which span an item was first submitted, for the batch that it will be in. */
-  mark(item: object): void;
-  /** Runs a batch as part of the first marked item's trace, linked to and from those of all others. */
-  batch<T>(name: string, items: readonly object[], run: () => Promise<T>): Promise<T>;
-  /** Sends what was not sent yet. Never fails, and takes three seconds at most. */
+  processJob<T>(queue: string, traceparent: string | undefined, run: () => Promise<T>): Promise<T>;
+  /** Records the active span as the one that submits an item to a batch. Later calls for the same item have no effect. */
+  recordSubmission(item: object): void;
+  /** Runs a batch in a child span of the first item's recorded span, with links to and from those of all other items. */
+  runBatch<T>(name: string, items: readonly object[], run: () => Promise<T>): Promise<T>;
+  /** Sends all remaining spans. Never fails, and takes at most three seconds. */
   close(): Promise<void>;
 }
 
-/** No traces, at no cost. */
+/** Traces nothing, at no cost. */
 export const TRACES_OFF: Traces = {
   request: (_incoming, run) => run(null),
-  ask: (_queue, run) => run(undefined),
-  job: (_queue, _traceparent, run) => run(),
-  mark: () => undefined,
-  batch: (_name, _items, run) => run(),
+  sendJob: (_queue, run) => run(undefined),
+  processJob: (_queue, _traceparent, run) => run(),
+  recordSubmission: () => undefined,
+  runBatch: (_name, _items, run) => run(),
   close: async () => undefined,
 };

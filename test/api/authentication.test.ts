@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { selectKeys } from "../../src/db/api-keys.ts";
-import { createKey, endKey, rotateKey } from "../../src/services/manage-keys.ts";
+import { createKey, endKey, rotateKey } from "../../src/services/admin/manage-keys.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, type TestApi } from "../support/service.ts";
+import { endService, startApi, type TestApi } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
@@ -24,12 +23,7 @@ beforeAll(async () => {
   partner = await makePartner(servers.db);
 });
 
-afterAll(async () => {
-  await assertInvariants(servers.db);
-  await api.close();
-  await behindProxy.close();
-  await servers.close();
-});
+afterAll(() => endService(servers));
 
 interface PartnerRoute {
   method: string;
@@ -78,6 +72,18 @@ function isThrough({ status }: Reply): boolean {
 }
 
 const lookUp = ROUTES[0] as PartnerRoute;
+
+/** Calls until a key is refused; when the last call that came through was sent, or 0. */
+async function lastCallThrough(secret: string, process: TestApi = api): Promise<number> {
+  let last = 0;
+  await until(async () => {
+    const sentAt = Date.now();
+    const through = isThrough(await call(lookUp, secret, { api: process }));
+    if (through) last = sentAt;
+    return !through;
+  });
+  return last;
+}
 const key = (organizationId: string | null, options: Parameters<typeof makeKey>[2] = {}) =>
   makeKey(servers.db, organizationId, options);
 
@@ -187,33 +193,18 @@ describe("an API key", () => {
     const expiresAt = new Date(Date.now() + 1_200);
     const short = await key(partner.organizationId, { expiresAt });
     expect(isThrough(await call(lookUp, short.key))).toBe(true);
-    let lastThrough = 0;
-    await until(async () => {
-      const sentAt = Date.now();
-      const through = isThrough(await call(lookUp, short.key));
-      if (through) lastThrough = sentAt;
-      return !through;
-    }, 5_000);
     // Its own clock is the database's; on one machine the two agree to a few milliseconds.
-    expect(lastThrough).toBeLessThanOrEqual(expiresAt.getTime() + 50);
-    expect(lastThrough).toBeGreaterThan(0);
+    expect(await lastCallThrough(short.key)).toBeLessThanOrEqual(expiresAt.getTime() + 50);
   });
 
   it("stops working within a second of being revoked, on every process, for good", async () => {
     const made = await key(partner.organizationId);
     for (const each of [api, behindProxy]) expect(isThrough(await call(lookUp, made.key, { api: each }))).toBe(true);
     await endKey(provisioning(servers.db), made.id);
-    const revokedAt = performance.now();
-    let lastThrough = revokedAt;
+    const revokedAt = Date.now();
     for (const each of [api, behindProxy]) {
-      await until(async () => {
-        const sentAt = performance.now();
-        const through = isThrough(await call(lookUp, made.key, { api: each }));
-        if (through) lastThrough = sentAt;
-        return !through;
-      }, 5_000);
+      expect(await lastCallThrough(made.key, each)).toBeLessThan(revokedAt + 1_000);
     }
-    expect(lastThrough - revokedAt).toBeLessThan(1_000);
     expectRefused(await call(lookUp, made.key), { status: 401, code: "unknown_key" });
     // A rotated secret of a revoked key does not exist.
     await expect(rotateKey(provisioning(servers.db), made.id, 0)).rejects.toMatchObject({ code: "not_found" });
@@ -232,18 +223,6 @@ describe("an API key", () => {
       expect({ status, body }).toEqual({ status: 200, body: held });
       expect((await client.lookUp(code)).body.reservation).toMatchObject({ ticket: held.ticket, heldByCaller: true });
     }
-  });
-
-  it("loses its old secret when the grace is over, and keeps the new one", async () => {
-    const made = await key(partner.organizationId);
-    const rotated = await rotateKey(provisioning(servers.db), made.id, 1_000);
-    expect(isThrough(await call(lookUp, made.key))).toBe(true);
-    const refused = await until(async () => {
-      const reply = await call(lookUp, made.key);
-      return reply.status === 401 ? reply : null;
-    }, 5_000);
-    expectRefused(refused, { status: 401, code: "unknown_key" });
-    expect(isThrough(await call(lookUp, rotated.key))).toBe(true);
   });
 
   it("loses its old secret at once when it is rotated without grace", async () => {
@@ -276,7 +255,7 @@ describe("an API key", () => {
       await until(async () => {
         const reply = await call(lookUp, made.key);
         return reply.status === 401 ? reply : null;
-      }, 5_000),
+      }),
       { status: 401, code: "unknown_key" },
     );
     expect(isThrough(await call(lookUp, first.key))).toBe(true);
@@ -294,7 +273,7 @@ describe("an API key", () => {
     }
   });
 
-  it("of one organization sees nothing of another one's vouchers, and both have their own holds", async () => {
+  it("of one organization sees no voucher of another, and each has its own reservations", async () => {
     const other = await makePartner(servers.db);
     const [ours, theirs] = [await key(partner.organizationId), await key(other.organizationId)];
     const { code } = await issueVoucher(servers.db, other);
@@ -319,7 +298,7 @@ describe("an API key's allowlist", () => {
     ["another address", ["127.0.0.2"]],
     ["a network beside it", ["126.0.0.0/8"]],
     ["IPv6 only", ["2001:db8::/32", "::1"]],
-  ])("refuses callers when it holds %s", async (_what, allowIps) => {
+  ])("refuses callers when it contains %s", async (_what, allowIps) => {
     const made = await key(partner.organizationId, { allowIps });
     expectRefused(await call(lookUp, made.key), { status: 403, code: "address_not_allowed" });
   });
@@ -348,8 +327,12 @@ describe("an API key's allowlist", () => {
     ["an IPv4 address in IPv6 notation", "::ffff:198.51.100.7"],
     ["an IPv4 address in IPv6 notation and hexadecimal", "::FFFF:c633:6407"],
     ["a proxy in IPv6 notation behind it", "198.51.100.7, ::ffff:10.1.2.3"],
+    ["an address with a port", "198.51.100.7:51234"],
+    ["a bracketed address", "[2001:db8::1]"],
+    ["a bracketed address with a port", "[2001:db8::1]:51234"],
+    ["an address and a trusted proxy with ports", "203.0.113.9, 198.51.100.7:51234, 10.1.2.3:443"],
   ])("believes a trusted proxy: %s", async (_what, forwarded) => {
-    const inside = await key(partner.organizationId, { allowIps: ["198.51.100.0/24"] });
+    const inside = await key(partner.organizationId, { allowIps: ["198.51.100.0/24", "2001:db8::/32"] });
     const headers = { "x-forwarded-for": forwarded };
     expect(isThrough(await call(lookUp, inside.key, { api: behindProxy, headers }))).toBe(true);
   });
@@ -360,12 +343,17 @@ describe("an API key's allowlist", () => {
     ["an allowed address that an untrusted hop in IPv6 notation put in front", "198.51.100.7, ::ffff:203.0.113.9"],
     ["an allowed address in another embedding than the mapped one", "::198.51.100.7"],
     ["no address", "unknown"],
-    ["an address with a port", "198.51.100.7:443"],
-    ["a bracketed address", "[2001:db8::1]"],
+    ["another address with a port", "203.0.113.9:51234"],
+    [
+      "an allowed address with a port that an untrusted hop put in front",
+      "198.51.100.7:443, 203.0.113.9:51234, 10.1.2.3:443",
+    ],
+    ["an address with more than a port", "198.51.100.7:443:443"],
+    ["an IPv4 address in brackets", "[198.51.100.7]"],
     ["nonsense", "'; DROP TABLE api_keys; --"],
     ["nothing", ""],
     ["an IPv6 address with a zone", "fe80::1%eth0"],
-  ])("is not passed behind a trusted proxy by %s", async (_what, forwarded) => {
+  ])("cannot be bypassed through a trusted proxy by %s", async (_what, forwarded) => {
     const inside = await key(partner.organizationId, { allowIps: ["198.51.100.0/24", "2001:db8::/32"] });
     const headers = { "x-forwarded-for": forwarded };
     expectRefused(await call(lookUp, inside.key, { api: behindProxy, headers }), {
@@ -404,6 +392,8 @@ describe("an API key's allowlist", () => {
     });
     expect(isThrough(await call(lookUp, made.key))).toBe(true);
     await servers.db.query("UPDATE api_keys SET allow_ips = '{192.0.2.0/24}' WHERE id = $1", [made.id]);
-    await until(async () => (await call(lookUp, made.key)).status === 403, 1_000);
+    const changedAt = Date.now();
+    expect(await lastCallThrough(made.key)).toBeLessThan(changedAt + 1_000);
+    expectRefused(await call(lookUp, made.key), { status: 403, code: "address_not_allowed" });
   });
 });

@@ -1,32 +1,29 @@
 import { request as httpRequest } from "node:http";
 import { Queue } from "bullmq";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { PREFIX } from "../../src/queues/catalog.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startNode } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
-import { until } from "../support/until.ts";
+import { until, untilStarted } from "../support/until.ts";
 
 const TOKEN = "the token of the operators";
 const BROWSER = "text/html,application/xhtml+xml,*/*;q=0.8";
-const EIGHT_HOURS_MS = 28_800_000;
 
 let servers: TestServers;
-/** Read-only over https, as the default is; writable; over http; without a dashboard. */
+/** Read-only, as the default is; writable; with a path in its address; without a dashboard. */
 let api: TestApi;
 let writable: TestApi;
 let plain: TestApi;
 let without: TestApi;
-let worker: TestWorker;
 let partner: TestPartner;
 let queue: Queue;
 
 beforeAll(async () => {
   servers = await openTestServers();
   const TRUST_PROXY = "127.0.0.1";
-  [api, writable, plain, without, worker] = await Promise.all([
+  [api, writable, plain, without] = await Promise.all([
     startApi(servers, { OPS_TOKEN: TOKEN, TRUST_PROXY }),
     startApi(servers, { OPS_TOKEN: TOKEN, OPS_WRITABLE: "true" }),
     startApi(servers, { OPS_TOKEN: TOKEN, BASE_URL: "http://vouchers.test/api" }),
@@ -34,34 +31,34 @@ beforeAll(async () => {
     startWorkers(servers),
   ]);
   partner = await makePartner(servers.db);
-  queue = new Queue("redeem", { prefix: PREFIX, connection: { url: servers.redisUrl }, skipMetasUpdate: true });
+  queue = new Queue("redeem", {
+    prefix: servers.queuePrefix,
+    connection: { url: servers.redisUrl },
+    skipMetasUpdate: true,
+  });
 });
 
 afterAll(async () => {
-  vi.useRealTimers();
   await queue.close();
-  for (const each of [api, writable, plain, without]) await each.close();
-  await worker.close();
-  await servers.close();
+  await endService(servers);
 });
 
 interface Sent {
   headers?: Record<string, string>;
-  /** Sent as a form. */
-  form?: Record<string, string>;
   /** Sent as JSON. */
   json?: unknown;
 }
 
 /** Sends a request with exactly these headers: fetch would add those of a browser. */
-function ask(method: string, url: string, { headers = {}, form, json }: Sent = {}) {
-  const body =
-    form === undefined ? (json === undefined ? "" : JSON.stringify(json)) : new URLSearchParams(form).toString();
-  const type = form === undefined ? "application/json" : "application/x-www-form-urlencoded";
+function ask(method: string, url: string, { headers = {}, json }: Sent = {}) {
+  const body = json === undefined ? "" : JSON.stringify(json);
   return new Promise<{ status: number; headers: Headers; text: string }>((resolve, reject) => {
     const sent = httpRequest(
       url,
-      { method, headers: { "content-type": type, "content-length": Buffer.byteLength(body), ...headers } },
+      {
+        method,
+        headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body), ...headers },
+      },
       (response) => {
         let text = "";
         response.setEncoding("utf8").on("data", (chunk) => {
@@ -83,35 +80,25 @@ function ask(method: string, url: string, { headers = {}, form, json }: Sent = {
 
 let addresses = 0;
 
-/** An address that has not tried to log in yet. */
+/** An address that has not tried a password yet. */
 function newAddress(): Record<string, string> {
   addresses += 1;
   return { "x-forwarded-for": `192.0.2.${addresses}` };
 }
 
-const logIn = (at: TestApi, token = TOKEN, headers: Record<string, string> = newAddress()) =>
-  ask("POST", `${at.url}/ops/login`, { form: { token }, headers });
+const basic = (userPass: string) => ({ authorization: `Basic ${Buffer.from(userPass).toString("base64")}` });
 
-/** The Cookie header of a session. */
-async function openSession(at: TestApi): Promise<{ cookie: string }> {
-  const { headers } = await logIn(at);
-  return { cookie: headers.getSetCookie()[0]?.split(";")[0] ?? "" };
-}
+/** What a browser sends after its user has signed in. */
+const OPERATOR = basic(`operator:${TOKEN}`);
+const CHALLENGE = 'Basic realm="Queue dashboard", charset="UTF-8"';
 
 const QUEUES = "/ops/queues/api/queues?activeQueue=redeem&status=latest&page=1&jobsPerPage=50";
 
 describe("without OPS_TOKEN", () => {
-  it("has no dashboard and no login: 404 like any other address", async () => {
-    for (const path of [
-      "/ops/queues",
-      "/ops/queues/",
-      QUEUES,
-      "/ops/login",
-      "/ops/logout",
-      "/ops/queues/static/favicon.ico",
-    ]) {
+  it("has no dashboard: 404 like any other address, with the password or without", async () => {
+    for (const path of ["/ops/queues", "/ops/queues/", QUEUES, "/ops/queues/static/favicon.ico"]) {
       for (const method of ["GET", "POST"]) {
-        const { status, text } = await ask(method, without.url + path, { headers: { accept: BROWSER } });
+        const { status, text } = await ask(method, without.url + path, { headers: { accept: BROWSER, ...OPERATOR } });
         expect(status, path).toBe(404);
         expect(JSON.parse(text)).toMatchObject({ code: "not_found" });
       }
@@ -138,7 +125,7 @@ describe("without OPS_TOKEN", () => {
   ])("starts %s in production", async (_name, script, env, line) => {
     const { child, output, ended } = startNode([script], { ...production(), ...env });
     try {
-      await until(() => output().includes(`"msg":"${line}"`) || child.exitCode !== null, 30_000);
+      await untilStarted(() => output().includes(`"msg":"${line}"`) || child.exitCode !== null);
     } finally {
       child.kill("SIGTERM");
     }
@@ -148,43 +135,58 @@ describe("without OPS_TOKEN", () => {
   it("takes off for no dashboard, and never for a token", async () => {
     const off = await startApi(servers, { OPS_TOKEN: "off" });
     try {
-      expect((await ask("GET", `${off.url}/ops/login`)).status).toBe(404);
-      expect((await logIn(off, "off")).status).toBe(404);
+      expect((await ask("GET", `${off.url}/ops/queues`, { headers: basic("operator:off") })).status).toBe(404);
     } finally {
       await off.close();
     }
   });
 });
 
-describe("the login", () => {
-  it("shows a form that browsers may send to this origin alone", async () => {
-    const { status, headers, text } = await ask("GET", `${api.url}/ops/login`, { headers: { accept: BROWSER } });
-    expect(status).toBe(200);
-    expect(text).toContain('<form method="post" action="/ops/login">');
-    expect(headers.get("content-security-policy")).toContain("form-action 'self';");
-    expect(headers.get("cache-control")).toBe("no-store");
+describe("the password", () => {
+  const open = (password: string, headers = newAddress()) =>
+    ask("GET", api.url + QUEUES, { headers: { ...headers, ...basic(`:${password}`) } });
+
+  it("is required by every address of the dashboard, with a challenge that browsers understand", async () => {
+    for (const [method, path, accept] of [
+      ["GET", "/ops/queues", "*/*"],
+      ["GET", QUEUES, "application/json, text/plain, */*"],
+      ["GET", "/ops/queues/static/favicon.ico", "image/*"],
+      ["PUT", "/ops/queues/api/queues/redeem/pause", "application/json"],
+      ["POST", "/ops/queues/api/queues/redeem/add", "*/*"],
+    ] as const) {
+      const { status, headers, text } = await ask(method, api.url + path, { headers: { accept } });
+      expect(status, path).toBe(401);
+      expect(headers.get("www-authenticate")).toBe(CHALLENGE);
+      expect(JSON.parse(text)).toEqual({
+        error: "Sign in with the operations token as the password, under any user name.",
+        code: "missing_password",
+        requestId: expect.any(String),
+      });
+    }
+    const { status, headers, text } = await ask("GET", `${api.url}/ops/queues`, { headers: { accept: BROWSER } });
+    expect({ status, challenge: headers.get("www-authenticate") }).toEqual({ status: 401, challenge: CHALLENGE });
+    expect(text).toContain("<h1>Please sign in</h1>");
   });
 
-  it("gives the right token a session that scripts cannot read and other sites cannot use, for eight hours", async () => {
-    const { status, headers } = await logIn(api);
-    expect(status).toBe(303);
-    expect(headers.get("location")).toBe("/ops/queues");
-    const [cookie = ""] = headers.getSetCookie();
-    const [pair = "", ...attributes] = cookie.split("; ");
-    expect(pair).toMatch(/^__Host-operator=.{40,}$/);
-    expect(new Set(attributes)).toEqual(
-      new Set(["Path=/", "HttpOnly", "SameSite=Strict", "Secure", `Max-Age=${EIGHT_HOURS_MS / 1_000}`]),
-    );
-    expect(cookie).not.toContain(TOKEN);
+  it("opens the dashboard under any user name, in every API process that has the same token", async () => {
+    for (const name of ["", "operator", "Zoë", "__proto__"]) {
+      for (const at of [api, writable]) {
+        const { status, text } = await ask("GET", at.url + QUEUES, { headers: basic(`${name}:${TOKEN}`) });
+        expect(status, name).toBe(200);
+        expect(JSON.parse(text).queues.map((each: { name: string }) => each.name)).toEqual(["redeem", "seal", "sweep"]);
+      }
+    }
   });
 
-  it("leaves out Secure and its prefix where the base address is http, and goes on behind the base address's path", async () => {
-    const { headers } = await logIn(plain);
-    const [cookie = ""] = headers.getSetCookie();
-    expect(cookie).toMatch(/^operator=/);
-    expect(cookie).not.toMatch(/secure/i);
-    expect(cookie).toContain("SameSite=Strict");
-    expect(headers.get("location")).toBe("/api/ops/queues");
+  it("may have colons and letters beyond ASCII in it", async () => {
+    const OPS_TOKEN = "Geheim: zwölf Äpfel:";
+    const other = await startApi(servers, { OPS_TOKEN });
+    try {
+      expect((await ask("GET", other.url + QUEUES, { headers: basic(`op:${OPS_TOKEN}`) })).status).toBe(200);
+      expect((await ask("GET", other.url + QUEUES, { headers: OPERATOR })).status).toBe(401);
+    } finally {
+      await other.close();
+    }
   });
 
   it.each([
@@ -194,29 +196,35 @@ describe("the login", () => {
     `${TOKEN} `,
     TOKEN.toUpperCase(),
     "__proto__",
-  ])("refuses the token %j with 401 and no cookie", async (token) => {
-    const { status, headers, text } = await logIn(api, token);
+  ])("%j is refused with 401 and a new challenge", async (password) => {
+    const { status, headers, text } = await open(password);
     expect(status).toBe(401);
-    expect(headers.getSetCookie()).toEqual([]);
-    expect(text).toContain("That is not the token");
-    if (token.length > 1) expect(text).not.toContain(token);
+    expect(headers.get("www-authenticate")).toBe(CHALLENGE);
+    expect(JSON.parse(text)).toMatchObject({ code: "wrong_password" });
+    if (password.length > 5) expect(text).not.toContain(password);
   });
 
-  it("refuses what is no form with one token in it", async () => {
-    const address = newAddress();
-    const post = (sent: Sent) =>
-      ask("POST", `${api.url}/ops/login`, { ...sent, headers: { ...address, ...sent.headers } });
-    const form = { "content-type": "application/x-www-form-urlencoded" };
-    expect((await post({ json: { token: TOKEN } })).status).toBe(401);
-    expect((await post({})).status).toBe(401);
-    expect((await post({ form: { "token[]": TOKEN } })).status).toBe(401);
-    expect((await post({ headers: form })).status).toBe(401);
-    expect((await post({ form: { token: "x".repeat(20_000) } })).status).toBe(413);
+  it("is missing from what is not HTTP Basic", async () => {
+    const encoded = Buffer.from(`operator:${TOKEN}`).toString("base64");
+    for (const headers of [
+      { authorization: TOKEN },
+      { authorization: `Bearer ${TOKEN}` },
+      { authorization: `Bearer ${encoded}` },
+      { authorization: "Basic" },
+      { authorization: `Basic ${TOKEN}` },
+      basic(TOKEN),
+      { cookie: `operator=${TOKEN}` },
+      { "x-api-key": TOKEN },
+    ] as Record<string, string>[]) {
+      const { status, text } = await ask("GET", api.url + QUEUES, { headers: { ...newAddress(), ...headers } });
+      expect(status, JSON.stringify(headers)).toBe(401);
+      expect(JSON.parse(text)).toMatchObject({ code: "missing_password" });
+    }
   });
 
-  it("lets an address try ten wrong tokens, however many at once, and then none for a while, right ones included", async () => {
+  it("may be wrong ten times from an address, however many at once, and then none is taken for a while", async () => {
     const address = newAddress();
-    const tried = await Promise.all(Array.from({ length: 30 }, () => logIn(api, "wrong", address)));
+    const tried = await Promise.all(Array.from({ length: 30 }, () => open("wrong", address)));
     expect(tried.filter(({ status }) => status === 401)).toHaveLength(10);
     const refused = tried.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(20);
@@ -224,98 +232,21 @@ describe("the login", () => {
       const seconds = Number(headers.get("retry-after"));
       expect(seconds).toBeGreaterThan(800);
       expect(seconds).toBeLessThanOrEqual(900);
+      expect(headers.has("www-authenticate")).toBe(false);
     }
-    expect((await logIn(api, TOKEN, address)).status).toBe(429);
-    expect((await logIn(api, TOKEN, newAddress())).status).toBe(303);
+    expect((await open(TOKEN, address)).status).toBe(429);
+    expect((await open(TOKEN)).status).toBe(200);
   });
 
-  it("charges no attempt for the right token", async () => {
+  it("counts as no wrong one when it is right or missing", async () => {
     const address = newAddress();
-    for (let i = 0; i < 9; i++) await logIn(api, "wrong", address);
-    for (let i = 0; i < 3; i++) expect((await logIn(api, TOKEN, address)).status).toBe(303);
-  });
-
-  it("tells who is signed in, and signs out", async () => {
-    const session = await openSession(api);
-    const { text } = await ask("GET", `${api.url}/ops/login`, { headers: session });
-    expect(text).toContain('<form method="post" action="/ops/logout">');
-    const { status, headers } = await ask("POST", `${api.url}/ops/logout`, { headers: session, form: {} });
-    expect(status).toBe(303);
-    expect(headers.get("location")).toBe("/ops/login");
-    expect(headers.getSetCookie()).toEqual([
-      expect.stringMatching(/^__Host-operator=; Max-Age=0; Path=\/; HttpOnly; Secure; SameSite=Strict$/),
-    ]);
-  });
-});
-
-describe("a session", () => {
-  it("is asked for by everything of the dashboard: pages go to the login, the rest is 401 in JSON", async () => {
-    for (const path of ["/ops/queues", "/ops/queues/", "/ops/queues/queue/redeem"]) {
-      const { status, headers } = await ask("GET", api.url + path, { headers: { accept: BROWSER } });
-      expect(status, path).toBe(303);
-      expect(headers.get("location")).toBe("/ops/login");
+    for (let i = 0; i < 9; i++) await open("wrong", address);
+    for (let i = 0; i < 12; i++) {
+      expect((await open(TOKEN, address)).status).toBe(200);
+      expect((await ask("GET", api.url + QUEUES, { headers: address })).status).toBe(401);
     }
-    for (const [method, path, accept] of [
-      ["GET", QUEUES, "application/json"],
-      ["GET", QUEUES, BROWSER],
-      ["GET", "/ops/queues", "*/*"],
-      ["GET", "/ops/queues/static/favicon.ico", "image/*"],
-      ["PUT", "/ops/queues/api/queues/redeem/pause", BROWSER],
-      ["POST", "/ops/queues/api/queues/redeem/add", BROWSER],
-    ] as const) {
-      const { status, text } = await ask(method, api.url + path, { headers: { accept } });
-      expect(status, path).toBe(401);
-      expect(JSON.parse(text)).toEqual({
-        error: "Sign in at /ops/login first.",
-        code: "no_session",
-        requestId: expect.any(String),
-      });
-    }
-  });
-
-  it("opens the dashboard in every API process that has the same token", async () => {
-    const session = await openSession(api);
-    for (const at of [api, writable]) {
-      const { status, text } = await ask("GET", at.url + QUEUES, { headers: session });
-      expect(status).toBe(200);
-      expect(JSON.parse(text).queues.map(({ name }: { name: string }) => name)).toEqual(["redeem", "seal", "sweep"]);
-    }
-  });
-
-  it("is no cookie that is changed, cut, unsigned, made with another token, or under another name", async () => {
-    const other = await startApi(servers, { OPS_TOKEN: `${TOKEN}!` });
-    const { cookie } = await openSession(api);
-    const [name = "", value = ""] = cookie.split("=");
-    const [header, claims = "", signature = ""] = value.split(".");
-    const later = Buffer.from(JSON.stringify({ exp: 9_999_999_999 })).toString("base64url");
-    const none = Buffer.from('{"alg":"none"}').toString("base64url");
-    const forged = [
-      `${name}=`,
-      `${name}=true`,
-      `${name}=${TOKEN}`,
-      `${name}=${header}.${later}.${signature}`,
-      `${name}=${none}.${claims}.`,
-      `${name}=${header}.${claims}.${signature.slice(1)}`,
-      `${name}=${header}.${claims}.${signature.replace(/^./, (first) => (first === "A" ? "B" : "A"))}`,
-      `operator=${value}`,
-      `${name}x=${value}`,
-      (await openSession(other)).cookie,
-    ];
-    await other.close();
-    for (const each of forged) {
-      expect((await ask("GET", api.url + QUEUES, { headers: { cookie: each } })).status, each).toBe(401);
-    }
-    expect((await ask("GET", api.url + QUEUES, { headers: { cookie: `a=b; ${cookie}; c=d` } })).status).toBe(200);
-  });
-
-  it("ends after eight hours", async () => {
-    const session = await openSession(api);
-    const start = Date.now();
-    vi.useFakeTimers({ toFake: ["Date"], now: start + EIGHT_HOURS_MS - 60_000 });
-    expect((await ask("GET", api.url + QUEUES, { headers: session })).status).toBe(200);
-    vi.setSystemTime(start + EIGHT_HOURS_MS + 1_000);
-    expect((await ask("GET", api.url + QUEUES, { headers: session })).status).toBe(401);
-    vi.useRealTimers();
+    expect((await open("wrong", address)).status).toBe(401);
+    expect((await open("wrong", address)).status).toBe(429);
   });
 });
 
@@ -329,11 +260,9 @@ describe("the dashboard", () => {
     try {
       const before = await connections();
       await ask("GET", `${fresh.url}/ops/queues`, { headers: { accept: BROWSER } });
-      await ask("GET", `${fresh.url}/ops/login`);
-      const session = await openSession(fresh);
-      await ask("GET", fresh.url + QUEUES);
+      await ask("GET", fresh.url + QUEUES, { headers: basic("operator:wrong") });
       expect(await connections()).toBe(before);
-      await Promise.all([1, 2, 3].map(() => ask("GET", fresh.url + QUEUES, { headers: session })));
+      await Promise.all([1, 2, 3].map(() => ask("GET", fresh.url + QUEUES, { headers: OPERATOR })));
       expect(await connections()).toBe(before + 1);
     } finally {
       await fresh.close();
@@ -341,14 +270,14 @@ describe("the dashboard", () => {
   });
 
   it("leaves the queues' own settings as they are when it opens them", async () => {
-    const settings = `${PREFIX}:redeem:meta`;
+    const settings = `${servers.queuePrefix}:redeem:meta`;
     const before = await servers.redis.hgetall(settings);
     await servers.redis.hset(settings, "opts.maxLenEvents", "4321");
     const fresh = await startApi(servers, { OPS_TOKEN: TOKEN });
     try {
       // The API's own end of the queue has written what it writes.
       await servers.redis.hset(settings, "opts.maxLenEvents", "4321");
-      expect((await ask("GET", fresh.url + QUEUES, { headers: await openSession(fresh) })).status).toBe(200);
+      expect((await ask("GET", fresh.url + QUEUES, { headers: OPERATOR })).status).toBe(200);
       expect(await servers.redis.hget(settings, "opts.maxLenEvents")).toBe("4321");
     } finally {
       await servers.redis.hset(settings, before);
@@ -357,9 +286,8 @@ describe("the dashboard", () => {
   });
 
   it("serves its page under the public address, from this origin alone, for no cache", async () => {
-    const session = await openSession(plain);
     const { status, headers, text } = await ask("GET", `${plain.url}/ops/queues`, {
-      headers: { ...session, accept: BROWSER },
+      headers: { ...OPERATOR, accept: BROWSER },
     });
     expect(status).toBe(200);
     expect(text).toContain('<base href="/api/ops/queues/"');
@@ -368,13 +296,12 @@ describe("the dashboard", () => {
     expect(headers.get("cache-control")).toBe("no-store");
     expect(headers.has("x-powered-by")).toBe(false);
     const script = /src="(static\/js\/main[^"]+)"/.exec(text)?.[1];
-    expect((await ask("GET", `${plain.url}/ops/queues/${script}`, { headers: session })).status).toBe(200);
+    expect((await ask("GET", `${plain.url}/ops/queues/${script}`, { headers: OPERATOR })).status).toBe(200);
   });
 
   it("tells nothing of Redis and of its connections", async () => {
-    const session = await openSession(api);
     for (const path of ["redis/stats", "queues/redeem/workers"]) {
-      const { status, text } = await ask("GET", `${api.url}/ops/queues/api/${path}`, { headers: session });
+      const { status, text } = await ask("GET", `${api.url}/ops/queues/api/${path}`, { headers: OPERATOR });
       expect(status, path).toBe(403);
       expect(text).not.toMatch(/version|addr/);
     }
@@ -397,11 +324,9 @@ describe("the dashboard", () => {
     await queue.add("redeem", { externalRef: "reference-broken", code: voucher.code, list: ["a secret in a list"] });
     await until(async () => (await queue.getFailedCount()) === 1);
     await queue.add("redeem", "a secret as a text" as never, { delay: 3_600_000 });
-
-    const session = await openSession(api);
     const seen: string[] = [];
     const look = async (path: string) => {
-      const { status, text } = await ask("GET", `${api.url}/ops/queues${path}`, { headers: session });
+      const { status, text } = await ask("GET", `${api.url}/ops/queues${path}`, { headers: OPERATOR });
       expect(status, path).toBe(200);
       seen.push(text);
       return text;
@@ -423,7 +348,7 @@ describe("the dashboard", () => {
     await look("/queue/redeem");
 
     const all = seen.join("\n");
-    for (const known of [voucher.id, partner.organizationId, second.id, '"burnt"', '"token_mismatch"']) {
+    for (const known of [voucher.id, partner.organizationId, second.id, '"redeemed"', '"token_mismatch"']) {
       expect(all).toContain(known);
     }
     const secrets = [
@@ -448,8 +373,7 @@ describe("the dashboard", () => {
 });
 
 describe("a read-only dashboard", () => {
-  it("refuses everything that changes something, whatever the board would do", async () => {
-    const session = await openSession(api);
+  it("refuses every request that would change something", async () => {
     for (const [method, path] of [
       ["PUT", "queues/redeem/pause"],
       ["PUT", "queues/pause"],
@@ -463,7 +387,7 @@ describe("a read-only dashboard", () => {
       ["DELETE", "queues/redeem"],
     ] as const) {
       const { status, headers, text } = await ask(method, `${api.url}/ops/queues/api/${path}`, {
-        headers: session,
+        headers: OPERATOR,
         json: {},
       });
       expect(status, path).toBe(405);
@@ -474,7 +398,7 @@ describe("a read-only dashboard", () => {
   });
 
   it("says of its queues that they are read-only", async () => {
-    const { text } = await ask("GET", api.url + QUEUES, { headers: await openSession(api) });
+    const { text } = await ask("GET", api.url + QUEUES, { headers: OPERATOR });
     expect(JSON.parse(text).queues).toMatchObject([1, 2, 3].map(() => ({ readOnlyMode: true, allowRetries: false })));
   });
 });
@@ -482,13 +406,17 @@ describe("a read-only dashboard", () => {
 describe("a writable dashboard", () => {
   const put = async (path: string, headers: Record<string, string> = {}, method = "PUT", json: unknown = {}) =>
     ask(method, `${writable.url}/ops/queues/api/queues/${path}`, {
-      headers: { ...(await openSession(writable)), ...headers },
+      headers: { ...OPERATOR, ...headers },
       json,
     });
 
   it("pauses and resumes a queue", async () => {
     expect((await put("seal/pause")).status).toBe(200);
-    const seal = new Queue("seal", { prefix: PREFIX, connection: { url: servers.redisUrl }, skipMetasUpdate: true });
+    const seal = new Queue("seal", {
+      prefix: servers.queuePrefix,
+      connection: { url: servers.redisUrl },
+      skipMetasUpdate: true,
+    });
     try {
       expect(await seal.isPaused()).toBe(true);
       expect((await put("seal/resume")).status).toBe(200);
@@ -504,20 +432,11 @@ describe("a writable dashboard", () => {
     ["a neighbouring host", { "sec-fetch-site": "same-site" }],
     ["another site, told by an old browser", { origin: "https://evil.test" }],
     ["a sandboxed page, told by an old browser", { origin: "null" }],
-  ])("refuses what comes from a page of %s, for all its cookie of a session", async (_who, headers) => {
+  ])("refuses what comes from a page of %s, although the browser adds the password", async (_who, headers) => {
     const { status, text } = await put("redeem/pause", headers as Record<string, string>);
     expect(status).toBe(403);
     expect(JSON.parse(text)).toMatchObject({ code: "cross_site" });
     expect(await queue.isPaused()).toBe(false);
-    for (const path of ["login", "logout"]) {
-      const sent = {
-        form: { token: TOKEN },
-        headers: { ...(await openSession(writable)), ...headers } as Record<string, string>,
-      };
-      const form = await ask("POST", `${writable.url}/ops/${path}`, sent);
-      expect(form.status, path).toBe(403);
-      expect(form.headers.getSetCookie()).toEqual([]);
-    }
   });
 
   it("takes what its own page sends, told by a new browser or an old one", async () => {
@@ -542,7 +461,7 @@ describe("a writable dashboard", () => {
     expect(await queue.getDelayedCount()).toBe(0);
   });
 
-  it("burns nothing when a finished redemption is retried", async () => {
+  it("redeems nothing when a finished redemption is retried", async () => {
     const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
     const voucher = await issueVoucher(servers.db, partner);
     await till.redeem({ code: voucher.code, externalRef: "retried" });

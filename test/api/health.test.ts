@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createApp } from "../../src/app.ts";
-import { openApiContext } from "../../src/context.ts";
-import { listen } from "../../src/http/server.ts";
 import { freePort } from "../../src/local/servers.ts";
 import { type PartnerClient, partnerClient, type Reply, send } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
+import { makeOffer, makeReferral, signedIn } from "../support/marketplace.ts";
+import { besideTransaction, countWaiting, untilWaiting } from "../support/outside-transaction.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker, testConfig } from "../support/service.ts";
+import { endService, startApi, startApiUnready, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 
 let servers: TestServers;
 /** With both servers, without Redis, without Postgres, without either. */
@@ -16,44 +15,30 @@ let api: TestApi;
 let withoutRedis: TestApi;
 let withoutPostgres: TestApi;
 let withoutBoth: TestApi;
-let worker: TestWorker;
 let partner: TestPartner;
 let key: string;
+let issuer: IssuerKey;
+let keysFile: KeysFile;
 
 beforeAll(async () => {
   servers = await openTestServers();
   const port = await freePort();
   const noRedis = { REDIS_URL: `redis://127.0.0.1:${port}/0` };
   const noPostgres = { DATABASE_URL: `postgres://nobody:a-secret-password@127.0.0.1:${port}/nowhere` };
-  [api, worker] = await Promise.all([startApi(servers), startWorkers(servers)]);
-  withoutRedis = await startUnready(noRedis);
-  withoutPostgres = await startUnready(noPostgres);
-  withoutBoth = await startUnready({ ...noRedis, ...noPostgres });
+  issuer = await makeIssuerKey();
+  keysFile = writeKeysFile(issuer);
+  [api] = await Promise.all([startApi(servers, { AUTH_JWKS_URL: keysFile.url }), startWorkers(servers)]);
+  withoutRedis = await startApiUnready(servers, noRedis);
+  withoutPostgres = await startApiUnready(servers, noPostgres);
+  withoutBoth = await startApiUnready(servers, { ...noRedis, ...noPostgres });
   partner = await makePartner(servers.db);
   key = (await makeKey(servers.db, partner.organizationId)).key;
 });
 
 afterAll(async () => {
-  await assertInvariants(servers.db);
-  for (const each of [api, withoutRedis, withoutPostgres, withoutBoth]) await each.close();
-  await worker.close();
-  await servers.close();
+  await endService(servers);
+  keysFile.remove();
 });
-
-/** Starts an API that does not have all its servers, without waiting for any of them. */
-async function startUnready(env: Record<string, string>): Promise<TestApi> {
-  const ctx = openApiContext(testConfig(servers, env));
-  const server = await listen(createApp(ctx), 0, ctx.log);
-  return {
-    url: `http://127.0.0.1:${server.port}`,
-    metricsUrl: "",
-    ctx,
-    async close() {
-      await server.close();
-      await ctx.close();
-    },
-  };
-}
 
 /** Expects an answer that says when to try again, in the form of every error, and tells nothing of the inside. */
 function expectUnavailable({ status, body, headers }: Reply, code: string): void {
@@ -66,7 +51,7 @@ function expectUnavailable({ status, body, headers }: Reply, code: string): void
 }
 
 describe("GET /healthz", () => {
-  it("answers 200 as long as the process is up, whatever else is", async () => {
+  it("answers 200 as long as the process is up", async () => {
     for (const each of [api, withoutRedis, withoutPostgres, withoutBoth]) {
       const { status, body, headers } = await send("GET", `${each.url}/healthz`);
       expect({ status, body }).toEqual({ status: 200, body: { status: "ok" } });
@@ -79,6 +64,16 @@ describe("GET /readyz", () => {
   it("answers 200 when Postgres and Redis answer", async () => {
     const { status, body } = await send("GET", `${api.url}/readyz`);
     expect({ status, body }).toEqual({ status: 200, body: { status: "ok", postgres: "ok", redis: "ok" } });
+  });
+
+  it("answers 200 while every connection of the pool is in use", async () => {
+    const { pool } = api.ctx;
+    const clients = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
+    try {
+      expect(await send("GET", `${api.url}/readyz`)).toMatchObject({ status: 200, body: { postgres: "ok" } });
+    } finally {
+      for (const client of clients) client.release();
+    }
   });
 
   it.each([
@@ -102,6 +97,54 @@ describe("GET /readyz", () => {
   });
 });
 
+describe("while every read that no batch shares is blocked in Postgres", () => {
+  it("/readyz stays 200 and a look-up, a reserve and a release answer, however many such reads wait", async () => {
+    const offer = await makeOffer(servers.db, 3);
+    const referral = await makeReferral(servers.db, offer);
+    const till = partnerClient(api.url, key);
+    const user = await signedIn(api.url, issuer);
+    const [voucher, held] = await issueVouchers(servers.db, partner, 2);
+    const { ticket } = (await till.reserve(held?.code ?? "")).body;
+    const history = `${api.url}/integrity/events/VoucherInstance/${voucher?.id}`;
+    const calls = [
+      () => till.events(voucher?.code ?? ""),
+      () => send("GET", history),
+      () => send("GET", `${api.url}/marketplace/listings`),
+      () => user.buyListing(offer.listingId),
+      () => user.buyProduct(offer.productId),
+      () => user.claimByLink(referral.code),
+    ];
+    const { callers } = await besideTransaction(servers.db, async (outside) => {
+      await outside.query(
+        "LOCK TABLE voucher_events, listings, referral_links, purchases, claims IN ACCESS EXCLUSIVE MODE",
+      );
+      let enough = false;
+      // As many of each kind as may wait: callers who are refused at once would only keep the processor busy.
+      const callers = Array.from({ length: 150 }, async (_, n) => {
+        while (!enough) await calls[n % calls.length]?.();
+      });
+      try {
+        // Four acquisitions, three public reads and two of partners wait at most; eight are some of each kind.
+        await untilWaiting(servers.db, 8, "api");
+        const ready = () => send("GET", `${api.url}/readyz`);
+        const answers = [
+          ...(await Promise.all([ready(), ready(), ready()])),
+          await till.lookUp(voucher?.code ?? ""),
+          await till.reserve(voucher?.code ?? ""),
+          await till.release(ticket),
+          await ready(),
+        ];
+        expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+        expect(await countWaiting(servers.db, "api")).toBeLessThanOrEqual(9);
+      } finally {
+        enough = true;
+      }
+      return { callers };
+    });
+    await Promise.all(callers);
+  });
+});
+
 describe("while Redis cannot be reached from the start", () => {
   let till: PartnerClient;
 
@@ -119,14 +162,14 @@ describe("while Redis cannot be reached from the start", () => {
     expect((await till.lookUp("7Q4K-9MZX-2HTB-W8RC")).status).toBe(404);
   });
 
-  it("reserve answers 503 with Retry-After and holds nothing", async () => {
+  it("reserve answers 503 with Retry-After and reserves nothing", async () => {
     const voucher = await issueVoucher(servers.db, partner);
     const before = await dumpRows(servers.db);
     expectUnavailable(await till.reserve(voucher.code), "unavailable");
     expect(await dumpRows(servers.db)).toEqual(before);
   });
 
-  it("redeem answers 503 with Retry-After, claims nothing that it cannot know, and burns nothing", async () => {
+  it("redeem answers 503 redeem_unknown with Retry-After and redeems nothing", async () => {
     const voucher = await issueVoucher(servers.db, partner);
     const before = await dumpRows(servers.db);
     const reply = await till.redeem({ code: voucher.code, externalRef: "without-redis" });
@@ -138,22 +181,22 @@ describe("while Redis cannot be reached from the start", () => {
     expect({ status: later.status, confirmed: later.body.alreadyConfirmed }).toEqual({ status: 200, confirmed: false });
   });
 
-  it("what Postgres alone can tell is answered: own holds, confirmed references, refusals, releases", async () => {
-    const [held, burnt] = await issueVouchers(servers.db, partner, 2);
+  it("what Postgres alone can tell is answered: own reservations, confirmed references, refusals, releases", async () => {
+    const [held, redeemed] = await issueVouchers(servers.db, partner, 2);
     const expired = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
     const full = partnerClient(api.url, key);
-    const hold = (await full.reserve(held?.code ?? "")).body;
-    const burn = (await full.redeem({ code: burnt?.code, externalRef: "before-redis-went" })).body;
+    const reservation = (await full.reserve(held?.code ?? "")).body;
+    const redeem = (await full.redeem({ code: redeemed?.code, externalRef: "before-redis-went" })).body;
 
-    expect((await till.reserve(held?.code ?? "")).body).toEqual(hold);
-    const retry = await till.redeem({ code: burnt?.code, externalRef: "before-redis-went" });
+    expect((await till.reserve(held?.code ?? "")).body).toEqual(reservation);
+    const retry = await till.redeem({ code: redeemed?.code, externalRef: "before-redis-went" });
     expect({ status: retry.status, body: retry.body }).toEqual({
       status: 200,
-      body: { ...burn, alreadyConfirmed: true },
+      body: { ...redeem, alreadyConfirmed: true },
     });
-    expect((await till.redeem({ code: burnt?.code, externalRef: "other" })).body.code).toBe("voucher_used");
+    expect((await till.redeem({ code: redeemed?.code, externalRef: "other" })).body.code).toBe("voucher_used");
     expect((await till.reserve(expired.code)).body.code).toBe("voucher_expired");
-    expect(await till.release(hold.ticket)).toMatchObject({ status: 200, body: { released: true } });
+    expect(await till.release(reservation.ticket)).toMatchObject({ status: 200, body: { released: true } });
   });
 });
 

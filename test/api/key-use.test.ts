@@ -1,16 +1,16 @@
 import type pg from "pg";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { CoalescerFull } from "../../src/batching/coalescer.ts";
-import { noteKeyUses, selectKeys } from "../../src/db/api-keys.ts";
+import { BatcherFull } from "../../src/batching/batcher.ts";
+import { recordKeyUsage, selectKeys } from "../../src/db/api-keys.ts";
+import { Deployment } from "../../src/db/deployment.ts";
 import { openPool } from "../../src/db/pool.ts";
 import { hashApiKey, makeApiKey } from "../../src/domain/api-keys.ts";
-import { KeyAuthenticator } from "../../src/services/authenticate-key.ts";
-import { endKey, rotateKey } from "../../src/services/manage-keys.ts";
+import { endKey, rotateKey } from "../../src/services/admin/manage-keys.ts";
+import { KeyAuthenticator } from "../../src/services/auth/authenticate-key.ts";
 import { partnerClient } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, type TestApi } from "../support/service.ts";
+import { endService, startApi, type TestApi } from "../support/service.ts";
 import { makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
@@ -45,11 +45,7 @@ beforeAll(async () => {
 
 afterEach(() => servers.db.query("DROP TRIGGER IF EXISTS writes_fail ON api_key_uses"));
 
-afterAll(async () => {
-  await assertInvariants(servers.db);
-  await Promise.all([api.close(), other.close()]);
-  await servers.close();
-});
+afterAll(() => endService(servers));
 
 const newKey = () => makeKey(servers.db, partner.organizationId);
 const madeUpKey = () => makeApiKey(provisioning(servers.db).randomBytes);
@@ -122,9 +118,9 @@ describe("the last use of a key", () => {
   it("is written once when many processes see it at the same time", async () => {
     const keys = await Promise.all(Array.from({ length: 5 }, newKey));
     const ids = keys.map((key) => key.id);
-    // In any order: nobody waits for anybody.
+    // In any order: no call waits for another.
     await Promise.all(
-      Array.from({ length: 20 }, (_, n) => noteKeyUses(servers.db, n % 2 === 0 ? ids : ids.toReversed())),
+      Array.from({ length: 20 }, (_, n) => recordKeyUsage(servers.db, n % 2 === 0 ? ids : ids.toReversed())),
     );
     for (const id of ids) expect(await countWrites(id)).toBe(1);
   });
@@ -133,18 +129,18 @@ describe("the last use of a key", () => {
     const { id } = await newKey();
     await backdateUse(id, 55);
     const early = await findLastUse(id);
-    await noteKeyUses(servers.db, [id]);
+    await recordKeyUsage(servers.db, [id]);
     expect(await findLastUse(id)).toEqual(early);
     await backdateUse(id, 61);
     const late = await findLastUse(id);
-    await noteKeyUses(servers.db, [id]);
+    await recordKeyUsage(servers.db, [id]);
     expect((await findLastUse(id))?.getTime()).toBeGreaterThan(late?.getTime() ?? 0);
   });
 
-  it("is not asked to be written while it is fresh", async () => {
+  it("causes no write while it is fresh", async () => {
     const { id, key } = await newKey();
     await backdateUse(id, 10);
-    const notes = await countQueries(api, "note_key_uses", async () => {
+    const notes = await countQueries(api, "record_key_usage", async () => {
       await countQueries(api, "find_keys_by_secret", async (count) => {
         await until(async () => {
           await partnerClient(api.url, key).lookUp(CODE);
@@ -164,7 +160,7 @@ describe("the last use of a key", () => {
     expect(await findLastUse(id)).toBeNull();
   });
 
-  it("keeps no call waiting while somebody has it locked", async () => {
+  it("keeps no call waiting while its row is locked", async () => {
     const { id, key } = await newKey();
     await backdateUse(id, 61);
     const before = await findLastUse(id);
@@ -186,7 +182,7 @@ describe("the last use of a key", () => {
     );
     const failing = await startApi(servers);
     const { id, key } = await newKey();
-    const notes = await countQueries(failing, "note_key_uses", async () => {
+    const notes = await countQueries(failing, "record_key_usage", async () => {
       await countQueries(failing, "find_keys_by_secret", async (count) => {
         await until(async () => {
           expect((await partnerClient(failing.url, key).lookUp(CODE)).status).toBe(404);
@@ -216,7 +212,7 @@ describe("the memory of keys", () => {
     return { keys: open({ query } as unknown as TestServers["db"]), queries };
   }
 
-  it("asks before it looks up a key that has not worked here, and never for one that has", async () => {
+  it("calls the guard before it looks up a key that has not worked here, and never for one that has", async () => {
     const { keys, queries } = openWatched();
     const { key } = await newKey();
     const refuse = () => {
@@ -234,7 +230,7 @@ describe("the memory of keys", () => {
     await keys.drain();
   });
 
-  it("asks again for a key that has stopped working", async () => {
+  it("calls the guard again for a key that has stopped working", async () => {
     const { keys } = openWatched();
     const { id, key } = await newKey();
     await keys.authenticate(key);
@@ -246,7 +242,7 @@ describe("the memory of keys", () => {
     await keys.drain();
   });
 
-  it("lets a flood of made-up keys keep no key waiting that works", async () => {
+  it("keeps no working key waiting during a flood of made-up keys", async () => {
     const { keys, queries } = openWatched();
     const { id, key } = await newKey();
     const hash = hashApiKey(key);
@@ -259,13 +255,13 @@ describe("the memory of keys", () => {
       const outcomes = await flood;
       const refused = outcomes.filter((outcome) => outcome.status === "rejected");
       expect(refused.length).toBe(4_000);
-      for (const { reason } of refused) expect(reason).toBeInstanceOf(CoalescerFull);
+      for (const { reason } of refused) expect(reason).toBeInstanceOf(BatcherFull);
       return queries.some((hashes) => hashes.length === 1 && hashes[0] === hash);
     });
     await keys.drain();
   });
 
-  it("asks the database for an unknown key each time: nothing of it is kept", async () => {
+  it("looks an unknown key up in the database each time and keeps nothing of it", async () => {
     const made = madeUpKey();
     const client = partnerClient(api.url, made);
     const queries = await countQueries(api, "find_keys_by_secret", async () => {
@@ -274,12 +270,12 @@ describe("the memory of keys", () => {
     expect(queries).toBe(5);
   });
 
-  it("lets a rotated secret work to the end of its grace, and not half a second longer", async () => {
+  it("accepts a rotated secret until its grace ends, to within half a second", async () => {
     const pool = openPool({
       databaseUrl: servers.databaseUrl,
       max: 2,
       applicationName: "test",
-      partnerFacing: true,
+      deployment: new Deployment(pino({ level: "silent" })),
       log: pino({ level: "silent" }),
     });
     const keys = open(pool);

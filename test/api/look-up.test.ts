@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { insertProduct } from "../../src/db/catalogue.ts";
 import { newId } from "../../src/domain/ids.ts";
-import { voidVoucher } from "../../src/services/void-voucher.ts";
+import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { type PartnerClient, partnerClient, type Reply, send } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { BASE_URL, startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { BASE_URL, endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
 import {
   issueVoucher,
   issueVouchers,
@@ -21,9 +20,8 @@ const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 let servers: TestServers;
 let api: TestApi;
-/** Holds end after two seconds here. */
+/** Reservations end after two seconds here. */
 let hasty: TestApi;
-let worker: TestWorker;
 let partner: TestPartner;
 let stranger: TestPartner;
 let shop: PartnerClient;
@@ -33,7 +31,7 @@ let keyOfShop: string;
 
 beforeAll(async () => {
   servers = await openTestServers();
-  [api, hasty, worker] = await Promise.all([
+  [api, hasty] = await Promise.all([
     startApi(servers),
     startApi(servers, { RESERVATION_SECONDS: "2" }),
     startWorkers(servers),
@@ -45,13 +43,7 @@ beforeAll(async () => {
   foreign = partnerClient(api.url, (await makeKey(servers.db, stranger.organizationId)).key);
 });
 
-afterAll(async () => {
-  await assertInvariants(servers.db);
-  await api.close();
-  await hasty.close();
-  await worker.close();
-  await servers.close();
-});
+afterAll(() => endService(servers));
 
 async function issueImported(code: string): Promise<string> {
   const [voucher] = await issueVouchers(servers.db, partner, 1, { codes: [code] });
@@ -59,7 +51,7 @@ async function issueImported(code: string): Promise<string> {
 }
 
 describe("GET /partner/vouchers/{codeOrTicket} answers what a voucher is worth", () => {
-  it("with every field of the contract, each of its type, and nothing more", async () => {
+  it("with exactly the documented fields and their types", async () => {
     const validUntil = new Date(Date.now() + 86_400_000);
     const [, voucher] = await issueVouchers(servers.db, partner, 2, { validUntil });
     const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
@@ -114,7 +106,7 @@ describe("GET /partner/vouchers/{codeOrTicket} answers what a voucher is worth",
     });
   });
 
-  it("as it was promised at issue, whatever became of the product since", async () => {
+  it("with the prices of its batch, although the product has changed since", async () => {
     const priced = await makePartner(servers.db);
     const client = partnerClient(api.url, (await makeKey(servers.db, priced.organizationId)).key);
     const { code } = await issueVoucher(servers.db, priced);
@@ -184,7 +176,7 @@ describe("GET /partner/vouchers/{codeOrTicket} finds a voucher", () => {
     expect(body.voucher).toMatchObject({ id, code });
   });
 
-  it("by imported codes that together hold every visible ASCII character", async () => {
+  it("by imported codes that together use every visible ASCII character", async () => {
     const visible = Array.from({ length: 0x7e - 0x21 + 1 }, (_, i) => String.fromCharCode(0x21 + i)).join("");
     for (const code of [visible.slice(0, 47), visible.slice(47)]) {
       const id = await issueImported(code);
@@ -235,17 +227,17 @@ describe("GET /partner/vouchers/{codeOrTicket} finds a voucher", () => {
   it("by a consumed ticket, as redeemed and without a reservation", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     const { ticket } = (await shop.reserve(code)).body;
-    const burnt = await shop.redeem({ ticket, externalRef: "consumed" });
-    expect(burnt.status).toBe(200);
+    const redeemed = await shop.redeem({ ticket, externalRef: "consumed" });
+    expect(redeemed.status).toBe(200);
     const { status, body } = await till.lookUp(ticket);
     expect(status).toBe(200);
     expect(body).toMatchObject({
-      voucher: { id, status: "Redeemed", redeemedAt: burnt.body.redeemedAt },
+      voucher: { id, status: "Redeemed", redeemedAt: redeemed.body.redeemedAt },
       reservation: null,
     });
   });
 
-  it("by an ended ticket with the hold that lives now, not the one that ended", async () => {
+  it("by an ended ticket, with the voucher's live reservation", async () => {
     const { code } = await issueVoucher(servers.db, partner);
     const first = (await shop.reserve(code)).body;
     await shop.release(first.ticket);
@@ -307,7 +299,7 @@ describe("GET /partner/vouchers/{codeOrTicket} computes the status on every read
 });
 
 describe("GET /partner/vouchers/{codeOrTicket} shows a reservation", () => {
-  it("to the holder with its ticket, to another key of the organization without it, and to nobody the token", async () => {
+  it("to the holder with its ticket, to another key of the organization without it, and never with the token", async () => {
     const { code } = await issueVoucher(servers.db, partner);
     const held = (await shop.reserve(code)).body;
     const { rows } = await servers.db.query("SELECT started_at FROM reservations WHERE ticket = $1", [held.ticket]);
@@ -401,19 +393,19 @@ describe("GET /partner/vouchers/{codeOrTicket} answers 404 voucher_not_found", (
 });
 
 describe("GET /partner/vouchers/{codeOrTicket} changes nothing", () => {
-  it("in Postgres or Redis, whatever the voucher's state, hit or miss", async () => {
-    const [active, held, burnt, voided, overdue] = await issueVouchers(servers.db, partner, 5);
+  it("in Postgres or Redis, for every state of a voucher and for unknown codes", async () => {
+    const [active, held, redeemed, voided, overdue] = await issueVouchers(servers.db, partner, 5);
     const expired = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
     await shop.reserve(held?.code ?? "");
-    await shop.redeem({ code: burnt?.code, externalRef: "changes-nothing" });
+    await shop.redeem({ code: redeemed?.code, externalRef: "changes-nothing" });
     await voidVoucher(provisioning(servers.db), partner.organizationId, voided?.code ?? "", null);
     const { ticket } = (await partnerClient(hasty.url, keyOfShop).reserve(overdue?.code ?? "")).body;
     await until(async () => (await shop.lookUp(ticket)).body.reservation === null);
-    // The lease of the overdue hold ends by itself; after that Redis is still, too.
-    await until(async () => (await servers.redis.exists(`lease:{${overdue?.id}}`)) === 0);
+    // The lease of the overdue reservation expires by itself; only then are the keys of Redis stable.
+    await until(async () => (await servers.redis.exists(servers.leaseKey(overdue?.id ?? ""))) === 0);
 
     const before = { rows: await dumpRows(servers.db), keys: (await servers.redis.keys("*")).sort() };
-    for (const named of [active, held, burnt, voided, overdue, expired]) {
+    for (const named of [active, held, redeemed, voided, overdue, expired]) {
       for (const client of [shop, till]) expect((await client.lookUp(named?.code ?? "")).status).toBe(200);
       expect((await foreign.lookUp(named?.code ?? "")).status).toBe(404);
     }

@@ -2,12 +2,10 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ContractStatus } from "../../src/domain/audience.ts";
 import { AUDIENCES } from "../../src/domain/voucher.ts";
-import type { IssueInput } from "../../src/services/issue-batch.ts";
+import type { IssueInput } from "../../src/services/admin/issue-batch.ts";
 import { runNode } from "../support/child-process.ts";
 import type { Reply } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import {
-  holdVouchers,
   inSeconds,
   type MarketClient,
   makeContract,
@@ -19,16 +17,16 @@ import {
   type Offered,
   offerBatch,
   outcome,
+  reservationVouchers,
   signedIn,
 } from "../support/marketplace.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { makePartner, type TestPartner } from "../support/supply.ts";
 import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 
 let servers: TestServers;
 let api: TestApi;
-let worker: TestWorker;
 let key: IssuerKey;
 let keysFile: KeysFile;
 
@@ -36,14 +34,11 @@ beforeAll(async () => {
   servers = await openTestServers();
   key = await makeIssuerKey();
   keysFile = writeKeysFile(key);
-  [api, worker] = await Promise.all([startApi(servers, { AUTH_JWKS_URL: keysFile.url }), startWorkers(servers)]);
+  [api] = await Promise.all([startApi(servers, { AUTH_JWKS_URL: keysFile.url }), startWorkers(servers)]);
 });
 
 afterAll(async () => {
-  await assertInvariants(servers.db);
-  await api.close();
-  await worker.close();
-  await servers.close();
+  await endService(servers);
   keysFile.remove();
 });
 
@@ -71,7 +66,7 @@ async function expectOpen(offer: Offer, client: MarketClient, expected: boolean)
 
 const referrersOnly = (count: number) => makeOffer(servers.db, count, { audience: "ReferrerOnly" });
 
-describe("the referrer-only rules of the contract", () => {
+describe("the referrer-only rules", () => {
   it("1. a ReferrerOnly listing stays visible to everyone, and its canBuy is computed for the caller", async () => {
     const offer = await referrersOnly(1);
     const referrer = newUser();
@@ -169,7 +164,7 @@ describe("the referrer-only rules of the contract", () => {
   });
 });
 
-/** Everything that somebody may be to a brand. */
+/** Everything that a user may be to a brand. */
 const CALLERS = [
   "stranger",
   "owner",
@@ -225,7 +220,7 @@ const WINDOWS: Record<string, { buy: IssueInput["windows"]["buy"] | null; open: 
 };
 
 describe("canBuy", () => {
-  it("is true exactly when buy is refused for neither audience nor window nor supply, whoever asks", async () => {
+  it("is true exactly when buy is refused for neither audience nor window nor supply, for every caller", async () => {
     const partner = await makePartner(servers.db);
     const other = await makePartner(servers.db);
     const clients = new Map<Caller | "anonymous", MarketClient>([["anonymous", marketClient(api.url, null)]]);
@@ -252,7 +247,7 @@ describe("canBuy", () => {
             windows: { ...(buy && { buy }), ...(withClaims && { claim: { opensAt: null, closesAt: null } }) },
           });
           const ids = vouchers.map(({ id }) => id);
-          await holdVouchers(servers.db, ids.slice(0, held), inSeconds(900));
+          await reservationVouchers(servers.db, ids.slice(0, held), inSeconds(900));
           await servers.db.query("UPDATE vouchers SET status = 'Voided', pickable = false WHERE id = $1", [ids.at(-1)]);
           let supply = left;
           for (const caller of callers) {

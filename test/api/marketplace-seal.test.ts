@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
-import { sealVoucher } from "../../src/services/seal-events.ts";
-import { sweep } from "../../src/services/sweep.ts";
+import { sealQueue } from "../../src/queues/catalog.ts";
+import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
+import { sweep } from "../../src/services/sweep/sweep.ts";
 import { startSealWorker } from "../../workers/seal.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import {
   inSeconds,
   makeContract,
@@ -19,10 +19,10 @@ import {
 } from "../support/marketplace.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker, testConfig } from "../support/service.ts";
+import { endService, startApi, startWorkers, type TestApi, testConfig } from "../support/service.ts";
 import { makeKey, type TestPartner } from "../support/supply.ts";
 import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
-import { until } from "../support/until.ts";
+import { until, untilStarted } from "../support/until.ts";
 import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 
 let servers: TestServers;
@@ -32,7 +32,6 @@ let api: TestApi;
 /** Reaches Redis by a wire that can be cut. */
 let wired: TestApi;
 let wire: TcpProxy;
-let worker: TestWorker;
 let ctx: WorkerContext;
 
 beforeAll(async () => {
@@ -41,20 +40,20 @@ beforeAll(async () => {
   keysFile = writeKeysFile(key);
   wire = await openTcpProxy(servers.redisUrl);
   const env = { AUTH_JWKS_URL: keysFile.url };
-  [api, wired, worker] = await Promise.all([
+  [api, wired] = await Promise.all([
     startApi(servers, env),
     startApi(servers, { ...env, REDIS_URL: wire.url }),
     startWorkers(servers, { WORKER_QUEUES: "redeem" }),
   ]);
   ctx = openWorkerContext(testConfig(servers));
-  await until(() => ctx.redis.status === "ready");
+  await ctx.deployment.ready();
+  await untilStarted(() => ctx.redis.status === "ready");
 });
 
 afterAll(async () => {
-  await assertInvariants(servers.db);
-  await Promise.all([api.close(), wired.close(), worker.close(), ctx.close()]);
+  await ctx.close();
+  await endService(servers);
   await wire.close();
-  await servers.close();
   keysFile.remove();
 });
 
@@ -84,8 +83,8 @@ const statuses = async (voucherId: string) =>
     ({ eventType, sealStatus }) => `${eventType.split(".").at(-1)} ${sealStatus}`,
   );
 
-describe("the event of a taking, while a worker seals", () => {
-  it("is sealed when the answer comes: ten times out of ten", async () => {
+describe("the event of an acquisition, while a worker seals", () => {
+  it("is sealed when the answer arrives, ten times out of ten", async () => {
     const offer = await makeOffer(servers.db, 10);
     const seen: (string | undefined)[] = [];
     await whileSealing(async () => {
@@ -97,7 +96,7 @@ describe("the event of a taking, while a worker seals", () => {
     expect(seen).toEqual(offer.vouchers.map(() => "bought Sealed"));
   });
 
-  it("of a buy is sealed when the answer comes, and says who bought by which rule, what they paid and how", async () => {
+  it("of a purchase is sealed when the answer arrives and records buyer, rule, price and payment", async () => {
     const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
     const user = newUser("käufer");
     const contractId = await makeContract(servers.db, offer.brandId, user);
@@ -176,7 +175,7 @@ describe("the event of a taking, while a worker seals", () => {
     for (const field of ["contractId", "referrer", "referralLink"]) expect(data).not.toHaveProperty(field);
   });
 
-  it("stays away from the public: neither user nor payload is shown, and the hash is that of the payload", async () => {
+  it("is public without user and payload, and its hash is that of the payload", async () => {
     const offer = await makeOffer(servers.db, 1);
     const user = newUser("private");
     const client = await signedIn(api.url, key, user);
@@ -188,8 +187,8 @@ describe("the event of a taking, while a worker seals", () => {
   });
 });
 
-describe("the event of a taking, while nobody seals", () => {
-  it("does not keep the answer: it comes, the event is Pending, and a redeem seals it before its own", async () => {
+describe("the event of an acquisition, while no worker seals", () => {
+  it("does not delay the answer: the event is Pending, and a redeem seals it before its own", async () => {
     const offer = await makeOffer(servers.db, 1);
     const client = await signedIn(api.url, key);
     const reply = await client.buyListing(offer.listingId);
@@ -201,8 +200,8 @@ describe("the event of a taking, while nobody seals", () => {
       recordHash: null,
       previousHash: null,
     });
-    const burnt = await (await makeTill(offer)).redeem({ code: voucher.code, externalRef: newPayment() });
-    expect(burnt.status).toBe(200);
+    const redeemed = await (await makeTill(offer)).redeem({ code: voucher.code, externalRef: newPayment() });
+    expect(redeemed.status).toBe(200);
     expect(await statuses(voucher.id)).toEqual(["issued Sealed", "bought Sealed", "redeemed Sealed"]);
     await serve(offer, voucher.code);
   });
@@ -210,7 +209,7 @@ describe("the event of a taking, while nobody seals", () => {
   it.each([
     ["away", () => wire.cut()],
     ["hanging", () => wire.jam()],
-  ])("does not keep the answer with Redis %s, and is sealed by the sweeper's request later", async (_name, breakWire) => {
+  ])("does not hold back the answer when Redis is %s, and is sealed later at the sweeper's request", async (_name, breakWire) => {
     const offer = await makeOffer(servers.db, 2);
     const { code } = await makeReferral(servers.db, offer);
     const client = await signedIn(wired.url, key);
@@ -237,6 +236,22 @@ describe("the event of a taking, while nobody seals", () => {
     });
     for (const { body } of [bought, claimed]) await serve(offer, body.voucher.code);
     await until(() => wired.ctx.redis.status === "ready");
+  });
+
+  it("adds no job to a seal queue that is full, and the answer still comes", async () => {
+    const offer = await makeOffer(servers.db, 1);
+    const client = await signedIn(api.url, key);
+    const wait = `${servers.queuePrefix}:${sealQueue.name}:wait`;
+    await servers.redis.del(wait);
+    await servers.redis.rpush(wait, ...Array.from({ length: sealQueue.waitingMax }, (_, n) => `job-${n}`));
+    await until(() => !api.ctx.sealQueue.hasRoom);
+    const reply = await client.claimProduct(offer.productId);
+    const waiting = await servers.redis.llen(wait);
+    await servers.redis.del(wait);
+    expect(outcome(reply)).toBe("200");
+    expect(await statuses(reply.body.voucher.id)).toEqual(["issued Sealed", "claimed Pending"]);
+    expect(waiting).toBe(sealQueue.waitingMax);
+    await until(() => api.ctx.sealQueue.hasRoom);
   });
 
   it("is sealed before the expiry that the sweeper records for a voucher that was never used", async () => {

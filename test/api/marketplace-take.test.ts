@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { changeContract } from "../../src/services/manage-contracts.ts";
+import { changeContract } from "../../src/services/admin/manage-contracts.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import {
-  holdVouchers,
   inSeconds,
   type MarketClient,
   makeContract,
@@ -16,19 +14,19 @@ import {
   OPEN,
   offerBatch,
   outcome,
-  readTakings,
+  readAcquisitions,
+  reservationVouchers,
   signedIn,
 } from "../support/marketplace.ts";
 import { exchange } from "../support/raw-http.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { BASE_URL, startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { BASE_URL, endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { type IssuerKey, type KeysFile, makeIssuerKey, signUser, writeKeysFile } from "../support/user-tokens.ts";
 
 let servers: TestServers;
 let api: TestApi;
-let worker: TestWorker;
 let key: IssuerKey;
 let keysFile: KeysFile;
 
@@ -36,14 +34,11 @@ beforeAll(async () => {
   servers = await openTestServers();
   key = await makeIssuerKey();
   keysFile = writeKeysFile(key);
-  [api, worker] = await Promise.all([startApi(servers, { AUTH_JWKS_URL: keysFile.url }), startWorkers(servers)]);
+  [api] = await Promise.all([startApi(servers, { AUTH_JWKS_URL: keysFile.url }), startWorkers(servers)]);
 });
 
 afterAll(async () => {
-  await assertInvariants(servers.db);
-  await api.close();
-  await worker.close();
-  await servers.close();
+  await endService(servers);
   keysFile.remove();
 });
 
@@ -156,7 +151,7 @@ describe.each(ROUTES)("$name", ({ kind, take, path, unknown }) => {
     expect(given).toEqual(supply.vouchers.map(({ id }) => id));
   });
 
-  it("answers a repeat with the same voucher, and that it is confirmed already, whatever became of everything", async () => {
+  it("answers a repeat with the same voucher and alreadyConfirmed, whatever has changed since", async () => {
     const supply = await makeSupply(2, { audience: "ReferrerOnly" });
     const user = newUser();
     const client = await as(user);
@@ -193,9 +188,9 @@ describe.each(ROUTES)("$name", ({ kind, take, path, unknown }) => {
     const body = kind === "buy" ? { paymentRef: newPayment() } : undefined;
     const { voucher } = (await take(client, supply, body)).body;
     const till = partnerClient(api.url, (await makeKey(servers.db, supply.organizationId)).key);
-    const burnt = await till.redeem({ code: voucher.code, externalRef: newPayment() });
+    const redeemed = await till.redeem({ code: voucher.code, externalRef: newPayment() });
     expect((await take(client, supply, body)).body).toMatchObject({
-      voucher: { id: voucher.id, status: "Redeemed", redeemedAt: burnt.body.redeemedAt },
+      voucher: { id: voucher.id, status: "Redeemed", redeemedAt: redeemed.body.redeemedAt },
       alreadyConfirmed: true,
     });
   });
@@ -219,11 +214,11 @@ describe.each(ROUTES)("$name", ({ kind, take, path, unknown }) => {
     await expectRefused(409, "window_closed", () => take(client, expired));
   });
 
-  it("never gives a voucher with a live hold, and gives it once the hold is over", async () => {
+  it("skips a voucher with a live reservation, and gives it once the reservation has ended", async () => {
     const supply = await makeSupply(2);
     const [held, over] = supply.vouchers.map(({ id }) => id) as [string, string];
-    await holdVouchers(servers.db, [held], inSeconds(600));
-    await holdVouchers(servers.db, [over], inSeconds(-1));
+    await reservationVouchers(servers.db, [held], inSeconds(600));
+    await reservationVouchers(servers.db, [over], inSeconds(-1));
     expect((await take(await as(), supply)).body.voucher.id).toBe(over);
     await expectRefused(409, "sold_out", async () => take(await as(), supply));
     await servers.db.query(
@@ -233,7 +228,7 @@ describe.each(ROUTES)("$name", ({ kind, take, path, unknown }) => {
     expect((await take(await as(), supply)).body.voucher.id).toBe(held);
   });
 
-  it("never gives a voucher that a partner burnt", async () => {
+  it("never gives a voucher that a partner has redeemed", async () => {
     const supply = await makeSupply(2);
     const [first, second] = supply.vouchers;
     const till = partnerClient(api.url, (await makeKey(servers.db, supply.organizationId)).key);
@@ -342,7 +337,7 @@ describe.each(BUYS)("the paymentRef of $name", ({ take }) => {
 });
 
 describe("a payment", () => {
-  it("stands for one voucher of a user over both buy routes, whatever the second call names", async () => {
+  it("stands for one voucher of a user over both buy routes, even if the second call names another product", async () => {
     const [one, other] = [await makeSupply(2), await makeSupply(2)];
     const client = await as();
     const body = { paymentRef: newPayment() };
@@ -360,7 +355,7 @@ describe("a payment", () => {
       });
     }
     expect(
-      await readTakings(
+      await readAcquisitions(
         servers.db,
         other.vouchers.map(({ id }) => id),
       ),
@@ -437,7 +432,7 @@ describe("a claim", () => {
     expect(await client.claimProduct(sister.productId)).toMatchObject({ body: { alreadyConfirmed: false } });
   });
 
-  it.each(CLAIMS)("needs no body and minds none by $name", async ({ take }) => {
+  it.each(CLAIMS)("needs no body and ignores one: $name", async ({ take }) => {
     const supply = await makeSupply(3);
     for (const body of [undefined, {}, { paymentRef: "ignored", voucher: 1 }]) {
       expect(outcome(await take(await as(), supply, body))).toBe("200");

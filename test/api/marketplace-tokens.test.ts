@@ -6,15 +6,21 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { exportSPKI, importJWK } from "jose";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { AppError } from "../../src/domain/errors.ts";
+import { AppError } from "../../src/contract/errors.ts";
 import { freePort } from "../../src/local/servers.ts";
 import { mintUserToken, useLocalUserKeys } from "../../src/local/user-keys.ts";
-import { UserAuthenticator } from "../../src/services/authenticate-user.ts";
+import { UserAuthenticator } from "../../src/services/auth/authenticate-user.ts";
 import { type Reply, send } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
-import { makeOffer, makeReferral, marketClient, type Offered, outcome, readTakings } from "../support/marketplace.ts";
+import {
+  makeOffer,
+  makeReferral,
+  marketClient,
+  type Offered,
+  outcome,
+  readAcquisitions,
+} from "../support/marketplace.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, type TestApi } from "../support/service.ts";
+import { endService, startApi, type TestApi } from "../support/service.ts";
 import type { TestPartner } from "../support/supply.ts";
 import {
   type IssuerKey,
@@ -60,18 +66,16 @@ beforeAll(async () => {
 
 afterAll(async () => {
   expect(
-    await readTakings(
+    await readAcquisitions(
       servers.db,
       offer.vouchers.map(({ id }) => id),
     ),
   ).toEqual([]);
-  await assertInvariants(servers.db);
-  await Promise.all([api.close(), strict.close(), keyless.close()]);
-  await servers.close();
+  await endService(servers);
   keysFile.remove();
 });
 
-/** Calls that need a user, and that would take nothing even with one: their body is wrong. */
+/** Calls that require a user token. Their body is invalid, so they never acquire a voucher. */
 const CALLS: [name: string, path: () => string, body: unknown][] = [
   ["POST /marketplace/listings/{id}/buy", () => `/marketplace/listings/${offer.listingId}/buy`, {}],
   ["POST /products/{id}/buy", () => `/products/${offer.productId}/buy`, {}],
@@ -83,7 +87,7 @@ function call(at: TestApi, path: string, authorization: string | null, body: unk
   return send("POST", `${at.url}${path}`, { headers: authorization === null ? {} : { authorization }, body });
 }
 
-/** Expects that every user route refuses a token, and that the listings do so, too, instead of taking it for nobody's. */
+/** Expects that every user route refuses a token, and that the listings refuse it instead of treating its caller as anonymous. */
 async function expectRefused(at: TestApi, authorization: string | null, code: string): Promise<void> {
   const replies = await Promise.all(CALLS.map(([, path, body]) => call(at, path(), authorization, body)));
   if (authorization !== null) {
@@ -100,7 +104,7 @@ async function expectRefused(at: TestApi, authorization: string | null, code: st
   }
 }
 
-/** Expects that every user route comes past the token: what refuses the call is its body. */
+/** Expects that every user route accepts the token and then rejects the invalid body with 400. */
 async function expectAccepted(at: TestApi, token: string): Promise<void> {
   for (const [, path, body] of CALLS) {
     const reply = await call(at, path(), `Bearer ${token}`, body);
@@ -149,7 +153,7 @@ describe("a user's token", () => {
     }
   });
 
-  it("is asked for with 401 missing_token when there is none, or something else than a Bearer token", async () => {
+  it("is required with 401 missing_token when there is none, or another scheme than Bearer", async () => {
     await expectRefused(api, null, "missing_token");
     const token = await signUser(key, "user");
     for (const authorization of [
@@ -253,7 +257,7 @@ describe("a user's token", () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(token.length - 1), fc.constantFrom(..."Aa0_-.="), async (place, symbol) => {
         const changed = token.slice(0, place) + symbol + token.slice(place + 1);
-        // The last symbol of each part carries bits that no byte has.
+        // The last base64url character of each part may have unused bits, so a different text can decode to the same bytes.
         const same = (text: string) =>
           text
             .split(".")
@@ -283,7 +287,7 @@ describe("a user's token", () => {
     }
   });
 
-  it("is nobody's where no keys are configured, the embedded default's included", async () => {
+  it("is invalid where no keys are configured, the embedded default's included", async () => {
     await expectRefused(keyless, `Bearer ${await signUser(key, "user")}`, "invalid_token");
     const directory = mkdtempSync(join(tmpdir(), "voucher-user-keys-"));
     await expectRefused(keyless, `Bearer ${await mintUserToken(directory, "user", 60_000)}`, "invalid_token");
@@ -340,7 +344,7 @@ describe("keys by HTTP", () => {
     expect(server.fetches).toBe(2);
   });
 
-  it("that are published no more are believed no longer than ten minutes", async () => {
+  it("that are no longer published are trusted for at most ten minutes", async () => {
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
     const next = await makeIssuerKey();
     server.publish(next);
@@ -364,7 +368,7 @@ describe("keys by HTTP", () => {
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
   });
 
-  it("that cannot be fetched are 503 with Retry-After to a user, and nothing to the anonymous", async () => {
+  it("if they cannot be fetched, calls with a token get 503 with Retry-After, and anonymous calls still work", async () => {
     vi.useRealTimers();
     const blind = await startApi(servers, { AUTH_JWKS_URL: `http://127.0.0.1:${await freePort()}/jwks.json` });
     try {
@@ -376,7 +380,7 @@ describe("keys by HTTP", () => {
       }
       expect(outcome(await marketClient(blind.url, token).listings())).toBe("503 unavailable");
       expect((await marketClient(blind.url, null).listings()).status).toBe(200);
-      // What is no token needs no key to be refused.
+      // A malformed token is refused without fetching keys.
       expect(outcome(await call(blind, "/products/x/buy", "Bearer nonsense", {}))).toBe("401 invalid_token");
     } finally {
       await blind.close();
@@ -397,7 +401,7 @@ describe("keys by HTTP", () => {
 });
 
 describe("keys in a file", () => {
-  it("that is not there or holds none stop the start", () => {
+  it("prevent the start if the file is missing or is not JSON", () => {
     const open = (url: string) => () => new UserAuthenticator({ jwksUrl: url, issuer: null, audience: null });
     const sentence = /^AUTH_JWKS_URL names a file that cannot be read as a JSON Web Key Set$/;
     expect(open("file:///nowhere/jwks.json")).toThrow(sentence);
@@ -406,7 +410,7 @@ describe("keys in a file", () => {
 });
 
 describe("the embedded default's keys", () => {
-  it("are made once, the private one for its owner alone, and make tokens that last as long as told", async () => {
+  it("are generated once, keep the private key readable by its owner only, and sign tokens with the requested lifetime", async () => {
     const directory = mkdtempSync(join(tmpdir(), "voucher-user-keys-"));
     try {
       const url = await useLocalUserKeys(directory);

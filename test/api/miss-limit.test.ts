@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import { countOutcomes } from "../support/marketplace.ts";
 import { monitorRedis } from "../support/redis-monitor.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 
@@ -14,7 +13,6 @@ let servers: TestServers;
 let proxy: TcpProxy;
 let api: TestApi;
 let other: TestApi;
-let worker: TestWorker;
 let partner: TestPartner;
 
 beforeAll(async () => {
@@ -22,17 +20,15 @@ beforeAll(async () => {
   proxy = await openTcpProxy(servers.redisUrl);
   const env = { MISS_LIMIT_PER_MINUTE: String(LIMIT) };
   [api, other] = await Promise.all([startApi(servers, env), startApi(servers, env)]);
-  worker = await startWorkers(servers);
+  await startWorkers(servers);
   partner = await makePartner(servers.db);
 });
 
 afterEach(() => proxy.mend());
 
 afterAll(async () => {
-  await assertInvariants(servers.db);
-  await Promise.all([api.close(), other.close(), worker.close()]);
+  await endService(servers);
   await proxy.close();
-  await servers.close();
 });
 
 /** Codes that name nothing: they lack a symbol. */
@@ -44,7 +40,7 @@ async function newClients(): Promise<[PartnerClient, PartnerClient]> {
   return [partnerClient(api.url, key), partnerClient(other.url, key)];
 }
 
-/** Misses until there is no more look-up by code. */
+/** Misses until look-ups by code are refused. */
 async function useUp(client: PartnerClient): Promise<void> {
   const replies = await Promise.all(Array.from({ length: 3 * LIMIT }, () => client.lookUp(UNKNOWN)));
   expect(countOutcomes(replies)["404 voucher_not_found"]).toBe(LIMIT);
@@ -57,7 +53,7 @@ function withoutId({ status, headers, body }: Reply) {
 }
 
 describe("codes that do not exist", () => {
-  it("may be tried so many times by a key, and then no code is looked up for it any more", async () => {
+  it("may be tried up to the limit by a key; then no code is looked up for it", async () => {
     const [client] = await newClients();
     const { code } = await issueVoucher(servers.db, partner);
     await useUp(client);
@@ -81,7 +77,7 @@ describe("codes that do not exist", () => {
     }
   });
 
-  it("count whichever way they are tried", async () => {
+  it("count on every route", async () => {
     const [client] = await newClients();
     const calls = [
       () => client.lookUp(UNKNOWN),
@@ -93,7 +89,7 @@ describe("codes that do not exist", () => {
     for (const call of calls) expect((await call()).body.code).toBe("too_many_misses");
   });
 
-  it("count alike whether they are another organization's or nobody's", async () => {
+  it("count alike whether they are unknown or another organization's", async () => {
     const stranger = await makePartner(servers.db);
     const foreign = await issueVouchers(servers.db, stranger, LIMIT);
     const [client] = await newClients();
@@ -118,7 +114,7 @@ describe("codes that do not exist", () => {
     }
   });
 
-  it("slow their guesser, and nobody else: another key of the organization uses the same vouchers", async () => {
+  it("count against the guessing key only: other keys of the organization still work", async () => {
     const [guesser] = await newClients();
     const [honest] = await newClients();
     const { code } = await issueVoucher(servers.db, partner);
@@ -138,7 +134,7 @@ describe("codes that do not exist", () => {
     for (const client of clients) expect((await client.lookUp(code)).status).toBe(429);
   });
 
-  it("that were tried at one process are known at the other by its first miss, which is not told", async () => {
+  it("after the limit is reached at one process, the other process refuses the key from its first miss on, without revealing that miss", async () => {
     const [here, there] = await newClients();
     const { code } = await issueVoucher(servers.db, partner);
     await useUp(here);
@@ -147,20 +143,20 @@ describe("codes that do not exist", () => {
     expect((await there.lookUp(code)).body.code).toBe("too_many_misses");
   });
 
-  it("do not bring a code to light that stands behind them in a burst", async () => {
+  it("do not reveal a code that follows them in a burst", async () => {
     const [client] = await newClients();
     const { code } = await issueVoucher(servers.db, partner);
     const names = Array.from({ length: 200 }, (_, n) => (n === 150 ? code : UNKNOWN));
     const replies = await Promise.all(names.map((name) => client.reserve(name)));
     const { "404 voucher_not_found": misses, "200": hits = 0 } = countOutcomes(replies);
     expect(misses).toBe(LIMIT);
-    // In whatever order the server met them, a hit came before the last miss that was told.
+    // The server may meet them in any order, but a hit is answered only before the last permitted miss.
     if (hits === 0) expect(replies[150]?.body.code).toBe("too_many_misses");
     const { rows } = await servers.db.query(
-      "SELECT count(*)::int AS holds FROM reservations AS r JOIN vouchers AS v ON v.id = r.voucher_id WHERE v.code = $1",
+      "SELECT count(*)::int AS reservations FROM reservations AS r JOIN vouchers AS v ON v.id = r.voucher_id WHERE v.code = $1",
       [code],
     );
-    expect(rows).toEqual([{ holds: hits }]);
+    expect(rows).toEqual([{ reservations: hits }]);
   });
 
   it("are counted while Redis is away, by each process for itself", async () => {
@@ -184,12 +180,12 @@ describe("codes that do not exist", () => {
 });
 
 describe("a key that has missed too often", () => {
-  it("goes on with tickets: look-up, events, redeem and release", async () => {
+  it("still uses tickets: look-up, events, redeem and release", async () => {
     const [client] = await newClients();
     const [kept, given] = await issueVouchers(servers.db, partner, 2);
     const held = [(await client.reserve(kept?.code ?? "")).body, (await client.reserve(given?.code ?? "")).body];
     await useUp(client);
-    const [ticket, spare] = held.map((hold) => hold.ticket);
+    const [ticket, spare] = held.map((reservation) => reservation.ticket);
     expect((await client.lookUp(ticket)).status).toBe(200);
     expect((await client.events(ticket)).status).toBe(200);
     expect((await client.reserve(ticket)).body).toEqual(held[0]);
@@ -198,7 +194,7 @@ describe("a key that has missed too often", () => {
     expect((await client.lookUp("rsv_unknown")).status).toBe(404);
   });
 
-  it("goes on with retries of what it has burnt, by whatever code", async () => {
+  it("still gets retries of its redemptions confirmed, by any code", async () => {
     const [client] = await newClients();
     const { code } = await issueVoucher(servers.db, partner);
     const first = await client.redeem({ code, externalRef: "burnt before" });
@@ -210,7 +206,7 @@ describe("a key that has missed too often", () => {
     }
   });
 
-  it("burns nothing by code, and may burn it when the minute is over", async () => {
+  it("redeems nothing by code until the minute is over", async () => {
     const [client] = await newClients();
     const { code, id } = await issueVoucher(servers.db, partner);
     await useUp(client);
@@ -221,7 +217,7 @@ describe("a key that has missed too often", () => {
 });
 
 describe("what is not a miss", () => {
-  it("is a hit, however many come and however the voucher stands, and it costs no call of Redis", async () => {
+  it("look-ups of existing codes never count as misses, whatever the voucher's status, and make no Redis call", async () => {
     const monitor = await monitorRedis(servers.redisUrl);
     const [client] = await newClients();
     const { code } = await issueVoucher(servers.db, partner);
@@ -246,7 +242,7 @@ describe("what is not a miss", () => {
     expect((await client.lookUp(code)).status).toBe(200);
   });
 
-  it("is anything at all with MISS_LIMIT_PER_MINUTE=0", async () => {
+  it("MISS_LIMIT_PER_MINUTE=0 turns the miss limit off", async () => {
     const off = await startApi(servers);
     const client = partnerClient(off.url, (await makeKey(servers.db, partner.organizationId)).key);
     const replies = await Promise.all(Array.from({ length: 200 }, () => client.lookUp(UNKNOWN)));

@@ -3,7 +3,7 @@ import { freePort } from "../../src/local/servers.ts";
 import { partnerClient } from "../support/client.ts";
 import { appendPending } from "../support/pending-events.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { endService, startApi, startApiUnready, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 
 /** What browsers send when they open an address. */
@@ -13,7 +13,6 @@ const REFERENCE = "order-of-pages-test";
 
 let servers: TestServers;
 let api: TestApi;
-let worker: TestWorker;
 let partner: TestPartner;
 /** A redeemed voucher. */
 let voucher: { id: string; code: string };
@@ -22,7 +21,7 @@ let hashes: string[];
 
 beforeAll(async () => {
   servers = await openTestServers();
-  [api, worker] = await Promise.all([startApi(servers), startWorkers(servers)]);
+  [api] = await Promise.all([startApi(servers), startWorkers(servers)]);
   partner = await makePartner(servers.db);
   const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
   voucher = await issueVoucher(servers.db, partner);
@@ -32,11 +31,7 @@ beforeAll(async () => {
   hashes = events.map((event: { recordHash: string }) => event.recordHash);
 });
 
-afterAll(async () => {
-  await api.close();
-  await worker.close();
-  await servers.close();
-});
+afterAll(() => endService(servers));
 
 /** Opens an address of the service; with a browser's Accept unless told otherwise. */
 async function open(path: string, accept: string | null = BROWSER, method = "GET") {
@@ -58,7 +53,7 @@ describe("an address that answers with a page or with JSON", () => {
     "text/html, application/json;q=0.9",
     "application/json;q=0.4, text/html;q=0.5",
     "text/html;q=0.1, */*;q=0",
-  ])("gives the page to who prefers HTML: %s", async (accept) => {
+  ])("gives the page to callers who prefer HTML: %s", async (accept) => {
     for (const path of [chainPath(voucher.id), "/"]) {
       const { status, headers, text } = await open(path, accept);
       expect(status).toBe(200);
@@ -86,7 +81,7 @@ describe("an address that answers with a page or with JSON", () => {
     }
   });
 
-  it("says in Vary that it looks at Accept, whatever it answers", async () => {
+  it("names Accept in Vary with every answer", async () => {
     for (const accept of [BROWSER, "*/*"]) {
       for (const path of ["/", chainPath(voucher.id), chainPath("vch_none"), chainPath(voucher.id, "?limit=x")]) {
         expect((await open(path, accept)).headers.get("vary"), path).toBe("Accept");
@@ -173,7 +168,7 @@ describe("the page of a chain", () => {
     expect(text).toContain(`class="previous-hash">${"0".repeat(64)}<`);
   });
 
-  it("says no more than the public JSON: no payload, code, reference, note or actor", async () => {
+  it("shows no more than the public JSON: no payload, code, reference, note or actor", async () => {
     const { text } = await open(chainPath(voucher.id));
     const said = JSON.parse(payloads[1] ?? "");
     const secrets = [
@@ -228,7 +223,7 @@ describe("the page of a chain", () => {
 
     const behind = (await open(chainPath(id, "?after=900"))).text;
     expect(numbers(behind)).toEqual([]);
-    expect(behind).toContain("There are no entries behind number 900.");
+    expect(behind).toContain("There are no entries after number 900.");
   });
 
   it("answers an unknown voucher, an unknown type and nonsense with 404 as a page, and with 404 in JSON for others", async () => {
@@ -241,7 +236,7 @@ describe("the page of a chain", () => {
       const page = await open(path);
       expect(page.status).toBe(404);
       expect(isPage(page.headers)).toBe(true);
-      expect(page.text).toContain("There is no event chain with this type and identifier.");
+      expect(page.text).toContain("There is no event chain with this type and id.");
       expect(page.text).toContain(page.headers.get("x-request-id"));
       expect(page.text).not.toMatch(/<script>|alert\(1\)/);
       const json = await open(path, "*/*");
@@ -252,14 +247,16 @@ describe("the page of a chain", () => {
 
   it("says on a page that it cannot be shown while Postgres is away, and when to try again", async () => {
     const port = await freePort();
-    const alone = await startApi(servers, { DATABASE_URL: `postgres://nobody:a-secret@127.0.0.1:${port}/nowhere` });
+    const alone = await startApiUnready(servers, {
+      DATABASE_URL: `postgres://nobody:a-secret@127.0.0.1:${port}/nowhere`,
+    });
     try {
       const response = await fetch(alone.url + chainPath(voucher.id), { headers: { accept: BROWSER } });
       expect(response.status).toBe(503);
       expect(isPage(response.headers)).toBe(true);
       expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
       const text = await response.text();
-      expect(text).toContain("Not available at the moment");
+      expect(text).toContain("Temporarily unavailable");
       expect(text).not.toMatch(/ECONN|nowhere|secret/);
     } finally {
       await alone.close();
@@ -310,7 +307,7 @@ describe("the landing page", () => {
       OPS_TOKEN: "a token for operators",
     });
     try {
-      for (const path of ["/", chainPath(voucher.id), chainPath("vch_none"), "/ops/login"]) {
+      for (const path of ["/", chainPath(voucher.id), chainPath("vch_none"), "/ops/queues"]) {
         const text = await (await fetch(behindPath.url + path, { headers: { accept: BROWSER } })).text();
         const addresses = [...text.matchAll(/(?:href|src|action)="(\/[^"]*)"/g)].map(([, address]) => address);
         expect(addresses.length).toBeGreaterThan(3);
@@ -323,7 +320,7 @@ describe("the landing page", () => {
 });
 
 describe("an unknown address", () => {
-  it("answers browsers in JSON too: only addresses that have a page refuse with one", async () => {
+  it("returns its 404 as JSON even to browsers; only addresses that have an HTML page return HTML errors", async () => {
     const { status, headers, text } = await open("/nowhere");
     expect(status).toBe(404);
     expect(isJson(headers)).toBe(true);

@@ -2,11 +2,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { makeApiKey } from "../../src/domain/api-keys.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
 import { monitorRedis } from "../support/redis-monitor.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
@@ -25,7 +24,6 @@ let keysFile: KeysFile;
 let api: TestApi;
 let ample: TestApi;
 let partner: TestPartner;
-let worker: TestWorker;
 
 beforeAll(async () => {
   servers = await openTestServers();
@@ -40,25 +38,23 @@ beforeAll(async () => {
       OPS_TOKEN: "a token of operators",
     }),
   ]);
-  worker = await startWorkers(servers);
+  await startWorkers(servers);
   partner = await makePartner(servers.db);
 });
 
 afterEach(() => proxy.mend());
 
 afterAll(async () => {
-  await assertInvariants(servers.db);
-  await Promise.all([api.close(), ample.close(), worker.close()]);
+  await endService(servers);
   await proxy.close();
   keysFile.remove();
-  await servers.close();
 });
 
 const newKey = async () => (await makeKey(servers.db, partner.organizationId)).key;
 const madeUpKey = () => makeApiKey(provisioning(servers.db).randomBytes);
 
 let addresses = 0;
-/** An address that nobody has called from. */
+/** An address without earlier calls. */
 function newAddress(): string {
   addresses += 1;
   return `198.51.${100 + (addresses >> 8)}.${addresses & 255}`;
@@ -150,7 +146,7 @@ describe("a key's limit", () => {
     for (const { code } of vouchers) {
       await limited(() => client.lookUp(code));
       const flood = storm(() => client.lookUp(code));
-      // A move has its whole limit at any time, as nobody moved anything in the last second.
+      // A move has its whole limit, as none was made in the last second.
       expect((await client.redeem({ code, externalRef: `move ${code}` })).status).toBe(200);
       await flood;
     }
@@ -165,7 +161,7 @@ describe("a key's limit", () => {
     }
   });
 
-  it("comes behind 401 and 403, and before anything about the request", async () => {
+  it("applies after 401 and 403, and before the request is read", async () => {
     const scoped = await makeKey(servers.db, partner.organizationId, { scopes: ["voucher.read"] });
     const elsewhere = await makeKey(servers.db, partner.organizationId, { allowIps: ["192.0.2.1"] });
     const redeem = (key: string) => send("POST", `${api.url}/partner/vouchers/redeem`, { key, body: "not JSON" });
@@ -181,43 +177,36 @@ describe("a key's limit", () => {
   });
 
   it("is shared by all API processes", async () => {
-    const env = { RATE_LIMIT_RPS: "100" };
-    const processes = await Promise.all([startApi(servers, env), startApi(servers, env)]);
+    const other = await startApi(servers, { RATE_LIMIT_RPS: String(RPS) });
     try {
       const key = await newKey();
       const lookUp = (url: string) => partnerClient(url, key).lookUp("7Q4K-9MZX-2HTB-W8RC");
-      const startedAt = performance.now();
-      const replies = (await Promise.all(processes.map(({ url }) => storm(() => lookUp(url), 600)))).flat();
-      const windows = Math.floor((performance.now() - startedAt) / 1_000) + 2;
-      const letThrough = replies.filter((reply) => !isLimited(reply)).length;
-      // A thirteenth more for each process; two limits apart would let twice as much through.
-      expect(letThrough).toBeLessThanOrEqual(windows * (100 + 2 * 8));
-      expect(replies.some(isLimited)).toBe(true);
-      for (const { url } of processes) await limited(() => lookUp(url));
+      // The other process gets one call at a time and refuses it for what was called here.
+      await until(async () => {
+        await storm(() => lookUp(api.url));
+        return isLimited(await lookUp(other.url));
+      });
     } finally {
-      await Promise.all(processes.map((each) => each.close()));
+      await other.close();
     }
   });
 
-  it("stands while Redis is away, and turns nobody away who is within it", async () => {
+  it("holds while Redis is away, and refuses no caller within it", async () => {
     const cut = await startApi({ ...servers, redisUrl: proxy.url }, { RATE_LIMIT_RPS: String(RPS) });
     try {
       const [busy, calm] = [partnerClient(cut.url, await newKey()), partnerClient(cut.url, await newKey())];
       const { code } = await issueVoucher(servers.db, partner);
-      for (const fault of ["cut", "jam"] as const) {
-        proxy[fault]();
-        await limited(() => busy.lookUp(code));
-        await until(async () => (await busy.lookUp(code)).status === 200);
-        expect((await calm.lookUp(code)).status).toBe(200);
-        proxy.mend();
-      }
+      proxy.jam();
+      await limited(() => busy.lookUp(code));
+      await until(async () => (await busy.lookUp(code)).status === 200);
+      expect((await calm.lookUp(code)).status).toBe(200);
     } finally {
       proxy.mend();
       await cut.close();
     }
   });
 
-  it("costs a caller who calls now and then no call of Redis at all", async () => {
+  it("costs an occasional caller no call of Redis", async () => {
     const monitor = await monitorRedis(servers.redisUrl);
     const key = await newKey();
     const client = partnerClient(ample.url, key);
@@ -227,7 +216,7 @@ describe("a key's limit", () => {
     monitor.close();
   });
 
-  it("is off with RATE_LIMIT_RPS=0, and so is every other one", async () => {
+  it("RATE_LIMIT_RPS=0 turns off all rate limits", async () => {
     const off = await startApi(servers, { AUTH_JWKS_URL: keysFile.url });
     const client = partnerClient(off.url, await newKey());
     const calls = [
@@ -237,7 +226,7 @@ describe("a key's limit", () => {
       () => send("GET", `${off.url}/nothing`),
     ];
     for (const call of calls) {
-      for (const { status, headers } of await storm(call, 300)) {
+      for (const { status, headers } of await storm(call)) {
         expect(status).not.toBe(429);
         expect(headers.has("ratelimit")).toBe(false);
         expect(headers.has("ratelimit-policy")).toBe(false);
@@ -248,7 +237,7 @@ describe("a key's limit", () => {
 });
 
 describe("a user's limit", () => {
-  it("is a tenth of a key's, of takings and of reads apart, for each user", async () => {
+  it("is a tenth of a key's, separate for acquisitions and reads, for each user", async () => {
     const offer = await makeOffer(servers.db, 5);
     const reader = await signedIn(api.url, issuer, newUser());
     const reply = await reader.listing(offer.listingId);
@@ -317,7 +306,7 @@ describe("an address", () => {
     expect(isLimited(await call(newAddress()))).toBe(false);
   });
 
-  it("has one limit for all that it is refused, and one for all that is open to anyone", async () => {
+  it("has one limit for failed authentications and a separate one for public requests", async () => {
     for (const policy of ["refused", "address"]) {
       const address = newAddress();
       const same = calls.filter(([, name]) => name === policy).map(([, , call]) => call);
@@ -336,7 +325,7 @@ describe("an address", () => {
     }
   });
 
-  it("that floods takes nothing from keys that work there", async () => {
+  it("a flood of failed authentications from an address does not affect valid keys used from it", async () => {
     const address = newAddress();
     const key = await newKey();
     const good = () => send("GET", `${api.url}/partner/vouchers/7Q4K-9MZX-2HTB-W8RC`, { key, headers: from(address) });
@@ -348,7 +337,7 @@ describe("an address", () => {
     }
   });
 
-  it("that floods with made-up keys has no more of them looked up than its limit lets through", async () => {
+  it("that floods with made-up keys has only as many looked up as its limit permits", async () => {
     const address = newAddress();
     const queries: unknown[] = [];
     const { pool } = api.ctx;
@@ -395,7 +384,7 @@ describe("the address that is limited", () => {
     }
   });
 
-  it("is the one that the trusted proxy saw, whatever the caller put in front", async () => {
+  it("is the one that the trusted proxy saw, not one that the caller added", async () => {
     const address = newAddress();
     await limited(() => unknownPath(api, `${newAddress()}, ${address}`));
     expect(isLimited(await unknownPath(api, newAddress()))).toBe(false);
@@ -404,7 +393,9 @@ describe("the address that is limited", () => {
   it.each([
     ["an IPv4 address and the same one mapped into IPv6", "203.0.113.7", "::ffff:203.0.113.7", "::FFFF:cb00:7107"],
     ["all addresses of a /64", "2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:0DB8:0001:0002:0:0:0:1"],
-    ["whatever is no address", "unknown", "_hidden", "203.0.113.7:443"],
+    ["whatever is no address", "unknown", "_hidden", "203.0.113.7:x"],
+    ["an IPv4 address from every port", "203.0.113.8:1024", "203.0.113.8:51234", "203.0.113.8"],
+    ["an IPv6 address from every port", "[2001:db8:7::1]:1024", "[2001:db8:7::1]", "2001:db8:7::1"],
   ])("is one for %s", async (_what, ...spellings) => {
     for (const spelling of spellings) {
       await until(async () => {
@@ -414,6 +405,11 @@ describe("the address that is limited", () => {
     }
   });
 
+  it("is another one for another address with a port", async () => {
+    await limited(() => unknownPath(api, "203.0.113.20:51234"));
+    expect(isLimited(await unknownPath(api, "203.0.113.21:51234"))).toBe(false);
+  });
+
   it("is another one for the next /64", async () => {
     await limited(() => unknownPath(api, "2001:db8:5:6::1"));
     expect(isLimited(await unknownPath(api, "2001:db8:5:7::1"))).toBe(false);
@@ -421,7 +417,7 @@ describe("the address that is limited", () => {
 });
 
 describe("routes", () => {
-  it("are all limited, except those that tell how the service is, and the files of pages", async () => {
+  it("are all rate-limited, except the health probes and static assets", async () => {
     const paths = createApp(ample.ctx).router.stack.flatMap(({ route }) => (route === undefined ? [] : [route.path]));
     expect(paths.length).toBeGreaterThan(15);
     for (const path of new Set(paths)) {
@@ -443,13 +439,13 @@ describe("routes", () => {
     }
   });
 
-  it("of the dashboard are limited for those who are not signed in", async () => {
-    const { status, headers } = await fetch(`${ample.url}/ops/queues`, { redirect: "manual" });
+  it("of the dashboard are limited for callers without the password", async () => {
+    const { status, headers } = await fetch(`${ample.url}/ops/queues`);
     expect(status).toBe(401);
     expect(headers.get("ratelimit-policy")).toMatch(/^"refused"/);
   });
 
-  it("that tell how the service is are never limited", async () => {
+  it("of the health probes are never rate-limited", async () => {
     for (const path of ["/healthz", "/readyz"]) {
       for (const { status, headers } of await storm(() => send("GET", `${api.url}${path}`))) {
         expect(status).toBe(200);

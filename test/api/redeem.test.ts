@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
-import { voidVoucher } from "../../src/services/void-voucher.ts";
+import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { BASE_URL, startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { BASE_URL, endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
 let servers: TestServers;
 let api: TestApi;
-/** Holds end after one second here. */
+/** Reservations end after one second here. */
 let hasty: TestApi;
-let worker: TestWorker;
 let partner: TestPartner;
 let till: PartnerClient;
 let tillKey: { id: string; key: string };
@@ -24,7 +22,7 @@ let stranger: TestPartner;
 
 beforeAll(async () => {
   servers = await openTestServers();
-  [api, hasty, worker] = await Promise.all([
+  [api, hasty] = await Promise.all([
     startApi(servers),
     startApi(servers, { RESERVATION_SECONDS: "1" }),
     startWorkers(servers),
@@ -38,23 +36,17 @@ beforeAll(async () => {
   foreign = partnerClient(api.url, (await makeKey(servers.db, stranger.organizationId)).key);
 });
 
-afterAll(async () => {
-  await assertInvariants(servers.db);
-  await api.close();
-  await hasty.close();
-  await worker.close();
-  await servers.close();
-});
+afterAll(() => endService(servers));
 
 const issue = (options?: { validUntil?: Date }) => issueVoucher(servers.db, partner, options);
 
-async function readHold(ticket: string) {
+async function readReservation(ticket: string) {
   const { rows } = await servers.db.query("SELECT * FROM reservations WHERE ticket = $1", [ticket]);
   return rows[0];
 }
 
 /** The data of the event by which a voucher was redeemed. */
-async function readBurn(code: string) {
+async function readRedeem(code: string) {
   const { body } = await till.events(code);
   const event = body.events.find((one: { eventType: string }) => one.eventType === "voucher.instance.redeemed");
   return JSON.parse(event.payload).data;
@@ -80,21 +72,32 @@ async function expectRefusedForNow(client: PartnerClient, body: Record<string, u
   });
 }
 
-async function burn(code: string, externalRef: string) {
+async function redeem(code: string, externalRef: string) {
   const { status, body } = await till.redeem({ code, externalRef });
   expect(status).toBe(200);
   return body;
 }
 
-/** A hold of the shop whose time is over; its row still says Live. */
-async function holdUntilOver(code: string): Promise<{ ticket: string; token: string }> {
+/** A reservation of the shop whose time is over; its row still says Live. */
+async function reservationUntilOver(code: string): Promise<{ ticket: string; token: string }> {
   const { body } = await partnerClient(hasty.url, shopKey.key).reserve(code);
   await until(async () => (await shop.lookUp(code)).body.reservation === null);
   return body;
 }
 
 describe("POST /partner/vouchers/redeem", () => {
-  it("burns a voucher by its code and answers everything the contract names", async () => {
+  it("reads Postgres once to answer a retry of a redeemed reference", async () => {
+    const voucher = await issue();
+    const order = { code: voucher.code, externalRef: "read-once" };
+    await till.redeem(order);
+    const outcomes = vi.spyOn(api.ctx.outcomeReads, "submit");
+    const reads = vi.spyOn(api.ctx.voucherReads, "submit");
+    expect(await till.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
+    expect([reads.mock.calls.length, outcomes.mock.calls.length]).toEqual([1, 0]);
+    vi.restoreAllMocks();
+  });
+
+  it("redeems a voucher by its code and answers with every documented field", async () => {
     const voucher = await issue();
     const { status, body } = await till.redeem({ code: voucher.code, externalRef: "by-code", note: "Tisch 4" });
     expect(status).toBe(200);
@@ -112,8 +115,8 @@ describe("POST /partner/vouchers/redeem", () => {
       verifyUrl: `${BASE_URL}/integrity/events/VoucherInstance/${voucher.id}`,
     });
     const chain = await till.events(voucher.code);
-    const burnt = JSON.parse(chain.body.events[1].payload);
-    expect(burnt).toMatchObject({
+    const redeemed = JSON.parse(chain.body.events[1].payload);
+    expect(redeemed).toMatchObject({
       eventType: "voucher.instance.redeemed",
       code: "VCH004",
       occurredAt: body.redeemedAt,
@@ -137,13 +140,13 @@ describe("POST /partner/vouchers/redeem", () => {
     });
   });
 
-  it("burns a voucher by its code in another spelling", async () => {
+  it("redeems a voucher by its code in another spelling", async () => {
     const voucher = await issue();
     const { body } = await till.redeem({ code: voucher.code.toLowerCase().replaceAll("-", " "), externalRef: "spelt" });
     expect(body).toMatchObject({ alreadyConfirmed: false, voucherInstanceId: voucher.id });
   });
 
-  it("burns a voucher by its live ticket, consumes the hold, and names the ticket in redemption and event", async () => {
+  it("redeems a voucher by its live ticket, consumes the reservation, and records the ticket in redemption and event", async () => {
     const voucher = await issue();
     const { ticket } = (await shop.reserve(voucher.code)).body;
     const { status, body } = await shop.redeem({ ticket, externalRef: "by-ticket" });
@@ -151,14 +154,14 @@ describe("POST /partner/vouchers/redeem", () => {
       status: 200,
       body: { alreadyConfirmed: false, voucherInstanceId: voucher.id },
     });
-    const hold = await readHold(ticket);
-    expect(hold.state).toBe("Consumed");
-    expect(hold.ended_at.toISOString()).toBe(body.redeemedAt);
+    const reservation = await readReservation(ticket);
+    expect(reservation.state).toBe("Consumed");
+    expect(reservation.ended_at.toISOString()).toBe(body.redeemedAt);
     const { rows } = await servers.db.query("SELECT ticket, key_id FROM redemptions WHERE voucher_id = $1", [
       voucher.id,
     ]);
     expect(rows).toEqual([{ ticket, key_id: shopKey.id }]);
-    expect(await readBurn(voucher.code)).toMatchObject({ ticket });
+    expect(await readRedeem(voucher.code)).toMatchObject({ ticket });
     expect((await shop.lookUp(voucher.code)).body.reservation).toBeNull();
   });
 
@@ -167,28 +170,28 @@ describe("POST /partner/vouchers/redeem", () => {
     const { ticket } = (await shop.reserve(voucher.code)).body;
     const { status, body } = await shop.redeem({ code: ticket, externalRef: "ticket-as-code" });
     expect({ status, id: body.voucherInstanceId }).toEqual({ status: 200, id: voucher.id });
-    expect(await readHold(ticket)).toMatchObject({ state: "Consumed" });
+    expect(await readReservation(ticket)).toMatchObject({ state: "Consumed" });
   });
 
-  it("gives the lease of a consumed hold back", async () => {
+  it("deletes the lease of a consumed reservation", async () => {
     const voucher = await issue();
     const { ticket } = (await shop.reserve(voucher.code)).body;
-    expect(await servers.redis.exists(`lease:{${voucher.id}}`)).toBe(1);
+    expect(await servers.redis.exists(servers.leaseKey(voucher.id))).toBe(1);
     expect((await shop.redeem({ ticket, externalRef: "gives-lease-back" })).status).toBe(200);
-    await until(async () => (await servers.redis.exists(`lease:{${voucher.id}}`)) === 0);
+    await until(async () => (await servers.redis.exists(servers.leaseKey(voucher.id))) === 0);
   });
 
-  it("records a note of 500 characters as it is, whichever they are, and none where none was given", async () => {
+  it("stores a note of up to 500 arbitrary characters unchanged, and stores no note if none was sent", async () => {
     const notes = ["ü".repeat(500), "😀".repeat(500), '\u0001\n\t"\\\u2028'.padEnd(500, "\u001f"), " kept as is ", ""];
     for (const [index, note] of notes.entries()) {
       const { code } = await issue();
       const { status } = await till.redeem({ code, externalRef: `note-${index}`, note });
       expect(status).toBe(200);
-      expect((await readBurn(code)).note).toBe(note);
+      expect((await readRedeem(code)).note).toBe(note);
     }
     const { code } = await issue();
     await till.redeem({ code, externalRef: "no-note" });
-    expect(await readBurn(code)).not.toHaveProperty("note");
+    expect(await readRedeem(code)).not.toHaveProperty("note");
   });
 
   it("takes null for every optional field as for none", async () => {
@@ -201,14 +204,14 @@ describe("POST /partner/vouchers/redeem", () => {
       externalRef: "nulls",
     });
     expect(status).toBe(200);
-    expect(await readBurn(voucher.code)).not.toHaveProperty("note");
+    expect(await readRedeem(voucher.code)).not.toHaveProperty("note");
   });
 });
 
 describe("POST /partner/vouchers/redeem with a reference that is confirmed", () => {
-  it("answers the original result with alreadyConfirmed, burns nothing and writes nothing", async () => {
+  it("answers the original result with alreadyConfirmed and writes nothing", async () => {
     const voucher = await issue();
-    const first = await burn(voucher.code, "retried");
+    const first = await redeem(voucher.code, "retried");
     const before = await dumpRows(servers.db);
     for (let i = 0; i < 3; i++) {
       const { status, body } = await till.redeem({ code: voucher.code, externalRef: "retried", note: "another note" });
@@ -221,7 +224,7 @@ describe("POST /partner/vouchers/redeem with a reference that is confirmed", () 
     const [voucher, other] = [await issue(), await issue()];
     const theirs = await issueVoucher(servers.db, stranger);
     const held = (await shop.reserve((await issue()).code)).body;
-    const first = { ...(await burn(voucher.code, "retried-with-others")), alreadyConfirmed: true };
+    const first = { ...(await redeem(voucher.code, "retried-with-others")), alreadyConfirmed: true };
     const before = await dumpRows(servers.db);
     const retries: Record<string, unknown>[] = [
       { code: other.code },
@@ -253,8 +256,8 @@ describe("POST /partner/vouchers/redeem with a reference that is confirmed", () 
 
   it("does so for the reference with white space around it", async () => {
     const voucher = await issue();
-    const first = await burn(voucher.code, "  trimmed\n");
-    expect((await readBurn(voucher.code)).externalRef).toBe("trimmed");
+    const first = await redeem(voucher.code, "  trimmed\n");
+    expect((await readRedeem(voucher.code)).externalRef).toBe("trimmed");
     const { body } = await till.redeem({ code: voucher.code, externalRef: "\t trimmed" });
     expect(body).toEqual({ ...first, alreadyConfirmed: true });
   });
@@ -262,34 +265,16 @@ describe("POST /partner/vouchers/redeem with a reference that is confirmed", () 
   it("tells references apart that differ in case, in width or in composition", async () => {
     const ids = new Set<string>();
     for (const externalRef of ["Order-é", "order-é", "Order-e\u0301", "Ｏrder-é"]) {
-      ids.add((await burn((await issue()).code, externalRef)).voucherInstanceId);
+      ids.add((await redeem((await issue()).code, externalRef)).voucherInstanceId);
     }
     expect(ids.size).toBe(4);
-  });
-
-  it("burns a second voucher under another reference", async () => {
-    const [one, two] = [await issue(), await issue()];
-    const first = await burn(one.code, "rule-2-a");
-    const second = await burn(two.code, "rule-2-b");
-    expect(second).toMatchObject({ alreadyConfirmed: false, voucherInstanceId: two.id });
-    expect(second.redeemCode).not.toBe(first.redeemCode);
-  });
-
-  it("burns two vouchers for two organizations that use the same reference", async () => {
-    const [ours, theirs] = [await issue(), await issueVoucher(servers.db, stranger)];
-    expect(await burn(ours.code, "same-ref")).toMatchObject({ voucherInstanceId: ours.id });
-    const { status, body } = await foreign.redeem({ code: theirs.code, externalRef: "same-ref" });
-    expect({ status, body }).toMatchObject({
-      status: 200,
-      body: { alreadyConfirmed: false, voucherInstanceId: theirs.id },
-    });
   });
 });
 
 describe("POST /partner/vouchers/redeem refuses, writes nothing and leaves the reference free,", () => {
-  it("with 409 voucher_used a voucher that another reference burnt", async () => {
+  it("with 409 voucher_used a voucher that another reference redeemed", async () => {
     const voucher = await issue();
-    await burn(voucher.code, "used-first");
+    await redeem(voucher.code, "used-first");
     await expectRefusedForNow(till, { code: voucher.code, externalRef: "used-second" }, "voucher_used");
   });
 
@@ -304,12 +289,12 @@ describe("POST /partner/vouchers/redeem refuses, writes nothing and leaves the r
     await expectRefusedForNow(till, { code: voucher.code, externalRef: "expired" }, "voucher_expired");
   });
 
-  it("with 409 voucher_reserved a voucher that another key of the organization holds", async () => {
+  it("with 409 voucher_reserved a voucher that another key of the organization has reserved", async () => {
     const voucher = await issue();
     const { ticket } = (await shop.reserve(voucher.code)).body;
     await expectRefusedForNow(till, { code: voucher.code, externalRef: "reserved-by-code" }, "voucher_reserved");
     await expectRefusedForNow(till, { ticket, externalRef: "reserved-by-ticket" }, "voucher_reserved");
-    expect(await readHold(ticket)).toMatchObject({ state: "Live" });
+    expect(await readReservation(ticket)).toMatchObject({ state: "Live" });
   });
 
   it("with 409 reservation_ended a released ticket, for the holder as for the others", async () => {
@@ -320,16 +305,16 @@ describe("POST /partner/vouchers/redeem refuses, writes nothing and leaves the r
     await expectRefusedForNow(till, { code: ticket, externalRef: "released-other" }, "reservation_ended");
   });
 
-  it("with 409 reservation_ended an ended ticket while the same key holds the voucher with a newer one", async () => {
+  it("with 409 reservation_ended an ended ticket while the same key has a newer one", async () => {
     const voucher = await issue();
     const first = (await shop.reserve(voucher.code)).body;
     await shop.release(first.ticket);
     const second = (await shop.reserve(voucher.code)).body;
     await expectRefusedForNow(shop, { ticket: first.ticket, externalRef: "older-ticket" }, "reservation_ended");
-    expect(await readHold(second.ticket)).toMatchObject({ state: "Live" });
+    expect(await readReservation(second.ticket)).toMatchObject({ state: "Live" });
   });
 
-  it("with 409 token_mismatch a token that is not the hold's, also for the holder", async () => {
+  it("with 409 token_mismatch a token that is not the reservation's, for the holder too", async () => {
     const voucher = await issue();
     const { ticket, token } = (await shop.reserve(voucher.code)).body;
     const other = (await shop.reserve((await issue()).code)).body;
@@ -348,7 +333,7 @@ describe("POST /partner/vouchers/redeem refuses, writes nothing and leaves the r
     await expectRefusedForNow(shop, { ticket, token: "wrong", externalRef: "token-holder" }, "token_mismatch");
   });
 
-  it("with 409 token_mismatch any token for a voucher that nobody holds", async () => {
+  it("with 409 token_mismatch any token for a voucher that is not reserved", async () => {
     const voucher = await issue();
     await expectRefusedForNow(till, { code: voucher.code, token: "x", externalRef: "no-hold" }, "token_mismatch");
     const { ticket, token } = (await shop.reserve(voucher.code)).body;
@@ -356,7 +341,7 @@ describe("POST /partner/vouchers/redeem refuses, writes nothing and leaves the r
     await expectRefusedForNow(shop, { code: voucher.code, token, externalRef: "old-token" }, "token_mismatch");
   });
 
-  it("and burns the very same voucher under the very same reference once nothing stands in the way", async () => {
+  it("and redeems the same voucher under the same reference once the obstacle is gone", async () => {
     const voucher = await issue();
     const { ticket } = (await shop.reserve(voucher.code)).body;
     expectRefused(await till.redeem({ code: voucher.code, externalRef: "later" }), "voucher_reserved");
@@ -366,10 +351,10 @@ describe("POST /partner/vouchers/redeem refuses, writes nothing and leaves the r
   });
 });
 
-describe("POST /partner/vouchers/redeem once the time of a hold is over", () => {
-  it("refuses its ticket with 409 reservation_ended and its token with token_mismatch, burning nothing", async () => {
+describe("POST /partner/vouchers/redeem after a reservation's time", () => {
+  it("refuses its ticket with 409 reservation_ended and its token with token_mismatch, and redeems nothing", async () => {
     const voucher = await issue();
-    const { ticket, token } = await holdUntilOver(voucher.code);
+    const { ticket, token } = await reservationUntilOver(voucher.code);
     const tables = ["vouchers", "voucher_events", "redemptions"] as const;
     const before = await dumpRows(servers.db, tables);
     expectRefused(await shop.redeem({ ticket, externalRef: "overdue" }), "reservation_ended");
@@ -378,87 +363,41 @@ describe("POST /partner/vouchers/redeem once the time of a hold is over", () => 
     expect(await dumpRows(servers.db, tables)).toEqual(before);
   });
 
-  it("burns the voucher by its code for any key, and records that the hold expired instead of consuming it", async () => {
+  it("redeems the voucher by its code for any key, and records the reservation as Expired, not Consumed", async () => {
     const voucher = await issue();
-    const { ticket } = await holdUntilOver(voucher.code);
+    const { ticket } = await reservationUntilOver(voucher.code);
     const { status } = await till.redeem({ code: voucher.code, externalRef: "after-overdue" });
     expect(status).toBe(200);
-    const hold = await readHold(ticket);
-    expect(hold).toMatchObject({ state: "Expired" });
-    expect(hold.ended_at).toEqual(hold.expires_at);
-    expect(await readBurn(voucher.code)).toMatchObject({ ticket: null });
+    const reservation = await readReservation(ticket);
+    expect(reservation).toMatchObject({ state: "Expired" });
+    expect(reservation.ended_at).toEqual(reservation.expires_at);
+    expect(await readRedeem(voucher.code)).toMatchObject({ ticket: null });
   });
 });
 
-describe("POST /partner/vouchers/redeem names, when several refusals apply,", () => {
-  it("used before all others", async () => {
-    const own = await makePartner(servers.db);
-    const client = partnerClient(api.url, (await makeKey(servers.db, own.organizationId)).key);
-    const { code } = await issueVoucher(servers.db, own);
-    const { ticket } = (await client.reserve(code)).body;
-    expect((await client.redeem({ ticket, externalRef: "a" })).status).toBe(200);
-    await servers.db.query("UPDATE batches SET valid_until = now() - interval '1 day' WHERE product_id = $1", [
-      own.productId,
-    ]);
-    expectRefused(await client.redeem({ ticket, token: "wrong", externalRef: "b" }), "voucher_used");
-  });
-
-  it("voided before expired, ended reservation and token", async () => {
-    const own = await makePartner(servers.db);
-    const client = partnerClient(api.url, (await makeKey(servers.db, own.organizationId)).key);
-    const { code } = await issueVoucher(servers.db, own);
-    const { ticket } = (await client.reserve(code)).body;
-    await voidVoucher(provisioning(servers.db), own.organizationId, code, null);
-    await servers.db.query("UPDATE batches SET valid_until = now() - interval '1 day' WHERE product_id = $1", [
-      own.productId,
-    ]);
-    expectRefused(await client.redeem({ ticket, token: "wrong", externalRef: "a" }), "voucher_voided");
-  });
-
-  it("expired before ended reservation, token and reserved", async () => {
-    const own = await makePartner(servers.db);
-    const [one, two] = [
-      partnerClient(api.url, (await makeKey(servers.db, own.organizationId)).key),
-      partnerClient(api.url, (await makeKey(servers.db, own.organizationId)).key),
-    ];
-    const { code } = await issueVoucher(servers.db, own);
-    const ended = (await one.reserve(code)).body.ticket;
-    await one.release(ended);
-    await one.reserve(code);
-    await servers.db.query("UPDATE batches SET valid_until = now() - interval '1 day' WHERE product_id = $1", [
-      own.productId,
-    ]);
-    expectRefused(await two.redeem({ ticket: ended, token: "wrong", externalRef: "a" }), "voucher_expired");
-    expectRefused(await two.redeem({ code, externalRef: "a" }), "voucher_expired");
-  });
-
-  it("ended reservation before token and reserved", async () => {
+// Every order of refusals is tried by the unit test of decideRedeem.
+describe("POST /partner/vouchers/redeem with several possible refusals", () => {
+  it("returns reservation_ended rather than token_mismatch or voucher_reserved", async () => {
     const voucher = await issue();
     const ended = (await shop.reserve(voucher.code)).body.ticket;
     await shop.release(ended);
     const { token } = (await shop.reserve(voucher.code)).body;
     expectRefused(await till.redeem({ ticket: ended, token: "wrong", externalRef: "order-4" }), "reservation_ended");
-    // Not even the token of the hold that lives now helps an ended ticket.
+    // The token of the live reservation does not help an ended ticket.
     expectRefused(await till.redeem({ ticket: ended, token, externalRef: "order-4" }), "reservation_ended");
-  });
-
-  it("token before reserved", async () => {
-    const voucher = await issue();
-    await shop.reserve(voucher.code);
-    expectRefused(await till.redeem({ code: voucher.code, token: "wrong", externalRef: "order-5" }), "token_mismatch");
   });
 });
 
-describe("POST /partner/vouchers/redeem of a held voucher", () => {
-  it("needs no token from the holder, by code as by ticket, and consumes the hold either way", async () => {
+describe("POST /partner/vouchers/redeem of a reserved voucher", () => {
+  it("needs no token from the holder, by code or ticket, and consumes the reservation", async () => {
     for (const by of ["code", "ticket"] as const) {
       const voucher = await issue();
       const { ticket } = (await shop.reserve(voucher.code)).body;
       const named = by === "code" ? { code: voucher.code } : { ticket };
       const { status } = await shop.redeem({ ...named, externalRef: `holder-by-${by}` });
       expect(status).toBe(200);
-      expect(await readHold(ticket)).toMatchObject({ state: "Consumed" });
-      expect(await readBurn(voucher.code)).toMatchObject({ ticket });
+      expect(await readReservation(ticket)).toMatchObject({ state: "Consumed" });
+      expect(await readRedeem(voucher.code)).toMatchObject({ ticket });
     }
   });
 
@@ -474,7 +413,7 @@ describe("POST /partner/vouchers/redeem of a held voucher", () => {
       const named = by === "code" ? { code: voucher.code } : { ticket };
       const { status, body } = await till.redeem({ ...named, token, externalRef: `other-by-${by}` });
       expect({ status, id: body.voucherInstanceId }).toEqual({ status: 200, id: voucher.id });
-      expect(await readHold(ticket)).toMatchObject({ state: "Consumed", key_id: shopKey.id });
+      expect(await readReservation(ticket)).toMatchObject({ state: "Consumed", key_id: shopKey.id });
       const { rows } = await servers.db.query("SELECT key_id, ticket FROM redemptions WHERE voucher_id = $1", [
         voucher.id,
       ]);
@@ -482,7 +421,7 @@ describe("POST /partner/vouchers/redeem of a held voucher", () => {
     }
   });
 
-  it("answers 404 to another organization even with ticket and token, and leaves the hold alone", async () => {
+  it("answers 404 to another organization even with ticket and token, and changes nothing", async () => {
     const voucher = await issue();
     const { ticket, token } = (await shop.reserve(voucher.code)).body;
     const before = await dumpRows(servers.db);
@@ -498,7 +437,7 @@ describe("POST /partner/vouchers/redeem of a held voucher", () => {
     const { ticket, token } = (await shop.reserve(voucher.code)).body;
     expect((await till.redeem({ ticket, token, externalRef: "queue-carries" })).status).toBe(200);
     const jobs = [];
-    for (const key of await servers.redis.keys("{vouchers}:redeem:*")) {
+    for (const key of await servers.redis.keys(`${servers.queuePrefix}:redeem:*`)) {
       if ((await servers.redis.type(key)) === "hash") jobs.push(key, JSON.stringify(await servers.redis.hgetall(key)));
       if ((await servers.redis.type(key)) === "stream")
         jobs.push(JSON.stringify(await servers.redis.xrange(key, "-", "+")));
@@ -508,7 +447,7 @@ describe("POST /partner/vouchers/redeem of a held voucher", () => {
     expect(all).not.toContain(token);
     expect(all).not.toContain(voucher.code);
     // A job's id begins with its voucher's.
-    expect(all).toContain(`{vouchers}:redeem:${voucher.id}`);
+    expect(all).toContain(`${servers.queuePrefix}:redeem:${voucher.id}`);
   });
 });
 
@@ -536,7 +475,7 @@ describe("POST /partner/vouchers/redeem answers 404 voucher_not_found", () => {
     expect(bodies.size).toBe(1);
     expect([...bodies][0]).toContain('"voucher_not_found"');
     expect(await dumpRows(servers.db)).toEqual(before);
-    expect((await burn((await issue()).code, "not-found")).alreadyConfirmed).toBe(false);
+    expect((await redeem((await issue()).code, "not-found")).alreadyConfirmed).toBe(false);
   });
 });
 
@@ -549,29 +488,19 @@ describe("POST /partner/vouchers/redeem takes as externalRef", () => {
     ["line separators, quotes and markup, which are not control characters", "\u2028'\"<b>&\\ ø"],
   ])("%s", async (_what, externalRef) => {
     const voucher = await issue();
-    const first = await burn(voucher.code, externalRef);
-    expect((await readBurn(voucher.code)).externalRef).toBe(externalRef.trim());
+    const first = await redeem(voucher.code, externalRef);
+    expect((await readRedeem(voucher.code)).externalRef).toBe(externalRef.trim());
     const { body } = await till.redeem({ code: voucher.code, externalRef });
     expect(body).toEqual({ ...first, alreadyConfirmed: true });
   });
 
   it.each([
-    ["nothing", undefined],
-    ["null", null],
     ["an empty string", ""],
     ["white space alone", " \t\n\u00a0 "],
-    ["129 characters", "r".repeat(129)],
-    ["129 code points outside the basic plane", "😀".repeat(129)],
     ["a line break inside", "a\nb"],
     ["a tab inside", "a\tb"],
     ["DEL inside", "a\u007fb"],
     ["a C1 control character inside", "a\u0085b"],
-    ["NUL", "a\0b"],
-    ["a lone surrogate", "a\ud800b"],
-    ["a number", 17],
-    ["an array", ["a"]],
-    ["an object", { ref: "a" }],
-    ["true", true],
   ])("not %s: 400 naming externalRef, and nothing is written", async (_what, externalRef) => {
     const voucher = await issue();
     const before = await dumpRows(servers.db);
@@ -601,18 +530,8 @@ describe("POST /partner/vouchers/redeem answers 400", () => {
     expect(await dumpRows(servers.db)).toEqual(before);
   });
 
-  it("naming note beyond 500 characters, counted as people count them", async () => {
-    const voucher = await issue();
-    for (const note of ["n".repeat(501), "😀".repeat(501)]) {
-      const { status, body } = await till.redeem({ code: voucher.code, externalRef: "long-note", note });
-      expect({ status, code: body.code }).toEqual({ status: 400, code: "invalid_request" });
-      expect(body.error).toContain("note");
-    }
-    expect((await till.lookUp(voucher.code)).body.voucher.status).toBe("Active");
-  });
-
   it("for a bad shape even when the reference is confirmed and the voucher unknown", async () => {
-    await burn((await issue()).code, "shape-first");
+    await redeem((await issue()).code, "shape-first");
     const { status, body } = await till.redeem({ code: "unknown-code", externalRef: "shape-first", note: 5 });
     expect({ status, error: body.error }).toEqual({ status: 400, error: expect.stringContaining("note") });
   });

@@ -1,33 +1,37 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ErrorCode } from "../../src/domain/errors.ts";
-import { ERRORS } from "../../src/http/error-map.ts";
-import type { HoldMove } from "../../src/services/move-holds.ts";
-import { voidVoucher } from "../../src/services/void-voucher.ts";
+import { ERRORS, type ErrorCode } from "../../src/contract/errors.ts";
+import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { OPERATIONS, type Operation } from "../support/api-description.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { makeGate } from "../support/gate.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import { inSeconds, makeOffer, makeReferral, newPayment, newUser } from "../support/marketplace.ts";
 import { besideTransaction, whileLocked } from "../support/outside-transaction.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import {
+  endService,
+  startApi,
+  startApiUnready,
+  startWorkers,
+  type TestApi,
+  type TestWorker,
+} from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { type IssuerKey, type KeysFile, makeIssuerKey, signUser, writeKeysFile } from "../support/user-tokens.ts";
 
-// Walks the API's reference: calls each operation with input made for it, and meets each refusal that it describes. That every
-// answer is what the reference says it is, is checked by `send`, here and in every other test.
+// Calls each operation of the API reference with valid input, and provokes each error that the reference describes. `send` checks every
+// response against the reference, here and in every other test.
 
 let servers: TestServers;
 let api: TestApi;
-/** Has no database behind it. */
+/** Cannot reach a database. */
 let stranded: TestApi;
-/** Waits for no worker longer than this test wants to. */
+/** Waits only 300 ms for a worker. */
 let hasty: TestApi;
-/** Lets each caller call once a second. */
+/** Allows each caller one request a second. */
 let strict: TestApi;
-/** Lets each key miss once a minute. */
+/** Allows each key one miss a minute. */
 let wary: TestApi;
 let worker: TestWorker;
 let issuer: IssuerKey;
@@ -42,7 +46,7 @@ beforeAll(async () => {
   const env = { AUTH_JWKS_URL: keysFile.url };
   [api, stranded, hasty, strict, wary, worker] = await Promise.all([
     startApi(servers, env),
-    startApi(servers, { ...env, DATABASE_URL: "postgresql://nobody@127.0.0.1:1/nothing" }),
+    startApiUnready(servers, { ...env, DATABASE_URL: "postgresql://nobody@127.0.0.1:1/nothing" }),
     startApi(servers, { REDEEM_WAIT_MS: "300" }),
     startApi(servers, { ...env, RATE_LIMIT_RPS: "1" }),
     startApi(servers, { MISS_LIMIT_PER_MINUTE: "1" }),
@@ -62,9 +66,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await assertInvariants(servers.db);
-  await Promise.all([api, stranded, hasty, strict, wary, worker].map((each) => each.close()));
-  await servers.close();
+  await endService(servers);
   keysFile.remove();
 });
 
@@ -91,7 +93,7 @@ const shop = () => partnerClient(api.url, keys.shop);
 let orders = 0;
 const newOrder = () => `order-${++orders}`;
 
-/** A call that each operation answers with 200, on things of its own. */
+/** A call to each operation that succeeds, on data of its own. */
 const VALID: Record<string, () => Promise<Call>> = {
   reserveVoucher: async () => ({ headers: asShop(), body: { code: (await issue()).code } }),
   redeemVoucher: async () => ({
@@ -117,18 +119,18 @@ const VALID: Record<string, () => Promise<Call>> = {
     headers: await asUser(),
     parameters: { id: (await makeOffer(servers.db, 1)).listingId },
   }),
-  buyListing: async () => takeCall("buyListing", await makeOffer(servers.db, 1)),
-  buyProduct: async () => takeCall("buyProduct", await makeOffer(servers.db, 1)),
-  claimProduct: async () => takeCall("claimProduct", await makeOffer(servers.db, 1)),
-  claimByLink: async () => takeCall("claimByLink", await makeOffer(servers.db, 1)),
+  buyListing: async () => acquireCall("buyListing", await makeOffer(servers.db, 1)),
+  buyProduct: async () => acquireCall("buyProduct", await makeOffer(servers.db, 1)),
+  claimProduct: async () => acquireCall("claimProduct", await makeOffer(servers.db, 1)),
+  claimByLink: async () => acquireCall("claimByLink", await makeOffer(servers.db, 1)),
   health: async () => ({}),
   readiness: async () => ({}),
 };
 
 type Offer = Awaited<ReturnType<typeof makeOffer>>;
 
-/** How to take from an offer by an operation. */
-async function takeCall(operationId: string, offer: Offer): Promise<Call> {
+/** A claim or purchase from an offer. */
+async function acquireCall(operationId: string, offer: Offer): Promise<Call> {
   const headers = await asUser();
   const body = operationId.startsWith("buy") ? { paymentRef: newPayment() } : {};
   if (operationId === "buyListing") return { headers, parameters: { id: offer.listingId }, body };
@@ -138,40 +140,40 @@ async function takeCall(operationId: string, offer: Offer): Promise<Call> {
   return { headers, parameters: { id: offer.productId }, body };
 }
 
-type Meet = (operation: Operation, valid: Call) => Promise<Reply>;
+type Provoke = (operation: Operation, valid: Call) => Promise<Reply>;
 
 const withHeaders =
-  (headers: () => Record<string, string>): Meet =>
+  (headers: () => Record<string, string>): Provoke =>
   (operation, valid) =>
     perform(operation, { ...valid, headers: { ...valid.headers, ...headers() } });
 
 const withBody =
-  (body: () => Promise<Record<string, unknown>> | Record<string, unknown>): Meet =>
+  (body: () => Promise<Record<string, unknown>> | Record<string, unknown>): Provoke =>
   async (operation, valid) =>
     perform(operation, { ...valid, body: { ...valid.body, ...(await body()) } });
 
 const withParameter =
-  (name: string, value: string): Meet =>
+  (name: string, value: string): Provoke =>
   (operation, valid) =>
     perform(operation, { ...valid, parameters: { ...valid.parameters, [name]: value } });
 
-/** Takes from an offer that is made like this. */
+/** Claims or buys from a new offer with these options. */
 const fromOffer =
-  (options: Parameters<typeof makeOffer>[2]): Meet =>
+  (options: Parameters<typeof makeOffer>[2]): Provoke =>
   async (operation) =>
-    perform(operation, await takeCall(operation.operationId, await makeOffer(servers.db, 1, options)));
+    perform(operation, await acquireCall(operation.operationId, await makeOffer(servers.db, 1, options)));
 
-/** Where a code stands in a body or a path, this one stands. */
+/** Replaces the code in the body or path. */
 const ofVoucher =
-  (code: () => Promise<string>): Meet =>
+  (code: () => Promise<string>): Provoke =>
   async (operation, valid) => {
     const named = await code();
     if (operation.method === "get") return withParameter("codeOrTicket", named)(operation, valid);
     return withBody(() => ({ code: named }))(operation, valid);
   };
 
-/** How to meet each refusal. */
-const MEET: Partial<Record<ErrorCode, Meet>> = {
+/** How to provoke each error. */
+const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
   missing_key: withHeaders(() => ({ "x-api-key": "" })),
   unknown_key: withHeaders(() => ({ "x-api-key": "pvk_unheard-of" })),
   key_without_organization: withHeaders(() => ({ "x-api-key": keys.unbound })),
@@ -235,26 +237,16 @@ const MEET: Partial<Record<ErrorCode, Meet>> = {
   sold_out: async (operation) => {
     const offer = await makeOffer(servers.db, 1);
     const [first, second] = [
-      await takeCall(operation.operationId, offer),
-      await takeCall(operation.operationId, offer),
+      await acquireCall(operation.operationId, offer),
+      await acquireCall(operation.operationId, offer),
     ];
     expect((await perform(operation, first)).status).toBe(200);
     return perform(operation, second);
   },
 
-  voucher_busy: async (operation, valid) => {
-    if (operation.tags.includes("Marketplace")) {
-      const offer = await makeOffer(servers.db, 1);
-      const ids = offer.vouchers.map(({ id }) => id);
-      return whileLocked(servers.db, ids, async () => perform(operation, await takeCall(operation.operationId, offer)));
-    }
-    const named = String(valid.body?.code ?? valid.body?.ticket);
-    const { id } = (await shop().lookUp(named)).body.voucher;
-    return whileLocked(servers.db, [id], () => perform(operation, valid));
-  },
   redeem_unknown: async (operation, valid) => {
     const { id } = (await shop().lookUp(String(valid.body?.code))).body.voucher;
-    // A worker has the job and waits for the row; nobody can say yet what will come of it.
+    // A worker has the job and waits for the row: its outcome is not known yet.
     return whileLocked(servers.db, [id], () => perform(operation, valid, hasty.url));
   },
   redeem_timeout: async (operation, valid) => {
@@ -266,16 +258,16 @@ const MEET: Partial<Record<ErrorCode, Meet>> = {
     }
   },
   overloaded: async (operation, valid) => {
-    const { takings, publicReads } = api.ctx;
+    const { acquisitions, publicReads } = api.ctx;
     const call = () => perform(operation, valid);
     if (operation.method === "get" && !operation.tags.includes("Partner")) return whileWaiting(60, publicReads, call);
-    if (operation.tags.includes("Marketplace")) return whileWaiting(2_100, takings.free, call);
+    if (operation.tags.includes("Marketplace")) return whileWaiting(2_100, acquisitions.free, call);
     return untilOverloaded(operation, valid);
   },
   unavailable: (operation, valid) => perform(operation, valid, stranded.url),
 };
 
-/** Runs `work` while this many wait for their turn, or as many as may. */
+/** Runs `work` while `count` others wait for their turn, or as many as are allowed to. */
 async function whileWaiting(
   count: number,
   turn: (work: () => Promise<void>) => Promise<void>,
@@ -291,18 +283,14 @@ async function whileWaiting(
   }
 }
 
-/** Calls while as many reads, or moves of holds, wait as may in a process, until a call is turned away for it. */
+/** Fills the queue of waiting reads and repeats the call until it is refused. */
 async function untilOverloaded(operation: Operation, valid: Call): Promise<Reply> {
-  const { id: voucherId } = await issue();
-  const { voucherReads, holdLanes } = api.ctx;
+  const { voucherReads } = api.ctx;
   const wanted = { organizationId: partner.organizationId, codeKey: null, ticket: null, externalRef: null };
-  const move: HoldMove = { kind: "release", voucherId, ticket: "rsv_unheard-of", reason: null };
-  const submit =
-    operation.operationId === "releaseReservation" ? () => holdLanes.submit(move) : () => voucherReads.submit(wanted);
   let done = false;
   const keepFull = async () => {
     while (!done) {
-      for (let i = 0; i < 200; i++) submit().catch(() => undefined);
+      for (let i = 0; i < 200; i++) voucherReads.submit(wanted).catch(() => undefined);
       await nextTurn();
     }
   };
@@ -318,10 +306,10 @@ async function untilOverloaded(operation: Operation, valid: Call): Promise<Reply
       done = true;
       await filling;
     }
-  }).finally(() => Promise.all([voucherReads.drain(), holdLanes.drain()]));
+  }).finally(() => voucherReads.drain());
 }
 
-/** Codes whose sentence names what was wrong, so that an example is only one of many. */
+/** Codes for which some throwers write their own sentence. */
 const SENTENCE_VARIES: ErrorCode[] = [
   "invalid_request",
   "invalid_json",
@@ -331,48 +319,87 @@ const SENTENCE_VARIES: ErrorCode[] = [
   "unavailable",
 ];
 
-describe.each(
-  OPERATIONS.map((operation) => [operation.operationId, operation] as const),
-)("%s", (operationId, operation) => {
-  const codes = Object.entries(operation.responses)
+/** Status and code of each refusal that an operation describes. */
+function describedRefusals({ responses }: Operation): (readonly [status: string, code: ErrorCode])[] {
+  return Object.entries(responses)
     .filter(([status]) => Number(status) >= 400)
     .flatMap(([status, { content }]) =>
       Object.keys(content["application/json"].examples ?? {}).map((code) => [status, code as ErrorCode] as const),
     );
+}
+
+/** A call about one voucher. */
+interface VoucherCall {
+  operation: Operation;
+  voucherId: string;
+  call: Call;
+}
+
+async function makeVoucherCall(operation: Operation): Promise<VoucherCall> {
+  if (operation.tags.includes("Marketplace")) {
+    const offer = await makeOffer(servers.db, 1);
+    const call = await acquireCall(operation.operationId, offer);
+    return { operation, voucherId: offer.vouchers[0]?.id ?? "", call };
+  }
+  const call = (await VALID[operation.operationId]?.()) ?? {};
+  const named = String(call.body?.code ?? call.body?.ticket);
+  return { operation, voucherId: (await shop().lookUp(named)).body.voucher.id, call };
+}
+
+// One test for all: each call takes as long as the service waits for a locked row.
+it("every operation that moves a voucher refuses with 503 voucher_busy while the voucher's row stays locked", async () => {
+  const moving = OPERATIONS.filter((operation) =>
+    describedRefusals(operation).some(([, code]) => code === "voucher_busy"),
+  );
+  const calls = await Promise.all(moving.map(makeVoucherCall));
+  const answers = await whileLocked(
+    servers.db,
+    calls.map(({ voucherId }) => voucherId),
+    () => Promise.all(calls.map(({ operation, call }) => perform(operation, call))),
+  );
+  expect(answers.map(({ status, body }, index) => [moving[index]?.operationId, status, body.code])).toEqual(
+    moving.map(({ operationId }) => [operationId, 503, "voucher_busy"]),
+  );
+});
+
+describe.each(
+  OPERATIONS.map((operation) => [operation.operationId, operation] as const),
+)("%s", (operationId, operation) => {
+  const codes = describedRefusals(operation).filter(([, code]) => code !== "voucher_busy");
 
   it("answers a valid call with 200", async () => {
     const call = await VALID[operationId]?.();
-    if (call === undefined) throw new Error("no valid call is made for it");
+    if (call === undefined) throw new Error("there is no valid call for it");
     expect((await perform(operation, call)).status).toBe(200);
   });
 
   it.each(codes)("refuses with %s %s", async (status, code) => {
-    const meet = MEET[code];
+    const provoke = PROVOKE[code];
     const valid = await VALID[operationId]?.();
-    if (meet === undefined || valid === undefined) throw new Error(`nothing is made to meet ${code}`);
-    const reply = await meet(operation, valid);
+    if (provoke === undefined || valid === undefined) throw new Error(`there is no way to provoke ${code}`);
+    const reply = await provoke(operation, valid);
     expect({ status: reply.status, code: reply.body.code }).toEqual({ status: Number(status), code });
-    if (!SENTENCE_VARIES.includes(code)) expect(reply.body.error).toBe(ERRORS[code].example);
+    if (!SENTENCE_VARIES.includes(code)) expect(reply.body.error).toBe(ERRORS[code].sentence);
   });
 });
 
 describe("any address", () => {
-  it("answers 404 not_found where nothing is", async () => {
+  it("answers 404 not_found at an unknown path", async () => {
     const { status, body } = await send("GET", `${api.url}/partner`);
     expect({ status, code: body.code, error: body.error }).toEqual({
       status: 404,
       code: "not_found",
-      error: ERRORS.not_found.example,
+      error: ERRORS.not_found.sentence,
     });
   });
 
-  it("answers 405 method_not_allowed to other methods, and lists those that it answers to", async () => {
+  it("answers 405 method_not_allowed to other methods, and lists the allowed ones", async () => {
     const { status, body, headers } = await send("DELETE", `${api.url}/products/prd_x/buy`);
     expect({ status, code: body.code, allow: headers.get("allow"), error: body.error }).toEqual({
       status: 405,
       code: "method_not_allowed",
       allow: "POST",
-      error: ERRORS.method_not_allowed.example,
+      error: ERRORS.method_not_allowed.sentence,
     });
   });
 });

@@ -1,110 +1,147 @@
+import type { Request } from "autocannon";
 import type { ContenderId } from "./contenders.ts";
-import { checkoutLine, type Load, type PreparedRequest, requestLine } from "./load/run-load.ts";
-import type { Stage } from "./stage.ts";
-import type { Partner } from "./voucherctl.ts";
+import type { Step, Unit } from "./load.ts";
+import { endReservations, type Stage } from "./stage.ts";
 
-export type LoadCaseId = "lookup" | "reserve" | "redeem" | "single" | "checkout" | "claim";
-
-/** A kind of load that contenders take turns in. */
-export interface LoadCase {
-  id: LoadCaseId;
+/** A kind of load for comparing contenders. */
+export interface Case {
   title: string;
-  /** What is counted: answers, or checkouts of three answers each. */
-  unit: "requests" | "checkouts";
-  mode: Load["mode"];
   contenders: readonly ContenderId[];
   connections: readonly number[];
-  /** What each request is about. */
-  subject: "vouchers" | "users";
-  /** Makes the line of one subject; `reference` is unique in the whole run. */
-  line: (subject: string, reference: string, partner: Partner) => string;
-  /** The table in which each unit must leave a row, so that an answer that did nothing is found out; null: none. */
-  leaves: "redemptions" | "reservations" | "claims" | null;
-  /** What must be undone after a round, so that later ones find what earlier ones found. */
-  afterwards?: (stage: Stage) => Promise<void>;
-  /** Units a second that no contender reaches, for the first guess of how much supply a round needs. */
-  rateGuess: number;
+  supply: "vouchers" | "users";
+  /** Supply per second for the first turn, more than any contender needs. */
+  supplyPerSecond: number;
+  /** Null when the case only reads, so that its subjects can be reused. */
+  proof: Proof | null;
+  /** Whether the last response of a unit is correct. */
+  isRight: (unit: Unit) => boolean;
+  steps: (stage: Stage) => Step[];
+  /** Undoes effects on the next turn. */
+  afterwards?: (stage: Stage, redisUrl: string) => Promise<void>;
 }
 
-const post = (path: string, body: unknown): PreparedRequest => ({ method: "POST", path, body: JSON.stringify(body) });
-const redeem = (code: string, externalRef: string) =>
-  requestLine(post("/partner/vouchers/redeem", { code, externalRef }));
+/** Compares answers with the database. */
+export interface Proof {
+  receipt: (unit: Unit) => string;
+  /** Reads `subject` and `receipt` for the subject ids in `$1`. */
+  sql: string;
+}
 
-/** The cases in which contenders are compared. Where it is not obvious how many processes serve one best on two cores, it plays with one and with two. */
-export const LOAD_CASES: Record<LoadCaseId, LoadCase> = {
-  lookup: {
-    id: "lookup",
-    title: "Look-up by code",
-    unit: "requests",
-    mode: "again",
-    contenders: ["service", "service-2-1", "a", "a-2", "c", "c-edge"],
-    connections: [64],
-    subject: "vouchers",
-    line: (code) => requestLine({ method: "GET", path: `/partner/vouchers/${code}` }),
-    leaves: null,
-    rateGuess: 0,
+const get = (path: string, headers: Record<string, string>): Request => ({ method: "GET", path, headers });
+
+function post(path: string, headers: Record<string, string>, body: unknown): Request {
+  return {
+    method: "POST",
+    path,
+    headers: { ...headers, "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  };
+}
+
+const key = (stage: Stage) => ({ "X-Api-Key": stage.partner.key });
+
+const READ = { connections: [64], supply: "vouchers", supplyPerSecond: 1_000, proof: null } as const;
+
+const REDEMPTION: Pick<Case, "proof" | "isRight"> = {
+  proof: {
+    receipt: ({ reference, body }) => `${reference} ${JSON.parse(body).redeemCode}`,
+    sql: `SELECT r.voucher_id AS subject, r.external_ref || ' ' || r.redeem_code AS receipt
+            FROM redemptions AS r
+            JOIN voucher_events AS e ON e.voucher_id = r.voucher_id AND e.event_type = 'voucher.instance.redeemed' AND e.seal_status = 'Sealed'
+           WHERE r.voucher_id = ANY ($1::text[])`,
   },
-  reserve: {
-    id: "reserve",
-    title: "Reserve",
-    unit: "requests",
-    mode: "once",
-    contenders: ["service", "service-2-1", "a", "a-2"],
-    connections: [64],
-    subject: "vouchers",
-    line: (code) => requestLine(post("/partner/vouchers/reserve", { code })),
-    leaves: "reservations",
-    // Live holds cost the sweeper something in each pass.
-    afterwards: (stage) => stage.endHolds(),
-    rateGuess: 8_000,
-  },
-  redeem: {
-    id: "redeem",
-    title: "Redeem by code",
-    unit: "requests",
-    mode: "once",
-    contenders: ["service", "service-1-2", "a", "a-2", "a-steps", "b", "c", "d"],
-    connections: [64, 256],
-    subject: "vouchers",
-    line: redeem,
-    leaves: "redemptions",
-    rateGuess: 6_000,
-  },
-  single: {
-    id: "single",
-    title: "Redeem by code, one at a time",
-    unit: "requests",
-    mode: "once",
-    contenders: ["service", "a", "a-steps", "b", "d"],
-    connections: [1],
-    subject: "vouchers",
-    line: redeem,
-    leaves: "redemptions",
-    rateGuess: 1_500,
-  },
-  checkout: {
-    id: "checkout",
-    title: "Checkout: look up, reserve, redeem by ticket",
-    unit: "checkouts",
-    mode: "checkout",
-    contenders: ["service", "service-1-2", "a", "a-2", "d"],
-    connections: [64],
-    subject: "vouchers",
-    line: checkoutLine,
-    leaves: "redemptions",
-    rateGuess: 2_500,
-  },
-  claim: {
-    id: "claim",
-    title: "Claim",
-    unit: "requests",
-    mode: "once",
-    contenders: ["service", "service-2-1"],
-    connections: [64],
-    subject: "users",
-    line: (token, _reference, { productId }) =>
-      requestLine({ method: "POST", path: `/products/${productId}/claim`, header: `Authorization: Bearer ${token}` }),
-    leaves: "claims",
-    rateGuess: 1_500,
+  isRight({ subject, body }) {
+    const { redeemed, alreadyConfirmed, voucherInstanceId } = JSON.parse(body);
+    return redeemed && !alreadyConfirmed && voucherInstanceId === subject.id;
   },
 };
+
+/** The cases in which contenders are compared. */
+export const CASES = {
+  "look-up": {
+    title: "Look-up by code",
+    ...READ,
+    contenders: ["service", "a", "c"],
+    isRight: ({ subject, body }) => JSON.parse(body).voucher.id === subject.id,
+    steps: (stage) => [({ subject }) => get(`/partner/vouchers/${subject.code}`, key(stage))],
+  },
+  redeem: {
+    title: "Redeem by code",
+    contenders: ["service", "a", "b", "c", "d"],
+    connections: [64, 256],
+    supply: "vouchers",
+    supplyPerSecond: 4_000,
+    ...REDEMPTION,
+    steps: (stage) => [
+      ({ subject, reference }) =>
+        post("/partner/vouchers/redeem", key(stage), { code: subject.code, externalRef: reference }),
+    ],
+  },
+  checkout: {
+    title: "Checkout: look up, reserve, redeem by ticket",
+    contenders: ["service", "a", "d"],
+    connections: [64],
+    supply: "vouchers",
+    supplyPerSecond: 2_000,
+    ...REDEMPTION,
+    steps: (stage) => [
+      ({ subject }) => get(`/partner/vouchers/${subject.code}`, key(stage)),
+      ({ subject }) => post("/partner/vouchers/reserve", key(stage), { code: subject.code }),
+      ({ reference, body }) =>
+        post("/partner/vouchers/redeem", key(stage), { ticket: JSON.parse(body).ticket, externalRef: reference }),
+    ],
+  },
+  claim: {
+    title: "Claim",
+    contenders: ["service"],
+    connections: [64],
+    supply: "users",
+    supplyPerSecond: 1_000,
+    proof: {
+      receipt: ({ body }) => JSON.parse(body).voucher.id,
+      // All claims of these vouchers, so that a voucher with two users appears twice.
+      sql: `SELECT user_id AS subject, voucher_id AS receipt FROM claims
+             WHERE voucher_id IN (SELECT voucher_id FROM claims WHERE user_id = ANY ($1::text[]))`,
+    },
+    isRight: ({ body }) => JSON.parse(body).alreadyConfirmed === false,
+    steps: ({ partner }) => [
+      ({ subject }) => post(`/products/${partner.productId}/claim`, { Authorization: `Bearer ${subject.token}` }, {}),
+    ],
+  },
+  events: {
+    title: "Read a voucher's events",
+    ...READ,
+    contenders: ["service"],
+    isRight({ subject, body }) {
+      const { entityId, events } = JSON.parse(body);
+      return entityId === subject.id && events.length === 1;
+    },
+    steps: (stage) => [({ subject }) => get(`/partner/vouchers/${subject.code}/events`, key(stage))],
+  },
+  page: {
+    title: "Verification page",
+    ...READ,
+    contenders: ["service"],
+    // Below the limit of concurrent public reads, beyond which the API answers 503.
+    connections: [32],
+    isRight: ({ subject, body }) => body.startsWith("<!doctype html>") && body.includes(subject.id),
+    steps: () => [({ subject }) => get(`/integrity/events/VoucherInstance/${subject.id}`, { Accept: "text/html" })],
+  },
+  reserve: {
+    title: "Reserve",
+    contenders: ["service", "a"],
+    connections: [64],
+    supply: "vouchers",
+    supplyPerSecond: 6_000,
+    proof: {
+      receipt: ({ body }) => JSON.parse(body).ticket,
+      sql: "SELECT voucher_id AS subject, ticket AS receipt FROM reservations WHERE voucher_id = ANY ($1::text[])",
+    },
+    isRight: ({ subject, body }) => JSON.parse(body).voucher === subject.id,
+    steps: (stage) => [({ subject }) => post("/partner/vouchers/reserve", key(stage), { code: subject.code })],
+    // Live reservations add work to every sweep.
+    afterwards: endReservations,
+  },
+} as const satisfies Record<string, Case>;
+
+export type CaseId = keyof typeof CASES;

@@ -1,112 +1,117 @@
-import { LOAD_CASES, type LoadCase } from "./cases.ts";
-import { canPlay } from "./contenders.ts";
-import { describeMachine } from "./describe-machine.ts";
-import { findLackOfRoom, measureGrowth, showGrowth } from "./growth.ts";
-import { measureHotVoucher, showHotVoucher } from "./hot-voucher.ts";
-import { chooseClient } from "./load/run-load.ts";
-import { type BenchOptions, readOptions, UsageError } from "./options.ts";
-import { measureOracle, ORACLE_ENVIRONMENT, showOracle } from "./oracle.ts";
-import { playRounds, type Series } from "./play-rounds.ts";
-import { openBenchServers } from "./servers.ts";
-import { showSeries } from "./show-series.ts";
-import { measureSoak, showSoak } from "./soak.ts";
-import { openStage, type Stage, type StageOptions } from "./stage.ts";
-import { showTargets } from "./targets.ts";
+import { existsSync } from "node:fs";
+import { cpus, totalmem } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Command, InvalidArgumentError } from "commander";
+import { integer } from "../../src/cli/option-parsers.ts";
+import { CASES, type Case, type CaseId } from "./cases.ts";
+import { CONTENDERS, type ContenderId, startContender } from "./contenders.ts";
+import { type Player, playCase } from "./play-case.ts";
+import { openBenchServers, openStage, type Stage } from "./stage.ts";
+import { showCase } from "./table.ts";
 
-// `npm run bench`: measures the service against what one could have instead, on servers of its own. Progress goes to standard error,
-// tables to standard output. Ctrl-C ends everything.
+// `npm run bench` compares the service with its alternatives, on servers of its own. It writes progress to standard error and tables to
+// standard output. Ctrl-C stops everything.
 
-/** Look-ups of each kind in the comparison of foreign and unknown vouchers, for each second of a turn. */
-const ORACLE_LOOK_UPS_PER_SECOND = 1_000;
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const CASE_IDS = Object.keys(CASES) as CaseId[];
+const CONTENDER_IDS = (Object.keys(CONTENDERS) as ContenderId[]).filter((id) => id !== "against");
+
+const program = new Command("npm run bench --")
+  .option("--cases <list>", `of ${CASE_IDS}; default: all`, namesOf(CASE_IDS))
+  .option("--contenders <list>", `of ${CONTENDER_IDS}; default: all`, namesOf(CONTENDER_IDS))
+  .option("--connections <n>", "concurrent requests, instead of those of each case", integer(1, 1_000))
+  .option("--against <folder>", "another working copy of the service to compare with", workingCopy)
+  .option("--rounds <n>", "turns per contender and case; default: 5", integer(1, 1_000))
+  .option("--seconds <n>", "length of a turn; default: 8", integer(1, 1_000))
+  .option("--quick", "one turn of 2 seconds, as a smoke test")
+  .showHelpAfterError()
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
+
+interface BenchOptions {
+  cases?: CaseId[];
+  contenders?: ContenderId[];
+  connections?: number;
+  against?: string;
+  rounds?: number;
+  seconds?: number;
+  quick?: true;
+}
+
+function namesOf<Name extends string>(known: readonly Name[]): (text: string) => Name[] {
+  return (text) =>
+    text.split(",").map((name) => {
+      const found = known.find((one) => one === name);
+      if (found === undefined) throw new InvalidArgumentError(`There is no ${name}.`);
+      return found;
+    });
+}
+
+function workingCopy(folder: string): string {
+  if (existsSync(join(folder, "node_modules"))) return resolve(folder);
+  throw new InvalidArgumentError("It is not a working copy with installed packages.");
+}
 
 const interrupted = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => interrupted.abort());
-// Whoever read the output is gone.
+// The reader of the output has closed it.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => interrupted.abort());
+const say = (line: string) => void process.stderr.write(`${line}\n`);
 
 try {
-  await bench(readOptions(process.argv.slice(2)));
+  await bench(program.parse().opts<BenchOptions>());
 } catch (error) {
-  if (error instanceof UsageError) {
-    say(error.message);
-    process.exitCode = 2;
-  } else if (interrupted.signal.aborted) {
-    say("Interrupted; everything is stopped.");
-    process.exitCode = 130;
-  } else {
-    throw error;
-  }
+  if (!interrupted.signal.aborted) throw error;
+  say("Interrupted. All processes are stopped.");
+  process.exitCode = 130;
 }
 
-async function bench(options: BenchOptions): Promise<void> {
-  const lack = options.scale === null ? null : findLackOfRoom(options.scale);
-  if (lack !== null) throw new UsageError(lack);
+async function bench({ quick, against, ...options }: BenchOptions): Promise<void> {
+  const { signal } = interrupted;
+  const { rounds = quick ? 1 : 5, seconds = quick ? 2 : 8 } = options;
+  const play = { rounds, seconds, warmUpSeconds: quick ? 2 : 14, signal, say };
   const servers = await openBenchServers(say);
+  const players: Player[] = [];
+  const stages: Stage[] = [];
   try {
-    const client = chooseClient(options.client, say);
-    const { signal } = interrupted;
-    const stageOptions: StageOptions = { servers, client, profileDirectory: options.profile, say, signal };
-    const wants = (id: BenchOptions["cases"][number]) => options.cases.includes(id);
-    const show = (text: string | null) => {
-      if (!options.json && text !== null) print(text);
+    const gigabytes = Math.round(totalmem() / 2 ** 30);
+    const machine = `${cpus().length} cores (${cpus()[0]?.model.trim()}), ${gigabytes} GB`;
+    print(`${machine}, Node ${process.versions.node}, ${servers.versions}`);
+    const open = async (name: string, root: string) => {
+      const stage = await openStage(servers, name, root, { signal, say });
+      stages.push(stage);
+      return stage;
     };
-
-    const machine = describeMachine(servers, client);
-    show(machine);
-    const series: Series[] = [];
-    for (const loadCase of Object.values(LOAD_CASES).filter(({ id }) => wants(id))) {
-      for (const connections of options.connections ?? loadCase.connections) {
-        const played = await playCase(stageOptions, loadCase, connections, options);
-        show(showSeries(loadCase.title, loadCase.unit, connections, played));
-        series.push(...played);
+    const stage = await open("this_copy", ROOT);
+    const stageOf: Partial<Record<ContenderId, Stage>> = against ? { against: await open("against", against) } : {};
+    for (const id of options.contenders ?? CONTENDER_IDS) stageOf[id] = stage;
+    const cases = (options.cases ?? CASE_IDS).map((id): Case => CASES[id]);
+    for (const id of Object.keys(CONTENDERS) as ContenderId[]) {
+      signal.throwIfAborted();
+      const own = stageOf[id];
+      if (own === undefined || !cases.some((loadCase) => playsIn(loadCase, id))) continue;
+      players.push({ running: await startContender(id, { ...own, redisUrl: servers.nextRedisUrl() }), stage: own });
+    }
+    for (const loadCase of cases) {
+      const playing = players.filter(({ running }) => playsIn(loadCase, running.id));
+      if (playing.length === 0) continue;
+      for (const connections of options.connections ? [options.connections] : loadCase.connections) {
+        const series = await playCase(servers, loadCase, connections, playing, play);
+        print(`\n${showCase(`${loadCase.title}, ${connections} connections`, series)}`);
       }
     }
-    const hot = wants("hot") ? await onStage(stageOptions, {}, (stage) => measureHotVoucher(stage, options)) : null;
-    show(hot && showHotVoucher(hot));
-    const lookUps = options.seconds * ORACLE_LOOK_UPS_PER_SECOND;
-    const oracle = wants("oracle")
-      ? await onStage(stageOptions, ORACLE_ENVIRONMENT, (stage) => measureOracle(stage, lookUps))
-      : null;
-    show(oracle && showOracle(oracle));
-    const growth = options.scale === null ? null : await measureGrowth(stageOptions, options.scale, options);
-    show(growth && showGrowth(growth));
-    const minutes = options.minutes;
-    const soak = minutes === null ? null : await onStage(stageOptions, {}, (stage) => measureSoak(stage, minutes));
-    show(soak && showSoak(soak));
-    show(showTargets({ series, hot, growth, soak }));
-    if (options.json) print(JSON.stringify({ machine, series, hot, oracle, growth, soak }, null, 2));
   } finally {
+    await Promise.all(players.map(({ running }) => running.end()));
+    await Promise.all(stages.map((stage) => stage.close()));
     await servers.close();
   }
 }
 
-function playCase(
-  stageOptions: StageOptions,
-  loadCase: LoadCase,
-  connections: number,
-  options: BenchOptions,
-): Promise<Series[]> {
-  return onStage(stageOptions, {}, async (stage) => {
-    await (loadCase.subject === "users" ? stage.addUsers(options.supply) : stage.addVouchers(options.supply));
-    const contenders = (options.contenders ?? loadCase.contenders).filter((id) => canPlay(id, loadCase.id));
-    const entrants = contenders.map((contender) => ({ contender, stage }));
-    return playRounds(loadCase, entrants, connections, options);
-  });
-}
-
-async function onStage<T>(
-  options: StageOptions,
-  env: Record<string, string>,
-  work: (stage: Stage) => Promise<T>,
-): Promise<T> {
-  const stage = await openStage(options, env);
-  return await work(stage).finally(() => stage.close());
+/** Another working copy takes part wherever the service does. */
+function playsIn({ contenders }: Case, id: ContenderId): boolean {
+  return contenders.includes(id === "against" ? "service" : id);
 }
 
 function print(text: string): void {
   process.stdout.write(`${text}\n`);
-}
-
-function say(line: string): void {
-  process.stderr.write(`${line}\n`);
 }

@@ -1,62 +1,104 @@
-import { mkdirSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { Redis } from "ioredis";
 import pg from "pg";
-import { leaseKey } from "../../src/holds/lease.ts";
+import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
+import { type LocalRedis, redisUrl, startRedis, stopRedis } from "../../src/local/redis.ts";
+import { freePort } from "../../src/local/servers.ts";
 import { mintUserToken, useLocalUserKeys } from "../../src/local/user-keys.ts";
-import type { Surroundings } from "./contenders.ts";
-import { issueVouchers } from "./issue-vouchers.ts";
-import type { LoadClient } from "./load/run-load.ts";
-import type { BenchServers } from "./servers.ts";
-import { Subjects } from "./subjects.ts";
-import { makePartner, type Partner, type Voucherctl } from "./voucherctl.ts";
 
-/** What a case plays on: a database of its own, supply, and everything to start contenders with. */
+const run = promisify(execFile);
+
+export type BenchServers = Awaited<ReturnType<typeof openBenchServers>>;
+
+/**
+ * Starts a Postgres and a Redis in a temporary folder, with the durable settings of `npm start`; and Postgres with the memory of a server
+ * (docs/operations.md, "Postgres settings").
+ */
+export async function openBenchServers(say: (line: string) => void) {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-bench-"));
+  // Postgres runs as another user when this runs as root.
+  chmodSync(directory, 0o755);
+  const memoryMb = Math.floor(totalmem() / 4 / 2 ** 20);
+  const postgres: LocalPostgres = {
+    directory: join(directory, "postgres"),
+    port: await freePort(),
+    password: "bench",
+    settings: [`shared_buffers=${memoryMb}MB`, "max_wal_size=4GB", "checkpoint_timeout=15min"],
+  };
+  const redis: LocalRedis = { directory: join(directory, "redis"), port: await freePort() };
+  const close = async () => {
+    if (existsSync(postgres.directory)) await stopPostgres(postgres);
+    await stopRedis(redis);
+    rmSync(directory, { recursive: true, force: true });
+  };
+  try {
+    await startPostgres(postgres);
+    await startRedis(redis, say);
+    const info = await withRedis(redisUrl(redis), (client) => client.info("server"));
+    const [{ server_version }] = await query(postgresUrl(postgres), "SHOW server_version");
+    let redisDatabases = 0;
+    return {
+      directory,
+      postgresPid: Number(readFileSync(join(postgres.directory, "postmaster.pid"), "utf8").split("\n")[0]),
+      /** Null when Redis runs in a container, where its CPU time cannot be read. */
+      redisPid: findRedisPid(info),
+      versions: `PostgreSQL ${server_version}, Redis ${/^redis_version:(\S+)/m.exec(info)?.[1]}`,
+      postgresUrl: (database?: string) => postgresUrl(postgres, database),
+      /** Another Redis database at each call: workers of two contenders must not take each other's jobs. */
+      nextRedisUrl: () => redisUrl(redis, ++redisDatabases),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function findRedisPid(info: string): number | null {
+  const pid = Number(/^process_id:(\d+)/m.exec(info)?.[1]);
+  // In a container this is a number of the container's own.
+  const command = existsSync(`/proc/${pid}/comm`) ? readFileSync(`/proc/${pid}/comm`, "utf8") : "";
+  return /redis|valkey/.test(command) ? pid : null;
+}
+
+/** What requests are about: a voucher of the partner, or a user. */
+export interface Subject {
+  id: string;
+  /** The voucher's code; empty for users. */
+  code: string;
+  /** The user's token; empty for vouchers. */
+  token: string;
+}
+
+/** The database and unused test data, in random order, for the contenders of one git working copy. */
 export interface Stage {
-  servers: BenchServers;
-  client: LoadClient;
-  surroundings: Surroundings;
-  ctl: Voucherctl;
-  partner: Partner;
-  /** Codes of the partner's vouchers that nothing has happened to. */
-  vouchers: Subjects;
-  /** Tokens of users who have not claimed anything; there is a voucher to claim for each. */
-  users: Subjects;
-  /** Superuser access, for looking. */
+  /** The checkout whose commands made the database. */
+  root: string;
+  databaseUrl: string;
   db: pg.Pool;
-  /** Folder for the case's files. */
+  /** For logs and keys. */
   directory: string;
-  say: (line: string) => void;
-  /** Aborted when everything is to end. */
-  signal: AbortSignal;
-  /** Issues vouchers. */
-  addVouchers(count: number): Promise<void>;
-  /** Makes users, and issues a batch of as many vouchers that they may claim. */
-  addUsers(count: number): Promise<void>;
-  /** Ends every hold, as time would, and removes the leases. */
-  endHolds(): Promise<void>;
+  /** What contenders get besides their addresses. */
+  env: Record<string, string>;
+  partner: { productId: string; key: string };
+  vouchers: Subject[];
+  /** For each user there is a voucher to claim. */
+  users: Subject[];
+  /** Makes more when there are fewer than `count`. */
+  ensure(supply: "vouchers" | "users", count: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What stages are made of. */
-export interface StageOptions {
-  servers: BenchServers;
-  client: LoadClient;
-  profileDirectory: string | null;
-  say: (line: string) => void;
-  signal: AbortSignal;
-}
-
-/** Redis databases that the embedded server has; each contender takes the next. */
-const REDIS_DATABASES = 64;
+const VALID_UNTIL = "2040-01-01T00:00:00Z";
+/** Vouchers are issued in batches of at least this many. */
+const ISSUE_MIN = 20_000;
 /** How long users' tokens work: longer than any run. Milliseconds. */
 const TOKEN_MS = 86_400_000;
-
-let stages = 0;
-let redisDatabases = 0;
-let usersMade = 0;
-
-/** Everything that a deployment can switch on, on; limits on, and so high that nobody meets them. */
+/** Everything that a deployment can switch on is on. Limits count, and are so high that no caller meets them. */
 const EVERYTHING_ON = {
   LOG_LEVEL: "info",
   RATE_LIMIT_RPS: "1000000",
@@ -66,74 +108,92 @@ const EVERYTHING_ON = {
   BASE_URL: "http://localhost:3000",
 };
 
-/** Makes a stage without vouchers. */
-export async function openStage(options: StageOptions, env: Record<string, string> = {}): Promise<Stage> {
-  const { servers, client, profileDirectory, say, signal } = options;
-  const number = stages++;
-  const database = `bench_${number}`;
-  const databaseUrl = await servers.makeDatabase(database);
-  const redisUrls: string[] = [];
-  const directory = join(servers.directory, `stage-${number}`);
+/** Makes a stage with the commands of a checkout. */
+export async function openStage(
+  servers: BenchServers,
+  name: string,
+  root: string,
+  { signal, say }: { signal: AbortSignal; say: (line: string) => void },
+): Promise<Stage> {
+  const directory = join(servers.directory, name);
   mkdirSync(directory);
-  const ctl: Voucherctl = { databaseUrl, signal };
-  const partner = await makePartner(ctl, "Bench");
-  const db = new pg.Pool({ connectionString: databaseUrl, max: 2 });
+  await query(servers.postgresUrl(), `CREATE DATABASE ${name}`);
+  const databaseUrl = servers.postgresUrl(name);
+  const command = async (script: string, ...args: string[]) => {
+    // No command of these needs Redis; with an address it does not start an embedded one.
+    const env = { PATH: process.env.PATH ?? "", DATABASE_URL: databaseUrl, REDIS_URL: "redis://127.0.0.1:1" };
+    return (await run(process.execPath, [script, ...args], { cwd: root, env, signal })).stdout;
+  };
+  const voucherctl = async (...args: string[]) => JSON.parse(await command("src/cli/main.ts", ...args, "--json"));
+  await command("src/cli/migrate.ts");
+  const { id: organizationId } = await voucherctl("org", "create", "--name", "Bench");
+  const scopes = ["--scope", "voucher.read", "--scope", "voucher.redeem"];
+  const { key } = await voucherctl("key", "create", "--org", organizationId, ...scopes);
+  const { id: brandId } = await voucherctl("brand", "create", "--org", organizationId, "--name", "Bench");
+  const { id: productId } = await voucherctl(
+    ...["product", "create", "--brand", brandId, "--key", "pass", "--name", "Bench Pass", "--type", "Subscription"],
+    ...["--retail-price-usd", "29.90", "--price-usd", "19.90", "--benefit-months", "3"],
+  );
   const userKeysUrl = await useLocalUserKeys(directory);
-  const vouchers = new Subjects();
-  const users = new Subjects();
-  return {
-    servers,
-    client,
-    surroundings: {
-      databaseUrl,
-      redisUrl() {
-        const url = servers.redisUrl(redisDatabases++ % REDIS_DATABASES);
-        redisUrls.push(url);
-        return url;
-      },
-      env: { ...EVERYTHING_ON, AUTH_JWKS_URL: userKeysUrl, ...env },
-      logDirectory: directory,
-      profileDirectory,
-    },
-    ctl,
-    partner,
-    vouchers,
-    users,
+  const db = new pg.Pool({ connectionString: databaseUrl, max: 2 });
+
+  const issue = async (count: number, ...windows: string[]): Promise<Subject[]> => {
+    const batch = ["batch", "issue", "--product", productId, "--count", String(count), "--valid-until", VALID_UNTIL];
+    // Without a window a batch needs a file for its codes.
+    const out = windows.length > 0 ? windows : ["--out", join(directory, "codes.csv")];
+    const { id } = await voucherctl(...batch, ...out);
+    const { rows } = await db.query(
+      "SELECT id, code, '' AS token FROM vouchers WHERE batch_id = $1 ORDER BY random()",
+      [id],
+    );
+    // The state that Postgres would have reached a little later by itself.
+    await db.query("VACUUM (ANALYZE)");
+    await db.query("CHECKPOINT");
+    say(`${count} vouchers issued`);
+    return rows;
+  };
+  const stage: Stage = {
+    root,
+    databaseUrl,
     db,
     directory,
-    say,
-    signal,
-    async addVouchers(count) {
-      const { codes, seconds } = await issueVouchers({ ctl, db, directory }, partner, count);
-      vouchers.add(codes);
-      say(`${count} vouchers issued in ${seconds.toFixed(1)} s`);
+    env: { ...EVERYTHING_ON, AUTH_JWKS_URL: userKeysUrl },
+    partner: { productId, key },
+    vouchers: [],
+    users: [],
+    async ensure(supply, count) {
+      const missing = count - stage[supply].length;
+      if (missing <= 0) return;
+      if (supply === "vouchers") return void stage.vouchers.push(...(await issue(Math.max(missing, ISSUE_MIN))));
+      await issue(missing, "--claim");
+      for (let made = 0; made < missing; made++) {
+        const id = `user-${crypto.randomUUID()}`;
+        stage.users.push({ id, code: "", token: await mintUserToken(directory, id, TOKEN_MS) });
+      }
     },
-    async addUsers(count) {
-      await issueVouchers({ ctl, db, directory }, partner, count, { keep: 1, windows: ["--claim"] });
-      const tokens: string[] = [];
-      for (let i = 0; i < count; i++) tokens.push(await mintUserToken(directory, `user-${usersMade++}`, TOKEN_MS));
-      users.add(tokens);
-      say(`${count} users made`);
-    },
-    async endHolds() {
-      await db.query("UPDATE reservations SET state = 'Expired', ended_at = clock_timestamp() WHERE state = 'Live'");
-      for (const url of redisUrls) await withRedis(url, removeLeases);
-    },
-    async close() {
-      await db.end();
-      for (const url of redisUrls) await withRedis(url, (redis) => redis.flushdb());
-      await servers.dropDatabase(database);
-    },
+    close: () => db.end(),
   };
+  return stage;
 }
 
-async function withRedis(url: string, work: (redis: Redis) => Promise<unknown>): Promise<void> {
+/** Ends every hold, as time would, and removes the leases in a contender's Redis database. */
+export async function endReservations({ db }: Stage, redisUrl: string): Promise<void> {
+  await db.query("UPDATE reservations SET state = 'Expired', ended_at = clock_timestamp() WHERE state = 'Live'");
+  await withRedis(redisUrl, async (redis) => {
+    for await (const keys of redis.scanStream({ match: "lease:*", count: 1_000 })) {
+      if (keys.length > 0) await redis.unlink(keys);
+    }
+  });
+}
+
+async function withRedis<T>(url: string, work: (redis: Redis) => Promise<T>): Promise<T> {
   const redis = new Redis(url);
-  await work(redis).finally(() => redis.disconnect());
+  return await work(redis).finally(() => redis.disconnect());
 }
 
-async function removeLeases(redis: Redis): Promise<void> {
-  for await (const keys of redis.scanStream({ match: leaseKey("*"), count: 1_000 })) {
-    if (keys.length > 0) await redis.unlink(keys);
-  }
+// biome-ignore lint/suspicious/noExplicitAny: rows of any statement.
+async function query(url: string, statement: string): Promise<any[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return (await client.query(statement).finally(() => client.end())).rows;
 }

@@ -1,14 +1,15 @@
 import { createHash } from "node:crypto";
 import type { Browser, BrowserContextOptions, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { sealVoucher } from "../../src/services/seal-events.ts";
+import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
 import {
-  findBarriers,
+  findAxeViolations,
   LOOKS,
   measureOverflow,
   openPage,
   photograph,
   startBrowser,
+  updateImage,
   type Visit,
 } from "../support/browser.ts";
 import { partnerClient } from "../support/client.ts";
@@ -28,11 +29,11 @@ let api: TestApi;
 let worker: TestWorker;
 let partner: TestPartner;
 let browser: Browser;
-/** Issued and redeemed; 53 sealed events; issued, and claimed without a seal. */
+/** Three chains: issued and redeemed; 53 sealed events; issued, then claimed with a pending event. */
 let redeemed: Chained;
 let long: Chained;
 let pending: Chained;
-/** One page for each way of looking, which one test after the other uses. */
+/** One page per set of browser options, shared by the tests. */
 const visits = new Map<string, Visit>();
 
 beforeAll(async () => {
@@ -67,7 +68,7 @@ afterAll(async () => {
 
 const addressOf = ({ id }: Chained, query = "") => `${api.url}/integrity/events/VoucherInstance/${id}${query}`;
 
-/** Opens an address in the page for this way of looking. */
+/** Opens an address in the page for these browser options. */
 async function visit(address: string, options: BrowserContextOptions = {}): Promise<Visit> {
   const look = JSON.stringify(options);
   const visit = visits.get(look) ?? (await openPage(browser, options));
@@ -77,7 +78,7 @@ async function visit(address: string, options: BrowserContextOptions = {}): Prom
   return visit;
 }
 
-/** Opens a chain's page as a server would serve it that lies. */
+/** Opens a chain's page with markup that a dishonest server has changed. */
 async function visitForged(chain: Chained, forge: (markup: string) => string, options: BrowserContextOptions = {}) {
   const { page } = await visit("about:blank", options);
   const forgeOnce = async (route: Route) => {
@@ -92,7 +93,7 @@ async function visitForged(chain: Chained, forge: (markup: string) => string, op
   return page;
 }
 
-/** Pastes a text into the page and reads what it says. */
+/** Pastes a text into the page and reads the page's verdict. */
 async function paste({ page }: Pick<Visit, "page">, text: string) {
   await page.getByLabel("Payload of one entry").fill(text);
   await page.getByRole("button", { name: "Hash and compare" }).click();
@@ -101,9 +102,9 @@ async function paste({ page }: Pick<Visit, "page">, text: string) {
   return { result, hash, words: async () => (await result.innerText()).replaceAll(/\s+/g, " ") };
 }
 
-describe("the page of a chain", () => {
-  it("tells what happened in plain words, when in the world and where the reader is, and that it is sealed", async () => {
-    const { page, complaints } = await visit(addressOf(redeemed));
+describe("the verification page", () => {
+  it("shows each event in plain words, with its time in UTC and in local time, and its seal", async () => {
+    const { page, complaints } = await visit(addressOf(redeemed), { viewport: { width: 1000, height: 1165 } });
     const rows = page.getByRole("row").filter({ has: page.getByRole("rowheader") });
     expect(await rows.count()).toBe(2);
     const words = await rows.nth(1).innerText();
@@ -112,51 +113,53 @@ describe("the page of a chain", () => {
     expect(words).toContain("Sealed");
     expect(words).toContain(redeemed.hashes[1]);
     expect(words).toMatch(/\d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC/);
-    expect(words).toMatch(/\d+ \w+ \d{4}, \d\d:\d\d:\d\d CES?T where you are/);
+    expect(words).toMatch(/\d+ \w+ \d{4}, \d\d:\d\d:\d\d CES?T local time/);
+    await page.locator("#verdict.good").waitFor();
+    await updateImage(page, "verification-page");
     expect(complaints).toEqual([]);
   });
 
-  it("gives a reader in UTC each time once", async () => {
+  it("shows each time once to a reader in UTC", async () => {
     const { page } = await visit(addressOf(redeemed), { timezoneId: "UTC" });
     await page.locator("#verdict.good").waitFor();
-    expect(await page.getByText("where you are").count()).toBe(0);
+    expect(await page.getByText("local time").count()).toBe(0);
   });
 
-  it("checks every link by itself and says that they hold", async () => {
+  it("checks every link itself and says that all hold", async () => {
     const { page } = await visit(addressOf(redeemed));
     const verdict = page.getByRole("status").first();
-    await verdict.getByText("Every link holds").waitFor();
-    expect(await verdict.innerText()).toContain("each entry after it names the hash of the one before");
+    await verdict.getByText("Every link is valid").waitFor();
+    expect(await verdict.innerText()).toContain("each later entry contains the hash of the previous one");
     expect(await page.locator(".mark.good").allInnerTexts()).toEqual(["The start of the chain", "The hash of entry 1"]);
   });
 
   it.each<[what: string, forge: (markup: string) => string, says: string]>([
     [
-      "a link that names another hash",
+      "a link to a wrong hash",
       (markup) => markup.replace(`previous-hash">${redeemed.hashes[0]}`, `previous-hash">${redeemed.hashes[1]}`),
-      "Entry 2: The hash before that it names is not the hash of entry 1.",
+      "Entry 2: Its previous hash is not the hash of entry 1.",
     ],
     [
-      "an entry whose hash was changed",
+      "an entry with a changed hash",
       (markup) => markup.replace(`record-hash">${redeemed.hashes[0]}`, `record-hash">${"a".repeat(64)}`),
-      "Entry 2: The hash before that it names is not the hash of entry 1.",
+      "Entry 2: Its previous hash is not the hash of entry 1.",
     ],
     [
-      "a first entry that is gone",
+      "a missing first entry",
       (markup) => markup.replace(/<tr role="row" id="entry-1"[\s\S]*?<\/tr>/, ""),
       "Entry 2: Entry 1 is missing before it.",
     ],
     [
-      "a chain that does not begin with zeros",
+      "a first entry that does not link to zeros",
       (markup) => markup.replace("0".repeat(64), "f".repeat(64)),
-      "Entry 1: It is the first entry and does not begin with 64 zeros.",
+      "Entry 1: It is the first entry, but its previous hash is not 64 zeros.",
     ],
     [
-      "a hash that is none",
+      "a malformed hash",
       (markup) => markup.replace(`record-hash">${redeemed.hashes[1]}`, `record-hash">${"z".repeat(64)}`),
       "Entry 2: Its hash is not a SHA-256 hash.",
     ],
-  ])("says that the chain is broken, and where: %s", async (_what, forge, says) => {
+  ])("says that the chain is broken, and names the entry: %s", async (_what, forge, says) => {
     const page = await visitForged(redeemed, forge);
     const verdict = page.getByRole("status").first();
     await verdict.getByText("The chain is broken").waitFor();
@@ -165,20 +168,20 @@ describe("the page of a chain", () => {
     expect(await page.locator(".mark.bad").count()).toBe(1);
   });
 
-  it("says that an event is pending, and does not take that for a fault", async () => {
+  it("shows a pending event and does not report it as a fault", async () => {
     const { page } = await visit(addressOf(pending));
     const verdict = page.getByRole("status").first();
-    await verdict.getByText("Every link holds").waitFor();
+    await verdict.getByText("Every link is valid").waitFor();
     expect(await verdict.innerText()).toContain("1 entry is not sealed yet");
     expect(await page.locator("#entry-2").innerText()).toMatch(/Claimed[\s\S]*Pending[\s\S]*Not sealed yet/);
   });
 
-  it("checks a long chain page by page, with the link from each page to the one before", async () => {
+  it("checks a long chain page by page, including the link from each page to the previous one", async () => {
     const { page, complaints } = await visit(addressOf(long));
-    await page.getByText("Every link holds").waitFor();
+    await page.getByText("Every link is valid").waitFor();
     expect(await page.locator(".mark.good").count()).toBe(50);
     await page.getByRole("link", { name: "Later entries" }).click();
-    await page.getByText("Entries 51 to 53 each name the hash of the entry before.").waitFor();
+    await page.getByText("Entries 51 to 53 each contain the hash of the previous entry.").waitFor();
     expect(await page.locator(".mark.good").allInnerTexts()).toEqual([
       "The hash of entry 50",
       "The hash of entry 51",
@@ -189,7 +192,7 @@ describe("the page of a chain", () => {
     expect(complaints).toEqual([]);
   });
 
-  it("is a plain table where JavaScript is off, and says what to compare", async () => {
+  it("is a plain table without JavaScript, and says what to compare", async () => {
     const { page, complaints } = await visit(addressOf(redeemed), { javaScriptEnabled: false });
     expect(await page.getByRole("table", { name: "What happened" }).count()).toBe(1);
     expect(await page.getByRole("columnheader").allInnerTexts()).toEqual([
@@ -198,7 +201,7 @@ describe("the page of a chain", () => {
       "When",
       "Seal",
       "Hash",
-      "Hash of the entry before",
+      "Previous hash",
     ]);
     const cells = await page.locator("#entry-2").getByRole("cell").allInnerTexts();
     expect(cells[0]).toBe("2");
@@ -212,18 +215,18 @@ describe("the page of a chain", () => {
     expect(complaints).toEqual([]);
   });
 
-  it("shows a stranger a page that says there is nothing, and takes them to the start", async () => {
+  it("answers an unknown id with a page that links to the start page", async () => {
     const { page } = await visit(addressOf({ ...redeemed, id: "vch_none" }));
-    expect(await page.getByRole("heading", { level: 1 }).innerText()).toBe("Nothing here");
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await page.getByRole("heading", { level: 1 }).innerText()).toBe("Page not found");
+    expect(await findAxeViolations(page)).toEqual([]);
     await photograph(page, "not found");
     await page.getByRole("link", { name: "To the start page" }).click();
     await page.waitForURL(`${api.url}/`);
   });
 });
 
-describe("a payload that is pasted into the page", () => {
-  it("is hashed and found, with its link, its number and its voucher", async () => {
+describe("a payload pasted into the page", () => {
+  it("is hashed and found, with its link, sequence and voucher", async () => {
     const opened = await visit(addressOf(redeemed));
     for (const [index, payload] of redeemed.payloads.entries()) {
       const { result, hash, words } = await paste(opened, payload);
@@ -232,7 +235,7 @@ describe("a payload that is pasted into the page", () => {
       expect(await words()).toContain(hash);
       expect(await result.locator("li.good").count()).toBe(5);
       expect(await result.locator("li.bad").count()).toBe(0);
-      expect(await words()).toContain("It names the same hash before as the chain does.");
+      expect(await words()).toContain("Its previous hash is the one in the chain.");
     }
     expect(opened.complaints).toEqual([]);
   });
@@ -250,7 +253,7 @@ describe("a payload that is pasted into the page", () => {
     page.removeAllListeners("request");
   });
 
-  it("may have blanks around it or come in the quotes of the JSON that it was copied from", async () => {
+  it("may have spaces around it or be a quoted JSON string", async () => {
     const opened = await visit(addressOf(redeemed));
     for (const text of [`\n  ${redeemed.payloads[1]}\n`, JSON.stringify(redeemed.payloads[1])]) {
       const { result, words } = await paste(opened, text);
@@ -263,12 +266,12 @@ describe("a payload that is pasted into the page", () => {
   it.each<[what: string, change: (payload: string) => string]>([
     ["in one character", (payload) => payload.replace("order 1", "order 2")],
     [
-      "in its order of fields",
+      "in the order of its fields",
       (payload) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(payload)).reverse())),
     ],
-    ["in its blanks", (payload) => JSON.stringify(JSON.parse(payload), null, 1)],
-    ["in its letters' form", (payload) => payload.normalize("NFD")],
-  ])("is refused when it was changed %s, and told which entry it is not", async (_what, change) => {
+    ["in its whitespace", (payload) => JSON.stringify(JSON.parse(payload), null, 1)],
+    ["in its Unicode normal form", (payload) => payload.normalize("NFD")],
+  ])("is rejected with the number of its entry when changed %s", async (_what, change) => {
     const opened = await visit(addressOf(redeemed));
     const payload = redeemed.payloads[1] ?? "";
     expect(change(payload)).not.toBe(payload);
@@ -278,23 +281,25 @@ describe("a payload that is pasted into the page", () => {
     expect(await result.getAttribute("class")).toBe("verdict bad");
   });
 
-  it("is refused when its hash is on the page and its entry is another: number, link, time or voucher", async () => {
+  it("is rejected when its hash is on the page but its sequence and link differ", async () => {
     const payload = redeemed.payloads[1] ?? "";
     const said = { ...JSON.parse(payload), sequence: 7, previousHash: "1".repeat(64) };
     const forged = JSON.stringify(said);
     const hash = createHash("sha256").update(forged).digest("hex");
     const page = await visitForged(redeemed, (markup) => markup.replaceAll(redeemed.hashes[1] ?? "", hash));
     const { result } = await paste({ page }, forged);
-    await result.getByText("the chain here does not say the same").waitFor();
+    await result.getByText("the chain on this page differs").waitFor();
     expect(await result.locator("li.bad").allInnerTexts()).toEqual([
-      expect.stringContaining("It says that it is entry 7."),
-      expect.stringContaining("It names the same hash before as the chain does."),
+      expect.stringContaining("Its sequence number is 2."),
+      expect.stringContaining("Its previous hash is the one in the chain."),
     ]);
   });
 
-  it("is told that it belongs to another voucher, to another page, to an open seal, or that it is none", async () => {
+  it("is identified as of another voucher, of another page, of a pending event, or as no payload", async () => {
     const opened = await visit(addressOf(redeemed));
-    await (await paste(opened, pending.payloads[0] ?? "")).result.getByText("This is about another voucher").waitFor();
+    await (await paste(opened, pending.payloads[0] ?? "")).result
+      .getByText("This payload is about another voucher")
+      .waitFor();
     for (const text of ["hello", "{}", "[]", "null", '"quoted"', '{"entityId":7}', "<img src=x onerror=alert(1)>"]) {
       const { result, hash, words } = await paste(opened, text);
       await result.getByText("This is not the payload of an entry").waitFor();
@@ -313,14 +318,14 @@ describe("a payload that is pasted into the page", () => {
     expect(opened.complaints).toEqual([]);
   });
 
-  it("cannot be hashed over plain http, which the page says, while it checks its links all the same", async () => {
+  it("cannot be hashed over plain HTTP, which the page says; the page still checks the links", async () => {
     const address = new URL(addressOf(redeemed));
     address.hostname = "vouchers.test";
     const { page, complaints } = await visit(address.href);
-    await page.getByText("This browser cannot hash here").waitFor();
-    await page.getByText("Every link holds").waitFor();
+    await page.getByText("This browser cannot compute hashes here").waitFor();
+    await page.getByText("Every link is valid").waitFor();
     expect(await page.getByRole("button", { name: "Hash and compare" }).isDisabled()).toBe(true);
-    // Browsers heed this header on secure connections only, and say so.
+    // Browsers warn that they ignore this header on insecure connections.
     expect(complaints.filter((complaint) => !complaint.startsWith("The Cross-Origin-Opener-Policy header"))).toEqual(
       [],
     );
@@ -328,22 +333,22 @@ describe("a payload that is pasted into the page", () => {
 });
 
 describe.each(LOOKS)("on a %s", (look, options) => {
-  it("has no barrier that axe knows, does not overflow and keeps its policy, with a payload that fits", async () => {
+  it("passes axe, does not overflow and keeps its policy, with a matching payload", async () => {
     const opened = await visit(addressOf(redeemed), options);
     const { result } = await paste(opened, redeemed.payloads[1] ?? "");
     await result.getByText("exactly as it was sealed").waitFor();
-    expect(await findBarriers(opened.page)).toEqual([]);
+    expect(await findAxeViolations(opened.page)).toEqual([]);
     expect(await measureOverflow(opened.page)).toBe(0);
     await photograph(opened.page, `chain, ${look}`);
     expect(opened.complaints).toEqual([]);
   });
 
-  it("has none either with a broken chain, a pending entry and a payload that does not fit", async () => {
+  it("passes axe and does not overflow with a broken chain, a pending event and a wrong payload", async () => {
     const breakStart = (markup: string) => markup.replace("0".repeat(64), "f".repeat(64));
     const page = await visitForged(pending, breakStart, options);
     const { result } = await paste({ page }, pending.payloads[0]?.replace("{", "{ ") ?? "");
     await result.getByText("This is not what was sealed").waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     expect(await measureOverflow(page)).toBe(0);
     await photograph(page, `broken chain, ${look}`);
   });

@@ -1,13 +1,13 @@
-import type { Browser } from "playwright-core";
+import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
-  findBarriers,
+  findAxeViolations,
   LOOKS,
   measureOverflow,
   openPage,
   photograph,
   startBrowser,
-  type Visit,
+  updateImage,
 } from "../support/browser.ts";
 import { partnerClient } from "../support/client.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -16,11 +16,13 @@ import { issueVoucher, makeKey, makePartner } from "../support/supply.ts";
 
 const TOKEN = "the token of the operators";
 const NOTE = "a note that names Mrs Miller";
-/** The board asks for a web font of another origin in its page, which the policy refuses. */
+/** The board requests a web font from another origin, which the policy blocks. */
 const WEB_FONT = /fonts\.googleapis\.com/;
+const PAUSE = "/ops/queues/api/queues/redeem/pause";
 
 let servers: TestServers;
 let api: TestApi;
+let writable: TestApi;
 let worker: TestWorker;
 let browser: Browser;
 let voucher: { id: string; code: string };
@@ -28,7 +30,12 @@ let voucher: { id: string; code: string };
 beforeAll(async () => {
   servers = await openTestServers();
   const operated = { OPS_TOKEN: TOKEN, BASE_URL: "http://localhost" };
-  [api, worker, browser] = await Promise.all([startApi(servers, operated), startWorkers(servers), startBrowser()]);
+  [api, writable, worker, browser] = await Promise.all([
+    startApi(servers, operated),
+    startApi(servers, { ...operated, OPS_WRITABLE: "true" }),
+    startWorkers(servers),
+    startBrowser(),
+  ]);
   const partner = await makePartner(servers.db);
   const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
   voucher = await issueVoucher(servers.db, partner);
@@ -38,33 +45,29 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser.close();
   await api.close();
+  await writable.close();
   await worker.close();
   await servers.close();
 });
 
-async function logIn({ page }: Pick<Visit, "page">, token: string): Promise<void> {
-  await page.goto(`${api.url}/ops/queues`);
-  await page.getByLabel("Operations token").fill(token);
-  await page.getByRole("button", { name: "Sign in" }).click();
-}
+/** A page in a browser that answers the password dialog. */
+const openSignedIn = (password = TOKEN, options: BrowserContextOptions = {}) =>
+  openPage(browser, { ...options, httpCredentials: { username: "operator", password } });
 
 describe("the queue dashboard", () => {
-  it("asks who comes for the token, and refuses a wrong one", async () => {
-    const { page, close } = await openPage(browser);
-    await logIn({ page }, "the token of someone else");
-    await page.getByRole("alert").getByText("That is not the token").waitFor();
-    expect(page.url()).toBe(`${api.url}/ops/login`);
-    expect(await findBarriers(page)).toEqual([]);
-    await photograph(page, "login, refused");
-    await page.goto(`${api.url}/ops/queues`);
-    await page.waitForURL(`${api.url}/ops/login`);
+  it.each(LOOKS)("refuses a wrong password with a page that passes axe on a %s", async (look, options) => {
+    const { page, close } = await openSignedIn("the token of someone else", options);
+    expect((await page.goto(`${api.url}/ops/queues`))?.status()).toBe(401);
+    await page.getByText("This is not the operations token").waitFor();
+    expect(await findAxeViolations(page)).toEqual([]);
+    expect(await measureOverflow(page)).toBe(0);
+    await photograph(page, `dashboard refused, ${look}`);
     await close();
   });
 
-  it("shows the three queues after the right token, and of a job what an operator may see", async () => {
-    const { page, complaints, close } = await openPage(browser);
-    await logIn({ page }, TOKEN);
-    await page.waitForURL(`${api.url}/ops/queues`);
+  it("shows the three queues after sign-in, and redacts what an operator may not see of a job", async () => {
+    const { page, complaints, close } = await openSignedIn();
+    await page.goto(`${api.url}/ops/queues`);
     const menu = page.getByRole("navigation");
     for (const name of ["redeem", "seal", "sweep"])
       await menu.getByRole("link", { name, exact: true }).first().waitFor();
@@ -73,6 +76,7 @@ describe("the queue dashboard", () => {
     await page.getByText(voucher.id).first().waitFor();
     await page.getByText("externalRef").first().waitFor();
     await photograph(page, "dashboard, redeem");
+    await updateImage(page, "queue-dashboard");
     const words = await page.locator("body").innerText();
     expect(words).toContain("redacted");
     for (const secret of [voucher.code, NOTE, "order-of-dashboard-test"]) expect(words).not.toContain(secret);
@@ -83,41 +87,31 @@ describe("the queue dashboard", () => {
     await close();
   });
 
-  it("refuses its own page, too, to change a queue", async () => {
-    const { page, close } = await openPage(browser);
-    await logIn({ page }, TOKEN);
-    await page.waitForURL(`${api.url}/ops/queues`);
-    const pause = `fetch("/ops/queues/api/queues/redeem/pause", { method: "PUT" }).then((response) => response.status)`;
+  it("refuses changes, even from its own page, unless OPS_WRITABLE is true", async () => {
+    const { page, close } = await openSignedIn();
+    await page.goto(`${api.url}/ops/queues`);
+    const pause = `fetch("${PAUSE}", { method: "PUT" }).then((response) => response.status)`;
     expect(await page.evaluate(pause)).toBe(405);
     await close();
   });
 
-  it("signs out from its menu, and is closed again", async () => {
-    const { page, close } = await openPage(browser);
-    await logIn({ page }, TOKEN);
-    await page.waitForURL(`${api.url}/ops/queues`);
-    await page.locator("header").getByRole("button").last().click();
-    await page.getByRole("menuitem", { name: "Sign out" }).click();
-    await page.getByText("You are signed in").waitFor();
-    expect(await findBarriers(page)).toEqual([]);
-    await photograph(page, "signed in");
-    await page.getByRole("button", { name: "Sign out" }).click();
-    await page.getByLabel("Operations token").waitFor();
-    expect(await page.context().cookies()).toEqual([]);
-    await page.goto(`${api.url}/ops/queues`);
-    await page.waitForURL(`${api.url}/ops/login`);
-    await close();
-  });
-
-  it.each(
-    LOOKS,
-  )("has a login that on a %s has no barrier that axe knows and does not overflow", async (look, options) => {
-    const { page, complaints, close } = await openPage(browser, options);
-    await page.goto(`${api.url}/ops/login`);
-    expect(await findBarriers(page)).toEqual([]);
-    expect(await measureOverflow(page)).toBe(0);
-    expect(complaints).toEqual([]);
-    await photograph(page, `login, ${look}`);
+  it("refuses a change from another site, although the browser sends the password", async () => {
+    const { page, close } = await openSignedIn();
+    await page.goto(`${writable.url}/ops/queues`);
+    // Under another host name the service is another site, whose pages may submit a form to it.
+    await page.goto(`${writable.url.replace("127.0.0.1", "evil.test")}/assets/none`);
+    const sent = page.waitForResponse((response) => response.url() === `${writable.url}${PAUSE}`);
+    await page.evaluate(`
+      const form = document.createElement("form");
+      form.method = "post";
+      form.action = "${writable.url}${PAUSE}";
+      document.body.append(form);
+      form.submit();
+    `);
+    const response = await sent;
+    expect(await response.request().headerValue("authorization")).toMatch(/^Basic /);
+    expect(response.status()).toBe(403);
+    await page.getByText("This request was sent from a page of another site.").waitFor();
     await close();
   });
 });

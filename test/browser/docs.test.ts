@@ -2,7 +2,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../src/local/servers.ts";
 import { OPERATIONS } from "../support/api-description.ts";
-import { findBarriers, LOOKS, measureOverflow, openPage, photograph, startBrowser } from "../support/browser.ts";
+import { findAxeViolations, LOOKS, measureOverflow, openPage, photograph, startBrowser } from "../support/browser.ts";
 import { makeOffer } from "../support/marketplace.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, type TestApi } from "../support/service.ts";
@@ -36,7 +36,7 @@ async function openReference(page: Page, address = `${api.url}/docs`): Promise<v
   await page.locator(".opblock").first().waitFor();
 }
 
-/** Opens an operation's part of the page. */
+/** Expands an operation. */
 async function openOperation(page: Page, tag: string, operationId: string) {
   const operation = page.locator(`#operations-${tag}-${operationId}`);
   await operation.locator(".opblock-summary-control").click();
@@ -44,7 +44,7 @@ async function openOperation(page: Page, tag: string, operationId: string) {
   return operation;
 }
 
-/** Shows the service a key or a token, as the page asks for it. */
+/** Enters a key or a token in the page's authorization dialog. */
 async function authorize(page: Page, scheme: string, secret: string): Promise<void> {
   await page.locator(".btn.authorize").click();
   const form = page.locator(".auth-container").filter({ hasText: scheme });
@@ -53,7 +53,7 @@ async function authorize(page: Page, scheme: string, secret: string): Promise<vo
   await page.locator(".btn-done").first().click();
 }
 
-/** Sends what an operation's form says and returns the answer's status and body. */
+/** Submits an operation's form and returns the response's status and body. */
 async function execute(operation: ReturnType<Page["locator"]>) {
   await operation.getByRole("button", { name: "Execute" }).click();
   const live = operation.locator(".live-responses-table");
@@ -62,13 +62,13 @@ async function execute(operation: ReturnType<Page["locator"]>) {
   return { status, body: JSON.parse(await live.locator(".highlight-code code").first().innerText()) };
 }
 
-/** Swagger UI puts a button for copying into the button that opens an operation. */
-const KNOWN_BARRIER = /^nested-interactive:/;
+/** Swagger UI nests a copy button in the button that expands an operation. */
+const KNOWN_VIOLATION = /^nested-interactive:/;
 
-describe("the reference's page", () => {
+describe("the reference page", () => {
   it.each(
     LOOKS,
-  )("on a %s shows every operation, does not overflow, keeps its policy and has one known barrier", async (look, options) => {
+  )("on a %s shows every operation, does not overflow, keeps its policy and has only one known axe violation", async (look, options) => {
     const { page, complaints, close } = await openPage(browser, options);
     await openReference(page);
     const paths = page.locator(".opblock-summary-path");
@@ -78,13 +78,13 @@ describe("the reference's page", () => {
     await photograph(page, `docs, ${look}`);
     await openOperation(page, "Partner", "redeemVoucher");
     expect(await measureOverflow(page)).toBe(0);
-    expect((await findBarriers(page)).filter((barrier) => !KNOWN_BARRIER.test(barrier))).toEqual([]);
+    expect((await findAxeViolations(page)).filter((violation) => !KNOWN_VIOLATION.test(violation))).toEqual([]);
     await photograph(page, `docs, redeem, ${look}`);
     expect(complaints).toEqual([]);
     await close();
   });
 
-  it("looks a voucher up with a partner's key, and keeps the key nowhere", async () => {
+  it("looks up a voucher with a partner's key and does not store the key", async () => {
     const partner = await makePartner(servers.db);
     const { code } = await issueVoucher(servers.db, partner);
     const { key } = await makeKey(servers.db, partner.organizationId);
@@ -98,11 +98,11 @@ describe("the reference's page", () => {
     expect(complaints).toEqual([]);
     const kept = await page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])");
     expect(kept).not.toContain(key);
-    await photograph(page, "docs, a voucher looked up");
+    await photograph(page, "docs, look-up");
     await close();
   });
 
-  it("buys with a user's token, with the body that the page proposes", async () => {
+  it("buys with a user's token and the example body", async () => {
     const offer = await makeOffer(servers.db, 1);
     const { page, complaints, close } = await openPage(browser);
     await openReference(page);
@@ -115,7 +115,7 @@ describe("the reference's page", () => {
     await close();
   });
 
-  it("says where requests go when it was opened at another address than the service's", async () => {
+  it("shows where requests go when opened at an address other than BASE_URL", async () => {
     const { page, close } = await openPage(browser);
     await openReference(page, `${api.url.replace("127.0.0.1", "localhost")}/docs`);
     expect(await page.locator("#elsewhere").innerText()).toContain(api.url);
@@ -124,7 +124,7 @@ describe("the reference's page", () => {
     await close();
   });
 
-  it("without JavaScript leads to the document", async () => {
+  it("links to the OpenAPI document without JavaScript", async () => {
     const { page, close } = await openPage(browser, { javaScriptEnabled: false });
     await page.goto(`${api.url}/docs`);
     await page.getByRole("link", { name: "openapi.json" }).click();

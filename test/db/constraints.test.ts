@@ -7,11 +7,11 @@ import { newId } from "../../src/domain/ids.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVoucher, makePartner, type TestPartner } from "../support/supply.ts";
 
-/** What Postgres says when it refuses (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/** SQLSTATEs of rejected statements (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const UNIQUE = "23505";
 const CHECK = "23514";
 const FOREIGN_KEY = "23503";
-/** What the project's own triggers say: restrict_violation. */
+/** restrict_violation, which the project's own triggers raise. */
 const TRIGGER = "23001";
 const NOT_NULL = "23502";
 
@@ -33,8 +33,8 @@ afterAll(async () => {
 
 type Row = Record<string, unknown>;
 
-/** Expects Postgres itself to refuse a statement with this SQLSTATE, naming this constraint or saying these words. */
-async function refused(code: string, by: string, text: string, values: unknown[] = []): Promise<void> {
+/** Expects Postgres itself to reject a statement with this SQLSTATE and this constraint, or part of the message. */
+async function rejected(code: string, by: string, text: string, values: unknown[] = []): Promise<void> {
   const error = await db.query(text, values).then(
     ({ rowCount }) => expect.fail(`accepted with ${rowCount} rows: ${text}`),
     (thrown: pg.DatabaseError) => thrown,
@@ -63,7 +63,7 @@ async function newVoucher(owner = partner): Promise<string> {
   return (await issueVoucher(db, owner)).id;
 }
 
-function holdRow(voucherId: string, changes: Row = {}) {
+function reservationRow(voucherId: string, changes: Row = {}) {
   return {
     started_at: "2027-03-01T12:00:00Z",
     expires_at: "2027-03-01T12:15:00Z",
@@ -131,37 +131,40 @@ function sealedRow(voucherId: string, sequence: number, changes: Row = {}): Row 
   });
 }
 
-describe("a voucher's holds", () => {
-  it("are live one at a time: the second Live row is refused until the first has ended", async () => {
+describe("a voucher's reservations", () => {
+  it("are live one at a time: a second Live row is rejected until the first has ended", async () => {
     const voucherId = await newVoucher();
-    const first = holdRow(voucherId);
+    const first = reservationRow(voucherId);
     await accepted(...insert("reservations", first));
-    await refused(UNIQUE, "reservations_one_live", ...insert("reservations", holdRow(voucherId)));
-    await accepted(...insert("reservations", holdRow(await newVoucher())));
+    await rejected(UNIQUE, "reservations_one_live", ...insert("reservations", reservationRow(voucherId)));
+    await accepted(...insert("reservations", reservationRow(await newVoucher())));
     await accepted(
-      ...insert("reservations", holdRow(voucherId, { state: "Released", ended_at: "2027-03-01T12:01:00Z" })),
+      ...insert("reservations", reservationRow(voucherId, { state: "Released", ended_at: "2027-03-01T12:01:00Z" })),
     );
     await accepted("UPDATE reservations SET state = 'Released', ended_at = started_at WHERE ticket = $1", [
       first.ticket,
     ]);
-    await accepted(...insert("reservations", holdRow(voucherId)));
+    await accepted(...insert("reservations", reservationRow(voucherId)));
   });
 
-  it("cannot become live again beside a live one by way of an update", async () => {
+  it("cannot be moved by an UPDATE to a voucher that has a live one", async () => {
     const voucherId = await newVoucher();
-    const other = holdRow(await newVoucher());
-    await accepted(...insert("reservations", holdRow(voucherId)));
+    const other = reservationRow(await newVoucher());
+    await accepted(...insert("reservations", reservationRow(voucherId)));
     await accepted(...insert("reservations", other));
-    await refused(UNIQUE, "reservations_one_live", "UPDATE reservations SET voucher_id = $1 WHERE ticket = $2", [
+    await rejected(UNIQUE, "reservations_one_live", "UPDATE reservations SET voucher_id = $1 WHERE ticket = $2", [
       voucherId,
       other.ticket,
     ]);
   });
 
-  it.each(["Consumed", "Released", "Expired"])("never change once they are %s", async (state) => {
-    const hold = holdRow(await newVoucher());
-    await accepted(...insert("reservations", hold));
-    await accepted("UPDATE reservations SET state = $1, ended_at = expires_at WHERE ticket = $2", [state, hold.ticket]);
+  it.each(["Consumed", "Released", "Expired"])("never change once %s", async (state) => {
+    const reservation = reservationRow(await newVoucher());
+    await accepted(...insert("reservations", reservation));
+    await accepted("UPDATE reservations SET state = $1, ended_at = expires_at WHERE ticket = $2", [
+      state,
+      reservation.ticket,
+    ]);
     for (const change of [
       "state = 'Live', ended_at = NULL",
       "state = CASE state WHEN 'Released' THEN 'Consumed' ELSE 'Released' END",
@@ -175,52 +178,63 @@ describe("a voucher's holds", () => {
       "ticket = 'rsv_other'",
       "key_id = key_id",
     ]) {
-      await refused(TRIGGER, "an ended hold stays", `UPDATE reservations SET ${change} WHERE ticket = $1`, [
-        hold.ticket,
+      await rejected(TRIGGER, "an ended reservation is final", `UPDATE reservations SET ${change} WHERE ticket = $1`, [
+        reservation.ticket,
       ]);
     }
   });
 
-  it("say when they ended exactly if they ended, and have a length and a state that exists", async () => {
+  it("have ended_at exactly when not Live, a positive duration and a valid state", async () => {
     const voucherId = await newVoucher();
     const now = "2027-03-01T12:01:00Z";
-    await refused(CHECK, "ended_holds_say_when", ...insert("reservations", holdRow(voucherId, { ended_at: now })));
-    await refused(CHECK, "ended_holds_say_when", ...insert("reservations", holdRow(voucherId, { state: "Released" })));
-    await refused(
+    await rejected(
       CHECK,
-      "holds_have_a_length",
-      ...insert("reservations", holdRow(voucherId, { expires_at: "2027-03-01T12:00:00Z" })),
+      "reservations_ended_at_unless_live",
+      ...insert("reservations", reservationRow(voucherId, { ended_at: now })),
     );
-    await refused(
+    await rejected(
+      CHECK,
+      "reservations_ended_at_unless_live",
+      ...insert("reservations", reservationRow(voucherId, { state: "Released" })),
+    );
+    await rejected(
+      CHECK,
+      "reservations_expire_after_start",
+      ...insert("reservations", reservationRow(voucherId, { expires_at: "2027-03-01T12:00:00Z" })),
+    );
+    await rejected(
       CHECK,
       "reservations_state_check",
-      ...insert("reservations", holdRow(voucherId, { state: "Held", ended_at: now })),
+      ...insert("reservations", reservationRow(voucherId, { state: "Held", ended_at: now })),
     );
-    await refused(
+    await rejected(
       CHECK,
       "reservations_end_reason_check",
-      ...insert("reservations", holdRow(voucherId, { state: "Released", ended_at: now, end_reason: "x".repeat(201) })),
+      ...insert(
+        "reservations",
+        reservationRow(voucherId, { state: "Released", ended_at: now, end_reason: "x".repeat(201) }),
+      ),
     );
-    await refused(FOREIGN_KEY, "reservations_voucher_id_fkey", ...insert("reservations", holdRow("vch_none")));
+    await rejected(FOREIGN_KEY, "reservations_voucher_id_fkey", ...insert("reservations", reservationRow("vch_none")));
   });
 
-  it("have tickets that are given once", async () => {
-    const hold = holdRow(await newVoucher());
-    await accepted(...insert("reservations", hold));
-    await refused(
+  it("have unique tickets", async () => {
+    const reservation = reservationRow(await newVoucher());
+    await accepted(...insert("reservations", reservation));
+    await rejected(
       UNIQUE,
       "reservations_pkey",
-      ...insert("reservations", holdRow(await newVoucher(), { ticket: hold.ticket })),
+      ...insert("reservations", reservationRow(await newVoucher(), { ticket: reservation.ticket })),
     );
   });
 });
 
 describe("redemptions", () => {
-  it("happen once per voucher, whatever the reference and whoever the organization", async () => {
+  it("happen once per voucher, for any reference and organization", async () => {
     const voucherId = await newVoucher();
     await accepted(...insert("redemptions", redemptionRow(voucherId)));
-    await refused(UNIQUE, "redemptions_pkey", ...insert("redemptions", redemptionRow(voucherId)));
-    await refused(
+    await rejected(UNIQUE, "redemptions_pkey", ...insert("redemptions", redemptionRow(voucherId)));
+    await rejected(
       UNIQUE,
       "redemptions_pkey",
       ...insert("redemptions", redemptionRow(voucherId, { organization_id: neighbour.organizationId })),
@@ -230,12 +244,16 @@ describe("redemptions", () => {
   it("happen once per reference in an organization, and independently in another organization", async () => {
     const ref = { external_ref: "the same order" };
     await accepted(...insert("redemptions", redemptionRow(await newVoucher(), ref)));
-    await refused(UNIQUE, "redemptions_external_ref", ...insert("redemptions", redemptionRow(await newVoucher(), ref)));
+    await rejected(
+      UNIQUE,
+      "redemptions_external_ref",
+      ...insert("redemptions", redemptionRow(await newVoucher(), ref)),
+    );
     const elsewhere = { ...ref, organization_id: neighbour.organizationId };
     await accepted(...insert("redemptions", redemptionRow(await newVoucher(neighbour), elsewhere)));
   });
 
-  it("compare references byte by byte: case and accents tell them apart", async () => {
+  it("compare references byte by byte, so that case and accents matter", async () => {
     for (const external_ref of ["Order-é", "order-é", "order-e\u0301"]) {
       await accepted(...insert("redemptions", redemptionRow(await newVoucher(), { external_ref })));
     }
@@ -243,7 +261,7 @@ describe("redemptions", () => {
 
   it("have references of 1 to 128 code points", async () => {
     for (const external_ref of ["", "x".repeat(129), "🎟".repeat(129)]) {
-      await refused(
+      await rejected(
         CHECK,
         "redemptions_external_ref_check",
         ...insert("redemptions", redemptionRow(await newVoucher(), { external_ref })),
@@ -252,24 +270,28 @@ describe("redemptions", () => {
     await accepted(...insert("redemptions", redemptionRow(await newVoucher(), { external_ref: "🎟".repeat(128) })));
   });
 
-  it("hand out each redeem code once in an organization", async () => {
+  it("have a redeem code that is unique within the organization", async () => {
     const code = { redeem_code: "7Q4K-9MZX-2HTB" };
     await accepted(...insert("redemptions", redemptionRow(await newVoucher(), code)));
-    await refused(UNIQUE, "redemptions_redeem_code", ...insert("redemptions", redemptionRow(await newVoucher(), code)));
+    await rejected(
+      UNIQUE,
+      "redemptions_redeem_code",
+      ...insert("redemptions", redemptionRow(await newVoucher(), code)),
+    );
     const elsewhere = { ...code, organization_id: neighbour.organizationId };
     await accepted(...insert("redemptions", redemptionRow(await newVoucher(neighbour), elsewhere)));
   });
 
-  it("belong to a voucher and, if they name one, to a hold", async () => {
-    await refused(FOREIGN_KEY, "redemptions_voucher_id_fkey", ...insert("redemptions", redemptionRow("vch_none")));
-    await refused(
+  it("belong to an existing voucher and, if they have a ticket, to an existing reservation", async () => {
+    await rejected(FOREIGN_KEY, "redemptions_voucher_id_fkey", ...insert("redemptions", redemptionRow("vch_none")));
+    await rejected(
       FOREIGN_KEY,
       "redemptions_ticket_fkey",
       ...insert("redemptions", redemptionRow(await newVoucher(), { ticket: "rsv_none" })),
     );
   });
 
-  it("are never changed, deleted or truncated, not even by way of another table", async () => {
+  it("are never changed, deleted or truncated, not even through another table", async () => {
     const voucherId = await newVoucher();
     await accepted(...insert("redemptions", redemptionRow(voucherId)));
     for (const statement of [
@@ -282,91 +304,91 @@ describe("redemptions", () => {
       "TRUNCATE redemptions CASCADE",
       "TRUNCATE reservations CASCADE",
     ]) {
-      await refused(TRIGGER, "a redemption is never undone", statement);
+      await rejected(TRIGGER, "a redemption is final", statement);
     }
   });
 });
 
 describe("the events of a chain", () => {
-  it("have a sequence of their own per voucher", async () => {
+  it("have a sequence number that is unique within the voucher", async () => {
     const voucherId = await newVoucher();
-    // Issuing has written event 1.
-    await refused(UNIQUE, "voucher_events_pkey", ...insert("voucher_events", sealedRow(voucherId, 1)));
-    await refused(UNIQUE, "voucher_events_pkey", ...insert("voucher_events", pendingRow(voucherId, 1)));
+    // Event 1 is the issue of the voucher.
+    await rejected(UNIQUE, "voucher_events_pkey", ...insert("voucher_events", sealedRow(voucherId, 1)));
+    await rejected(UNIQUE, "voucher_events_pkey", ...insert("voucher_events", pendingRow(voucherId, 1)));
     await accepted(...insert("voucher_events", pendingRow(voucherId, 2)));
-    await refused(CHECK, "voucher_events_sequence_check", ...insert("voucher_events", pendingRow(voucherId, 0)));
+    await rejected(CHECK, "voucher_events_sequence_check", ...insert("voucher_events", pendingRow(voucherId, 0)));
   });
 
-  it("have one successor at most: nothing forks, not even at the beginning", async () => {
+  it("have at most one successor, so that a chain cannot fork, not even at its first event", async () => {
     const voucherId = await newVoucher();
     const genesis = { previous_hash: Buffer.from(GENESIS_HASH, "hex") };
-    await refused(UNIQUE, "voucher_events_no_fork", ...insert("voucher_events", sealedRow(voucherId, 2, genesis)));
+    await rejected(UNIQUE, "voucher_events_no_fork", ...insert("voucher_events", sealedRow(voucherId, 2, genesis)));
     const link = { previous_hash: sha256("the event before") };
     await accepted(...insert("voucher_events", sealedRow(voucherId, 2, link)));
-    await refused(UNIQUE, "voucher_events_no_fork", ...insert("voucher_events", sealedRow(voucherId, 3, link)));
-    // Another voucher's chain is another chain.
+    await rejected(UNIQUE, "voucher_events_no_fork", ...insert("voucher_events", sealedRow(voucherId, 3, link)));
+    // The same link in another voucher's chain is allowed.
     await accepted(...insert("voucher_events", sealedRow(await newVoucher(), 2, link)));
     await accepted(...insert("voucher_events", pendingRow(voucherId, 3)));
     await accepted(...insert("voucher_events", pendingRow(voucherId, 4)));
   });
 
-  it("say once that a voucher has expired", async () => {
+  it("include at most one expiry per voucher", async () => {
     const voucherId = await newVoucher();
     const expired = { event_type: "voucher.instance.expired" };
     await accepted(...insert("voucher_events", sealedRow(voucherId, 2, expired)));
-    await refused(UNIQUE, "voucher_events_one_expiry", ...insert("voucher_events", pendingRow(voucherId, 3, expired)));
+    await rejected(UNIQUE, "voucher_events_one_expiry", ...insert("voucher_events", pendingRow(voucherId, 3, expired)));
     await accepted(...insert("voucher_events", pendingRow(await newVoucher(), 2, expired)));
   });
 
   it.each(["previous_hash", "record_hash", "payload"])("are not Sealed without their %s", async (column) => {
     const voucherId = await newVoucher();
-    await refused(
+    await rejected(
       CHECK,
-      "sealed_events_are_complete",
+      "voucher_events_sealed_complete",
       ...insert("voucher_events", sealedRow(voucherId, 2, { [column]: null })),
     );
     const { [column]: value } = sealedRow(voucherId, 2);
-    await refused(
+    await rejected(
       CHECK,
-      "sealed_events_are_complete",
+      "voucher_events_sealed_complete",
       ...insert("voucher_events", pendingRow(voucherId, 2, { [column]: value })),
     );
     await accepted(...insert("voucher_events", pendingRow(voucherId, 2)));
     const seal = sealedRow(voucherId, 2, { [column]: null });
-    await refused(
+    await rejected(
       CHECK,
-      "sealed_events_are_complete",
+      "voucher_events_sealed_complete",
       `UPDATE voucher_events SET seal_status = 'Sealed', previous_hash = $2, record_hash = $3, payload = $4
         WHERE voucher_id = $1 AND sequence = 2`,
       [voucherId, seal.previous_hash, seal.record_hash, seal.payload],
     );
   });
 
-  it("are not Pending without what they will say, and are Pending or Sealed and nothing else", async () => {
+  it("are Pending only with data, and are either Pending or Sealed", async () => {
     const voucherId = await newVoucher();
-    await refused(
+    await rejected(
       CHECK,
-      "pending_events_keep_their_data",
+      "voucher_events_pending_has_data",
       ...insert("voucher_events", pendingRow(voucherId, 2, { data: null })),
     );
-    await refused(
+    await rejected(
       CHECK,
       "voucher_events_seal_status_check",
       ...insert("voucher_events", pendingRow(voucherId, 2, { seal_status: "Open" })),
     );
-    await refused(
+    await rejected(
       CHECK,
       "voucher_events_event_type_check",
       ...insert("voucher_events", pendingRow(voucherId, 2, { event_type: "brand.created" })),
     );
-    await refused(
+    await rejected(
       FOREIGN_KEY,
       "voucher_events_voucher_id_fkey",
       ...insert("voucher_events", pendingRow("vch_none", 1)),
     );
   });
 
-  it("keep the hash of exactly the characters that they keep", async () => {
+  it("have the hash of exactly the stored payload", async () => {
     const voucherId = await newVoucher();
     const payload = '{"note":"Käse 🎟"}';
     for (const wrong of [
@@ -375,16 +397,16 @@ describe("the events of a chain", () => {
       Buffer.alloc(32),
       sha256(payload).subarray(1),
     ]) {
-      await refused(
+      await rejected(
         CHECK,
-        "record_hash_is_of_payload",
+        "voucher_events_hash_matches_payload",
         ...insert("voucher_events", sealedRow(voucherId, 2, { payload, record_hash: wrong })),
       );
     }
     await accepted(...insert("voucher_events", pendingRow(voucherId, 2)));
-    await refused(
+    await rejected(
       CHECK,
-      "record_hash_is_of_payload",
+      "voucher_events_hash_matches_payload",
       `UPDATE voucher_events SET seal_status = 'Sealed', previous_hash = $2, record_hash = $3, payload = $4
         WHERE voucher_id = $1 AND sequence = 2`,
       [voucherId, sha256("before"), sha256("something else"), payload],
@@ -392,10 +414,10 @@ describe("the events of a chain", () => {
     await accepted(...insert("voucher_events", sealedRow(voucherId, 3, { payload, record_hash: sha256(payload) })));
   });
 
-  it("keep a previous hash of 32 bytes", async () => {
+  it("have a previous hash of 32 bytes", async () => {
     const voucherId = await newVoucher();
     for (const bytes of [0, 31, 33]) {
-      await refused(
+      await rejected(
         CHECK,
         "voucher_events_previous_hash_check",
         ...insert("voucher_events", sealedRow(voucherId, 2, { previous_hash: Buffer.alloc(bytes, 1) })),
@@ -406,7 +428,7 @@ describe("the events of a chain", () => {
   describe("that are Pending", () => {
     const SEAL = `seal_status = 'Sealed', previous_hash = decode(repeat('ab', 32), 'hex'), payload = '{}',
                   record_hash = sha256(convert_to('{}', 'UTF8'))`;
-    /** Another value for every column that sealing leaves alone, most of them harmless to every other constraint. */
+    /** A different value for every column that sealing does not set. Most of them violate no other constraint. */
     const CHANGES: Record<string, string> = {
       occurred_at: "occurred_at = occurred_at + interval '1 microsecond'",
       sequence: "sequence = sequence + 1",
@@ -416,7 +438,7 @@ describe("the events of a chain", () => {
       actor_is_employee: "actor_is_employee = true",
       data: `data = '{"nonce": "01"}'`,
     };
-    /** The same for values that are there already, or that only look the same. */
+    /** Changes to an equal value, or to one that only looks equal. */
     const MORE_CHANGES = [
       "data = NULL",
       `data = '{"nonce":"00","b":1,"a":2}'`,
@@ -433,23 +455,23 @@ describe("the events of a chain", () => {
       return `UPDATE voucher_events SET ${set} WHERE voucher_id = $1 AND sequence = 2`;
     }
 
-    it("become Sealed by filling the three columns, and change in no other way afterwards", async () => {
+    it("become Sealed when the four seal columns are set, and never change afterwards", async () => {
       const voucherId = await pendingEvent();
       await accepted(update(SEAL), [voucherId]);
       const { rows } = await db.query("SELECT * FROM voucher_events WHERE voucher_id = $1 AND sequence = 2", [
         voucherId,
       ]);
       expect(rows[0]).toMatchObject({ seal_status: "Sealed", payload: "{}", event_type: "voucher.instance.voided" });
-      await refused(TRIGGER, "changes once", update(SEAL), [voucherId]);
-      await refused(
+      await rejected(TRIGGER, "changes only once", update(SEAL), [voucherId]);
+      await rejected(
         TRIGGER,
-        "changes once",
+        "changes only once",
         update("seal_status = 'Pending', previous_hash = NULL, record_hash = NULL, payload = NULL"),
         [voucherId],
       );
     });
 
-    it("have no column besides the three that this test does not try", async () => {
+    it("have no column that these tests leave out", async () => {
       const { rows } = await db.query<{ column_name: string }>(
         "SELECT column_name FROM information_schema.columns WHERE table_name = 'voucher_events'",
       );
@@ -457,16 +479,16 @@ describe("the events of a chain", () => {
       expect(rows.map((row) => row.column_name).sort()).toEqual([...Object.keys(CHANGES), ...seal].sort());
     });
 
-    it.each([...Object.values(CHANGES), ...MORE_CHANGES])("do not change otherwise: %s", async (change) => {
+    it.each([...Object.values(CHANGES), ...MORE_CHANGES])("reject any other change: %s", async (change) => {
       const voucherId = await pendingEvent();
       const values = change.includes("$2") ? [voucherId, await newVoucher()] : [voucherId];
-      await refused(TRIGGER, "changes once", update(change), values);
-      await refused(TRIGGER, "changes once", update(`${SEAL}, ${change}`), values);
+      await rejected(TRIGGER, "changes only once", update(change), values);
+      await rejected(TRIGGER, "changes only once", update(`${SEAL}, ${change}`), values);
       await accepted(update(SEAL), [voucherId]);
-      await refused(TRIGGER, "changes once", update(change), values);
+      await rejected(TRIGGER, "changes only once", update(change), values);
     });
 
-    it("do not lose or exchange their actor while they are sealed", async () => {
+    it("keep their actor when they are sealed", async () => {
       const voucherId = await pendingEvent({ actor_connected_id: "user-1", actor_is_employee: true });
       for (const change of [
         "actor_connected_id = NULL",
@@ -474,18 +496,18 @@ describe("the events of a chain", () => {
         "actor_is_employee = NULL",
         "actor_is_employee = false",
       ]) {
-        await refused(TRIGGER, "changes once", update(`${SEAL}, ${change}`), [voucherId]);
+        await rejected(TRIGGER, "changes only once", update(`${SEAL}, ${change}`), [voucherId]);
       }
       await accepted(update(SEAL), [voucherId]);
     });
 
-    it("are not even touched without a change", async () => {
+    it("reject even an UPDATE that changes nothing", async () => {
       const voucherId = await pendingEvent();
-      await refused(TRIGGER, "changes once", update("payload = payload"), [voucherId]);
+      await rejected(TRIGGER, "changes only once", update("payload = payload"), [voucherId]);
     });
   });
 
-  it("that are Sealed change in no column at all", async () => {
+  it("that are Sealed do not change in any column", async () => {
     const voucherId = await newVoucher();
     for (const change of [
       "payload = payload || ' '",
@@ -497,11 +519,13 @@ describe("the events of a chain", () => {
       "sequence = 7",
       "seal_status = seal_status",
     ]) {
-      await refused(TRIGGER, "changes once", `UPDATE voucher_events SET ${change} WHERE voucher_id = $1`, [voucherId]);
+      await rejected(TRIGGER, "changes only once", `UPDATE voucher_events SET ${change} WHERE voucher_id = $1`, [
+        voucherId,
+      ]);
     }
   });
 
-  it("are never deleted or truncated, not even by way of another table", async () => {
+  it("are never deleted or truncated, not even through another table", async () => {
     const voucherId = await newVoucher();
     await accepted(...insert("voucher_events", pendingRow(voucherId, 2)));
     for (const statement of [
@@ -511,13 +535,13 @@ describe("the events of a chain", () => {
       "TRUNCATE voucher_events",
       "TRUNCATE voucher_events CASCADE",
     ]) {
-      await refused(TRIGGER, "events are kept for ever", statement);
+      await rejected(TRIGGER, "events are permanent", statement);
     }
     for (const table of ["vouchers", "batches", "products", "brands", "organizations"]) {
-      // Which of the tables behind it refuses first is Postgres's choice.
-      await refused(TRIGGER, "is refused", `TRUNCATE ${table} CASCADE`);
+      // Postgres chooses which of the dependent tables rejects first.
+      await rejected(TRIGGER, "is not allowed", `TRUNCATE ${table} CASCADE`);
     }
-    await refused(FOREIGN_KEY, "voucher_events_voucher_id_fkey", "DELETE FROM vouchers WHERE id = $1", [voucherId]);
+    await rejected(FOREIGN_KEY, "voucher_events_voucher_id_fkey", "DELETE FROM vouchers WHERE id = $1", [voucherId]);
     const { rows } = await db.query("SELECT count(*)::int AS count FROM voucher_events WHERE voucher_id = $1", [
       voucherId,
     ]);
@@ -556,30 +580,30 @@ describe("the events of a chain", () => {
 });
 
 describe("a batch", () => {
-  it("keeps the audience it was issued with, in both directions", async () => {
+  it("keeps the audience that it was issued with", async () => {
     await newVoucher();
     const other = await issueReferrerOnly();
-    await refused(TRIGGER, "the audience of a batch", "UPDATE batches SET audience = 'OpenToAll' WHERE id = $1", [
+    await rejected(TRIGGER, "the audience of a batch", "UPDATE batches SET audience = 'OpenToAll' WHERE id = $1", [
       other,
     ]);
-    await refused(
+    await rejected(
       TRIGGER,
       "the audience of a batch",
       "UPDATE batches SET audience = 'ReferrerOnly' WHERE audience = 'OpenToAll'",
     );
-    // Whatever else an update does, an unchanged audience is no obstacle.
+    // An update that leaves the audience unchanged is allowed.
     await accepted("UPDATE batches SET audience = audience, usage_unit_label = 'ride' WHERE id = $1", [other]);
   });
 
-  it("has one of the two audiences, vouchers, and prices that are not negative", async () => {
+  it("has a valid audience, at least one voucher, and no negative price or term", async () => {
     const { rows } = await db.query("SELECT * FROM batches LIMIT 1");
     const copy = (changes: object) => insert("batches", { ...rows[0], id: newId("bat"), ...changes });
     await accepted(...copy({}));
-    await refused(CHECK, "batches_audience_check", ...copy({ audience: "Nobody" }));
-    await refused(CHECK, "batches_voucher_count_check", ...copy({ voucher_count: 0 }));
-    await refused(CHECK, "batches_price_usd_check", ...copy({ price_usd: -0.01 }));
-    await refused(CHECK, "batches_retail_price_usd_check", ...copy({ retail_price_usd: -1 }));
-    await refused(CHECK, "batches_benefit_months_check", ...copy({ benefit_months: -1 }));
+    await rejected(CHECK, "batches_audience_check", ...copy({ audience: "Nobody" }));
+    await rejected(CHECK, "batches_voucher_count_check", ...copy({ voucher_count: 0 }));
+    await rejected(CHECK, "batches_price_usd_check", ...copy({ price_usd: -0.01 }));
+    await rejected(CHECK, "batches_retail_price_usd_check", ...copy({ retail_price_usd: -1 }));
+    await rejected(CHECK, "batches_benefit_months_check", ...copy({ benefit_months: -1 }));
   });
 
   async function issueReferrerOnly(): Promise<string> {
@@ -599,35 +623,38 @@ describe("a voucher", () => {
     return `UPDATE vouchers SET ${set} WHERE id = $1`;
   }
 
-  it("stays Redeemed once it is", async () => {
+  it("stays Redeemed", async () => {
     const id = await newVoucher();
     await accepted(update(REDEEM), [id]);
     for (const change of ["status = 'Active', redeemed_at = NULL", "status = 'Voided', redeemed_at = NULL"]) {
-      await refused(TRIGGER, "stays what it is", update(change), [id]);
+      await rejected(TRIGGER, "keeps its status", update(change), [id]);
     }
     await accepted(update("last_sequence = last_sequence + 1"), [id]);
   });
 
-  it("stays Voided once it is", async () => {
+  it("stays Voided", async () => {
     const id = await newVoucher();
     await accepted(update("status = 'Voided'"), [id]);
     for (const change of ["status = 'Active'", REDEEM]) {
-      await refused(TRIGGER, "stays what it is", update(change), [id]);
+      await rejected(TRIGGER, "keeps its status", update(change), [id]);
     }
     await accepted(update("last_sequence = last_sequence + 1"), [id]);
   });
 
-  it("says when it was redeemed exactly if it is Redeemed, and has a stored status that exists", async () => {
+  it("has redeemed_at exactly when Redeemed, and a valid stored status", async () => {
     const id = await newVoucher();
-    await refused(CHECK, "redeemed_vouchers_say_when", update("status = 'Redeemed'"), [id]);
-    await refused(CHECK, "redeemed_vouchers_say_when", update("redeemed_at = clock_timestamp()"), [id]);
-    await refused(CHECK, "redeemed_vouchers_say_when", update("status = 'Voided', redeemed_at = clock_timestamp()"), [
-      id,
-    ]);
-    await refused(CHECK, "vouchers_status_check", update("status = 'Expired'"), [id]);
+    await rejected(CHECK, "vouchers_redeemed_at_if_redeemed", update("status = 'Redeemed'"), [id]);
+    await rejected(CHECK, "vouchers_redeemed_at_if_redeemed", update("redeemed_at = clock_timestamp()"), [id]);
+    await rejected(
+      CHECK,
+      "vouchers_redeemed_at_if_redeemed",
+      update("status = 'Voided', redeemed_at = clock_timestamp()"),
+      [id],
+    );
+    await rejected(CHECK, "vouchers_status_check", update("status = 'Expired'"), [id]);
   });
 
-  it("has a chain head that can be one", async () => {
+  it("has a consistent chain head", async () => {
     const id = await newVoucher();
     for (const change of [
       "sealed_sequence = last_sequence + 1",
@@ -636,19 +663,19 @@ describe("a voucher", () => {
       "sealed_hash = NULL",
       "last_sequence = 0",
     ]) {
-      await refused(CHECK, "chain_head_is_consistent", update(change), [id]);
+      await rejected(CHECK, "vouchers_chain_head_consistent", update(change), [id]);
     }
-    await refused(CHECK, "vouchers_sealed_hash_check", update("sealed_hash = 'too short'"), [id]);
+    await rejected(CHECK, "vouchers_sealed_hash_check", update("sealed_hash = 'too short'"), [id]);
   });
 
-  /** The row of a voucher with this code, as issuing would write it. */
+  /** The row that issuing writes for a voucher with this code. */
   async function rowWithCode(code: string, owner: TestPartner): Promise<Row> {
     const template = await newVoucher(owner);
     const { rows } = await db.query("SELECT * FROM vouchers WHERE id = $1", [template]);
     return { ...rows[0], id: newId("vch"), serial: 2, code, code_key: normaliseCode(code) };
   }
 
-  it("has a code that its organization has once, however it is written, and that another may have, too", async () => {
+  it("has a code that is unique within its organization in every spelling, but not across organizations", async () => {
     await accepted(...insert("vouchers", await rowWithCode("SOLO-2027", partner)));
     for (const code of [
       "SOLO-2027",
@@ -658,36 +685,41 @@ describe("a voucher", () => {
       "501O-2027".replace("5", "S"),
       "soio2027",
     ]) {
-      await refused(UNIQUE, "vouchers_code_key", ...insert("vouchers", await rowWithCode(code, partner)));
+      await rejected(UNIQUE, "vouchers_code_key", ...insert("vouchers", await rowWithCode(code, partner)));
     }
     await accepted(...insert("vouchers", await rowWithCode("SOLO-2028", partner)));
     await accepted(...insert("vouchers", await rowWithCode("SOLO-2027", neighbour)));
   });
 
-  it("has a serial that its batch has once", async () => {
+  it("has a serial that is unique within its batch", async () => {
     const row = await rowWithCode("SERIAL-1", partner);
-    await refused(UNIQUE, "vouchers_serial", ...insert("vouchers", { ...row, serial: 1 }));
-    await refused(CHECK, "vouchers_serial_check", ...insert("vouchers", { ...row, serial: 0 }));
+    await rejected(UNIQUE, "vouchers_serial", ...insert("vouchers", { ...row, serial: 1 }));
+    await rejected(CHECK, "vouchers_serial_check", ...insert("vouchers", { ...row, serial: 0 }));
     await accepted(...insert("vouchers", row));
   });
 });
 
 describe("the deployment row", () => {
-  it("is written once, by the migration", async () => {
-    for (const statement of [
-      "UPDATE deployment SET canon_preserved_since = clock_timestamp()",
-      "UPDATE deployment SET canon_preserved_since = canon_preserved_since",
-      "DELETE FROM deployment",
-      "TRUNCATE deployment",
-      "TRUNCATE deployment CASCADE",
-    ]) {
-      await refused(TRIGGER, "it is written once", statement);
+  it("is written by the migration and changes only by an adoption", async () => {
+    for (const statement of ["DELETE FROM deployment", "TRUNCATE deployment", "TRUNCATE deployment CASCADE"]) {
+      await rejected(TRIGGER, "the row is permanent", statement);
     }
-    await refused(UNIQUE, "deployment_pkey", "INSERT INTO deployment (canon_preserved_since) VALUES (now())");
-    await refused(
+    for (const change of [
+      "canon_preserved_since = clock_timestamp(), id = 'x'",
+      "canon_preserved_since = canon_preserved_since",
+      "system_identifier = 1, id = 'x'",
+      "database_oid = 1, id = 'x'",
+    ]) {
+      await rejected(TRIGGER, "UPDATE on deployment is not allowed", `UPDATE deployment SET ${change}`);
+    }
+    await accepted("UPDATE deployment SET id = 'x'");
+    const values = "SELECT canon_preserved_since, 'x', system_identifier, database_oid FROM deployment";
+    const columns = "canon_preserved_since, id, system_identifier, database_oid";
+    await rejected(UNIQUE, "deployment_pkey", `INSERT INTO deployment (${columns}) ${values}`);
+    await rejected(
       CHECK,
       "deployment_singleton_check",
-      "INSERT INTO deployment (singleton, canon_preserved_since) VALUES (false, now())",
+      `INSERT INTO deployment (singleton, ${columns}) ${values.replace("SELECT", "SELECT false,")}`,
     );
     const { rows } = await db.query(
       "SELECT canon_preserved_since = date_trunc('milliseconds', canon_preserved_since) AS whole FROM deployment",
@@ -697,15 +729,15 @@ describe("the deployment row", () => {
 });
 
 describe("an API key", () => {
-  it("has one current secret, kept as 32 bytes that no other key has, and scopes that exist", async () => {
+  it("has one current secret, stored as 32 unique bytes, and valid scopes", async () => {
     const key = { id: newId("key"), organization_id: partner.organizationId, scopes: ["voucher.read"] };
     await accepted(...insert("api_keys", key));
     const secret = { key_id: key.id, secret_hash: sha256("first") };
     await accepted(...insert("api_key_secrets", secret));
-    await refused(UNIQUE, "api_key_secrets_pkey", ...insert("api_key_secrets", secret));
+    await rejected(UNIQUE, "api_key_secrets_pkey", ...insert("api_key_secrets", secret));
     const second = { key_id: key.id, secret_hash: sha256("second") };
-    await refused(UNIQUE, "api_key_secrets_current", ...insert("api_key_secrets", second));
-    await refused(
+    await rejected(UNIQUE, "api_key_secrets_current", ...insert("api_key_secrets", second));
+    await rejected(
       CHECK,
       "api_key_secrets_secret_hash_check",
       ...insert("api_key_secrets", { ...secret, secret_hash: Buffer.from("pvk_in_plain_text") }),
@@ -713,7 +745,7 @@ describe("an API key", () => {
     await accepted("UPDATE api_key_secrets SET expires_at = clock_timestamp() WHERE key_id = $1", [key.id]);
     await accepted(...insert("api_key_secrets", second));
     for (const scopes of [[], ["voucher.void"], ["voucher.read", "voucher.void"]]) {
-      await refused(CHECK, "api_keys_scopes_check", ...insert("api_keys", { ...key, id: newId("key"), scopes }));
+      await rejected(CHECK, "api_keys_scopes_check", ...insert("api_keys", { ...key, id: newId("key"), scopes }));
     }
   });
 });
@@ -744,37 +776,37 @@ describe("a referrer contract", () => {
     return row.id;
   }
 
-  /** Moves an offer to a status by the legal way. */
+  /** Moves an offered contract to a status by legal transitions. */
   async function moveTo(id: string, status: string): Promise<void> {
     const way = { Offered: [], Active: ["Active"], Declined: ["Declined"], Ended: ["Active", "Ended"] }[status] ?? [];
     for (const next of way) await accepted("UPDATE referrer_contracts SET status = $2 WHERE id = $1", [id, next]);
   }
 
-  it("begins as an offer and is kept for ever", async () => {
+  it("starts as Offered and is permanent", async () => {
     for (const status of ["Active", "Ended", "Declined", "Paused"]) {
-      await refused(TRIGGER, "begins as an offer", ...insert("referrer_contracts", contractRow({ status })));
+      await rejected(TRIGGER, "starts as Offered", ...insert("referrer_contracts", contractRow({ status })));
     }
     for (const statement of ["DELETE FROM referrer_contracts", "TRUNCATE referrer_contracts CASCADE"]) {
-      await refused(TRIGGER, "kept for ever", statement);
+      await rejected(TRIGGER, "contracts are permanent", statement);
     }
   });
 
   it.each(
     STATUSES.flatMap((from) => STATUSES.map((to) => [from, to] as const)),
-  )("goes from %s to %s exactly if that is legal", async (from, to) => {
+  )("goes from %s to %s only if the transition is legal", async (from, to) => {
     const move: [string, unknown[]] = [
       "UPDATE referrer_contracts SET status = $2 WHERE id = $1",
       [await contractIn(from), to],
     ];
     if (MOVES.some(([start, end]) => start === from && end === to)) await accepted(...move);
-    else await refused(TRIGGER, `not from ${from} to ${to}`, ...move);
+    else await rejected(TRIGGER, `not from ${from} to ${to}`, ...move);
   });
 
-  it("never changes whose it is or what it is called, with a legal move or without one", async () => {
+  it("keeps its id, brand and user, with or without a legal transition", async () => {
     for (const change of [`brand_id = '${neighbour.brandId}'`, "user_id = 'somebody else'", "id = 'ctr_other'"]) {
       const id = await contractIn("Offered");
-      await refused(TRIGGER, "a contract goes from", `UPDATE referrer_contracts SET ${change} WHERE id = $1`, [id]);
-      await refused(
+      await rejected(TRIGGER, "a contract goes from", `UPDATE referrer_contracts SET ${change} WHERE id = $1`, [id]);
+      await rejected(
         TRIGGER,
         "a contract goes from",
         `UPDATE referrer_contracts SET status = 'Active', ${change} WHERE id = $1`,
@@ -783,20 +815,23 @@ describe("a referrer contract", () => {
     }
   });
 
-  it("keeps the end that it was offered with while it is Active", async () => {
+  it("keeps its end while it is Active", async () => {
     const id = await contractIn("Active");
-    await refused(TRIGGER, "a contract goes from", "UPDATE referrer_contracts SET ends_at = 'infinity' WHERE id = $1", [
-      id,
-    ]);
+    await rejected(
+      TRIGGER,
+      "a contract goes from",
+      "UPDATE referrer_contracts SET ends_at = 'infinity' WHERE id = $1",
+      [id],
+    );
   });
 
-  it("is one at a time between a user and a brand, and may follow one that is over", async () => {
+  it("is the only open one between a user and a brand, and may follow an ended one", async () => {
     for (const open of ["Offered", "Active"]) {
       const first = contractRow();
       await accepted(...insert("referrer_contracts", first));
       await moveTo(first.id, open);
       const second = contractRow({ user_id: first.user_id });
-      await refused(UNIQUE, "referrer_contracts_one_open", ...insert("referrer_contracts", second));
+      await rejected(UNIQUE, "referrer_contracts_one_open", ...insert("referrer_contracts", second));
       const elsewhere = contractRow({ user_id: first.user_id, brand_id: neighbour.brandId });
       await accepted(...insert("referrer_contracts", elsewhere));
       await moveTo(elsewhere.id, "Active");
@@ -806,22 +841,22 @@ describe("a referrer contract", () => {
     }
   });
 
-  it("has a brand that exists and a user", async () => {
+  it("has an existing brand and a user", async () => {
     const refuse = (code: string, by: string, changes: Row) =>
-      refused(code, by, ...insert("referrer_contracts", contractRow(changes)));
+      rejected(code, by, ...insert("referrer_contracts", contractRow(changes)));
     await refuse(FOREIGN_KEY, "referrer_contracts_brand_id_fkey", { brand_id: "brd_none" });
     await refuse(CHECK, "referrer_contracts_user_id_check", { user_id: "" });
     await refuse(CHECK, "referrer_contracts_user_id_check", { user_id: "x".repeat(256) });
   });
 
-  it("has links to products of its own brand alone", async () => {
+  it("has links to products of its own brand only", async () => {
     const id = await contractIn("Active");
     const link = { code: newId("ctr"), contract_id: id, product_id: partner.productId, brand_id: partner.brandId };
     const foreign = { ...link, code: newId("ctr"), product_id: neighbour.productId };
     await accepted(...insert("referral_links", link));
-    await refused(UNIQUE, "referral_links_pkey", ...insert("referral_links", link));
-    await refused(FOREIGN_KEY, "referral_links_product_id_brand_id_fkey", ...insert("referral_links", foreign));
-    await refused(
+    await rejected(UNIQUE, "referral_links_pkey", ...insert("referral_links", link));
+    await rejected(FOREIGN_KEY, "referral_links_product_id_brand_id_fkey", ...insert("referral_links", foreign));
+    await rejected(
       FOREIGN_KEY,
       "referral_links_contract_id_brand_id_fkey",
       ...insert("referral_links", { ...foreign, brand_id: neighbour.brandId }),
@@ -830,14 +865,14 @@ describe("a referrer contract", () => {
 });
 
 describe("a member", () => {
-  it("is one once per organization, in a role that exists", async () => {
+  it("is unique within an organization and has a valid role", async () => {
     const row = { organization_id: partner.organizationId, user_id: newUser(), role: "owner" };
     await accepted(...insert("members", row));
-    await refused(UNIQUE, "members_pkey", ...insert("members", { ...row, role: "employee" }));
+    await rejected(UNIQUE, "members_pkey", ...insert("members", { ...row, role: "employee" }));
     await accepted(...insert("members", { ...row, organization_id: neighbour.organizationId }));
-    await refused(CHECK, "members_role_check", ...insert("members", { ...row, user_id: newUser(), role: "Owner" }));
-    await refused(CHECK, "members_user_id_check", ...insert("members", { ...row, user_id: "" }));
-    await refused(
+    await rejected(CHECK, "members_role_check", ...insert("members", { ...row, user_id: newUser(), role: "Owner" }));
+    await rejected(CHECK, "members_user_id_check", ...insert("members", { ...row, user_id: "" }));
+    await rejected(
       FOREIGN_KEY,
       "members_organization_id_fkey",
       ...insert("members", { ...row, organization_id: "org_none" }),
@@ -851,23 +886,23 @@ describe("a batch's windows and listing", () => {
     return rows[0].batch_id;
   }
 
-  it("are one of each kind, of a kind that exists, and close after they open", async () => {
+  it("have a valid kind, are unique by kind, and close after they open", async () => {
     const window = { batch_id: await newBatch(), kind: "claim" };
     await accepted(...insert("batch_windows", window));
-    await refused(UNIQUE, "batch_windows_pkey", ...insert("batch_windows", window));
-    await refused(CHECK, "batch_windows_kind_check", ...insert("batch_windows", { ...window, kind: "rent" }));
+    await rejected(UNIQUE, "batch_windows_pkey", ...insert("batch_windows", window));
+    await rejected(CHECK, "batch_windows_kind_check", ...insert("batch_windows", { ...window, kind: "rent" }));
     const buy = { ...window, kind: "buy", opens_at: "2027-03-01T12:00:00Z" };
     for (const closes_at of ["2027-03-01T12:00:00Z", "2027-03-01T11:59:59Z"]) {
-      await refused(CHECK, "windows_have_a_length", ...insert("batch_windows", { ...buy, closes_at }));
+      await rejected(CHECK, "batch_windows_close_after_opening", ...insert("batch_windows", { ...buy, closes_at }));
     }
     await accepted(...insert("batch_windows", { ...buy, closes_at: "2027-03-01T12:00:01Z" }));
   });
 
-  it("are one listing a batch, of a batch that exists", async () => {
+  it("include at most one listing, of an existing batch", async () => {
     const batch_id = await newBatch();
     await accepted(...insert("listings", { id: newId("lst"), batch_id }));
-    await refused(UNIQUE, "listings_batch_id_key", ...insert("listings", { id: newId("lst"), batch_id }));
-    await refused(
+    await rejected(UNIQUE, "listings_batch_id_key", ...insert("listings", { id: newId("lst"), batch_id }));
+    await rejected(
       FOREIGN_KEY,
       "listings_batch_id_fkey",
       ...insert("listings", { id: newId("lst"), batch_id: "bat_none" }),
@@ -878,7 +913,7 @@ describe("a batch's windows and listing", () => {
 describe("a voucher in its windows", () => {
   const pickable = (value: boolean) => `UPDATE vouchers SET pickable = ${value} WHERE id = $1`;
 
-  /** A voucher as issuing would put it into its windows. */
+  /** A voucher that issuing has put into its windows. */
   async function newPickable(): Promise<string> {
     const { rows } = await db.query("SELECT * FROM vouchers WHERE id = $1", [await newVoucher()]);
     const id = newId("vch");
@@ -886,19 +921,19 @@ describe("a voucher in its windows", () => {
     return id;
   }
 
-  it("leaves them once and does not come back, nor does one come that was never there", async () => {
+  it("does not return to them, and a voucher that was never in a window cannot enter one", async () => {
     const id = await newPickable();
     await accepted(pickable(true), [id]);
     await accepted(pickable(false), [id]);
-    await refused(TRIGGER, "does not come back", pickable(true), [id]);
-    await refused(TRIGGER, "does not come back", pickable(true), [await newVoucher()]);
+    await rejected(TRIGGER, "does not return", pickable(true), [id]);
+    await rejected(TRIGGER, "does not return", pickable(true), [await newVoucher()]);
   });
 
-  it("is Active: burning or voiding it takes it out, or is refused", async () => {
+  it("is Active: redeeming or voiding must remove it from them", async () => {
     for (const change of ["status = 'Voided'", "status = 'Redeemed', redeemed_at = clock_timestamp()"]) {
       const id = await newPickable();
       const update = (more: string) => `UPDATE vouchers SET ${change}${more} WHERE id = $1`;
-      await refused(CHECK, "only_active_vouchers_are_pickable", update(""), [id]);
+      await rejected(CHECK, "vouchers_pickable_only_if_active", update(""), [id]);
       await accepted(update(", pickable = false"), [id]);
     }
   });
@@ -908,26 +943,26 @@ describe.each([
   { table: "claims", key: (user: string) => ({ user_id: user, product_id: partner.productId }), pkey: "claims_pkey" },
   { table: "purchases", key: (user: string) => ({ user_id: user, payment_ref: "payment" }), pkey: "purchases_pkey" },
 ])("a row of $table", ({ table, key, pkey }) => {
-  it("is one per user and key, and another user's is another", async () => {
+  it("is unique by user and key, and independent of other users", async () => {
     const user = newUser();
     await accepted(...insert(table, { ...key(user), voucher_id: await newVoucher() }));
-    await refused(UNIQUE, pkey, ...insert(table, { ...key(user), voucher_id: await newVoucher() }));
+    await rejected(UNIQUE, pkey, ...insert(table, { ...key(user), voucher_id: await newVoucher() }));
     await accepted(...insert(table, { ...key(newUser()), voucher_id: await newVoucher() }));
   });
 
-  it("names a voucher that exists and that no other one names", async () => {
+  it("has an existing voucher, which no other row has", async () => {
     const voucher_id = await newVoucher();
     await accepted(...insert(table, { ...key(newUser()), voucher_id }));
-    await refused(UNIQUE, `${table}_voucher_id_key`, ...insert(table, { ...key(newUser()), voucher_id }));
-    await refused(
+    await rejected(UNIQUE, `${table}_voucher_id_key`, ...insert(table, { ...key(newUser()), voucher_id }));
+    await rejected(
       FOREIGN_KEY,
       `${table}_voucher_id_fkey`,
       ...insert(table, { ...key(newUser()), voucher_id: "vch_none" }),
     );
   });
 
-  it("may be written before its voucher is known, is not committed without it, and then stays what it is", async () => {
-    await refused(NOT_NULL, "without its voucher", ...insert(table, key(newUser())));
+  it("may be inserted without a voucher, is committed only with one, and then never changes", async () => {
+    await rejected(NOT_NULL, "without a voucher", ...insert(table, key(newUser())));
     const user = newUser();
     const voucherId = await newVoucher();
     const client = await db.connect();
@@ -940,21 +975,21 @@ describe.each([
       client.release();
     }
     const change = `UPDATE ${table} SET voucher_id = $2 WHERE user_id = $1`;
-    await refused(TRIGGER, "stays what it is", change, [user, await newVoucher()]);
-    await refused(TRIGGER, "stays what it is", change, [user, null]);
+    await rejected(TRIGGER, "is final", change, [user, await newVoucher()]);
+    await rejected(TRIGGER, "is final", change, [user, null]);
     const { rows } = await db.query(`SELECT voucher_id FROM ${table} WHERE user_id = $1`, [user]);
     expect(rows).toEqual([{ voucher_id: voucherId }]);
   });
 
-  it("is kept for ever", async () => {
+  it("is permanent", async () => {
     await accepted(...insert(table, { ...key(newUser()), voucher_id: await newVoucher() }));
     for (const statement of [`DELETE FROM ${table}`, `DELETE FROM ${table} WHERE false`, `TRUNCATE ${table}`]) {
-      await refused(TRIGGER, `${table} are kept for ever`, statement);
+      await rejected(TRIGGER, `${table} are permanent`, statement);
     }
   });
 });
 
-describe("an act of administration", () => {
+describe("an audit entry", () => {
   const actRow = (changes: Row = {}) => ({
     os_user: "alice",
     host: "desk-1",
@@ -966,44 +1001,44 @@ describe("an act of administration", () => {
     after: { name: "x" },
     ...changes,
   });
-  const add = (changes: Row = {}) => insert("admin_acts", actRow(changes));
+  const add = (changes: Row = {}) => insert("audit_entries", actRow(changes));
 
-  it("is kept for ever as it was written", async () => {
+  it("is permanent and never changes", async () => {
     await accepted(...add());
     for (const statement of [
-      "UPDATE admin_acts SET os_user = 'bob'",
-      "UPDATE admin_acts SET os_user = os_user WHERE false",
-      "DELETE FROM admin_acts",
-      "DELETE FROM admin_acts WHERE false",
-      "TRUNCATE admin_acts",
+      "UPDATE audit_entries SET os_user = 'bob'",
+      "UPDATE audit_entries SET os_user = os_user WHERE false",
+      "DELETE FROM audit_entries",
+      "DELETE FROM audit_entries WHERE false",
+      "TRUNCATE audit_entries",
     ]) {
-      await refused(TRIGGER, "kept for ever", statement);
+      await rejected(TRIGGER, "audit entries are permanent", statement);
     }
   });
 
-  it("is dated and signed by the database, whatever is written", async () => {
+  it("gets its time and role from the database, whatever the INSERT says", async () => {
     const { rows } = await db.query("SELECT session_user AS role, clock_timestamp() AS before");
     await accepted(...add({ entity_id: "org_dated", at: "2001-01-01", database_role: "somebody_else" }));
     const { rows: written } = await db.query(
-      "SELECT database_role, at >= date_trunc('milliseconds', $1::timestamptz) AND at <= clock_timestamp() AS just FROM admin_acts WHERE entity_id = 'org_dated'",
+      "SELECT database_role, at >= date_trunc('milliseconds', $1::timestamptz) AND at <= clock_timestamp() AS just FROM audit_entries WHERE entity_id = 'org_dated'",
       [rows[0].before],
     );
     expect(written).toEqual([{ database_role: rows[0].role, just: true }]);
   });
 
-  it("has its number from the database", async () => {
-    await refused("428C9", "cannot insert a non-DEFAULT value", ...add({ id: 1 }));
+  it("gets its id from the database", async () => {
+    await rejected("428C9", "cannot insert a non-DEFAULT value", ...add({ id: 1 }));
   });
 
-  it("changed something", async () => {
-    await refused(CHECK, "acts_change_something", ...add({ before: { name: "x" } }));
-    await refused(CHECK, "acts_change_something", ...add({ after: null }));
+  it("shows a change", async () => {
+    await rejected(CHECK, "audit_entries_change", ...add({ before: { name: "x" } }));
+    await rejected(CHECK, "audit_entries_change", ...add({ after: null }));
     await accepted(...add({ before: { name: "y" } }));
     await accepted(...add({ before: { name: "y" }, after: null }));
   });
 
-  it.each(["os_user", "host", "command", "entity_type", "entity_id"])("says its %s", async (column) => {
-    await refused(CHECK, `admin_acts_${column}_check`, ...add({ [column]: "" }));
-    await refused(NOT_NULL, column, ...add({ [column]: null }));
+  it.each(["os_user", "host", "command", "entity_type", "entity_id"])("has a %s that is not empty", async (column) => {
+    await rejected(CHECK, `audit_entries_${column}_check`, ...add({ [column]: "" }));
+    await rejected(NOT_NULL, column, ...add({ [column]: null }));
   });
 });

@@ -36,7 +36,7 @@ beforeAll(async () => {
   db.on("error", () => undefined);
   await makeRoles(db);
   owner = await db.connect();
-  // A plan made for the NULLs below would be found empty and forget what it must be allowed to read.
+  // A custom plan for the NULLs below would be an empty result, which needs no right to read the tables.
   await owner.query("SET plan_cache_mode = force_generic_plan");
   for (const { name, text } of STATEMENTS.values()) await owner.query(`PREPARE ${name} AS ${text}`);
 });
@@ -47,13 +47,13 @@ afterAll(async () => {
   await postgres.close();
 });
 
-/** Does `work` as a role and undoes it; returns the SQLSTATE that it failed with, or null. */
+/** Runs `work` as a role and rolls it back; returns the SQLSTATE of its error, or null. */
 async function tryAs(role: RoleName, work: () => Promise<unknown>): Promise<string | null> {
   await owner.query("SAVEPOINT tried");
   try {
     await owner.query(`SET LOCAL ROLE ${role}`);
     await work();
-    // What a deferred constraint reads at the commit is read with the same rights.
+    // Deferred constraints need the same rights at the commit.
     await owner.query("SET CONSTRAINTS ALL IMMEDIATE");
     return null;
   } catch (error) {
@@ -69,7 +69,7 @@ async function inRolledBack(work: () => Promise<void>): Promise<void> {
   await work().finally(() => owner.query("ROLLBACK"));
 }
 
-/** Has Postgres check every right that a statement needs, without running it. */
+/** Makes Postgres check the rights that a statement needs, without running it. */
 function explain({ name, text }: Statement): Promise<unknown> {
   const parameters = Math.max(0, ...Array.from(text.matchAll(/\$(\d+)/g), ([, number]) => Number(number)));
   return owner.query(`EXPLAIN EXECUTE ${name}${parameters === 0 ? "" : `(${Array(parameters).fill("NULL")})`}`);
@@ -87,19 +87,19 @@ function workOf(role: RoleName): Work[] {
     if (statement === undefined) throw new Error(`there is no statement ${name}`);
     return { name, run: () => explain(statement) };
   });
-  // Issuing a batch copies its vouchers in.
+  // Issuing a batch inserts its vouchers with COPY.
   return role === "pva_admin" ? [...statements, { name: "copy", run: () => copyVouchers(owner, []) }] : statements;
 }
 
 interface Right {
-  /** As GRANT and REVOKE name it. */
+  /** As GRANT and REVOKE spell it. */
   words: string;
   kind: string;
   table: string;
   column: string | null;
 }
 
-/** The rights on tables and columns that a role was given. */
+/** The rights on tables and columns that a role has. */
 async function readRights(role: RoleName): Promise<Right[]> {
   const { rows } = await owner.query<Omit<Right, "words">>(
     `SELECT acl.privilege_type AS kind, c.relname AS table, NULL AS column
@@ -116,13 +116,13 @@ async function readRights(role: RoleName): Promise<Right[]> {
   }));
 }
 
-it("every statement is run by the processes or by voucherctl", () => {
+it("every statement is used by the processes or by voucherctl", () => {
   const run = new Set([...RUN_BY.pva_api, ...RUN_BY.pva_admin]);
   expect([...STATEMENTS.keys()].filter((name) => !run.has(name))).toEqual([]);
 });
 
 describe.each(ROLES)("%s", (role) => {
-  it("may run every statement of its programs; what is missing belongs into src/db/roles/grants.sql", async () => {
+  it("can run every statement of its programs (add missing rights to src/db/roles/grants.sql)", async () => {
     await inRolledBack(async () => {
       const refused: string[] = [];
       for (const { name, run } of workOf(role)) if ((await tryAs(role, run)) !== null) refused.push(name);
@@ -151,7 +151,7 @@ describe.each(ROLES)("%s", (role) => {
     expect(needless).toEqual([]);
   });
 
-  it("may delete from no table and empty none", async () => {
+  it("cannot delete from or truncate any table", async () => {
     const { rows } = await owner.query<{ name: string }>(
       "SELECT oid::regclass::text AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')",
     );
@@ -173,7 +173,7 @@ describe.each(ROLES)("%s", (role) => {
     "CREATE VIEW x AS SELECT 1",
     "CREATE SEQUENCE x",
     "CREATE INDEX x ON vouchers (code)",
-    "CREATE TRIGGER x BEFORE UPDATE ON voucher_events FOR EACH ROW EXECUTE FUNCTION refuse_change('x')",
+    "CREATE TRIGGER x BEFORE UPDATE ON voucher_events FOR EACH ROW EXECUTE FUNCTION reject_change('x')",
     "CREATE RULE x AS ON INSERT TO voucher_events DO INSTEAD NOTHING",
     "CREATE EXTENSION file_fdw",
     "CREATE ROLE x",
@@ -182,15 +182,15 @@ describe.each(ROLES)("%s", (role) => {
     "ALTER TABLE voucher_events DISABLE TRIGGER USER",
     "ALTER TABLE redemptions DROP CONSTRAINT redemptions_external_ref",
     "DROP TABLE sweep_positions",
-    "DROP TRIGGER voucher_events_stay ON voucher_events",
+    "DROP TRIGGER voucher_events_no_delete ON voucher_events",
     "DROP INDEX vouchers_pickable",
-    "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+    "CREATE OR REPLACE FUNCTION reject_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
     "SET session_replication_role = replica",
     "GRANT SELECT ON vouchers TO PUBLIC",
     "COPY vouchers TO PROGRAM 'true'",
-  ])("is refused: %s", async (statement) => {
+  ])("cannot run: %s", async (statement) => {
     await inRolledBack(async () => {
-      // Who may do nothing at all on a table is refused for that; who has a right but may not pass it on is warned and ignored.
+      // GRANT by a role that has the right, but not the grant option, has no effect and only warns.
       const ignored = statement.startsWith("GRANT");
       expect(await tryAs(role, () => owner.query(statement))).toBe(ignored ? null : NOT_ALLOWED);
       const { rows } = await owner.query("SELECT has_table_privilege('public', 'vouchers', 'SELECT') AS public");
@@ -202,7 +202,7 @@ describe.each(ROLES)("%s", (role) => {
 describe("pva_api", () => {
   const as = (statement: string, values: unknown[] = []) => tryAs("pva_api", () => owner.query(statement, values));
 
-  it("may change an event in no other way than by sealing it, and that once", async () => {
+  it("can change an event only by sealing it, and only once", async () => {
     const partner = await makePartner(db);
     const [voucher] = await issueVouchers(db, partner, 1);
     await inRolledBack(async () => {
@@ -236,29 +236,29 @@ describe("pva_api", () => {
   });
 
   it.each([
-    ["changes no burn", "UPDATE redemptions SET external_ref = 'other'"],
-    ["moves no burn to another voucher", "UPDATE redemptions SET voucher_id = 'vch_other'"],
-    ["makes no voucher", "INSERT INTO vouchers (id) VALUES ('vch_x')"],
-    ["changes no code", "UPDATE vouchers SET code = 'FREE', code_key = 'FREE'"],
-    ["moves no voucher to another organization", "UPDATE vouchers SET organization_id = 'org_x'"],
-    ["makes no key", "INSERT INTO api_keys (id, scopes) VALUES ('key_x', '{voucher.read}')"],
-    ["gives no key a secret", "INSERT INTO api_key_secrets (key_id, secret_hash) VALUES ('key_x', sha256('x'))"],
-    ["gives no key another scope", "UPDATE api_keys SET scopes = '{voucher.redeem}'"],
-    ["unlocks no key", "UPDATE api_keys SET allow_ips = '{}', revoked_at = NULL"],
-    ["makes nobody an owner", "INSERT INTO members (organization_id, user_id, role) VALUES ('org_x', 'me', 'owner')"],
-    ["opens no window", "UPDATE batch_windows SET closes_at = NULL"],
-    ["changes no price", "UPDATE batches SET price_usd = 0"],
-    ["lengthens no batch", "UPDATE batches SET valid_until = 'infinity'"],
-    ["lengthens no hold", "UPDATE reservations SET expires_at = 'infinity'"],
-    ["gives no hold to another key", "UPDATE reservations SET key_id = 'key_x'"],
-    ["lengthens no contract", "UPDATE referrer_contracts SET ends_at = NULL"],
-    ["moves the beginning of the records to no other day", "UPDATE deployment SET canon_preserved_since = now()"],
-    ["does not learn who its partners are", "SELECT name FROM organizations"],
-    ["does not know the migrations", "SELECT * FROM migrations"],
-    ["does not read what administration did", "SELECT * FROM admin_acts"],
+    ["cannot change a redemption", "UPDATE redemptions SET external_ref = 'other'"],
+    ["cannot move a redemption to another voucher", "UPDATE redemptions SET voucher_id = 'vch_other'"],
+    ["cannot insert a voucher", "INSERT INTO vouchers (id) VALUES ('vch_x')"],
+    ["cannot change a code", "UPDATE vouchers SET code = 'FREE', code_key = 'FREE'"],
+    ["cannot move a voucher to another organization", "UPDATE vouchers SET organization_id = 'org_x'"],
+    ["cannot insert an API key", "INSERT INTO api_keys (id, scopes) VALUES ('key_x', '{voucher.read}')"],
+    ["cannot insert a secret", "INSERT INTO api_key_secrets (key_id, secret_hash) VALUES ('key_x', sha256('x'))"],
+    ["cannot change scopes", "UPDATE api_keys SET scopes = '{voucher.redeem}'"],
+    ["cannot unlock a key", "UPDATE api_keys SET allow_ips = '{}', revoked_at = NULL"],
+    ["cannot insert an owner", "INSERT INTO members (organization_id, user_id, role) VALUES ('org_x', 'me', 'owner')"],
+    ["cannot open a window", "UPDATE batch_windows SET closes_at = NULL"],
+    ["cannot change a price", "UPDATE batches SET price_usd = 0"],
+    ["cannot extend a batch", "UPDATE batches SET valid_until = 'infinity'"],
+    ["cannot extend a reservation", "UPDATE reservations SET expires_at = 'infinity'"],
+    ["cannot give a reservation to another key", "UPDATE reservations SET key_id = 'key_x'"],
+    ["cannot extend a contract", "UPDATE referrer_contracts SET ends_at = NULL"],
+    ["cannot change canon_preserved_since", "UPDATE deployment SET canon_preserved_since = now()"],
+    ["cannot read organizations' names", "SELECT name FROM organizations"],
+    ["cannot change the list of migrations", "DELETE FROM migrations"],
+    ["cannot read audit entries", "SELECT * FROM audit_entries"],
     [
-      "claims no act of administration",
-      `INSERT INTO admin_acts (os_user, host, command, arguments, entity_type, entity_id, after)
+      "cannot insert an audit entry",
+      `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, after)
        VALUES ('root', 'host', 'key revoke', '{}', 'ApiKey', 'key_x', '{}')`,
     ],
   ])("%s", async (_what, statement) => {

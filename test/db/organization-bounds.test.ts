@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findConfirmations, findRedemption } from "../../src/db/redemptions.ts";
-import { findHoldVoucher } from "../../src/db/reservations.ts";
+import { findConfirmations, readRedemptions } from "../../src/db/redemptions.ts";
 import { findVoucherInOrganization, resolveVouchers } from "../../src/db/vouchers.ts";
 import { partnerClient } from "../support/client.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -10,20 +9,20 @@ import { statementsOf } from "../support/statement-users.ts";
 import { issueVoucher, makeKey, makePartner } from "../support/supply.ts";
 
 const DIRECTORY = new URL("../../src/db/", import.meta.url);
-/** What partners send to name something. Everything else that statements take comes from rows found by one of these. */
+/** Parameters that partners send. All other parameters come from rows that were found by one of these. */
 const NAMES = ["code_key", "ticket", "external_ref", "redeem_code"];
 
-/** Statements that take tickets which no partner sent, and where those come from. */
+/** Statements whose tickets do not come from a partner, and where they come from. */
 const OWN_TICKETS: Record<string, string> = {
-  end_holds: "of holds that were read under their vouchers' locks",
-  select_overdue_holds: "where the sweeper stopped",
-  select_live_holds: "where the sweeper stopped",
+  end_reservations: "of reservations that were read under their vouchers' locks",
+  select_overdue_reservations: "the sweeper's position",
+  select_live_reservations: "the sweeper's position",
   select_live_tickets: "of leases that the sweeper found",
 };
 
 interface Block {
   name: string;
-  /** Its parameters' names by number. */
+  /** Names of its parameters, by number. */
   parameters: Map<number, string>;
   text: string;
 }
@@ -49,31 +48,32 @@ const PARTNER_STATEMENTS = BLOCKS.filter(
   ({ name, parameters }) => NAMES.some((what) => [...parameters.values()].includes(what)) && !(name in OWN_TICKETS),
 );
 
-describe("every statement that takes what a partner sent", () => {
-  it("is found, and every exception is a statement that no partner's call runs with what it sent", () => {
+describe("every statement with a parameter from a partner", () => {
+  it("is on this list, and every exception is a statement that the service runs", () => {
     expect(PARTNER_STATEMENTS.map(({ name }) => name).sort()).toEqual([
       "find_confirmations",
-      "find_hold_voucher",
-      "find_redeem_result",
       "find_voucher_in_organization",
       "insert_redemptions",
-      "open_holds",
+      "open_reservations",
+      "read_redemptions",
       "resolve_vouchers",
     ]);
     const run = statementsOf("src/main.ts", "workers/main.ts");
     for (const name of Object.keys(OWN_TICKETS)) expect(run, name).toContain(name);
   });
 
-  it.each(PARTNER_STATEMENTS)("$name takes the organization, too, and reads no table by a name without comparing it", ({
+  it.each(
+    PARTNER_STATEMENTS,
+  )("$name also takes the organization and compares it in every clause that searches by such a parameter", ({
     parameters,
     text,
   }) => {
     const organization = [...parameters].find(([, what]) => what === "organization_id")?.[0];
     expect(organization).toBeTypeOf("number");
-    // Lists are unnested under the names of their parameters; w.organization_id is the organization that stands beside the name.
-    // Either is how a column of another table is compared; src/db/pool.ts says why there are two.
+    // Arrays are unnested under the names of their parameters, so w.organization_id belongs to the same entry. src/db/pool.ts explains
+    // ANY (ARRAY[...]).
     const plain = text.replaceAll(/ANY \(ARRAY\[([\w.]+)\]\)/g, "$1");
-    const asked = text.includes("unnest(") ? "w.organization_id" : `$${organization}::text`;
+    const organizationColumn = text.includes("unnest(") ? "w.organization_id" : `$${organization}::text`;
     for (const column of NAMES) {
       const given = [
         `= w.${column}`,
@@ -81,7 +81,7 @@ describe("every statement that takes what a partner sent", () => {
       ];
       for (const clause of plain.split(/\b(?:UNION ALL|LEFT JOIN(?! LATERAL)|ORDER BY|ON CONFLICT)\b/)) {
         if (!given.some((comparison) => clause.includes(comparison))) continue;
-        const compared = new RegExp(`\\.organization_id = ${asked.replace(/[.$]/g, "\\$&")}`);
+        const compared = new RegExp(`\\.organization_id = ${organizationColumn.replace(/[.$]/g, "\\$&")}`);
         expect(clause, `by ${column}`).toMatch(compared);
       }
     }
@@ -103,12 +103,12 @@ describe("on real rows", () => {
     await servers.close();
   });
 
-  it("each finds a voucher, a hold and a burn for their organization and nothing for any other", async () => {
+  it("each finds a voucher, a reservation and a redemption for their organization and nothing for another", async () => {
     const [owner, stranger] = [await makePartner(servers.db), await makePartner(servers.db)];
     const till = partnerClient(api.url, (await makeKey(servers.db, owner.organizationId)).key);
-    const [held, burnt] = [await issueVoucher(servers.db, owner), await issueVoucher(servers.db, owner)];
+    const [held, redeemed] = [await issueVoucher(servers.db, owner), await issueVoucher(servers.db, owner)];
     const { ticket } = (await till.reserve(held.code)).body;
-    expect(await till.redeem({ code: burnt.code, externalRef: "order-1" })).toMatchObject({ status: 200 });
+    expect(await till.redeem({ code: redeemed.code, externalRef: "order-1" })).toMatchObject({ status: 200 });
 
     const look = async (organizationId: string) => {
       const ref = { organizationId, externalRef: "order-1" };
@@ -120,33 +120,30 @@ describe("on real rows", () => {
       const [byCode, byTicket, byRef] = await resolveVouchers(api.ctx.pool, names);
       return {
         resolvedByCode: byCode?.voucher?.id ?? null,
-        holdByCode: byCode?.hold?.ticket ?? null,
+        reservationByCode: byCode?.reservation?.ticket ?? null,
         resolvedByTicket: byTicket?.voucher?.id ?? null,
-        confirmed: byRef?.confirmed,
+        confirmed: byRef?.redeemed?.voucherId ?? null,
         foundByCode: await findVoucherInOrganization(servers.db, organizationId, held.code.replaceAll("-", "")),
-        foundByTicket: await findHoldVoucher(api.ctx.pool, ticket, organizationId),
-        burnt: (await findRedemption(api.ctx.pool, ref))?.voucherId ?? null,
+        redeemed: (await readRedemptions(api.ctx.pool, [ref]))[0]?.redemption?.voucherId ?? null,
         confirmations: (await findConfirmations(api.ctx.pool, [ref])).size,
       };
     };
     expect(await look(owner.organizationId)).toEqual({
       resolvedByCode: held.id,
-      holdByCode: ticket,
+      reservationByCode: ticket,
       resolvedByTicket: held.id,
-      confirmed: true,
+      confirmed: redeemed.id,
       foundByCode: held.id,
-      foundByTicket: held.id,
-      burnt: burnt.id,
+      redeemed: redeemed.id,
       confirmations: 1,
     });
     expect(await look(stranger.organizationId)).toEqual({
       resolvedByCode: null,
-      holdByCode: null,
+      reservationByCode: null,
       resolvedByTicket: null,
-      confirmed: false,
+      confirmed: null,
       foundByCode: null,
-      foundByTicket: null,
-      burnt: null,
+      redeemed: null,
       confirmations: 0,
     });
   });

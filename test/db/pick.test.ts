@@ -1,24 +1,25 @@
 import type pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { Deployment } from "../../src/db/deployment.ts";
 import { openPool } from "../../src/db/pool.ts";
 import { readStatements } from "../../src/db/statements.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { makePartner, type TestPartner } from "../support/supply.ts";
 
-/** Vouchers of the large batch, and how many of them are left: one of a hundred. */
+/** Vouchers of the large batch, and how many of them are left. */
 const COUNT = 50_000;
 const LEFT = 500;
-/** Pages that a pick may touch: the way down an index, a few rows, and nothing that grows with the batch. */
+/** Most pages that a pick may read: an index descent and a few rows, independent of the size of the batch. */
 const PAGES_MAX = 40;
 /**
- * What is dead is neither passed over nor removed while an older transaction might still see it. Autovacuum's ANALYZE
- * of any table is such a transaction, and comes when it likes: what it may be in the way of is asked for again.
+ * VACUUM and index scans can only drop dead rows that no older transaction can see. Autovacuum's ANALYZE of any table is such a transaction and
+ * starts at any time, so the tests wait until it has ended.
  */
-const UNTIL_NOBODY_SEES_THE_DEAD = { timeout: 30_000, interval: 100 };
+const UNTIL_DEAD_ROWS_ARE_INVISIBLE = { timeout: 30_000, interval: 100 };
 
-const statements = readStatements(new URL("../../src/db/takings.sql", import.meta.url));
+const statements = readStatements(new URL("../../src/db/acquisitions.sql", import.meta.url));
 const PICKS = [statements.pick_free_voucher, statements.pick_voucher].map((statement) => ({
   name: statement?.name ?? "",
   text: statement?.text ?? "",
@@ -26,7 +27,7 @@ const PICKS = [statements.pick_free_voucher, statements.pick_voucher].map((state
 
 let servers: TestServers;
 let pool: pg.Pool;
-/** Prepared its statements before there was any voucher, as a process does that has run for a long time. */
+/** Prepared its statements before there was any voucher, like a process that has run for a long time. */
 let early: pg.PoolClient;
 let partner: TestPartner;
 let batchId: string;
@@ -37,13 +38,13 @@ beforeAll(async () => {
     databaseUrl: servers.databaseUrl,
     max: 2,
     applicationName: "plans",
-    partnerFacing: true,
+    deployment: new Deployment(pino({ level: "silent" })),
     log: pino({ level: "silent" }),
   });
   partner = await makePartner(servers.db);
   early = await prepared();
   for (const { name } of PICKS) await early.query(`EXECUTE ${name}('', '{}')`);
-  // VACUUM comes here when a test says so, and not before.
+  // Only the tests run VACUUM on this table.
   await servers.db.query("ALTER TABLE vouchers SET (autovacuum_enabled = false)");
   batchId = await issueMany();
 });
@@ -60,7 +61,7 @@ async function prepared(): Promise<pg.PoolClient> {
   return client;
 }
 
-/** A batch in windows, as large as can be made in a test, of which 99 % are taken afterwards, row by row. */
+/** A large batch with a window, of which 99 % are then acquired. */
 async function issueMany(): Promise<string> {
   const id = newId("bat");
   await servers.db.query(
@@ -126,7 +127,7 @@ async function withClient(when: string | undefined, work: (client: pg.PoolClient
   }
 }
 
-/** Expects that a pick finds the next voucher by the index of what is left, and touches so many pages at most. */
+/** Expects that a pick finds the next voucher by the index vouchers_pickable and reads fewer than `pagesMax` pages. */
 async function expectFewPages(client: pg.PoolClient, name: string, pagesMax: number): Promise<void> {
   expect(await pick(client, name)).toBe(COUNT - LEFT + 1);
   const { indexes, nodes } = await explain(client, name);
@@ -135,19 +136,17 @@ async function expectFewPages(client: pg.PoolClient, name: string, pagesMax: num
   expect(nodes).not.toContain("Sort");
   expect(nodes).not.toContain("Seq Scan");
   const pages = async () => expect((await explain(client, name)).pages).toBeLessThan(pagesMax);
-  await vi.waitFor(pages, UNTIL_NOBODY_SEES_THE_DEAD);
+  await vi.waitFor(pages, UNTIL_DEAD_ROWS_ARE_INVISIBLE);
 }
 
-describe.each(PICKS)("$name, when 99 % of a batch of 50 000 have just been taken", ({ name }) => {
-  it.each(
-    WHEN,
-  )("passes over emptied pages of the index of what is left, and over no taken voucher: %s", async (when) => {
+describe.each(PICKS)("$name, when 99 % of a batch of 50 000 have just been acquired", ({ name }) => {
+  it.each(WHEN)("reads emptied pages of its index, but no acquired voucher: %s", async (when) => {
     const { rows } = await servers.db.query("SELECT pg_relation_size('vouchers_pickable') / 8192 AS pages");
     await withClient(when, (client) => expectFewPages(client, name, Number(rows[0].pages) + PAGES_MAX));
   });
 });
 
-describe("once autovacuum has been there", () => {
+describe("after VACUUM", () => {
   beforeAll(async () => {
     await vi.waitFor(async () => {
       await servers.db.query("VACUUM vouchers");
@@ -155,19 +154,19 @@ describe("once autovacuum has been there", () => {
         "SELECT n_dead_tup::int AS dead FROM pg_stat_user_tables WHERE relname = 'vouchers'",
       );
       expect(rows).toEqual([{ dead: 0 }]);
-    }, UNTIL_NOBODY_SEES_THE_DEAD);
+    }, UNTIL_DEAD_ROWS_ARE_INVISIBLE);
   });
 
   it.each(
     PICKS.flatMap(({ name }) => WHEN.map((when) => [name, when] as const)),
-  )("%s touches a handful of pages: %s", async (name, when) => {
+  )("%s reads a few pages: %s", async (name, when) => {
     await withClient(when, (client) => expectFewPages(client, name, PAGES_MAX));
   });
 
-  it("touches a handful of pages, too, when all are taken: sold out is as fast", async () => {
+  it("pick_free_voucher also reads a few pages when all vouchers are acquired", async () => {
     await servers.db.query("UPDATE vouchers SET pickable = false WHERE batch_id = $1 AND pickable", [batchId]);
     expect(await pick(early, "pick_free_voucher")).toBeNaN();
     const pages = async () => expect((await explain(early, "pick_free_voucher")).pages).toBeLessThan(PAGES_MAX);
-    await vi.waitFor(pages, UNTIL_NOBODY_SEES_THE_DEAD);
+    await vi.waitFor(pages, UNTIL_DEAD_ROWS_ARE_INVISIBLE);
   });
 });

@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { Deployment } from "../../src/db/deployment.ts";
 import { openPool } from "../../src/db/pool.ts";
 import { inTransaction, isDatabaseUnavailable } from "../../src/db/transaction.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -15,17 +16,17 @@ afterAll(async () => {
   await servers.close();
 });
 
-it("a connection that is lost in a transaction fails that transaction, ends no process and is replaced", async () => {
+it("a connection that is lost in a transaction fails the transaction, does not end the process, and is replaced", async () => {
   const pool = openPool({
     databaseUrl: servers.databaseUrl,
     max: 1,
     applicationName: "lost",
-    partnerFacing: true,
+    deployment: new Deployment(pino({ level: "silent" })),
     log: pino({ level: "silent" }),
   });
-  // An error event that nobody hears would come out here and fail the run.
-  const unheard: unknown[] = [];
-  const note = (error: unknown) => void unheard.push(error);
+  // An error event without a listener becomes an uncaught exception.
+  const uncaught: unknown[] = [];
+  const note = (error: unknown) => void uncaught.push(error);
   process.on("uncaughtException", note);
   try {
     const lost = await inTransaction(pool, async (tx) => {
@@ -35,15 +36,32 @@ it("a connection that is lost in a transaction fails that transaction, ends no p
         const { rowCount } = await servers.db.query("SELECT 1 FROM pg_stat_activity WHERE pid = $1", [rows[0]?.pid]);
         return rowCount === 0;
       });
-      // Time for the news to arrive while no statement is under way.
+      // Lets the error arrive while no statement is running.
       await new Promise((resolve) => setTimeout(resolve, 100));
       await tx.query("SELECT 1");
     }).catch((error: unknown) => error);
     expect(isDatabaseUnavailable(lost)).toBe(true);
-    expect(unheard).toEqual([]);
+    expect(uncaught).toEqual([]);
     expect((await pool.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
   } finally {
     process.off("uncaughtException", note);
+    await pool.end();
+  }
+});
+
+it("JIT is off for partner-facing statements, whatever the server's setting", async () => {
+  await servers.db.query(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET jit = on', current_database()); END $$`);
+  const log = pino({ level: "silent" });
+  const pool = openPool({
+    databaseUrl: servers.databaseUrl,
+    max: 1,
+    applicationName: "jit",
+    deployment: new Deployment(pino({ level: "silent" })),
+    log,
+  });
+  try {
+    expect((await pool.query("SHOW jit")).rows).toEqual([{ jit: "off" }]);
+  } finally {
     await pool.end();
   }
 });

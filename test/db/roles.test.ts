@@ -42,7 +42,7 @@ async function expectRefusal(sentence: RegExp, status: number, database?: string
   expect(await readRights()).toEqual(before);
 }
 
-/** Everything that the two roles are and were given: attributes, and rights on the database, the schema, tables and columns. */
+/** The attributes of the two roles and their rights on the database, the schema, tables and columns. */
 async function readRights(): Promise<string[]> {
   const { rows } = await db.query<{ line: string }>(
     `SELECT concat_ws(' ', rolname, rolcanlogin, rolsuper, rolcreatedb, rolcreaterole) AS line FROM pg_roles WHERE rolname = ANY ($1)
@@ -69,10 +69,10 @@ interface Recorded {
   after: { roles: string[]; rights: string[]; passwordsSet: string[] };
 }
 
-/** What was recorded of the runs since the last look, the oldest first. */
+/** The audit entries since the last call, oldest first. */
 async function takeActs(): Promise<Recorded[]> {
   const { rows } = await db.query(
-    "SELECT id, database_role, command, entity_type, entity_id, before, after FROM admin_acts WHERE id > $1 ORDER BY id",
+    "SELECT id, database_role, command, entity_type, entity_id, before, after FROM audit_entries WHERE id > $1 ORDER BY id",
     [lastAct],
   );
   lastAct = rows.at(-1)?.id ?? lastAct;
@@ -97,20 +97,20 @@ async function logIn(name: string, password: string): Promise<string> {
   }
 }
 
-// The tests run in this order: each begins where the one before has left the server.
+// These tests run in order: each starts from the state that the previous one left.
 describe("voucherctl db roles", () => {
-  it("is refused to a role that may not create roles, and leaves nothing behind", async () => {
+  it("fails without the right to create roles, and changes nothing", async () => {
     await expectRefusal(/permission denied to create role/, EXIT.config);
     expect(await readRights()).toEqual([]);
     await postgres.superuser.query(`ALTER ROLE ${OWNER.name} CREATEROLE`);
   });
 
-  it("says that a database is not migrated, and leaves nothing behind", async () => {
+  it("reports a database without migrations, and changes nothing", async () => {
     await expectRefusal(/not been migrated/, EXIT.config, "unmigrated");
     expect(await readRights()).toEqual([]);
   });
 
-  it("refuses a password that is too short or not visible ASCII, and names its variable without showing it", async () => {
+  it("rejects a password that is too short or not visible ASCII, and names its variable without showing it", async () => {
     for (const password of ["fifteen-symbols", "sixteen symbols and", "sechzehn-grüße-aus"]) {
       const { exitCode, stdout, stderr } = await run([], { PVA_ADMIN_PASSWORD: password });
       expect({ exitCode, stdout }).toEqual({ exitCode: EXIT.config, stdout: "" });
@@ -120,7 +120,7 @@ describe("voucherctl db roles", () => {
     expect(await readRights()).toEqual([]);
   });
 
-  it("makes both roles for the owner of a database, and takes from PUBLIC what the service does not need", async () => {
+  it("creates both roles as the database's owner, and revokes from PUBLIC what the service does not need", async () => {
     const { exitCode, stdout, stderr } = await run(["--json"]);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
     expect(JSON.parse(stdout)).toStrictEqual({
@@ -138,7 +138,7 @@ describe("voucherctl db roles", () => {
     expect(act?.after.rights).not.toContain("PUBLIC TEMPORARY ON DATABASE vouchers");
   });
 
-  it("makes a role a login with the password from the environment, which neither it nor the server ever writes", async () => {
+  it("makes a role a login with the password from the environment, and neither the command nor the server logs it", async () => {
     await expect(logIn("pva_api", PASSWORDS.PVA_API_PASSWORD)).rejects.toThrow(/authentication failed|not permitted/);
     const before = (await readRights()).filter((line) => !/^pva_\w+ [tf] /.test(line));
     const { exitCode, stdout, stderr } = await run(["--json"], PASSWORDS);
@@ -163,12 +163,12 @@ describe("voucherctl db roles", () => {
     }
   });
 
-  it("changes nothing when it is run again, and keeps the passwords that it is not given", async () => {
+  it("changes nothing when it runs again, and keeps passwords that are not given", async () => {
     const before = await readRights();
     const { exitCode, stdout } = await run();
     expect({ exitCode, stdout }).toEqual({
       exitCode: 0,
-      stdout: ROLES.map((name) => `${name}: was there, has its rights, logs in as before.\n`).join(""),
+      stdout: ROLES.map((name) => `${name}: already existed, grants are up to date, logs in as before.\n`).join(""),
     });
     expect(await readRights()).toEqual(before);
     expect(await takeActs()).toEqual([]);
@@ -183,7 +183,7 @@ describe("voucherctl db roles", () => {
     expect(await takeActs()).toMatchObject([{ after: { passwordsSet: ["pva_api"] } }]);
   });
 
-  it("takes away what somebody gave the roles beside their rights, and gives them nothing on a table that it does not know", async () => {
+  it("revokes excess rights, and grants none on an unknown table", async () => {
     const before = await readRights();
     await db.query(`
       CREATE TABLE newcomers (id serial);
@@ -196,7 +196,7 @@ describe("voucherctl db roles", () => {
       GRANT CREATE ON SCHEMA public TO pva_admin;
       REVOKE SELECT ON vouchers FROM pva_api`);
     expect(await readRights()).not.toEqual(before);
-    // Nothing is made and no password set, so the right to create roles is not needed.
+    // This creates no role and sets no password, so it does not need the right to create roles.
     await postgres.superuser.query(`ALTER ROLE ${OWNER.name} NOCREATEROLE`);
     expect((await run()).exitCode).toBe(0);
     expect(await readRights()).toEqual(before);
@@ -207,7 +207,7 @@ describe("voucherctl db roles", () => {
     await postgres.superuser.query(`ALTER ROLE ${OWNER.name} CREATEROLE`);
   });
 
-  it("takes CREATE from PUBLIC, which a database upgraded from PostgreSQL 14 still gives", async () => {
+  it("revokes CREATE from PUBLIC, which a database that was upgraded from PostgreSQL 14 still grants", async () => {
     await db.query("GRANT CREATE ON SCHEMA public TO PUBLIC");
     const { stdout } = await run(["--json"]);
     expect(JSON.parse(stdout).takenFromPublic).toEqual(["CREATE on schema public"]);
@@ -235,7 +235,7 @@ describe("voucherctl db roles", () => {
       "DROP TABLE theirs",
       /pva_api owns theirs/,
     ],
-  ])("refuses to go on, and changes nothing, when a role may do more by %s", async (_by, give, take, sentence) => {
+  ])("fails and changes nothing when a role has excess rights through %s", async (_by, give, take, sentence) => {
     await db.query(give);
     try {
       await expectRefusal(sentence, EXIT.refused);

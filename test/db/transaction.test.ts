@@ -1,7 +1,8 @@
 import type pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Deployment } from "../../src/db/deployment.ts";
 import { openPool } from "../../src/db/pool.ts";
-import { inTransaction, isRetryable, lookThenWrite } from "../../src/db/transaction.ts";
+import { inTransaction, isRetryable, readThenWrite } from "../../src/db/transaction.ts";
 import { openLog } from "../../src/log.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 
@@ -19,7 +20,7 @@ beforeEach(async () => {
     databaseUrl: servers.ownerUrl,
     max: 1,
     applicationName: "test",
-    partnerFacing: true,
+    deployment: new Deployment(openLog("silent", "test")),
     log: openLog("silent", "test"),
   });
 });
@@ -35,7 +36,7 @@ async function notes(): Promise<string[]> {
 const note = (tx: pg.PoolClient, text: string) => tx.query("INSERT INTO notes (text) VALUES ($1)", [text]);
 
 describe("a transaction", () => {
-  it("writes nothing when BEGIN fails, although what it looks at was sent together with it", async () => {
+  it("writes nothing when BEGIN fails, although its reads are sent together with BEGIN", async () => {
     const client = await pool.connect();
     const query = client.query.bind(client) as (...parts: unknown[]) => unknown;
     Object.assign(client, {
@@ -43,7 +44,7 @@ describe("a transaction", () => {
     });
     client.release();
     let wrote = false;
-    const done = lookThenWrite(
+    const done = readThenWrite(
       pool,
       (tx) => tx.query("SELECT 1"),
       async (_seen, tx) => {
@@ -56,8 +57,8 @@ describe("a transaction", () => {
     expect({ wrote, notes: await notes() }).toEqual({ wrote: false, notes: [] });
   });
 
-  it("sends what it looks at with BEGIN, and sees in each statement what was committed before it", async () => {
-    const seen = await lookThenWrite(
+  it("sends its reads together with BEGIN, and each statement sees what was committed before it", async () => {
+    const seen = await readThenWrite(
       pool,
       async (tx) => {
         const first = tx.query<{ n: number }>("SELECT count(*)::int AS n FROM notes");
@@ -73,7 +74,7 @@ describe("a transaction", () => {
     expect(seen).toEqual({ before: [0, "read committed"], after: 1 });
   });
 
-  it("sends its writes and COMMIT without waiting for an answer between them", async () => {
+  it("sends its writes and COMMIT without waiting for results in between", async () => {
     const client = await pool.connect();
     const query = client.query.bind(client) as (...parts: unknown[]) => Promise<unknown>;
     const happened: string[] = [];
@@ -81,13 +82,13 @@ describe("a transaction", () => {
       query: async (statement: string | pg.QueryConfig, ...rest: unknown[]) => {
         const text = typeof statement === "string" ? statement : statement.text;
         happened.push(`sent ${text}`);
-        const answer = await query(statement, ...rest);
-        happened.push(`answered ${text}`);
-        return answer;
+        const result = await query(statement, ...rest);
+        happened.push(`received ${text}`);
+        return result;
       },
     });
     client.release();
-    const result = await lookThenWrite(
+    const result = await readThenWrite(
       pool,
       (tx) => tx.query("SELECT 1"),
       async () => ({ result: "decided", writes: [{ text: "SELECT 2" }, { text: "SELECT 3" }] }),
@@ -97,37 +98,37 @@ describe("a transaction", () => {
     expect(happened.slice(4, 7)).toEqual(["sent SELECT 2", "sent SELECT 3", "sent COMMIT"]);
   });
 
-  it("keeps nothing when a write finds fewer rows than it is for, although COMMIT was sent behind it", async () => {
-    const done = lookThenWrite(
+  it("rolls back when a write affects too few rows, although COMMIT was already sent", async () => {
+    const done = readThenWrite(
       pool,
       async () => undefined,
       async () => ({
-        result: "never told",
+        result: "never returned",
         writes: [
           { text: "INSERT INTO notes (text) VALUES ('before')" },
           {
-            text: "WITH kept AS (INSERT INTO notes VALUES ('one') RETURNING 1) SELECT demand_rows(count(*), 2, 'notes were kept') FROM kept",
+            text: "WITH kept AS (INSERT INTO notes VALUES ('one') RETURNING 1) SELECT assert_row_count(count(*), 2, 'notes') FROM kept",
           },
-          { text: "INSERT INTO notes (text) VALUES ('behind')" },
+          { text: "INSERT INTO notes (text) VALUES ('after')" },
         ],
       }),
     );
     const error = await done.catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: "VS001", message: "1 of 2 notes were kept" });
+    expect(error).toMatchObject({ code: "VS001", message: "found 1 of 2 expected notes" });
     expect(isRetryable(error)).toBe(true);
     expect(await notes()).toEqual([]);
   });
 
-  it("throws what the first of several statements met, not that those behind it were skipped, and keeps nothing", async () => {
+  it("rejects with the error of the first failed statement, and rolls back", async () => {
     await servers.db.query("INSERT INTO notes (text) VALUES ('taken')");
     const done = inTransaction(pool, (tx) =>
-      Promise.all([note(tx, "kept?"), note(tx, "taken"), note(tx, "behind"), note(tx, "last")]),
+      Promise.all([note(tx, "kept?"), note(tx, "taken"), note(tx, "after"), note(tx, "last")]),
     );
     await expect(done).rejects.toMatchObject({ code: "23505" });
     expect(await notes()).toEqual(["taken"]);
   });
 
-  it("leaves its connection fit for the next one after statements that were sent together failed", async () => {
+  it("leaves a usable connection after statements that were sent together have failed", async () => {
     const named = (tx: pg.PoolClient, name: string, text: string) => tx.query({ name, text });
     const failing = inTransaction(pool, (tx) =>
       Promise.all([tx.query("SELECT 1 / 0"), named(tx, "first_use", "SELECT 1 AS one")]),

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { acquireVoucherRow } from "../../src/db/acquisitions.ts";
 import { type SealedEvent, writeSeals } from "../../src/db/events.ts";
 import { insertRedemptions } from "../../src/db/redemptions.ts";
-import { endHolds, openHolds } from "../../src/db/reservations.ts";
-import type { Writes } from "../../src/db/statements.ts";
-import { takeVoucherRow } from "../../src/db/takings.ts";
+import { endReservations, openReservations } from "../../src/db/reservations.ts";
+import type { PreparedStatements } from "../../src/db/statements.ts";
 import { inTransaction, write } from "../../src/db/transaction.ts";
 import { advanceChains, readLockedVouchers, redeemVouchers, voidVoucherRow } from "../../src/db/vouchers.ts";
 import { newId } from "../../src/domain/ids.ts";
@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 afterAll(() => servers.close());
 
-/** Two vouchers in a window, as a transaction reads them under their locks. */
+/** Two vouchers in a window, as read under their locks. */
 async function twoVouchers() {
   const issued = await issueVouchers(servers.db, partner, 2, {
     windows: { claim: { opensAt: null, closesAt: null } },
@@ -37,9 +37,9 @@ async function twoVouchers() {
 
 type Two = Awaited<ReturnType<typeof twoVouchers>>;
 
-const commit = (writes: Writes) => inTransaction(servers.db, (tx) => write(tx, writes));
+const commit = (writes: PreparedStatements) => inTransaction(servers.db, (tx) => write(tx, writes));
 
-const hold = ({ now }: Two, voucherId: string, ticket = newId("rsv")) => ({
+const reservation = ({ now }: Two, voucherId: string, ticket = newId("rsv")) => ({
   ticket,
   voucherId,
   organizationId: partner.organizationId,
@@ -80,31 +80,31 @@ const sealed = ({ now }: Two, voucherId: string): SealedEvent => ({
 });
 
 interface Case {
-  /** What somebody else did to the second of two vouchers since they were read. */
-  meanwhile: (two: Two) => Writes;
-  writes: (two: Two) => Writes;
-  /** There is nothing to write at all without what happened meanwhile. */
+  /** What another transaction did to the second voucher after both were read. */
+  meanwhile: (two: Two) => PreparedStatements;
+  writes: (two: Two) => PreparedStatements;
+  /** The writes are only valid after `meanwhile`. */
   needsMeanwhile?: true;
 }
 
 const CASES: Record<string, Case> = {
-  "a hold on a voucher that is held": {
-    meanwhile: (two) => openHolds([hold(two, secondOf(two))]),
-    writes: (two) => openHolds(two.both.map(({ id }) => hold(two, id))),
+  "a reservation of a reserved voucher": {
+    meanwhile: (two) => openReservations([reservation(two, secondOf(two))]),
+    writes: (two) => openReservations(two.both.map(({ id }) => reservation(two, id))),
   },
-  "a hold on a voucher that is used": {
+  "a reservation of a redeemed voucher": {
     meanwhile: (two) => redeemVouchers(advance(two).slice(1), two.now),
-    writes: (two) => openHolds(two.both.map(({ id }) => hold(two, id))),
+    writes: (two) => openReservations(two.both.map(({ id }) => reservation(two, id))),
   },
-  "the end of a hold that ended": {
+  "the end of an ended reservation": {
     meanwhile: (two) => [
-      ...openHolds([hold(two, secondOf(two), `rsv_${secondOf(two)}`)]),
-      ...endHolds([{ ticket: `rsv_${secondOf(two)}`, state: "Consumed" }], two.now),
+      ...openReservations([reservation(two, secondOf(two), `rsv_${secondOf(two)}`)]),
+      ...endReservations([{ ticket: `rsv_${secondOf(two)}`, state: "Consumed" }], two.now),
     ],
-    writes: (two) => endHolds([{ ticket: `rsv_${secondOf(two)}`, state: "Released" }], two.now),
+    writes: (two) => endReservations([{ ticket: `rsv_${secondOf(two)}`, state: "Released" }], two.now),
     needsMeanwhile: true,
   },
-  "a burn whose reference is confirmed": {
+  "a redemption whose reference is confirmed": {
     meanwhile: (two) => insertRedemptions([redemption(secondOf(two), `order of ${secondOf(two)}`)], two.now),
     writes: (two) =>
       insertRedemptions(
@@ -112,34 +112,34 @@ const CASES: Record<string, Case> = {
         two.now,
       ),
   },
-  "the move of a chain that moved": {
+  "an update of a changed chain head": {
     meanwhile: (two) => advanceChains(advance(two).slice(1)),
     writes: (two) => advanceChains(advance(two)),
   },
-  "the redeem of a voucher whose chain moved": {
+  "the redemption of a voucher whose chain has changed": {
     meanwhile: (two) => advanceChains(advance(two).slice(1)),
     writes: (two) => redeemVouchers(advance(two), two.now),
   },
-  "the redeem of a voucher that is voided": {
+  "the redemption of a voided voucher": {
     meanwhile: (two) => voidVoucherRow(secondOf(two), 1),
     writes: (two) => redeemVouchers(advance(two), two.now),
   },
-  "the void of a voucher that is used": {
+  "the voiding of a redeemed voucher": {
     meanwhile: (two) => redeemVouchers(advance(two).slice(1), two.now),
     writes: (two) => voidVoucherRow(secondOf(two), 1),
   },
-  "the void of a voucher whose chain moved": {
+  "the voiding of a voucher whose chain has changed": {
     meanwhile: (two) => advanceChains(advance(two).slice(1)),
     writes: (two) => voidVoucherRow(secondOf(two), 1),
   },
-  "the taking of a voucher that was taken": {
-    meanwhile: (two) => takeVoucherRow(secondOf(two), 1),
-    writes: (two) => takeVoucherRow(secondOf(two), 2),
+  "the acquisition of an acquired voucher": {
+    meanwhile: (two) => acquireVoucherRow(secondOf(two), 1),
+    writes: (two) => acquireVoucherRow(secondOf(two), 2),
     needsMeanwhile: true,
   },
-  "the taking of a voucher whose chain moved": {
+  "the acquisition of a voucher whose chain has changed": {
     meanwhile: (two) => advanceChains(advance(two).slice(1)),
-    writes: (two) => takeVoucherRow(secondOf(two), 1),
+    writes: (two) => acquireVoucherRow(secondOf(two), 1),
   },
   "the seal of a sealed event": {
     meanwhile: () => [],
@@ -152,8 +152,8 @@ function secondOf({ both }: Two): string {
   return both[1]?.id as string;
 }
 
-describe("a write that was decided on what is not so any more", () => {
-  it.each(Object.entries(CASES))("raises: %s", async (_, { meanwhile, writes }) => {
+describe("a write that was decided on outdated state", () => {
+  it.each(Object.entries(CASES))("raises and writes nothing: %s", async (_, { meanwhile, writes }) => {
     const two = await twoVouchers();
     await commit(meanwhile(two));
     const before = await dumpRows(servers.db);
@@ -163,7 +163,7 @@ describe("a write that was decided on what is not so any more", () => {
 
   it.each(
     Object.entries(CASES).filter(([, { needsMeanwhile }]) => !needsMeanwhile),
-  )("and writes when nothing happened meanwhile: %s", async (_, { writes }) => {
+  )("succeeds when the state is current: %s", async (_, { writes }) => {
     const two = await twoVouchers();
     const before = await dumpRows(servers.db);
     await commit(writes(two));

@@ -11,10 +11,10 @@ import { type ComposedService, type ComposeTool, findComposeTool, readComposeFil
 import { layOutImage, readDockerfile } from "../support/image.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
-import { until } from "../support/until.ts";
+import { until, untilStarted } from "../support/until.ts";
 
-// No container runs here. What docker compose makes of its file is read by docker compose itself, and then each container's very
-// commands run by hand: in a folder with the image's files and packages, with the container's environment and no other variable.
+// No container runs here. docker compose resolves its own file, and then each container's commands run directly: in a folder with the
+// image's files and packages, and with the container's environment alone.
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const SECRETS = [
@@ -28,20 +28,19 @@ const SECRETS = [
 ];
 /** Services that run the image of this project. */
 const OWN = ["migrate", "api", "worker", "voucherctl"];
-/** Starting a server or a dozen processes, on a machine that is busy with other tests. Milliseconds. */
-const START_MS = 60_000;
+/** Time to start a server or a dozen processes on a machine that is busy with other tests. Milliseconds. */
 const ALL_MS = 240_000;
 
 const tool = findComposeTool();
 
-/** The line of .env.example that makes .env. */
+/** The line of .env.example that creates .env. */
 const makeEnv = /^# {3}(\(.*\))$/m.exec(readFileSync(join(ROOT, ".env.example"), "utf8"))?.[1] ?? "false";
 
 function shell(directory: string): { status: number | null; stderr: string } {
   return spawnSync("sh", ["-c", makeEnv], { cwd: directory, env: { PATH: process.env.PATH ?? "" }, encoding: "utf8" });
 }
 
-/** A folder with the files that docker compose reads, and .env made if wanted. */
+/** A folder with the files that docker compose reads, with or without .env. */
 function makeProject(parent: string, name: string, withEnv: boolean): string {
   const directory = join(parent, name);
   mkdirSync(directory);
@@ -79,8 +78,8 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     return found;
   };
 
-  describe(".env, made by the line in .env.example", () => {
-    it("has a long secret of its own for each name, can be read by its owner alone and is never replaced", () => {
+  describe(".env, created by the line in .env.example", () => {
+    it("has a distinct long secret for each name, is readable by its owner alone and is never replaced", () => {
       expect(Object.keys(secrets)).toEqual(SECRETS);
       for (const secret of Object.values(secrets)) expect(secret).toMatch(/^[0-9a-f]{48}$/);
       expect(new Set(Object.values(secrets)).size).toBe(SECRETS.length);
@@ -90,7 +89,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       expect(readFileSync(join(ROOT, "README.md"), "utf8").split("\n")).toContain(makeEnv);
     });
 
-    it("is asked for when it is missing, and so is each of its secrets: none has a default", () => {
+    it("is required, with each of its secrets: none has a default", () => {
       const bare = makeProject(directory, "bare", false);
       expect(() => readComposeFile(compose, bare)).toThrow(/make \.env first/);
       const file = readFileSync(join(ROOT, "docker-compose.yml"), "utf8");
@@ -101,11 +100,11 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     });
 
     it("gives each container the secrets that it needs and no others", () => {
-      const held = Object.entries(services).map(([name, { environment, command }]) => {
+      const given = Object.entries(services).map(([name, { environment, command }]) => {
         const text = JSON.stringify([environment, command]);
         return [name, SECRETS.filter((secret) => text.includes(secrets[secret] ?? secret))];
       });
-      expect(Object.fromEntries(held)).toEqual({
+      expect(Object.fromEntries(given)).toEqual({
         postgres: ["POSTGRES_PASSWORD"],
         redis: ["REDIS_PASSWORD"],
         migrate: ["POSTGRES_PASSWORD", "PVA_API_PASSWORD", "PVA_ADMIN_PASSWORD"],
@@ -119,7 +118,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     });
   });
 
-  it("runs the service without the rights of root, on files that it cannot change, within limits, and lets it drain", () => {
+  it("runs the service unprivileged, on a read-only file system, within limits, with time to drain", () => {
     expect(readDockerfile().user).toBe("node");
     for (const name of OWN) {
       const { read_only, cap_drop, security_opt, stop_grace_period, mem_limit, pids_limit, logging } = service(name);
@@ -137,7 +136,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     }
   });
 
-  it("can run any number of workers, starts no process before the migration is done, and publishes on this machine alone", () => {
+  it("allows any number of workers, starts processes after the migration, and publishes ports on loopback only", () => {
     const { container_name, ports } = service("worker");
     expect([container_name, ports]).toEqual([undefined, undefined]);
     for (const name of ["api", "worker", "voucherctl"]) {
@@ -154,7 +153,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     }
   });
 
-  describe("each container's commands, by hand", () => {
+  describe("each container's commands, run directly", () => {
     const image = readDockerfile();
     let app: string;
     let postgres: OwnPostgres;
@@ -168,7 +167,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       mkdirSync(app);
       layOutImage(app);
       postgres = await openOwnPostgres();
-      // As the image of Postgres begins: a superuser of this name with a database of this name.
+      // As the Postgres image does: a superuser and a database of the same name.
       const { POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB } = service("postgres").environment ?? {};
       await postgres.superuser.query(`CREATE ROLE ${POSTGRES_USER} SUPERUSER LOGIN PASSWORD '${POSTGRES_PASSWORD}'`);
       await postgres.superuser.query(`CREATE DATABASE ${POSTGRES_DB} OWNER ${POSTGRES_USER}`);
@@ -180,17 +179,17 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       const place = ["--port", String(redisPort), "--bind", "127.0.0.1", "--dir", data];
       const [program = "", ...args] = service("redis").command ?? [];
       redis = spawn(program, [...args, ...place], { stdio: "ignore" });
-      await until(() => checkHealth("redis", ["-p", String(redisPort)]));
+      await untilStarted(() => checkHealth("redis", ["-p", String(redisPort)]));
     }, ALL_MS);
 
-    // Also when the preparation failed half-way: a server that is left would run for ever.
+    // Also when beforeAll failed half-way: a server that is not stopped would run forever.
     afterAll(async () => {
       for (const child of [...processes, redis]) child?.kill("SIGKILL");
       await db?.end();
       await postgres?.close();
     });
 
-    /** A container's environment, with this machine's servers in place of the containers', and what the image brings. */
+    /** A container's environment, with this machine's servers in place of the containers', and the image's variables. */
     function environmentOf(name: string): Record<string, string> {
       const given = Object.entries(service(name).environment ?? {}).flatMap(([variable, value]): [string, string][] => {
         if (value === null) return [];
@@ -212,7 +211,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       return spawnSync(program, rest, { cwd: app, env: environmentOf(name), encoding: "utf8" });
     }
 
-    /** Starts a container's command on ports of its own, and returns its output and the ports. */
+    /** Starts a container's command on free ports, and returns its output and the ports. */
     async function start(name: string) {
       const [port, metricsPort] = [await freePort(), await freePort()];
       const [program = "", ...args] = service(name).command ?? image.command;
@@ -223,11 +222,11 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       for (const stream of [child.stdout, child.stderr])
         stream.setEncoding("utf8").on("data", (text) => (output += text));
       const isHealthy = () => checkHealth(name, [], { 3000: port, 9464: metricsPort });
-      await until(() => /"(listening|working)"/.test(output), START_MS).catch(() => expect.fail(output));
+      await untilStarted(() => /"(listening|working)"/.test(output)).catch(() => expect.fail(output));
       return { child, output: () => output, port, isHealthy };
     }
 
-    /** Runs a container's health check with other ports than the container's, and says whether it is healthy. */
+    /** Runs a container's health check against the given ports and returns whether it passes. */
     function checkHealth(name: string, more: string[] = [], ports: Record<number, number> = {}): boolean {
       const [kind, program = "", ...args] = service(name).healthcheck?.test ?? [];
       expect(kind).toBe("CMD");
@@ -237,16 +236,19 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       return spawnSync(program, [...more, ...moved], { cwd: app, env: environmentOf(name) }).status === 0;
     }
 
-    it("a fresh start migrates, makes the roles, is healthy, redeems under them and drains", async () => {
-      // A second start of everything migrates again.
-      for (const words of [/Applied .*00001_deployment\.sql.*pva_api: created/s, /up to date.*pva_api: was there/s]) {
+    it("a fresh start migrates, creates the roles, becomes healthy, redeems with these roles and drains", async () => {
+      // A second start runs the migration again.
+      for (const words of [
+        /Applied .*00002_deployment\.sql.*pva_api: created/s,
+        /up to date.*pva_api: already existed/s,
+      ]) {
         const { status, stdout, stderr } = run("migrate");
         expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
         expect(stdout).toMatch(words);
       }
       const [api, ...workers] = await Promise.all([start("api"), start("worker"), start("worker")]);
       for (const { isHealthy, output } of [api, ...workers]) {
-        await until(isHealthy, START_MS).catch(() => expect.fail(output()));
+        await untilStarted(isHealthy).catch(() => expect.fail(output()));
       }
 
       const make = (...args: string[]) => {
@@ -273,10 +275,10 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       make("batch", "issue", "--product", product, "--count", "2", "--valid-until", "2099-01-01");
       const { key } = make("key", "create", "--org", org, "--scope", "voucher.read", "--scope", "voucher.redeem");
       const { rows } = await db.query<{ code: string }>("SELECT code FROM vouchers ORDER BY serial");
-      const [burnt, voided] = rows.map((row) => row.code);
+      const [redeemed, voided] = rows.map((row) => row.code);
 
       const till = partnerClient(`http://127.0.0.1:${api.port}`, key);
-      const { ticket } = (await till.reserve(burnt ?? "")).body;
+      const { ticket } = (await till.reserve(redeemed ?? "")).body;
       expect(await till.redeem({ ticket, externalRef: "composed-1" })).toMatchObject({
         status: 200,
         body: { redeemed: true },
@@ -292,8 +294,8 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         { name: "api", role: "pva_api" },
         { name: "worker", role: "pva_api" },
       ]);
-      const acts = await db.query("SELECT DISTINCT database_role AS role FROM admin_acts ORDER BY 1");
-      expect(acts.rows).toEqual([{ role: "pva_admin" }, { role: "vouchers" }]);
+      const entries = await db.query("SELECT DISTINCT database_role AS role FROM audit_entries ORDER BY 1");
+      expect(entries.rows).toEqual([{ role: "pva_admin" }, { role: "vouchers" }]);
 
       for (const { child, isHealthy, output } of [api, ...workers]) {
         child.kill("SIGTERM");
@@ -304,16 +306,16 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       await assertInvariants(db);
     });
 
-    it("the image's own health check tells whether an API is up", async () => {
+    it("the image's own health check fails when the API is down", async () => {
       const api = await start("api");
       const [program = "", ...args] = image.healthcheck;
       const check = () => spawnSync(program, args, { env: { ...environmentOf("api"), PORT: String(api.port) } }).status;
-      await until(() => check() === 0, START_MS);
+      await untilStarted(() => check() === 0);
       api.child.kill("SIGKILL");
       await until(() => check() === 1);
     });
 
-    it("a process that is not given its secrets in production does not start, and names them", () => {
+    it("a production process without a secret does not start and names it", () => {
       const env = environmentOf("api");
       for (const name of ["RESERVATION_TOKEN_SECRET", "OPS_TOKEN"]) {
         const [program = "", ...args] = image.command;
@@ -326,7 +328,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       }
     });
 
-    it("voucherctl says what is missing when no database is named", () => {
+    it("voucherctl says that DATABASE_URL is not set", () => {
       const [program = "", ...args] = [...(service("voucherctl").entrypoint ?? []), "chain", "verify"];
       const env = { PATH: environmentOf("voucherctl").PATH ?? "" };
       const { status, stdout, stderr } = spawnSync(program, args, { cwd: app, env, encoding: "utf8" });
@@ -338,7 +340,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       expect(existsSync(join(app, ".data"))).toBe(false);
     });
 
-    it("every file of the repository that a container mounts is there", () => {
+    it("every file of the repository that a container mounts exists", () => {
       const mounted = Object.values(services).flatMap(({ volumes = [] }) =>
         volumes.flatMap((volume) => {
           const source =

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { voidVoucher } from "../../src/services/void-voucher.ts";
+import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { readSnippets, type Snippet } from "../support/document-snippets.ts";
 import { hasProgram } from "../support/has-program.ts";
@@ -17,7 +17,7 @@ import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 
-// Runs every snippet of docs/integration.md as its reader would, in a folder of its own, against a service.
+// Runs every snippet of docs/integration.md as its reader would, in an empty folder, against a running service.
 
 const SNIPPETS = readSnippets("docs/integration.md");
 const PROGRAM_OF: Record<string, string> = { bash: "bash", js: process.execPath, python: "python3" };
@@ -49,7 +49,7 @@ afterAll(async () => {
   await servers.close();
 });
 
-/** Makes another organization the one that the snippets are run for. */
+/** Creates a new organization, for which the snippets run from now on. */
 async function openShop(): Promise<void> {
   partner = await makePartner(servers.db);
   const [shopKey, tillKey] = await Promise.all([
@@ -60,7 +60,7 @@ async function openShop(): Promise<void> {
   shop = partnerClient(api.url, keys.shop);
 }
 
-/** The file that a snippet is put into: the one that it names, if it names one. */
+/** The file of a snippet: the one that it names, if any. */
 function fileOf(name: string): string {
   return /^[\w-]+\.(mjs|py|sh)/.exec(name)?.[0] ?? `${name.replaceAll(/\W+/g, "-")}.sh`;
 }
@@ -71,7 +71,7 @@ interface Ran {
   stderr: string;
 }
 
-/** Runs a snippet by the beginning of its name. */
+/** Runs the snippet whose name starts with `start`. */
 function run(language: string, start: string, env: Record<string, string>): Promise<Ran> {
   const snippet = RUNNABLE.find((one) => one.language === language && one.name.startsWith(start));
   if (snippet === undefined) throw new Error(`the guide has no ${language} snippet ${start}`);
@@ -103,12 +103,12 @@ function runFile(language: string, file: string, env: Record<string, string>): P
 
 const issue = () => issueVoucher(servers.db, partner);
 
-/** Who burned a voucher, as the database knows it. */
-async function burnOf(voucherId: string) {
+/** The redemption of a voucher in the database. */
+async function redeemOf(voucherId: string) {
   return (await readRecorded(servers.db, voucherId)).redemption;
 }
 
-/** A server of the test's own while `work` runs. */
+/** Runs a server while `work` runs. */
 async function serving<T>(listener: RequestListener, work: (url: string) => Promise<T>): Promise<T> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -120,20 +120,20 @@ async function serving<T>(listener: RequestListener, work: (url: string) => Prom
   }
 }
 
-describe.runIf(HAS.bash)("the checkout by hand", () => {
-  it("looks up, holds and burns, and has nothing left to release", async () => {
+describe.runIf(HAS.bash)("the checkout in the shell", () => {
+  it("looks up, reserves and redeems, and leaves no reservation to release", async () => {
     const { id, code } = await issue();
     const { exitCode, stdout } = await run("bash", "A checkout by hand", { CODE: code });
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/"status":"Active".*"redeemed":true.*"released":false/s);
-    expect(await burnOf(id)).toMatchObject({ externalRef: "shop-10001", ticket: expect.stringMatching(/^rsv_/) });
+    expect(await redeemOf(id)).toMatchObject({ externalRef: "shop-10001", ticket: expect.stringMatching(/^rsv_/) });
   });
 
-  it("is finished by a till with the shop's token", async () => {
+  it("can be finished by a till with the shop's token", async () => {
     const { id, code } = await issue();
     const { exitCode, stdout } = await run("bash", "Shop and till", { CODE: code, TILL_KEY: keys.till });
     expect({ exitCode, answer: JSON.parse(stdout) }).toMatchObject({ exitCode: 0, answer: { redeemed: true } });
-    expect(await burnOf(id)).toMatchObject({ externalRef: "till-4-20002" });
+    expect(await redeemOf(id)).toMatchObject({ externalRef: "till-4-20002" });
   });
 });
 
@@ -143,16 +143,16 @@ const CLIENTS = [
 ].filter(({ language }) => LANGUAGES.includes(language as keyof typeof HAS));
 
 describe.each(CLIENTS)("the client in $language", ({ language, checkout, client, externalRef }) => {
-  // The order that the snippet writes down is a new one in each test, and so must be its reference.
+  // Each test is a new order and needs a new reference.
   beforeEach(async () => {
     await openShop();
     rmSync(join(directory, `order-${externalRef}.json`), { force: true });
   });
 
-  it("burns once although answers get lost, and tells the customer the code of that burn", async () => {
+  it("redeems once although responses get lost, and gives the customer the code of that redemption", async () => {
     const { id, code } = await issue();
     const requests: string[] = [];
-    // The first call is one too many; the first redeem does its work and its answer is lost; the second meets a service that is away.
+    // The first call is rate-limited, the response of the first redeem is lost, and the second redeem finds the service unavailable.
     const unreliable: RequestListener = async (request, response) => {
       const body = await new Response(request as never).text();
       const redeems = requests.filter((path) => path.endsWith("/redeem")).length;
@@ -178,49 +178,49 @@ describe.each(CLIENTS)("the client in $language", ({ language, checkout, client,
     const { exitCode, stdout, stderr } = await serving(unreliable, (url) =>
       run(language, checkout, { CODE: code, API: url }),
     );
-    const burn = await burnOf(id);
-    expect({ exitCode, stderr, externalRef: burn?.externalRef }).toEqual({ exitCode: 0, stderr: "", externalRef });
-    expect(stdout).toContain(`Your code is ${burn?.redeemCode}.`);
+    const redeem = await redeemOf(id);
+    expect({ exitCode, stderr, externalRef: redeem?.externalRef }).toEqual({ exitCode: 0, stderr: "", externalRef });
+    expect(stdout).toContain(`Your code is ${redeem?.redeemCode}.`);
     expect(requests.filter((path) => path.endsWith("/redeem"))).toHaveLength(3);
     ran.add(client);
   });
 
-  it("goes on with the redeem after a crash, and tells the customer the code of the burn before it", async () => {
+  it("repeats the redeem after a crash, and gives the customer the code of the redemption before it", async () => {
     const { id, code } = await issue();
-    // The first run is killed when its redeem has been done and is not answered yet.
-    let hasBurned = () => {};
-    const burned = new Promise<void>((resolve) => {
-      hasBurned = resolve;
+    // The first run is killed after its redeem has succeeded and before the response arrives.
+    let hasRedeemed = () => {};
+    const redeemed = new Promise<void>((resolve) => {
+      hasRedeemed = resolve;
     });
     const silent: RequestListener = async (request, response) => {
       const body = await new Response(request as never).text();
       const headers = { "x-api-key": keys.shop };
       const answer = await fetch(`${api.url}${request.url}`, { method: "POST", headers, body });
-      if (request.url?.endsWith("/redeem")) hasBurned();
+      if (request.url?.endsWith("/redeem")) hasRedeemed();
       else response.end(await answer.text());
     };
     await serving(silent, async (url) => {
       const first = start(language, checkout, { CODE: code, API: url });
-      await burned;
+      await redeemed;
       first.kill("SIGKILL");
     });
     const { exitCode, stdout, stderr } = await run(language, checkout, { CODE: code });
-    const burn = await burnOf(id);
+    const redeem = await redeemOf(id);
     expect({ exitCode, stdout, stderr }).toEqual({
       exitCode: 0,
-      stdout: `Thank you! Your code is ${burn?.redeemCode}.\n`,
+      stdout: `Thank you! Your code is ${redeem?.redeemCode}.\n`,
       stderr: "",
     });
   });
 
-  it("tells the customer a refusal in the service's words, and does not repeat it", async () => {
+  it("shows the customer the service's refusal and does not retry", async () => {
     const { code } = await issue();
     await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
     const { exitCode, stdout } = await run(language, checkout, { CODE: code });
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "This voucher has been cancelled by its issuer.\n" });
   });
 
-  it("leaves the order in doubt when nobody answers for as long as its patience lasts", async () => {
+  it("leaves the order undecided when no response arrives before it gives up", async () => {
     const script = {
       js: [
         "hopeless.mjs",
@@ -251,7 +251,7 @@ const VERIFIERS = { bash: "verify-chain.sh", js: "verify-chain.mjs", python: "ve
 describe.each(LANGUAGES)("the verifier in %s", (language) => {
   const verify = (env: Record<string, string>) => run(language, VERIFIERS[language], env);
 
-  it("finds each event of a real chain good, and says of one that is not sealed yet that it is pending", async () => {
+  it("accepts each event of a real chain and reports an unsealed one as pending", async () => {
     const { id, code } = await issue();
     await shop.redeem({ code, externalRef: `verified in ${language}`, note: 'für "Jürgen" 😀\\n\n\u0085' });
     await appendPending(servers.db, id, 1);
@@ -269,18 +269,21 @@ describe.each(LANGUAGES)("the verifier in %s", (language) => {
       (url) => verify({ CODE: "any", API: url }),
     );
 
-  it("does not call a chain good with a payload that is no JSON", async () => {
+  it("rejects a chain with a payload that is not JSON", async () => {
     const [event] = vectors.chains[0]?.events ?? [];
     const bare = { ...(event as object), payload: "{", recordHash: createHash("sha256").update("{").digest("hex") };
     expect((await served([bare])).exitCode).not.toBe(0);
   });
 
-  it.each(vectors.chains)("finds the vectors' chain $name good", async ({ events }) => {
+  it.each(vectors.chains)("accepts the valid chain $name of the test vectors", async ({ events }) => {
     const { exitCode, stdout } = await served(events);
     expect({ exitCode, lines: stdout.trimEnd().split("\n").length }).toEqual({ exitCode: 0, lines: events.length });
   });
 
-  it.each(vectors.broken)("ends with an error where the vectors' chain breaks: $name", async ({ events, expected }) => {
+  it.each(vectors.broken)("rejects the broken chain $name of the test vectors at the right event", async ({
+    events,
+    expected,
+  }) => {
     const { exitCode, stdout, stderr } = await served(events);
     const last = `${stdout}${stderr}`.trimEnd().split("\n").at(-1) ?? "";
     expect({ exitCode, last }).toEqual({ exitCode: 1, last: expect.stringMatching(/ BROKEN$/) });
@@ -289,7 +292,7 @@ describe.each(LANGUAGES)("the verifier in %s", (language) => {
 });
 
 describe("the guide", () => {
-  it("has no snippet that was not run here", () => {
+  it("has no snippet that this file does not run", () => {
     const expected = RUNNABLE.filter((one) => HAS[one.language as keyof typeof HAS]);
     const unrun = (one: Snippet) => !ran.has(one.name);
     expect(expected.filter(unrun).map(({ name }) => name)).toEqual([]);

@@ -24,13 +24,13 @@ function migrate(databaseUrl: string): Promise<Ended> {
   return runNode(["src/cli/migrate.ts"], { DATABASE_URL: databaseUrl });
 }
 
-/** The address of the test database with another database, or another role. */
+/** The URL of the test database with another database or role. */
 function address(change: Partial<Pick<URL, "pathname" | "username" | "password">>): string {
   return Object.assign(new URL(servers.ownerUrl), change).href;
 }
 
 describe("npm run migrate", () => {
-  it("says that there is nothing to do", async () => {
+  it("says that the database is up to date", async () => {
     expect(await migrate(servers.ownerUrl)).toEqual({
       exitCode: 0,
       stdout: "The database is up to date.\n",
@@ -38,21 +38,21 @@ describe("npm run migrate", () => {
     });
   });
 
-  it("says in two lines what is wrong and what to do, with the exit codes of voucherctl", async () => {
-    const closed = `postgres://nobody:secret@127.0.0.1:${await freePort()}/x`;
+  it("prints one line with the problem and one with the remedy, and exits with voucherctl's codes", async () => {
+    const closed = `postgres://wrong:secret@127.0.0.1:${await freePort()}/x`;
     const failures: [databaseUrl: string, exitCode: number, words: RegExp][] = [
       [
         closed,
         69,
-        /^The database does not answer \(ECONNREFUSED\)\.\nIs it running, .* run this again for the rest\.\n$/,
+        /^The database does not answer \(ECONNREFUSED\)\.\nIs it running, .* Run this again for the rest\.\n$/,
       ],
-      ["nonsense", 78, /^DATABASE_URL .*\nThe README lists every variable\.\n$/],
+      ["nonsense", 78, /^DATABASE_URL .*\ndocs\/configuration\.md lists every variable\.\n$/],
       ["", 78, /^DATABASE_URL .*\n.*\n$/],
       [address({ pathname: "/no_such_database" }), 78, /^There is no such database: .*\nCheck DATABASE_URL\.\n$/],
       [
         address({ username: low, password: "low", pathname: `/${bare}` }),
         78,
-        /^The role of DATABASE_URL may not do this: .*\nIt takes the role that owns the database\.\n$/,
+        /^The role of DATABASE_URL may not do this: .*\nUse the role that owns the database\.\n$/,
       ],
     ];
     const ended = await Promise.all(failures.map(([databaseUrl]) => migrate(databaseUrl)));
@@ -61,7 +61,7 @@ describe("npm run migrate", () => {
     }
   });
 
-  it("shows the trace of what it cannot explain, and what the database said", async () => {
+  it("prints the stack trace and the database's error when it cannot explain a failure", async () => {
     const { rows } = await servers.db.query("SELECT hash FROM migrations WHERE id = 1");
     await servers.db.query("UPDATE migrations SET hash = 'another' WHERE id = 1");
     const changed = await migrate(servers.ownerUrl);

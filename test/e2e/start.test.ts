@@ -6,12 +6,12 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../src/local/servers.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
-import { until } from "../support/until.ts";
+import { START_MS, until, untilStarted } from "../support/until.ts";
 
 const START = fileURLToPath(new URL("../../src/local/start.ts", import.meta.url));
 const VOUCHERCTL = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
-/** `npm start` as a new user runs it: in an empty folder, with no server named. */
+/** `npm start` as a new user runs it: in an empty folder, with no server configured. */
 class Started {
   output = "";
   readonly process: ChildProcess;
@@ -28,7 +28,7 @@ class Started {
   }
 
   async ready(): Promise<void> {
-    await until(() => this.output.includes("Ctrl-C stops everything") || this.process.exitCode !== null, 90_000);
+    await until(() => this.output.includes("Ctrl-C stops everything") || this.process.exitCode !== null, 2 * START_MS);
     if (this.process.exitCode !== null) throw new Error(this.output);
   }
 
@@ -39,7 +39,7 @@ class Started {
   }
 }
 
-/** The processes that a process started. */
+/** The child processes of a process. */
 function childrenOf(pid: number | undefined): number[] {
   const { stdout } = spawnSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" });
   return stdout.split("\n").filter(Boolean).map(Number);
@@ -61,20 +61,20 @@ describe("npm start on a machine without servers", () => {
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), "voucher-start-"));
-    // Postgres runs as another user when the tests run as root.
+    // When the tests run as root, Postgres runs as another user, who must be able to enter the folder.
     chmodSync(directory, 0o755);
     port = await freePort();
     first = new Started(directory, port);
     await first.ready();
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await first.interrupt();
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it("prints lines that show, pasted into a shell, a look-up, a hold, a burn, the same burn again and its hash", async () => {
-    await until(() => first.output.includes("sha256sum\n"));
+  it("prints shell commands that look up, reserve and redeem a voucher, repeat the redeem and hash its event", async () => {
+    await untilStarted(() => first.output.includes("sha256sum\n"));
     const lines = first.output
       .slice(first.output.indexOf("export KEY="))
       .split("\n")
@@ -85,28 +85,26 @@ describe("npm start on a machine without servers", () => {
 
     expect(JSON.parse(paste(lookUp))).toMatchObject({ voucher: { status: "Active" }, reservation: null });
     expect(JSON.parse(paste(reserve))).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
-    const burnt = JSON.parse(paste(redeem));
-    expect(burnt).toMatchObject({ redeemed: true, alreadyConfirmed: false });
-    expect(JSON.parse(paste(redeem))).toEqual({ ...burnt, alreadyConfirmed: true });
+    const redeemed = JSON.parse(paste(redeem));
+    expect(redeemed).toMatchObject({ redeemed: true, alreadyConfirmed: false });
+    expect(JSON.parse(paste(redeem))).toEqual({ ...redeemed, alreadyConfirmed: true });
     const chain = JSON.parse(paste(events));
     expect(verifyServedChain(chain.events)).toBeNull();
     expect(paste(hash)).toContain(chain.events[1].recordHash);
   });
 
-  it("prints a token that opens the queue dashboard", async () => {
-    const [, address = "", token = ""] =
-      /queue dashboard is at (\S+) and asks for the token (\S+)/.exec(first.output) ?? [];
-    const logIn = (body: URLSearchParams) =>
-      fetch(new URL("login", address), { method: "POST", body, redirect: "manual" });
+  it("prints a password that opens the queue dashboard", async () => {
+    const [, address = "", password = ""] =
+      /queue dashboard is at (\S+) and asks for a password: (\S+)/.exec(first.output) ?? [];
+    const open = (given: string) =>
+      fetch(address, { headers: { authorization: `Basic ${Buffer.from(`:${given}`).toString("base64")}` } });
     expect(address).toBe(`http://localhost:${port}/ops/queues`);
-    expect((await logIn(new URLSearchParams({ token: `${token}x` }))).status).toBe(401);
-    const response = await logIn(new URLSearchParams({ token }));
-    const [cookie = ""] = response.headers.getSetCookie();
-    expect((await fetch(address, { headers: { cookie } })).status).toBe(200);
+    expect((await open(`${password}x`)).status).toBe(401);
+    expect((await open(password)).status).toBe(200);
   });
 
-  it("prints lines that show the marketplace to a user and to a referrer, with tokens for both", async () => {
-    await until(() => /\/r\/.*\n/.test(first.output));
+  it("prints shell commands and tokens that show the marketplace to a user and a referrer", async () => {
+    await untilStarted(() => /\/r\/.*\n/.test(first.output));
     const lines = first.output.split("\n").map((line) => line.trim());
     const exports = lines.filter((line) => line.startsWith("export ")).join("\n");
     const [listings = "", open = "", closed = "", referred = "", link = ""] = lines.filter((line) =>
@@ -127,10 +125,10 @@ describe("npm start on a machine without servers", () => {
     expect(paste(link)).toMatchObject({ voucher: { status: "Active" }, alreadyConfirmed: false });
   });
 
-  it("takes tokens of voucherctl user token as long as they last", async () => {
+  it("accepts tokens of voucherctl user token with the requested lifetime", async () => {
     const { PATH, HOME } = process.env;
     const token = (...more: string[]) =>
-      execFileSync(process.execPath, [VOUCHERCTL, "user", "token", "--user", "somebody", ...more], {
+      execFileSync(process.execPath, [VOUCHERCTL, "user", "token", "--user", "alice", ...more], {
         cwd: directory,
         env: { PATH, HOME },
         encoding: "utf8",
@@ -143,12 +141,12 @@ describe("npm start on a machine without servers", () => {
     expect(await claim(token("--ttl", "1m").trim())).toBe(404);
     const [, payload = ""] = token("--ttl", "30m").split(".");
     const { sub, iat, exp } = JSON.parse(Buffer.from(payload, "base64url").toString());
-    expect(sub).toBe("somebody");
+    expect(sub).toBe("alice");
     expect(Math.abs(exp - iat - 1_800)).toBeLessThanOrEqual(1);
   });
 
-  it("serves the metrics of the API and of both workers, each on a port of its own, and says where", async () => {
-    const line = await until(() => /^Metrics of the API and its workers: (.*)$/m.exec(first.output)?.[1]);
+  it("serves the metrics of the API and of both workers on separate ports and prints their URLs", async () => {
+    const line = await untilStarted(() => /^Metrics of the API and its workers: (.*)$/m.exec(first.output)?.[1]);
     const addresses = line.split(" ");
     expect(new Set(addresses).size).toBe(3);
     const texts = await Promise.all(addresses.map(async (address) => (await fetch(address)).text()));
@@ -157,9 +155,9 @@ describe("npm start on a machine without servers", () => {
     expect(answers("voucher_sweep_duration_seconds")).toEqual([false, true, true]);
   });
 
-  it("says that its port is taken, and does not pass the process that answers there off as its own", async () => {
+  it("fails when its port is in use, and leaves the process on that port alone", async () => {
     const second = new Started(directory, port);
-    await until(() => second.process.exitCode !== null, 20_000);
+    await untilStarted(() => second.process.exitCode !== null);
     expect({ exitCode: second.process.exitCode, output: second.output }).toEqual({
       exitCode: 1,
       output: expect.stringMatching(new RegExp(`^Another process listens on port ${port}\\. .*\\n$`)),
@@ -167,7 +165,7 @@ describe("npm start on a machine without servers", () => {
     expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
   });
 
-  it("stops everything on Ctrl-C, keeps its data, and makes no second demo", async () => {
+  it("stops everything on Ctrl-C, keeps its data and creates no second demo", async () => {
     const key = /pvk_[0-9A-Z]+/.exec(first.output)?.[0] ?? "";
     const code = /CODE=(\S+)/.exec(first.output)?.[1] ?? "";
     const { postgresPort, redisPort } = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
@@ -179,7 +177,7 @@ describe("npm start on a machine without servers", () => {
     const second = new Started(directory, port);
     try {
       await second.ready();
-      expect(second.output).not.toContain("A demo organization was made");
+      expect(second.output).not.toContain("A demo organization was created");
       const response = await fetch(`http://127.0.0.1:${port}/partner/vouchers/${code}`, {
         headers: { "x-api-key": key },
       });
@@ -187,18 +185,18 @@ describe("npm start on a machine without servers", () => {
     } finally {
       expect(await second.interrupt()).toBe(0);
     }
-  }, 120_000);
+  });
 
-  it("leaves no process of the service behind when it is killed", async () => {
+  it("leaves no service process running when it is killed", async () => {
     const killed = new Started(directory, port);
     await killed.ready();
     const service = childrenOf(killed.process.pid);
     expect(service).toHaveLength(3);
     killed.process.kill("SIGKILL");
     await until(() => service.every((pid) => !isAlive(pid)), 20_000);
-    // The servers it left are found and stopped by the next one.
+    // The next start finds and stops the servers that it left running.
     const next = new Started(directory, port);
     await next.ready();
     expect(await next.interrupt()).toBe(0);
-  }, 120_000);
+  });
 });

@@ -10,13 +10,13 @@ import { makeContract, makeMember, newUser } from "../support/marketplace.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
-import { until } from "../support/until.ts";
+import { untilStarted } from "../support/until.ts";
 import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
 
 let servers: TestServers;
 let voucherctl: Voucherctl;
 let partner: TestPartner;
-/** As whom the database knows the commands. */
+/** The database role of the commands. */
 let databaseRole: string;
 
 beforeAll(async () => {
@@ -48,32 +48,32 @@ interface Recorded {
   after: State | null;
 }
 
-async function actsAfter(id: number): Promise<Recorded[]> {
-  return (await servers.db.query("SELECT * FROM admin_acts WHERE id > $1 ORDER BY id", [id])).rows;
+async function entriesAfter(id: number): Promise<Recorded[]> {
+  return (await servers.db.query("SELECT * FROM audit_entries WHERE id > $1 ORDER BY id", [id])).rows;
 }
 
-async function lastAct(): Promise<number> {
-  return (await servers.db.query("SELECT coalesce(max(id), 0) AS id FROM admin_acts")).rows[0].id;
+async function lastEntryId(): Promise<number> {
+  return (await servers.db.query("SELECT coalesce(max(id), 0) AS id FROM audit_entries")).rows[0].id;
 }
 
-/** Everything but the acts. */
+/** Every row but the audit entries. */
 async function dumpOthers() {
-  const { admin_acts, ...others } = await dumpRows(servers.db);
+  const { audit_entries, ...others } = await dumpRows(servers.db);
   return others;
 }
 
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-/** A command that must leave a row: how it is run, and what the row must say. */
-interface ActCase {
+/** A command that must write an audit entry: its arguments and the expected entry. */
+interface ChangeCase {
   args: string[];
   arguments: State;
   entityType: string;
-  /** Null: the `id` that the command answers. */
+  /** Null for the `id` that the command prints. */
   entityId: string | null;
   before: State | null;
   after: State;
-  /** The same with something in it that there is not: it must fail and leave nothing. */
+  /** The same command with an invalid argument: it must fail and write nothing. */
   refused: string[];
 }
 
@@ -99,8 +99,8 @@ const contractState = (user: string, changes: State = {}) => ({
   ...changes,
 });
 
-/** Moves a contract that is there by one verb. */
-async function contractMove(verb: string, from: "Offered" | "Active", to: string): Promise<ActCase> {
+/** Changes the status of an existing contract. */
+async function contractMove(verb: string, from: "Offered" | "Active", to: string): Promise<ChangeCase> {
   const user = newUser();
   const id = await makeContract(servers.db, partner.brandId, user, from);
   return {
@@ -115,7 +115,7 @@ async function contractMove(verb: string, from: "Offered" | "Active", to: string
 }
 
 /** Every command that changes something. */
-const ACTS: Record<string, () => Promise<ActCase>> = {
+const CHANGES: Record<string, () => Promise<ChangeCase>> = {
   "org create": async () => ({
     args: ["org", "create", "--name", "Corner Shop"],
     arguments: { name: "Corner Shop" },
@@ -326,9 +326,25 @@ const ACTS: Record<string, () => Promise<ActCase>> = {
       refused: ["listing", "create", "--batch", newId("bat")],
     };
   },
+  "db adopt": async () => {
+    const { rows } = await servers.db.query(
+      "SELECT id, system_identifier::text AS server, database_oid::text AS database FROM deployment",
+    );
+    const [{ id, server, database }] = rows;
+    const row = { systemIdentifier: server, databaseOid: database };
+    return {
+      args: ["db", "adopt"],
+      arguments: {},
+      entityType: "Deployment",
+      entityId: id,
+      before: { id, ...row },
+      after: { id: expect.stringMatching(/^[0-9a-f]{12}$/), ...row },
+      refused: ["db", "adopt", "this"],
+    };
+  },
 };
 
-/** Every command that only looks. */
+/** Every command that only reads. */
 const READS: Record<string, () => Promise<string[]>> = {
   "key list": async () => ["key", "list", "--org", partner.organizationId],
   "batch show": async () => {
@@ -344,10 +360,10 @@ const READS: Record<string, () => Promise<string[]>> = {
   "audit list": async () => ["audit", "list"],
 };
 
-/** Commands that touch no database: `user token` signs with a key that lies beside the embedded servers. */
+/** Commands that use no database: `user token` signs with a key file of the embedded servers. */
 const ELSEWHERE = ["user token"];
 
-/** Acts that are tested in test/db/roles.test.ts, on a server of its own: roles belong to the whole server. */
+/** Commands tested in test/db/roles.test.ts on a Postgres of their own, because roles belong to the whole server. */
 const ON_THE_SERVER = ["db roles"];
 
 function leavesOf(command: Command): Command[] {
@@ -355,20 +371,20 @@ function leavesOf(command: Command): Command[] {
 }
 
 describe("voucherctl", () => {
-  it("has no command of which this file does not know whether it is an act", () => {
+  it("has no command that this file does not cover", () => {
     const all = leavesOf(buildProgram()).map((command) => `${command.parent?.name()} ${command.name()}`);
-    expect(all.sort()).toEqual([...Object.keys(ACTS), ...Object.keys(READS), ...ELSEWHERE, ...ON_THE_SERVER].sort());
+    expect(all.sort()).toEqual([...Object.keys(CHANGES), ...Object.keys(READS), ...ELSEWHERE, ...ON_THE_SERVER].sort());
   });
 
   it.each(
-    Object.entries(ACTS),
-  )("%s leaves exactly one row that says who, what, before and after", async (name, make) => {
-    const act = await make();
-    const [before, last] = [await dumpOthers(), await lastAct()];
-    const answered = await voucherctl.json(...act.args);
+    Object.entries(CHANGES),
+  )("%s writes exactly one entry with user, command, and state before and after", async (name, make) => {
+    const change = await make();
+    const [before, last] = [await dumpOthers(), await lastEntryId()];
+    const answered = await voucherctl.json(...change.args);
     expect(await dumpOthers(), "it changed something").not.toEqual(before);
-    const entityId = act.entityId ?? answered.id ?? createHash("sha256").update(answered.code).digest("hex");
-    const recorded = await actsAfter(last);
+    const entityId = change.entityId ?? answered.id ?? createHash("sha256").update(answered.code).digest("hex");
+    const recorded = await entriesAfter(last);
     expect(recorded).toStrictEqual([
       {
         id: expect.any(Number),
@@ -377,16 +393,16 @@ describe("voucherctl", () => {
         os_user: userInfo().username,
         host: hostname(),
         command: name,
-        arguments: act.arguments,
-        entity_type: act.entityType,
+        arguments: change.arguments,
+        entity_type: change.entityType,
         entity_id: entityId,
-        before: act.before,
-        after: act.after,
+        before: change.before,
+        after: change.after,
       },
     ]);
   });
 
-  it.each(Object.entries(ACTS))("%s leaves nothing when it is refused", async (_name, make) => {
+  it.each(Object.entries(CHANGES))("%s writes nothing when it is refused", async (_name, make) => {
     const { refused } = await make();
     const before = await dumpRows(servers.db);
     const { exitCode, stdout } = await voucherctl.run([...refused, "--json"]);
@@ -401,7 +417,7 @@ describe("voucherctl", () => {
     expect(await dumpRows(servers.db)).toEqual(before);
   });
 
-  it("leaves nothing when an act is repeated that changes nothing any more", async () => {
+  it("writes nothing when a repeated command changes nothing", async () => {
     const { id } = await makeKey(servers.db, partner.organizationId);
     const member = ["member", "add", "--org", partner.organizationId, "--user", newUser(), "--role", "owner"];
     for (const args of [["key", "revoke", id], member]) {
@@ -412,9 +428,9 @@ describe("voucherctl", () => {
     }
   });
 
-  it("does nothing that it cannot record", async () => {
-    const cases = await Promise.all(Object.values(ACTS).map((make) => make()));
-    await servers.db.query("ALTER TABLE admin_acts ADD CONSTRAINT full_up CHECK (false) NOT VALID");
+  it("changes nothing when it cannot write the audit entry", async () => {
+    const cases = await Promise.all(Object.values(CHANGES).map((make) => make()));
+    await servers.db.query("ALTER TABLE audit_entries ADD CONSTRAINT full_up CHECK (false) NOT VALID");
     try {
       const before = await dumpRows(servers.db);
       for (const { args } of cases) {
@@ -426,11 +442,11 @@ describe("voucherctl", () => {
       }
       expect(await dumpRows(servers.db)).toEqual(before);
     } finally {
-      await servers.db.query("ALTER TABLE admin_acts DROP CONSTRAINT full_up");
+      await servers.db.query("ALTER TABLE audit_entries DROP CONSTRAINT full_up");
     }
   });
 
-  it("leaves no act of a batch that was interrupted, and one of a long issue that was not", async () => {
+  it("writes no entry for an interrupted issue, and one for a completed issue", async () => {
     const issue = (count: string) => [
       "batch",
       "issue",
@@ -443,7 +459,7 @@ describe("voucherctl", () => {
     ];
     const before = await dumpRows(servers.db);
     const issuing = startNode(["src/cli/main.ts", ...issue("1000000")], { DATABASE_URL: servers.adminUrl });
-    await until(async () => {
+    await untilStarted(async () => {
       const { rows } = await servers.db.query(
         "SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'COPY vouchers%'",
       );
@@ -452,20 +468,20 @@ describe("voucherctl", () => {
     issuing.child.kill("SIGTERM");
     expect((await issuing.ended).exitCode).not.toBe(0);
     expect(await dumpRows(servers.db)).toEqual(before);
-    const last = await lastAct();
+    const last = await lastEntryId();
     const { id } = await voucherctl.json(...issue("5000"));
-    expect(await actsAfter(last)).toMatchObject([{ entity_id: id, after: { voucherCount: 5_000 } }]);
+    expect(await entriesAfter(last)).toMatchObject([{ entity_id: id, after: { voucherCount: 5_000 } }]);
   });
 
-  it("writes no key and no code into any act", async () => {
+  it("writes no key and no code into any entry", async () => {
     const made = await voucherctl.json("key", "create", "--org", partner.organizationId, "--scope", "voucher.read");
     const rotated = await voucherctl.json("key", "rotate", made.id);
-    const { code } = await voucherctl.json(...(await (ACTS["link create"] as () => Promise<ActCase>)()).args);
+    const { code } = await voucherctl.json(...(await (CHANGES["link create"] as () => Promise<ChangeCase>)()).args);
     const voided = await issueVoucher(servers.db, partner);
-    // Typed as a person might, and as the database compares it.
+    // In the spelling of a user, which normalises to the stored code.
     const typed = voided.code.toLowerCase().replaceAll("-", " ");
     await voucherctl.json("voucher", "void", typed, "--org", partner.organizationId);
-    const { rows } = await servers.db.query("SELECT string_agg(a::text, ' ') AS text FROM admin_acts AS a");
+    const { rows } = await servers.db.query("SELECT string_agg(a::text, ' ') AS text FROM audit_entries AS a");
     const { rows: codes } = await servers.db.query("SELECT code, code_key FROM vouchers");
     expect(codes.length).toBeGreaterThan(5_000);
     const found = [made.key, rotated.key, code, typed, ...codes.flatMap((row) => [row.code, row.code_key])].filter(
@@ -478,7 +494,7 @@ describe("voucherctl", () => {
 });
 
 describe("voucherctl audit list", () => {
-  it("answers the newest acts first, as many as asked, with everything that was recorded", async () => {
+  it("prints the requested number of entries, newest first, with every field", async () => {
     const { id } = await voucherctl.json("org", "create", "--name", "First");
     await voucherctl.json("brand", "create", "--org", id, "--name", "Then");
     const { acts } = await voucherctl.json("audit", "list", "--limit", "2");
@@ -513,7 +529,7 @@ describe("voucherctl audit list", () => {
     expect((await voucherctl.json("audit", "list")).acts).toHaveLength(20);
   });
 
-  it("answers the acts on one entity alone, and none for one that nobody touched", async () => {
+  it("prints the entries of one entity, and none for an entity without changes", async () => {
     const { id } = await voucherctl.json("key", "create", "--org", partner.organizationId, "--scope", "voucher.read");
     await voucherctl.json("key", "rotate", id);
     await voucherctl.json("key", "revoke", id);

@@ -35,14 +35,14 @@ afterAll(async () => {
   keysFile.remove();
 });
 
-/** Runs a command without --json that must succeed: its words. */
+/** Runs a command that must succeed, without --json, and returns its text. */
 async function words(...args: string[]): Promise<string> {
   const { exitCode, stdout, stderr } = await voucherctl.run(args);
   expect({ exitCode, stderr }, args.join(" ")).toEqual({ exitCode: 0, stderr: "" });
   return stdout;
 }
 
-/** Expects that each of these commands fails in words, prints no result and that none writes a row. */
+/** Expects that each command fails with a message, prints no result and writes no row. */
 async function expectFailures(...commands: [args: readonly string[], sentence: RegExp][]): Promise<void> {
   const before = await dumpRows(servers.db);
   const runs = commands.map(([args], index) => voucherctl.run(index % 2 === 0 ? args : [...args, "--json"]));
@@ -53,7 +53,7 @@ async function expectFailures(...commands: [args: readonly string[], sentence: R
       stdout: "",
     });
     expect(stderr, args.join(" ")).toMatch(sentence);
-    // Words for a person, not a trace of the program.
+    // A message for a person, not a stack trace.
     expect(stderr).not.toMatch(/^\s+at .+:\d+/m);
   }
   expect(await dumpRows(servers.db)).toEqual(before);
@@ -78,7 +78,7 @@ describe("voucherctl member add", () => {
     role,
   ];
 
-  it("makes a user a member, or changes their role, and says so", async () => {
+  it("adds a member or changes a member's role, and says so", async () => {
     const user = newUser();
     const member = { organizationId: partner.organizationId, user };
     expect(await voucherctl.json(...add(user, "employee"))).toStrictEqual({ ...member, role: "employee" });
@@ -88,7 +88,7 @@ describe("voucherctl member add", () => {
     ]);
   });
 
-  it("refuses an unknown organization by name, an unknown role, no user and users that cannot be one", async () => {
+  it("refuses an unknown organization, an unknown role and an invalid user", async () => {
     const unknown = newId("org");
     await expectFailures(
       [add(newUser(), "owner", unknown), new RegExp(unknown)],
@@ -112,7 +112,7 @@ describe("voucherctl contract", () => {
   const read = (contract: string) =>
     readRows("SELECT brand_id, user_id, status, ends_at FROM referrer_contracts WHERE id = $1", [contract]);
 
-  it("offer makes an Offered contract without an end, or with one", async () => {
+  it("offer creates an Offered contract with or without an end", async () => {
     const [user, other] = [newUser(), newUser()];
     const made = await voucherctl.json(...offer(user));
     expect(made).toStrictEqual({ id: id("ctr") });
@@ -120,19 +120,19 @@ describe("voucherctl contract", () => {
       { brand_id: partner.brandId, user_id: user, status: "Offered", ends_at: null },
     ]);
     const [, spoken = ""] =
-      /^Contract (ctr_[0-9a-z]{26}) is offered to (.+)\.\n$/.exec(
+      /^Offered contract (ctr_[0-9a-z]{26}) to (.+)\. It ends at 2099-06-30 10:00:00 UTC\.\n$/.exec(
         await words(...offer(other, "--ends-at", "2099-06-30T12:00:00+02:00")),
       ) ?? [];
     expect(await read(spoken)).toMatchObject([{ user_id: other, ends_at: new Date("2099-06-30T10:00:00Z") }]);
   });
 
-  it("offer tells people that the end is past", async () => {
+  it("offer warns that the end is in the past", async () => {
     expect(await words(...offer(newUser(), "--ends-at", "2020-01-01"))).toMatch(
-      /^Contract .+, until 2020-01-01 00:00:00 UTC\.\nThat is past: it will open nothing\.\n$/,
+      /^Offered contract .+\. It ends at 2020-01-01 00:00:00 UTC\.\nWarning: this time is in the past, so the contract has no effect\.\n$/,
     );
   });
 
-  it("accept, decline and end make the legal moves and say what the contract is now", async () => {
+  it("accept, decline and end change the status and print the new one", async () => {
     const [first, second] = [
       await makeContract(servers.db, partner.brandId, newUser(), "Offered"),
       await makeContract(servers.db, partner.brandId, newUser(), "Offered"),
@@ -144,7 +144,7 @@ describe("voucherctl contract", () => {
     expect(await read(second)).toMatchObject([{ status: "Declined" }]);
   });
 
-  it("refuses every other move and says in which state the contract is", async () => {
+  it("refuses every other change and names the current status", async () => {
     const make = (...[status]: Parameters<typeof makeContract>[3][]) =>
       makeContract(servers.db, partner.brandId, newUser(), status);
     await expectFailures(
@@ -155,7 +155,7 @@ describe("voucherctl contract", () => {
     );
   });
 
-  it("refuses a second open contract, unknown brands and contracts by name, bad moments and to go without options", async () => {
+  it("refuses a second open contract, unknown brands and contracts, invalid times and missing options", async () => {
     const user = newUser();
     await makeContract(servers.db, partner.brandId, user);
     const [brand, contract] = [newId("brd"), newId("ctr")];
@@ -169,7 +169,7 @@ describe("voucherctl contract", () => {
     );
   });
 
-  it("end closes the supply and the link at once", async () => {
+  it("end takes away the referrer's access and the link at once", async () => {
     const user = newUser();
     const contract = await makeContract(servers.db, partner.brandId, user);
     const { listingId } = await offerBatch(servers.db, partner, 2, { audience: "ReferrerOnly" });
@@ -184,12 +184,13 @@ describe("voucherctl contract", () => {
 });
 
 describe("voucherctl link create", () => {
-  it("makes a link with a code of its own each time, by which users claim", async () => {
+  it("creates a new link on each call, and users can claim through it", async () => {
     const contract = await makeContract(servers.db, partner.brandId, newUser());
     const create = ["link", "create", "--contract", contract, "--product", partner.productId];
     const made = await voucherctl.json(...create);
     expect(made).toStrictEqual({ code: expect.stringMatching(/^[0-9a-hjkmnp-tv-z]{12}$/) });
-    const [, spoken = ""] = /^Users claim with POST \/r\/([0-9a-z]{12})\/claim\n$/.exec(await words(...create)) ?? [];
+    const [, spoken = ""] =
+      /^Users claim a voucher with POST \/r\/([0-9a-z]{12})\/claim\n$/.exec(await words(...create)) ?? [];
     expect(
       await readRows("SELECT code FROM referral_links WHERE contract_id = $1 ORDER BY created_at", [contract]),
     ).toEqual([{ code: made.code }, { code: spoken }]);
@@ -197,7 +198,7 @@ describe("voucherctl link create", () => {
     expect(outcome(await (await signedIn(api.url, key)).claimByLink(spoken))).toBe("200");
   });
 
-  it("refuses a product of another brand, unknown contracts and products by name, and to go without options", async () => {
+  it("refuses a product of another brand, unknown contracts and products, and missing options", async () => {
     const contract = await makeContract(servers.db, partner.brandId, newUser());
     const [unknown, product] = [newId("ctr"), newId("prd")];
     const create = (contractId: string, productId: string) => [
@@ -235,13 +236,13 @@ describe("voucherctl batch issue with windows", () => {
       await readRows("SELECT count(*) FILTER (WHERE pickable)::int AS n FROM vouchers WHERE batch_id = $1", [batchId])
     )[0]?.n;
 
-  it("opens none unless told: nobody takes its vouchers", async () => {
+  it("opens no window by default, so that no user can take its vouchers", async () => {
     const { id: batchId } = await voucherctl.json(...issue());
     expect(await windows(batchId)).toEqual([]);
     expect(await countPickable(batchId)).toBe(0);
   });
 
-  it("opens those that it is told, at once and for ever, or from and to the given moments", async () => {
+  it("opens the requested windows, at once and without end or between the given times", async () => {
     const { id: claims } = await voucherctl.json(...issue("--claim"));
     expect(await windows(claims)).toEqual([{ kind: "claim", opens_at: null, closes_at: null }]);
     expect(await countPickable(claims)).toBe(2);
@@ -266,7 +267,7 @@ describe("voucherctl batch issue with windows", () => {
     expect(await windows(buy)).toEqual([{ kind: "buy", opens_at: null, closes_at: new Date("2028-01-01T00:00:00Z") }]);
   });
 
-  it("shows them with what is left in them", async () => {
+  it("shows windows and the number of vouchers left in them", async () => {
     const { id: batchId } = await voucherctl.json(...issue("--claim", "--buy", "--closes-at", "2098-01-01"));
     const { rows } = await servers.db.query("SELECT code FROM vouchers WHERE batch_id = $1", [batchId]);
     await voucherctl.json("voucher", "void", rows[0].code, "--org", partner.organizationId);
@@ -279,17 +280,17 @@ describe("voucherctl batch issue with windows", () => {
     };
     const open = "  Claim window  open until 2098-01-01 00:00:00 UTC\n";
     expect(await describe("opens_at = '2097-01-01Z'")).toContain(
-      `${open}  Buy window    opens at 2097-01-01 00:00:00 UTC, until 2098-01-01 00:00:00 UTC\n  Left to take  1 voucher\n`,
+      `${open}  Buy window    opens at 2097-01-01 00:00:00 UTC, closes at 2098-01-01 00:00:00 UTC\n  Available     1 voucher\n`,
     );
     expect(await describe("opens_at = NULL, closes_at = '2020-01-01Z'")).toContain(
-      `${open}  Buy window    closed since 2020-01-01 00:00:00 UTC\n  Left to take  1 voucher\n`,
+      `${open}  Buy window    closed since 2020-01-01 00:00:00 UTC\n  Available     1 voucher\n`,
     );
     await servers.db.query("UPDATE batches SET valid_until = '2021-01-01Z' WHERE id = $1", [batchId]);
     expect(await show()).toMatchObject({ expired: 1, left: 0 });
     expect(await words("batch", "show", batchId)).toContain("  Claim window  closed since 2021-01-01 00:00:00 UTC\n");
   });
 
-  it("refuses moments without a window, windows that close before they open, and moments that are none", async () => {
+  it("refuses times without a window, windows that close before they open, and invalid times", async () => {
     await expectFailures(
       [issue("--opens-at", "2027-01-01"), /--claim/],
       [issue("--closes-at", "2027-01-01"), /--buy/],
@@ -308,7 +309,7 @@ describe("voucherctl listing create", () => {
     return String(row?.batch_id);
   }
 
-  it("offers a batch, which is seen on the marketplace", async () => {
+  it("lists a batch, which then appears on the marketplace", async () => {
     const [batch, other] = [await newBatch(), await newBatch("buy")];
     const made = await voucherctl.json("listing", "create", "--batch", batch);
     expect(made).toStrictEqual({ id: id("lst") });
@@ -319,15 +320,15 @@ describe("voucherctl listing create", () => {
     );
   });
 
-  it("tells people that nobody can buy from a batch without a buy window", async () => {
+  it("warns that no user can buy from a batch without a buy window", async () => {
     for (const batch of [await newBatch(), await newBatch("claim")]) {
       expect(await words("listing", "create", "--batch", batch)).toMatch(
-        /\nNobody can buy from it: the batch has no buy window\.\n$/,
+        /\nWarning: users cannot buy these vouchers, because the batch has no buy window\.\n$/,
       );
     }
   });
 
-  it("refuses a batch that is listed already, an unknown one by name, and to go without one", async () => {
+  it("refuses a batch that is already listed, an unknown batch and a missing one", async () => {
     const batch = await newBatch();
     await voucherctl.json("listing", "create", "--batch", batch);
     const unknown = newId("bat");
@@ -340,10 +341,10 @@ describe("voucherctl listing create", () => {
 });
 
 describe("voucherctl user token", () => {
-  it("makes no token where a database of one's own is named: nobody would take it", async () => {
+  it("creates no token when DATABASE_URL is set, because no service would accept it", async () => {
     await expectFailures(
-      [["user", "token", "--user", "somebody"], /DATABASE_URL/],
-      [["user", "token", "--user", "somebody", "--ttl", "1h"], /DATABASE_URL/],
+      [["user", "token", "--user", "alice"], /DATABASE_URL/],
+      [["user", "token", "--user", "alice", "--ttl", "1h"], /DATABASE_URL/],
       [["user", "token"], /--user/],
       [["user", "token", "--user", "x", "--ttl", "soon"], /--ttl/],
     );

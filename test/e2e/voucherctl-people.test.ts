@@ -33,7 +33,7 @@ afterAll(async () => {
   await servers.close();
 });
 
-/** Everything that shows something. */
+/** Every command that prints text for people. */
 const shows = () => ({
   "key list": ["key", "list", "--org", partner.organizationId],
   "batch show": ["batch", "show", batchId],
@@ -43,28 +43,27 @@ const shows = () => ({
 });
 const SHOWS = ["key list", "batch show", "voucher show", "chain verify", "audit list"] as const;
 
-describe("what voucherctl shows to people", () => {
-  it.each(SHOWS)("%s has no colours where no terminal is, and some where they are asked for", async (name) => {
+describe("the text output of voucherctl", () => {
+  it.each(SHOWS)("%s has no colours without a terminal, unless FORCE_COLOR asks for them", async (name) => {
     const args = shows()[name];
     const plain = await voucherctl.run(args);
     expect(plain).toMatchObject({ exitCode: 0, stderr: "" });
     expect(plain.stdout).not.toContain(ESCAPE);
     const coloured = await voucherctl.run(args, { FORCE_COLOR: "1" });
     expect(coloured.stdout).toContain(`${ESCAPE}[`);
-    // The same words.
     expect(stripVTControlCharacters(coloured.stdout)).toBe(plain.stdout);
     const json = await voucherctl.run([...args, "--json"], { FORCE_COLOR: "1" });
     expect(json.stdout).not.toContain(ESCAPE);
   });
 
-  it.each(SHOWS)("%s needs no more than 80 columns and leaves no space at the end of a line", async (name) => {
+  it.each(SHOWS)("%s fits 80 columns and has no trailing spaces", async (name) => {
     const { stdout } = await voucherctl.run(shows()[name]);
-    // A note is broken to the width of a terminal, and to none where there is no terminal.
+    // Notes are wrapped to the terminal's width, and not wrapped without a terminal.
     const lines = stdout.split("\n").filter((line) => !/^ {20}/.test(line));
     expect(lines.filter((line) => line.length > 80 || line.endsWith(" "))).toEqual([]);
   });
 
-  it("a terminal sees colours and how far a long command is, and with --json or NO_COLOR not what it did not ask for", () => {
+  it("has colours and progress on a terminal; NO_COLOR turns off colours, --json turns off both", () => {
     // script(1) gives the command a terminal for both its outputs.
     const onTerminal = (args: string, env: Record<string, string> = {}) =>
       execFileSync("script", ["-qec", `"${process.execPath}" src/cli/main.ts ${args}`, "/dev/null"], {
@@ -72,34 +71,34 @@ describe("what voucherctl shows to people", () => {
         encoding: "utf8",
         stdio: ["ignore", "pipe", "inherit"],
       });
-    const progress = `\rVerified 1,234 of 1,234 vouchers  100 %`;
-    const green = `${ESCAPE}[32mevery chain is sound${ESCAPE}[39m`;
+    const progress = `\rVerified 1,234 of 1,234 vouchers  100%`;
+    const green = `${ESCAPE}[32mevery chain is intact${ESCAPE}[39m`;
     const seen = onTerminal("chain verify");
     expect(seen).toContain(progress);
-    // The line is gone before the result comes.
+    // The progress line is removed before the result is printed.
     expect(seen.endsWith(`\r${ESCAPE}[K1,234 vouchers, 1,234 events: ${green}.\r\n`)).toBe(true);
     const plain = onTerminal("chain verify", { NO_COLOR: "1" });
     expect(plain).toContain(progress);
-    expect(plain).toContain(": every chain is sound.");
+    expect(plain).toContain(": every chain is intact.");
     expect(onTerminal("chain verify --json")).toBe('{"vouchers":1234,"events":1234,"broken":[]}\r\n');
   });
 
-  it("counts have separators, prices dollars, moments a zone", async () => {
+  it("formats counts with separators, prices in dollars and times with a zone", async () => {
     const { stdout } = await voucherctl.run(["batch", "show", batchId]);
     expect(stdout).toMatch(/^Batch bat_\w+\n/);
     expect(stdout).toContain("Price        $40.25, list price $50.00\n");
     expect(stdout).toContain("Valid until  2099-12-31 23:59:59 UTC\n");
     expect(stdout).toContain("Vouchers     1,234: 1,234 active, 0 expired, 0 redeemed, 0 voided\n");
     expect((await voucherctl.run(["chain", "verify"])).stdout).toBe(
-      "1,234 vouchers, 1,234 events: every chain is sound.\n",
+      "1,234 vouchers, 1,234 events: every chain is intact.\n",
     );
   });
 
-  it("key list stands in columns, with when a key was last used, and with what limits it below", async () => {
+  it("key list shows columns, the last use of a key, and its limits below", async () => {
     const { stdout } = await voucherctl.run(["key", "list", "--org", partner.organizationId]);
     const [head = "", row = "", note = "", ...rest] = stdout.split("\n");
-    expect(head).toMatch(/^ID {30}STATE {2}SCOPES/);
-    expect(row).toMatch(/^key_\w{26} {2}works {2}read redeem {2}never$/);
+    expect(head).toMatch(/^ID {30}STATE {3}SCOPES/);
+    expect(row).toMatch(/^key_\w{26} {2}active {2}read redeem {2}never$/);
     expect(note).toBe(`${" ".repeat(head.indexOf("STATE"))}from 192.0.2.0/24`);
     expect(rest).toEqual([""]);
     const id = row.slice(0, 30);
@@ -108,7 +107,7 @@ describe("what voucherctl shows to people", () => {
     expect(used.stdout).toMatch(/read redeem {2}3 d ago\n/);
   });
 
-  it("audit list says who did what to what, and what was different afterwards", async () => {
+  it("audit list shows who changed which entity, and its fields before and after", async () => {
     const { id } = await makeKey(servers.db, partner.organizationId);
     await voucherctl.run(["key", "revoke", id]);
     const rotated = (await makeKey(servers.db, partner.organizationId)).id;
@@ -119,13 +118,15 @@ describe("what voucherctl shows to people", () => {
     const { stdout } = await voucherctl.run(["audit", "list", "--entity", id]);
     expect(stdout).toMatch(
       new RegExp(
-        `^WHEN \\(UTC\\) +WHAT +TO WHAT\n[-\\d]{10} [:\\d]{8}  key revoke +${id}\n +by \\S+@\\S+: revoked at none → [-\\d]{10} [:\\d]{8}\n`,
+        `^TIME \\(UTC\\) +COMMAND +ENTITY\n[-\\d]{10} [:\\d]{8}  key revoke +${id}\n +by \\S+@\\S+: revoked at none → [-\\d]{10} [:\\d]{8}\n`,
       ),
     );
-    expect((await voucherctl.run(["audit", "list", "--entity", "key_none"])).stdout).toBe("Nothing is recorded.\n");
+    expect((await voucherctl.run(["audit", "list", "--entity", "key_none"])).stdout).toBe(
+      "There are no audit entries.\n",
+    );
   });
 
-  it("user token needs no server, and starts none", () => {
+  it("user token needs no server and starts none", () => {
     const directory = mkdtempSync(join(tmpdir(), "voucherctl-token-"));
     try {
       const token = execFileSync(process.execPath, [resolve("src/cli/main.ts"), "user", "token", "--user", "alice"], {
@@ -140,7 +141,7 @@ describe("what voucherctl shows to people", () => {
     }
   });
 
-  it("stops quietly when its reader has read enough", async () => {
+  it("ends without an error when the reader of its output stops reading", async () => {
     for (let n = 0; n < 3; n++) await voucherctl.run(["org", "create", "--name", `Reader ${n}`]);
     const shell = spawn("sh", ["-c", `"${process.execPath}" src/cli/main.ts audit list --json | head -c 1`], {
       env: { PATH: process.env.PATH, DATABASE_URL: servers.adminUrl },
@@ -154,8 +155,8 @@ describe("what voucherctl shows to people", () => {
   });
 });
 
-describe("what voucherctl says when it fails", () => {
-  /** One sentence, and one more that says what to do next. */
+describe("the failures of voucherctl", () => {
+  /** Expects a sentence, and one that says what to do next. */
   async function fails(exitCode: number, words: RegExp, args: readonly string[], env: Record<string, string> = {}) {
     const ended = await voucherctl.run(args, env);
     expect(ended, args.join(" ")).toEqual({ exitCode, stdout: "", stderr: expect.stringMatching(words) });
@@ -163,9 +164,9 @@ describe("what voucherctl says when it fails", () => {
     expect(ended.stderr).not.toContain(ESCAPE);
   }
 
-  it("exits with 1 when it refuses, and says what to do next", async () => {
+  it("exits with 1 on a refusal and says what to do next", async () => {
     const [org, batch] = [newId("org"), newId("bat")];
-    const next = "voucherctl audit list shows what was made, with its ids.\n";
+    const next = "voucherctl audit list shows what was created, with ids.\n";
     await fails(1, new RegExp(`^There is no organization ${org}.\n${next}$`), [
       "brand",
       "create",
@@ -183,7 +184,7 @@ describe("what voucherctl says when it fails", () => {
     await fails(1, /^No voucher .+\n/, ["voucher", "show", "7Q4K", "--org", partner.organizationId]);
   });
 
-  it("exits with 2 for what is typed wrong, and guesses what was meant", async () => {
+  it("exits with 2 on a wrong command line and suggests a correction", async () => {
     await fails(2, /^Unknown command 'kye'.\n\(Did you mean key\?\)\nSee voucherctl --help\n$/, ["kye", "list"]);
     await fails(2, /^Unknown command 'rovoke'.\n\(Did you mean revoke\?\)\nSee voucherctl key --help\n$/, [
       "key",
@@ -196,7 +197,7 @@ describe("what voucherctl says when it fails", () => {
       "org",
       "create",
     ]);
-    await fails(2, /^--opens-at and --closes-at are for windows/, [
+    await fails(2, /^--opens-at and --closes-at need a window/, [
       ...[
         "batch",
         "issue",
@@ -229,15 +230,15 @@ describe("what voucherctl says when it fails", () => {
       /^The database does not answer \(ECONNREFUSED\).\nIs it running, and is DATABASE_URL right\? /,
       ["audit", "list"],
       {
-        DATABASE_URL: `postgres://nobody:secret@127.0.0.1:${closed}/x`,
+        DATABASE_URL: `postgres://wrong:secret@127.0.0.1:${closed}/x`,
       },
     );
     await fails(69, /^The database does not answer \(E\w+\).\n/, ["audit", "list"], {
-      DATABASE_URL: "postgres://nobody@no-such-host.invalid/x",
+      DATABASE_URL: "postgres://wrong@no-such-host.invalid/x",
     });
   });
 
-  it("exits with 78 when it is not set up: a bad variable, another database, a role that may not, nothing migrated", async () => {
+  it("exits with 78 on a bad variable, an unknown database, a role without rights and a missing migration", async () => {
     await fails(78, /^DATABASE_URL /, ["audit", "list"], { DATABASE_URL: "nonsense" });
     const other = new URL(servers.adminUrl);
     other.pathname = "/no_such_database";
@@ -245,13 +246,13 @@ describe("what voucherctl says when it fails", () => {
     const bare = new URL(inject("databaseUrl"));
     await fails(78, /not been migrated.*\nRun: npm run migrate\n$/, ["audit", "list"], { DATABASE_URL: bare.href });
 
-    // A database of the release before lacks a function, and no table or column.
-    await servers.db.query("ALTER FUNCTION demand_rows (bigint, integer, text) RENAME TO demand_rows_of_later");
+    // A database of an earlier release may lack a function and no table or column.
+    await servers.db.query("ALTER FUNCTION assert_row_count (bigint, integer, text) RENAME TO assert_row_count_away");
     try {
       const voiding = ["voucher", "void", code, "--org", partner.organizationId];
       await fails(78, /not been migrated.*\nRun: npm run migrate\n$/, voiding);
     } finally {
-      await servers.db.query("ALTER FUNCTION demand_rows_of_later RENAME TO demand_rows");
+      await servers.db.query("ALTER FUNCTION assert_row_count_away RENAME TO assert_row_count");
     }
 
     const role = `people_${process.pid}`;
@@ -259,7 +260,7 @@ describe("what voucherctl says when it fails", () => {
     try {
       const low = new URL(servers.adminUrl);
       [low.username, low.password] = [role, "people"];
-      await fails(78, /may not do this.*admin_acts/, ["audit", "list"], { DATABASE_URL: low.href });
+      await fails(78, /may not do this.*audit_entries/, ["audit", "list"], { DATABASE_URL: low.href });
     } finally {
       await servers.db.query(`DROP ROLE ${role}`);
     }

@@ -1,18 +1,31 @@
+import type pg from "pg";
+import { makeOffer } from "../support/marketplace.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
-import { checkAnswersAgain, checkEverything } from "./checker.ts";
-import { type Cluster, openCluster } from "./cluster.ts";
-import { History, type SuppliedKey, type SuppliedVoucher } from "./history.ts";
-import { type FaultCounts, inflictFaults, planFaults } from "./nemesis.ts";
-import { Partner } from "./partner.ts";
+import { type IssuerKey, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+import { checkAnswersAgain, checkEverything, checkUntouched, untilReady } from "./checker.ts";
+import { type Cluster, type Deployment, openCluster, processesOf } from "./cluster.ts";
+import {
+  acquisitionOf,
+  History,
+  refOf,
+  type SuppliedKey,
+  type SuppliedOffer,
+  type SuppliedVoucher,
+} from "./history.ts";
+import { type FaultCounts, inflictFaults, planFaults, type TargetName } from "./nemesis.ts";
+import { Partner, type PartnerOptions } from "./partner.ts";
 import { SeededRandom } from "./seeded-random.ts";
+import { Shopper } from "./shopper.ts";
 import type { Violation } from "./violation.ts";
 
 export interface CampaignOptions {
   seed: number;
-  /** How long faults go on; healing and checking come on top. */
+  /** Duration of the faults; recovery and checks take extra time. */
   faultsMs: number;
+  /** Limits faults to these targets, to tell causes apart. */
+  targets?: readonly TargetName[] | undefined;
   keepLogsIn?: string | undefined;
-  /** Ends the campaign early; nothing is checked then. */
+  /** Ends the campaign early and skips the checks. */
   signal?: AbortSignal;
   onProgress?: (progress: Progress) => void;
 }
@@ -31,10 +44,14 @@ export interface Totals {
   retries: number;
   /** References that were answered 200. */
   confirmed: number;
-  /** Requests by what came of them. */
+  /** Claims and purchases that were answered 200. */
+  acquired: number;
+  /** Number of requests by outcome. */
   answers: Record<string, number>;
+  /** Totals of the second deployment. */
+  second: { requests: number; confirmed: number };
   faults: FaultCounts;
-  /** From the last fault until every API process burnt a voucher again. */
+  /** Time from the last fault until every API process redeems again. */
   answeredAgainMs: number;
   violations: Violation[];
 }
@@ -44,45 +61,65 @@ const RESERVATION_SECONDS = 3;
 const ORGANIZATIONS = 2;
 const KEYS_PER_ORGANIZATION = 3;
 const LOOPS_PER_ORGANIZATION = 10;
-/** What a loop uses up in a second on a fast machine; when a loop has none left it begins again with its first, which are used. */
+/** More than a loop uses on a fast machine. A loop that runs out starts over with its first vouchers, which are used. */
 const VOUCHERS_PER_LOOP_SECOND = 25;
+/** Users who claim and buy. They soon empty each offer, so that a new one follows every few seconds. */
+const SHOPPERS = 4;
+const OFFER_SUPPLY = 8;
+const OFFER_EVERY_MS = 3_000;
+/** The second deployment checks isolation, which needs little load. */
+const SECOND_LOOPS = 3;
+const SECOND_VOUCHERS = 1_500;
+/** Number of turns for which vouchers are locked ahead: enough that most loops meet a locked one. */
+const UPCOMING_TURNS = 2;
 const PROGRESS_MS = 10_000;
-/** Time for every partner to get the answer that it still waits for, once all is healed. Milliseconds. */
+/** Time for every partner to get its last answer after recovery. Milliseconds. */
 const LAST_ANSWERS_MS = 20_000;
 
 interface Organization {
   keys: [SuppliedKey, ...SuppliedKey[]];
   vouchers: SuppliedVoucher[];
+  /** Number of vouchers that the busiest loop has used. */
+  turn: number;
 }
 
 /**
- * Partners at work while faults go on; then everything is healed, every open retry finished and everything checked. The seed
- * decides what partners choose and what the faults are; how they meet is up to the machine.
+ * Runs partners during faults, then heals everything, finishes every open retry and checks all answers. The seed determines the
+ * partners' choices and the faults; their timing depends on the machine.
  */
 export async function runCampaign(options: CampaignOptions): Promise<Totals> {
+  const issuer = await makeIssuerKey();
+  const keys = writeKeysFile(issuer);
   const cluster = await openCluster({
     redeemWaitMs: REDEEM_WAIT_MS,
     reservationSeconds: RESERVATION_SECONDS,
     keepLogsIn: options.keepLogsIn,
+    env: { AUTH_JWKS_URL: keys.url },
   });
   try {
-    return await runOn(cluster, options);
+    return await runOn(cluster, issuer, options);
   } finally {
     await cluster.close();
+    keys.remove();
   }
 }
 
-async function runOn(cluster: Cluster, options: CampaignOptions): Promise<Totals> {
+async function runOn(cluster: Cluster, issuer: IssuerKey, options: CampaignOptions): Promise<Totals> {
   const { seed, faultsMs, signal = new AbortController().signal } = options;
   const random = new SeededRandom(seed);
   const history = new History();
+  const secondHistory = new History();
   const faults: FaultCounts = {};
   const vouchersPerLoop = Math.ceil((faultsMs / 1_000) * VOUCHERS_PER_LOOP_SECOND);
   const organizations: Organization[] = [];
   for (let i = 0; i < ORGANIZATIONS; i++)
-    organizations.push(await supplyOrganization(cluster, vouchersPerLoop * LOOPS_PER_ORGANIZATION));
+    organizations.push(await supplyOrganization(cluster.db, vouchersPerLoop * LOOPS_PER_ORGANIZATION));
   const [first] = organizations as [Organization, ...Organization[]];
   const lastVouchers = first.vouchers.splice(-cluster.apis.length);
+  const offers = await supplyOffers(cluster.db, Math.ceil(faultsMs / OFFER_EVERY_MS));
+  const secondDeployment = await cluster.addDeployment();
+  const secondOrganization = await supplyOrganization(secondDeployment.db, SECOND_VOUCHERS);
+  const copyOfDatabase = await cluster.addCopy();
 
   await cluster.heal();
   const startedAt = performance.now();
@@ -99,21 +136,70 @@ async function runOn(cluster: Cluster, options: CampaignOptions): Promise<Totals
   let open = true;
   const over = new AbortController();
   try {
-    const loops = makePartners(cluster, organizations, history, random, over.signal);
-    const working = Promise.all(loops.map((partner) => partner.work(() => open)));
-    // Whether it failed is asked at the end.
-    working.catch(() => undefined);
-    await inflictFaults(cluster, planFaults(random.fork("plan"), faultsMs), random.fork("victims"), faults, signal);
+    const at = { random, signal: over.signal };
+    const foreignTo = (which: number) => organizations[(which + 1) % organizations.length] as Organization;
+    const loops = [
+      ...organizations.flatMap((organization, which) =>
+        makePartners(cluster, organization, foreignTo(which), LOOPS_PER_ORGANIZATION, {
+          ...at,
+          name: `org-${which + 1}`,
+          history,
+        }),
+      ),
+      ...Array.from({ length: SHOPPERS }, (_, index) => {
+        const name = `shopper-${index + 1}`;
+        const currentOffer = () => offers[Math.min(Math.floor(elapsedMs() / OFFER_EVERY_MS), offers.length - 1)];
+        return new Shopper({
+          ...at,
+          name,
+          random: random.fork(name),
+          apis: cluster.apis,
+          history,
+          issuer,
+          currentOffer: () => currentOffer() as SuppliedOffer,
+        });
+      }),
+    ];
+    const secondLoops = makePartners(secondDeployment, secondOrganization, first, SECOND_LOOPS, {
+      ...at,
+      name: "second",
+      history: secondHistory,
+    });
+    const working = Promise.all(loops.map((loop) => loop.work(() => open)));
+    const secondWorking = Promise.all(secondLoops.map((loop) => loop.work(() => open)));
+    // Failures are reported at the end.
+    for (const work of [working, secondWorking]) work.catch(() => undefined);
+    const upcomingVouchers = () => organizations.flatMap(upcomingOf);
+    const stage = { cluster, secondDeployment, copyOfDatabase, upcomingVouchers };
+    await inflictFaults(
+      stage,
+      planFaults(random.fork("plan"), faultsMs, options.targets),
+      random.fork("victims"),
+      faults,
+      signal,
+    );
     signal.throwIfAborted();
     await cluster.heal();
     open = false;
     const { tookMs, violations } = await checkAnswersAgain(cluster, first.keys[0], lastVouchers, history);
-    if (!(await endsWithin(working, LAST_ANSWERS_MS))) {
-      const unanswered = history.exchanges.slice(-loops.length);
-      violations.push({ rule: "every retry ends", detail: "somebody still gets no answer", exchanges: unanswered });
-    }
+    violations.push(...(await checkEnds(working, history, loops.length)));
     violations.push(...(await checkEverything(cluster, history)));
-    return { ...countAnswers(history), seed, elapsedMs: elapsedMs(), faults, answeredAgainMs: tookMs, violations };
+    violations.push(...(await checkUntouched(copyOfDatabase.db)));
+    for (const process of processesOf(secondDeployment)) process.start();
+    await untilReady(secondDeployment);
+    const ofSecond = await checkEnds(secondWorking, secondHistory, secondLoops.length);
+    ofSecond.push(...(await checkEverything(secondDeployment, secondHistory)));
+    violations.push(...ofSecond.map(({ rule, ...rest }) => ({ rule: `second deployment: ${rule}`, ...rest })));
+    const second = countAnswers(secondHistory);
+    return {
+      ...countAnswers(history),
+      second,
+      seed,
+      elapsedMs: elapsedMs(),
+      faults,
+      answeredAgainMs: tookMs,
+      violations,
+    };
   } finally {
     clearInterval(progress);
     open = false;
@@ -121,7 +207,16 @@ async function runOn(cluster: Cluster, options: CampaignOptions): Promise<Totals
   }
 }
 
-async function supplyOrganization({ db }: Cluster, vouchers: number): Promise<Organization> {
+async function supplyOffers(db: pg.Pool, count: number): Promise<SuppliedOffer[]> {
+  const offers: SuppliedOffer[] = [];
+  for (let i = 0; i < count; i++) {
+    const { productId, batchId, listingId } = await makeOffer(db, OFFER_SUPPLY);
+    offers.push({ productId, batchId, listingId, supply: OFFER_SUPPLY });
+  }
+  return offers;
+}
+
+async function supplyOrganization(db: pg.Pool, vouchers: number): Promise<Organization> {
   const partner = await makePartner(db);
   const { organizationId } = partner;
   const keys: SuppliedKey[] = [];
@@ -133,45 +228,54 @@ async function supplyOrganization({ db }: Cluster, vouchers: number): Promise<Or
   return {
     keys: keys as [SuppliedKey, ...SuppliedKey[]],
     vouchers: issued.map(({ id, code }) => ({ id, code, organizationId })),
+    turn: 0,
   };
 }
 
-/** Loops of an organization take turns in its vouchers, so that neighbours in time are neighbours in the list. */
+/** The loops of an organization interleave its vouchers, so that vouchers used at the same time are neighbours in the list. */
 function makePartners(
-  cluster: Cluster,
-  organizations: readonly Organization[],
-  history: History,
-  random: SeededRandom,
-  signal: AbortSignal,
+  { apis }: Deployment,
+  organization: Organization,
+  foreign: Organization,
+  loops: number,
+  { name: prefix, random, history, signal }: Pick<PartnerOptions, "name" | "random" | "history" | "signal">,
 ): Partner[] {
-  return organizations.flatMap(({ keys, vouchers }, which) => {
-    const foreign = organizations[(which + 1) % organizations.length]?.vouchers ?? [];
-    return Array.from({ length: LOOPS_PER_ORGANIZATION }, (_, loop) => {
-      const name = `org-${which + 1}-loop-${loop + 1}`;
-      const own = random.fork(name);
-      const chooser = random.fork(`${name} contested`);
-      let used = 0;
-      const take = (turn: number, of: number) =>
-        vouchers[(Math.max(0, turn) * LOOPS_PER_ORGANIZATION + of) % vouchers.length] as SuppliedVoucher;
-      const ownFirst = [...keys.slice(loop % keys.length), ...keys.slice(0, loop % keys.length)];
-      return new Partner({
-        name,
-        random: own,
-        apis: cluster.apis,
-        history,
-        keys: ownFirst as [SuppliedKey, ...SuppliedKey[]],
-        nextVoucher: () => take(used++, loop),
-        contestedVoucher: () =>
-          take(
-            used + chooser.between(-3, 1),
-            (loop + chooser.between(1, LOOPS_PER_ORGANIZATION - 1)) % LOOPS_PER_ORGANIZATION,
-          ),
-        foreignVoucher: () => chooser.pick(foreign),
-        reservationSeconds: RESERVATION_SECONDS,
-        signal,
-      });
+  const { keys, vouchers } = organization;
+  return Array.from({ length: loops }, (_, loop) => {
+    const name = `${prefix}-loop-${loop + 1}`;
+    const chooser = random.fork(`${name} contested`);
+    let used = 0;
+    const voucherAt = (turn: number, of: number) =>
+      vouchers[(Math.max(0, turn) * loops + of) % vouchers.length] as SuppliedVoucher;
+    const ownFirst = [...keys.slice(loop % keys.length), ...keys.slice(0, loop % keys.length)];
+    return new Partner({
+      name,
+      random: random.fork(name),
+      apis,
+      history,
+      keys: ownFirst as [SuppliedKey, ...SuppliedKey[]],
+      nextVoucher: () => {
+        organization.turn = Math.max(organization.turn, used + 1);
+        return voucherAt(used++, loop);
+      },
+      contestedVoucher: () => voucherAt(used + chooser.between(-3, 1), (loop + chooser.between(1, loops - 1)) % loops),
+      foreignVoucher: () => chooser.pick(foreign.vouchers),
+      reservationSeconds: RESERVATION_SECONDS,
+      signal,
     });
   });
+}
+
+/** Vouchers of the next turns of all loops. */
+function upcomingOf({ vouchers, turn }: Organization): string[] {
+  const from = (turn * LOOPS_PER_ORGANIZATION) % vouchers.length;
+  return vouchers.slice(from, from + UPCOMING_TURNS * LOOPS_PER_ORGANIZATION).map(({ id }) => id);
+}
+
+async function checkEnds(work: Promise<unknown>, history: History, loops: number): Promise<Violation[]> {
+  if (await endsWithin(work, LAST_ANSWERS_MS)) return [];
+  const exchanges = history.exchanges.slice(-loops);
+  return [{ rule: "every retry ends", detail: "a caller still waits for an answer", exchanges }];
 }
 
 async function endsWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
@@ -184,14 +288,16 @@ async function endsWithin(work: Promise<unknown>, timeoutMs: number): Promise<bo
   return ended;
 }
 
-function countAnswers(history: History): Pick<Totals, "requests" | "retries" | "confirmed" | "answers"> {
+function countAnswers(history: History): Pick<Totals, "requests" | "retries" | "confirmed" | "acquired" | "answers"> {
   const answers: Record<string, number> = {};
   const refs = new Set<string>();
+  const acquisitions = new Set<string>();
   for (const { status, failure, code, ask } of history.exchanges) {
     const name = status === null ? `no answer: ${failure}` : [status, code].filter(Boolean).join(" ");
     answers[name] = (answers[name] ?? 0) + 1;
-    if (status === 200 && ask.operation === "redeem") refs.add(`${ask.key.organizationId} ${ask.externalRef}`);
+    if (status === 200 && ask.operation === "redeem") refs.add(refOf(ask));
+    if (status === 200 && ask.operation === "acquire") acquisitions.add(acquisitionOf(ask));
   }
   const retries = history.exchanges.filter((exchange) => exchange.attempt > 1).length;
-  return { requests: history.exchanges.length, retries, confirmed: refs.size, answers };
+  return { requests: history.exchanges.length, retries, confirmed: refs.size, acquired: acquisitions.size, answers };
 }

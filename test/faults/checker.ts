@@ -1,24 +1,30 @@
 import { Agent } from "node:http";
 import type pg from "pg";
 import { until } from "../support/until.ts";
+import { checkAcquisitions } from "./acquisition-rules.ts";
 import { checkAnswers } from "./answer-rules.ts";
-import type { ApiProcess, Cluster } from "./cluster.ts";
+import type { ApiProcess, Cluster, Deployment } from "./cluster.ts";
 import { checkDatabase } from "./database-rules.ts";
-import { type AskFor, type Exchange, History, refOf, type SuppliedKey, type SuppliedVoucher } from "./history.ts";
-import { checkHolds } from "./hold-rules.ts";
+import { acquisitionOf, type Exchange, History, refOf, type SuppliedKey, type SuppliedVoucher } from "./history.ts";
 import { exchangeOnce } from "./partner.ts";
 import { readRecords } from "./records.ts";
 import { checkRedeems } from "./redeem-rules.ts";
+import { checkReservations } from "./reservation-rules.ts";
 import type { Violation } from "./violation.ts";
 
-/** Everything answers again within this time after the last fault. Milliseconds. */
+/** Time in which everything must answer again after the last fault. Milliseconds. */
 const ANSWERS_AGAIN_MS = 10_000;
-/** A hold past its time is recorded as expired by then: many passes of a sweeper that passes twice a second. Milliseconds. */
-const SWEPT_WITHIN_MS = 10_000;
-/** Repeats under way at once. */
+/**
+ * Time for the sweeper, which runs twice a second, to expire overdue reservations and to request seals, which it does after 5 s.
+ * Milliseconds.
+ */
+const SWEPT_WITHIN_MS = 15_000;
+/** Time for a start on a busy machine. Milliseconds. */
+const STARTED_WITHIN_MS = 60_000;
+/** Concurrent repeats. */
 const REPEATS_AT_ONCE = 16;
 
-/** Waits until every API process is ready and burns a voucher; a violation when that takes too long. */
+/** Waits until every API process is ready and redeems a voucher. Returns a violation when that takes too long. */
 export async function checkAnswersAgain(
   cluster: Cluster,
   key: SuppliedKey,
@@ -26,9 +32,9 @@ export async function checkAnswersAgain(
   history: History,
 ): Promise<{ tookMs: number; violations: Violation[] }> {
   const startedAt = performance.now();
-  const works = async (api: ApiProcess, index: number) => {
+  const redeemsAgain = async (api: ApiProcess, index: number) => {
     const voucher = vouchers[index];
-    if (voucher === undefined) throw new Error("no voucher was kept for the end");
+    if (voucher === undefined) throw new Error("no voucher is left for the final check");
     const externalRef = `answers-again-${api.process.name}`;
     await until(() => isReady(api), ANSWERS_AGAIN_MS);
     await until(async () => {
@@ -36,12 +42,17 @@ export async function checkAnswersAgain(
       return history.add(await exchangeOnce(ask, api, 1)).status === 200;
     }, ANSWERS_AGAIN_MS);
   };
-  const results = await Promise.allSettled(cluster.apis.map(works));
+  const results = await Promise.allSettled(cluster.apis.map(redeemsAgain));
   const tookMs = Math.round(performance.now() - startedAt);
   const silent = cluster.apis.filter((_, index) => results[index]?.status === "rejected");
   if (silent.length === 0 && tookMs <= ANSWERS_AGAIN_MS) return { tookMs, violations: [] };
   const detail = `${silent.map((api) => api.process.name).join(" and ") || "everything"} took ${tookMs} ms`;
   return { tookMs, violations: [{ rule: "everything answers again within 10 s", detail, exchanges: [] }] };
+}
+
+/** Waits until the API processes of a newly started deployment are ready. */
+export async function untilReady({ apis }: Deployment): Promise<void> {
+  for (const api of apis) await until(() => isReady(api), STARTED_WITHIN_MS);
 }
 
 async function isReady(api: ApiProcess): Promise<boolean> {
@@ -50,36 +61,53 @@ async function isReady(api: ApiProcess): Promise<boolean> {
   return response?.ok ?? false;
 }
 
-/** Checks everything that partners were told, and the database by itself. The service is whole and nobody uses it any more. */
-export async function checkEverything(cluster: Cluster, history: History): Promise<Violation[]> {
-  const violations = await repeatConfirmed(cluster.apis, history);
-  violations.push(...(await checkSwept(cluster.db)));
-  const records = await readRecords(cluster.db);
+/** Checks every answer and the database. The service must be healthy and idle. */
+export async function checkEverything(deployment: Deployment, history: History): Promise<Violation[]> {
+  const violations: Violation[] = [];
+  for (const [rule, query] of Object.entries(MUST_BECOME_EMPTY))
+    violations.push(...(await checkSwept(deployment.db, rule, query)));
+  const records = await readRecords(deployment.db);
   violations.push(
-    ...checkRedeems(history, records),
-    ...checkHolds(history, records),
+    ...checkRedeems(history, records, deployment.options.redeemWaitMs),
+    ...checkAcquisitions(history, records),
+    ...checkReservations(history, records),
     ...checkAnswers(history, records),
   );
-  violations.push(...(await checkDatabase(cluster.db)));
-  for (const accident of cluster.accidents)
+  // Last, because repeats of false answers change the database.
+  violations.push(...(await repeatConfirmed(deployment.apis, history)));
+  violations.push(...(await checkDatabase(deployment.db)));
+  for (const accident of deployment.accidents)
     violations.push({ rule: "no process ends by itself", detail: accident, exchanges: [] });
   return violations;
 }
 
-/** Sends each redeem that was ever confirmed once more: it must give the same answer, as one that was confirmed before. */
+/** A copy made before the first redemption must stay without redemptions: its worker must not run the original's jobs. */
+export async function checkUntouched(db: pg.Pool): Promise<Violation[]> {
+  const { rows } = await db.query<{ voucherId: string }>(`SELECT voucher_id AS "voucherId" FROM redemptions`);
+  if (rows.length === 0) return [];
+  const detail = `the copy has ${rows.length} redemptions, for example of ${rows[0]?.voucherId}`;
+  return [{ rule: "a copy of the database redeems nothing", detail, exchanges: [] }];
+}
+
+/** Repeats each confirmed redeem, claim and purchase. The answer must be the same, with `alreadyConfirmed` true. */
 async function repeatConfirmed(apis: readonly ApiProcess[], history: History): Promise<Violation[]> {
   const confirmed = [
-    ...new Map(history.of("redeem").flatMap((told) => (told.status === 200 ? [[refOf(told.ask), told]] : []))).values(),
+    ...new Map(
+      [
+        ...history.of("redeem").map((first): [string, Exchange] => [refOf(first.ask), first]),
+        ...history.of("acquire").map((first): [string, Exchange] => [acquisitionOf(first.ask), first]),
+      ].filter(([, first]) => first.status === 200),
+    ).values(),
   ];
   const agent = new Agent({ keepAlive: true, maxSockets: REPEATS_AT_ONCE });
   const violations: Violation[] = [];
   const repeats = new History();
   const repeatNext = async (): Promise<void> => {
-    for (let told = confirmed.pop(); told !== undefined; told = confirmed.pop()) {
+    for (let first = confirmed.pop(); first !== undefined; first = confirmed.pop()) {
       const api = apis[confirmed.length % apis.length] as ApiProcess;
-      const again = repeats.add(await exchangeOnce(told.ask, api, 1, { agent })) as Exchange<AskFor<"redeem">>;
-      if (again.status !== 200 || !isSameAnswer(told, again)) {
-        violations.push({ rule: "a 200 stays true", detail: "its repeat says otherwise", exchanges: [told, again] });
+      const again = repeats.add(await exchangeOnce(first.ask, api, 1, { agent }));
+      if (again.status !== 200 || !isSameAnswer(first, again)) {
+        violations.push({ rule: "a 200 stays true", detail: "its repeat differs", exchanges: [first, again] });
       }
     }
   };
@@ -88,23 +116,25 @@ async function repeatConfirmed(apis: readonly ApiProcess[], history: History): P
   return violations;
 }
 
-function isSameAnswer(told: Exchange, again: Exchange): boolean {
-  return JSON.stringify({ ...told.body, alreadyConfirmed: true }) === JSON.stringify(again.body);
+function isSameAnswer(first: Exchange, again: Exchange): boolean {
+  return JSON.stringify({ ...first.body, alreadyConfirmed: true }) === JSON.stringify(again.body);
 }
 
-async function checkSwept(db: pg.Pool): Promise<Violation[]> {
-  const overdue = async () =>
-    (
-      await db.query<{ ticket: string }>(
-        "SELECT ticket FROM reservations WHERE state = 'Live' AND expires_at < clock_timestamp() - interval '2 seconds'",
-      )
-    ).rows;
+/** Queries that must return no rows soon after recovery, once the sweeper has done its work. */
+const MUST_BECOME_EMPTY: Record<string, string> = {
+  "no reservation outlives its end": `
+    SELECT ticket FROM reservations WHERE state = 'Live' AND expires_at < clock_timestamp() - interval '2 seconds'`,
+  "every event gets sealed": `
+    SELECT voucher_id || ' ' || sequence FROM voucher_events WHERE seal_status = 'Pending'`,
+};
+
+async function checkSwept(db: pg.Pool, rule: string, query: string): Promise<Violation[]> {
+  const left = async () => (await db.query({ text: query, rowMode: "array" })).rows.flat();
   try {
-    await until(async () => (await overdue()).length === 0, SWEPT_WITHIN_MS);
+    await until(async () => (await left()).length === 0, SWEPT_WITHIN_MS);
     return [];
   } catch {
-    const left = await overdue();
-    const detail = `${left.length} rows are still Live, ${left[0]?.ticket} among them`;
-    return [{ rule: "no hold outlives its time", detail, exchanges: [] }];
+    const rows = await left();
+    return [{ rule, detail: `${rows.length} are left, for example ${rows[0]}`, exchanges: [] }];
   }
 }

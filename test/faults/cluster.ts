@@ -5,6 +5,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { makeRoles } from "../support/logins.ts";
+import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { FaultPostgres } from "./fault-postgres.ts";
 import { FaultRedis } from "./fault-redis.ts";
 import { ServiceProcess } from "./service-process.ts";
@@ -14,44 +15,59 @@ export interface ClusterOptions {
   reservationSeconds: number;
   /** More variables for every API and worker process. */
   env?: Record<string, string>;
-  /** Where the processes' logs are copied to in the end, for people who look; nowhere when left out. */
+  /** Folder to which the processes' logs are copied at the end. */
   keepLogsIn?: string | undefined;
 }
 
-/** One process of the service with its address. */
+/** An API process and its address. */
 export interface ApiProcess {
   process: ServiceProcess;
   url: string;
 }
 
-/** The whole service on servers of its own, every process of which may be killed and frozen. */
-export interface Cluster {
+/** The processes that serve one database. */
+export interface Deployment {
   options: ClusterOptions;
-  postgres: FaultPostgres;
-  redis: FaultRedis;
   apis: ApiProcess[];
   workers: ServiceProcess[];
-  /** Superuser access to the database, for making supply, forcing interleavings and looking. */
+  /** Superuser access to the database: to issue vouchers, force interleavings and check the result. */
   db: pg.Pool;
-  /** What ended although nobody asked it to. */
+  /** Unexpected ends of processes. */
   accidents: string[];
-  /** Adds a worker process whose environment differs, without starting it. */
+}
+
+/** The service on servers of its own. Every process can be killed and frozen. */
+export interface Cluster extends Deployment {
+  postgres: FaultPostgres;
+  redis: FaultRedis;
+  /** Runs only during a fail-over of Redis. */
+  replica: FaultRedis;
+  /** The proxy through which the workers reach Redis. */
+  workerWire: TcpProxy;
+  /** Creates, but does not start, an unrelated deployment on the same servers. */
+  addDeployment(): Promise<Deployment>;
+  /**
+   * Copies the database and creates, but does not start, a worker for the copy that shares the Redis by mistake. No process of the
+   * service may be running. The worker may refuse to work and exit; that is not an accident.
+   */
+  addCopy(): Promise<Deployment>;
+  /** Adds, but does not start, a worker process with extra environment variables. */
   addWorker(env: Record<string, string>): ServiceProcess;
-  /** Thaws what is frozen and starts what is gone; resolves once the servers run. */
+  /** Resumes frozen processes and starts stopped ones. Resolves once the servers run. */
   heal(): Promise<void>;
-  /** Ends every process and removes every file. */
+  /** Stops every process and removes every file. */
   close(): Promise<void>;
 }
 
 const API_PROCESSES = 2;
-/** The processes under faults have the rights of the service and no others. */
+/** The processes connect with the rights of the service only. */
 const SERVICE_PASSWORD = "service-under-faults";
 const WORKER_PROCESSES = 2;
-/** Below the ports that systems give to outgoing connections: nobody takes a port while its owner is dead. */
+/** Below the ephemeral ports, so that no other process takes a port while its owner is dead. */
 const FIRST_PORT = 20_000;
 const LAST_PORT = 32_000;
 
-/** Starts servers and migrates the database; the API and worker processes start with `heal`. */
+/** Starts the servers and migrates the database. `heal` starts the API and worker processes. */
 export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   const directory = mkdtempSync(join(tmpdir(), "voucher-faults-"));
   // Postgres runs as another user when the tests run as root.
@@ -59,17 +75,35 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   mkdirSync(join(directory, "logs"));
   const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort());
   const redis = new FaultRedis(join(directory, "redis"), await findSteadyPort());
-  const db = new pg.Pool({ connectionString: postgres.url, max: 8, connectionTimeoutMillis: 10_000 });
-  db.on("error", () => undefined);
-  const accidents: string[] = [];
-  const workers: ServiceProcess[] = [];
-  const apis: ApiProcess[] = [];
+  const replica = new FaultRedis(join(directory, "replica"), await findSteadyPort());
+  const workerWire = await openTcpProxy(redis.url);
+  const processes: ServiceProcess[] = [];
+  const pools: pg.Pool[] = [];
 
-  const makeProcess = (name: string, script: "src/main.ts" | "workers/main.ts", env: Record<string, string>) =>
-    new ServiceProcess(
+  const makeProcess = (
+    name: string,
+    script: "src/main.ts" | "workers/main.ts",
+    env: Record<string, string>,
+    accidents: string[],
+  ) => {
+    const process = new ServiceProcess(
       { name, script, env: { ...sharedEnv(), ...env }, logFile: join(directory, "logs", `${name}.log`) },
       (what) => void accidents.push(what),
     );
+    processes.push(process);
+    return process;
+  };
+  const makeApi = async (name: string, env: Record<string, string>, accidents: string[]): Promise<ApiProcess> => {
+    const port = await findSteadyPort();
+    const process = makeProcess(name, "src/main.ts", { PORT: String(port), ...env }, accidents);
+    return { process, url: `http://127.0.0.1:${port}` };
+  };
+  const openDatabase = (url: string): pg.Pool => {
+    const pool = new pg.Pool({ connectionString: url, max: 8, connectionTimeoutMillis: 10_000 });
+    pool.on("error", () => undefined);
+    pools.push(pool);
+    return pool;
+  };
   const sharedEnv = () => ({
     DATABASE_URL: serviceUrl(postgres.url),
     REDIS_URL: redis.url,
@@ -78,54 +112,86 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     REDEEM_WAIT_MS: String(options.redeemWaitMs),
     RESERVATION_SECONDS: String(options.reservationSeconds),
     SWEEP_INTERVAL_MS: "500",
-    // Faults are what is tested here, not limits.
+    // Limits would only get in the way of the faults.
     RATE_LIMIT_RPS: "0",
     MISS_LIMIT_PER_MINUTE: "0",
     ...options.env,
   });
+  const main: Deployment = { options, apis: [], workers: [], db: openDatabase(postgres.url), accidents: [] };
   const addWorker = (env: Record<string, string>) => {
-    const worker = makeProcess(`worker-${workers.length + 1}`, "workers/main.ts", env);
-    workers.push(worker);
+    const name = `worker-${main.workers.length + 1}`;
+    const worker = makeProcess(name, "workers/main.ts", { REDIS_URL: workerWire.url, ...env }, main.accidents);
+    main.workers.push(worker);
     return worker;
   };
   const cluster: Cluster = {
-    options,
+    ...main,
     postgres,
     redis,
-    apis,
-    workers,
-    db,
-    accidents,
+    replica,
+    workerWire,
     addWorker,
+    async addDeployment() {
+      await main.db.query("CREATE DATABASE second");
+      const url = postgres.urlOf("second");
+      await migrateDatabase(url);
+      const db = openDatabase(url);
+      await makeRoles(db, SERVICE_PASSWORD);
+      const env = { DATABASE_URL: serviceUrl(url) };
+      const accidents: string[] = [];
+      const apis = [await makeApi("second-api", env, accidents)];
+      return {
+        options,
+        apis,
+        workers: [makeProcess("second-worker", "workers/main.ts", env, accidents)],
+        db,
+        accidents,
+      };
+    },
+    async addCopy() {
+      // Postgres copies a database only while it has no connections; the pool reconnects by itself.
+      const aside = openDatabase(postgres.urlOf("template1"));
+      await aside.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'postgres'");
+      await aside.query("CREATE DATABASE copy TEMPLATE postgres");
+      const url = postgres.urlOf("copy");
+      const db = openDatabase(url);
+      await makeRoles(db, SERVICE_PASSWORD);
+      const accidents: string[] = [];
+      const worker = makeProcess("copy-worker", "workers/main.ts", { DATABASE_URL: serviceUrl(url) }, accidents);
+      return { options, apis: [], workers: [worker], db, accidents };
+    },
     async heal() {
-      const processes = [...apis.map((api) => api.process), ...workers];
-      for (const frozen of [postgres, redis, ...processes]) frozen.thaw();
+      const ours = processesOf(main);
+      for (const frozen of [postgres, redis, ...ours]) frozen.thaw();
       await Promise.all([postgres.start(), redis.start()]);
-      for (const process of processes) process.start();
+      for (const process of ours) process.start();
     },
     async close() {
-      await Promise.all([...apis.map((api) => api.process), ...workers].map((process) => process.kill()));
-      await Promise.all([postgres.kill(), redis.close()]);
-      await db.end();
+      await Promise.all(processes.map((process) => process.kill()));
+      await Promise.all([postgres.kill(), redis.close(), replica.close(), workerWire.close()]);
+      await Promise.all(pools.map((pool) => pool.end()));
       if (options.keepLogsIn !== undefined) cpSync(join(directory, "logs"), options.keepLogsIn, { recursive: true });
       rmSync(directory, { recursive: true, force: true });
     },
   };
   try {
     for (let i = 1; i <= API_PROCESSES; i++) {
-      const port = await findSteadyPort();
-      const process = makeProcess(`api-${i}`, "src/main.ts", { PORT: String(port) });
-      apis.push({ process, url: `http://127.0.0.1:${port}` });
+      main.apis.push(await makeApi(`api-${i}`, {}, main.accidents));
     }
     for (let i = 1; i <= WORKER_PROCESSES; i++) addWorker({});
     await Promise.all([postgres.start(), redis.start()]);
     await migrateDatabase(postgres.url);
-    await makeRoles(db, SERVICE_PASSWORD);
+    await makeRoles(main.db, SERVICE_PASSWORD);
     return cluster;
   } catch (error) {
     await cluster.close();
     throw error;
   }
+}
+
+/** The API and worker processes of a deployment. */
+export function processesOf({ apis, workers }: Pick<Deployment, "apis" | "workers">): ServiceProcess[] {
+  return [...apis.map((api) => api.process), ...workers];
 }
 
 function serviceUrl(ownerUrl: string): string {
@@ -134,10 +200,10 @@ function serviceUrl(ownerUrl: string): string {
 
 let portsTried = 0;
 
-/** A port that nobody listens on and that stays free while the process that it is for is dead. */
+/** Finds a free port that stays free while its process is dead. */
 async function findSteadyPort(): Promise<number> {
   for (;;) {
-    // Begins at another place in each process, so that runs beside each other do not meet.
+    // Each test process starts at another port, so that parallel runs do not collide.
     const port = FIRST_PORT + ((process.pid * 37 + portsTried++) % (LAST_PORT - FIRST_PORT));
     const probe = createServer();
     const free = await new Promise<boolean>((resolve) => {

@@ -1,22 +1,19 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type PartnerClient, partnerClient } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { PartnerClient } from "../support/client.ts";
 import { readRecorded } from "../support/recorded.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
-import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import type { TestServers } from "../support/servers.ts";
+import { startService } from "../support/start-service.ts";
+import { issueVoucher, issueVouchers, type TestPartner } from "../support/supply.ts";
 
 let servers: TestServers;
-let api: TestApi;
-let workers: TestWorker;
 let partner: TestPartner;
 let till: PartnerClient;
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  [api, workers] = await Promise.all([startApi(servers), startWorkers(servers)]);
-  partner = await makePartner(servers.db);
-  till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
+  const service = await startService({ workers: 1 });
+  ({ servers, partner } = service);
+  [till] = service.tills as [PartnerClient];
+  return service.close;
 });
 
 afterEach(async () => {
@@ -25,18 +22,11 @@ afterEach(async () => {
   await servers.db.query("DROP SEQUENCE IF EXISTS failures");
 });
 
-afterAll(async () => {
-  await assertInvariants(servers.db);
-  await Promise.all([api.close(), workers.close()]);
-  await servers.close();
-});
-
 /**
- * Makes the next `count` burns under references that begin with `prefix` fail as if another transaction had got in their way. A
- * sequence counts, because what a rolled-back transaction takes from it stays taken; the service has no right to it, so the trigger
- * runs as its maker.
+ * Makes the next `count` redemptions whose reference begins with `prefix` fail with `sqlState`. A sequence counts the failures because a
+ * rollback does not reset it. The service has no rights on it, so the trigger runs as its owner.
  */
-async function failBurns(sqlState: string, prefix: string, count: number): Promise<void> {
+async function failRedemptions(sqlState: string, prefix: string, count: number): Promise<void> {
   await servers.db.query(`
     CREATE SEQUENCE failures;
     CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
@@ -58,26 +48,26 @@ describe.each([
   ["a deadlock", "40P01"],
   ["a serialization failure", "40001"],
 ])("%s", (what, sqlState) => {
-  it("is tried again and nobody hears of it", async () => {
+  it("is retried, and the caller gets 200", async () => {
     const { code } = await issueVoucher(servers.db, partner);
     const externalRef = `${what} once`;
-    await failBurns(sqlState, externalRef, 2);
+    await failRedemptions(sqlState, externalRef, 2);
     const { status, body } = await till.redeem({ code, externalRef });
     expect({ status, alreadyConfirmed: body.alreadyConfirmed }).toEqual({ status: 200, alreadyConfirmed: false });
     expect(await countFailures()).toBe(3);
   });
 
-  it("that comes again and again ends after a bounded number of tries, burns nothing and stops nobody else", async () => {
+  it("that recurs answers redeem_unknown after a bounded number of tries, redeems nothing and delays no other voucher", async () => {
     const [poisoned, ...others] = await issueVouchers(servers.db, partner, 6);
-    const externalRef = `${what} for ever`;
-    await failBurns(sqlState, externalRef, 1_000_000);
-    const [refused, ...burnt] = await Promise.all([
+    const externalRef = `${what} again and again`;
+    await failRedemptions(sqlState, externalRef, 1_000_000);
+    const [refused, ...redeemed] = await Promise.all([
       till.redeem({ code: poisoned?.code, externalRef }),
       ...others.map(({ code, serial }) => till.redeem({ code, externalRef: `beside ${what} ${serial}` })),
     ]);
     expect({ status: refused.status, code: refused.body.code }).toEqual({ status: 503, code: "redeem_unknown" });
     expect(refused.headers.get("retry-after")).not.toBeNull();
-    expect(burnt.map(({ status }) => status)).toEqual(others.map(() => 200));
+    expect(redeemed.map(({ status }) => status)).toEqual(others.map(() => 200));
     expect(await countFailures()).toBeLessThan(20);
     expect((await readRecorded(servers.db, poisoned?.id ?? "")).redemption).toBeNull();
     await servers.db.query("DROP TRIGGER fail ON redemptions");
@@ -85,10 +75,10 @@ describe.each([
   });
 });
 
-describe("an attempt that the database refuses for good", () => {
-  it("does not block its voucher: another reference burns it", async () => {
+describe("an attempt that the database always refuses", () => {
+  it("does not block its voucher: another reference redeems it", async () => {
     const { code } = await issueVoucher(servers.db, partner);
-    await failBurns("22000", "poison", 1_000_000);
+    await failRedemptions("22000", "poison", 1_000_000);
     expect((await till.redeem({ code, externalRef: "poison" })).body.code).toBe("redeem_unknown");
     expect(await till.redeem({ code, externalRef: "medicine" })).toMatchObject({ status: 200 });
   });

@@ -2,40 +2,40 @@ import type pg from "pg";
 import { assertInvariants } from "../support/invariants.ts";
 import type { Violation } from "./violation.ts";
 
-/** Each lists what must not be; the first column names it. */
+/** Each query must return no rows. */
 const MUST_BE_EMPTY: Record<string, string> = {
-  "at most one burn per voucher": `
+  "at most one redemption per voucher": `
     SELECT voucher_id FROM redemptions GROUP BY voucher_id HAVING count(*) > 1`,
-  "at most one burn per reference": `
+  "at most one redemption per reference": `
     SELECT organization_id || ' ' || external_ref FROM redemptions GROUP BY organization_id, external_ref HAVING count(*) > 1`,
-  "each burn has its sealed event": `
+  "each redemption has its sealed event": `
     SELECT d.voucher_id FROM redemptions d
      WHERE (SELECT count(*) FROM voucher_events e
              WHERE e.voucher_id = d.voucher_id AND e.event_type = 'voucher.instance.redeemed' AND e.seal_status = 'Sealed'
                AND (e.payload::json -> 'data' ->> 'externalRef') = d.external_ref
                AND (e.payload::json -> 'data' ->> 'redeemCode') = d.redeem_code
                AND e.occurred_at = d.redeemed_at) <> 1`,
-  "each redeemed event has its burn": `
+  "each redeemed event has its redemption": `
     SELECT e.voucher_id FROM voucher_events e LEFT JOIN redemptions d USING (voucher_id)
      WHERE e.event_type = 'voucher.instance.redeemed' AND d.voucher_id IS NULL`,
-  "a voucher is held by one at a time": `
+  "a voucher has one reservation at a time": `
     SELECT one.ticket || ' ' || other.ticket
       FROM reservations one JOIN reservations other ON other.voucher_id = one.voucher_id AND other.ticket > one.ticket
      WHERE tstzrange(one.started_at, least(one.ended_at, one.expires_at))
         && tstzrange(other.started_at, least(other.ended_at, other.expires_at))`,
-  "an expired hold ended at its time": `
+  "an expired reservation ended at its expiresAt": `
     SELECT ticket FROM reservations WHERE state = 'Expired' AND ended_at <> expires_at`,
-  "a hold that was ended before its time was ended while it lived": `
+  "a consumed or released reservation ended before its expiresAt": `
     SELECT ticket FROM reservations WHERE state IN ('Consumed', 'Released') AND ended_at >= expires_at`,
-  "a consumed hold was consumed by a burn": `
+  "a consumed reservation was consumed by a redemption": `
     SELECT r.ticket FROM reservations r LEFT JOIN redemptions d ON d.ticket = r.ticket
      WHERE r.state = 'Consumed' AND (d.ticket IS NULL OR d.redeemed_at <> r.ended_at)`,
 };
 
-/** More names than these explain nothing more. */
+/** Rows that a violation names at most. */
 const NAMED_MAX = 10;
 
-/** What the database says against itself. */
+/** Checks the database for contradictions. */
 export async function checkDatabase(db: pg.Pool): Promise<Violation[]> {
   const violations: Violation[] = [];
   for (const [rule, query] of Object.entries(MUST_BE_EMPTY)) {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isDatabaseUnavailable, lookThenWrite } from "../../src/db/transaction.ts";
+import { isDatabaseUnavailable, readThenWrite } from "../../src/db/transaction.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -10,7 +10,7 @@ import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 
-// What a killed server never shows: hosts that are gone without closing a connection, and servers that only read.
+// Failures that killing a server does not show: hosts that vanish without closing connections, and read-only servers.
 
 let servers: TestServers;
 let partner: TestPartner;
@@ -29,28 +29,28 @@ afterAll(async () => {
 
 let orders = 0;
 
-/** Holds one voucher and burns another, and returns the statuses. */
-async function move(till: PartnerClient): Promise<number[]> {
-  const [held, burned] = [await issueVoucher(servers.db, partner), await issueVoucher(servers.db, partner)];
+/** Reserves one voucher and redeems another, and returns the statuses. */
+async function reserveAndRedeem(till: PartnerClient): Promise<number[]> {
+  const [reserved, redeemed] = [await issueVoucher(servers.db, partner), await issueVoucher(servers.db, partner)];
   orders += 1;
   const replies = await Promise.all([
-    till.reserve(held.code),
-    till.redeem({ code: burned.code, externalRef: `order-${orders}` }),
+    till.reserve(reserved.code),
+    till.redeem({ code: redeemed.code, externalRef: `order-${orders}` }),
   ]);
   return replies.map(({ status }) => status);
 }
 
-/** Moves until both moves are done. */
-async function untilMoved(till: PartnerClient): Promise<void> {
-  await until(async () => (await move(till)).every((status) => status === 200), 40_000);
+/** Retries with new vouchers until both calls answer 200. */
+async function untilBothSucceed(till: PartnerClient): Promise<void> {
+  await until(async () => (await reserveAndRedeem(till)).every((status) => status === 200), 40_000);
 }
 
-/** Starts a service behind the proxies that are given, and ends it after `work`. */
+/** Runs `work` with a service that uses the given addresses instead of those of the test servers. */
 async function withService(
-  behind: Partial<TestServers>,
+  addresses: Partial<TestServers>,
   work: (service: { till: PartnerClient; pool: pg.Pool; url: string }) => Promise<void>,
 ): Promise<void> {
-  const reached = { ...servers, ...behind };
+  const reached = { ...servers, ...addresses };
   const [api, worker] = await Promise.all([
     startApi(reached, { REDEEM_WAIT_MS: "2000" }),
     startWorkers(reached, { REDEEM_WAIT_MS: "2000" }),
@@ -62,24 +62,24 @@ async function withService(
   }
 }
 
-describe("connections that are lost without a word", () => {
-  it("are given up and replaced, those to Postgres and those to Redis", async () => {
+describe("connections that are lost without being closed", () => {
+  it("are replaced, both to Postgres and to Redis", async () => {
     const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
     await withService({ databaseUrl: postgres.url, redisUrl: redis.url }, async ({ till }) => {
-      await untilMoved(till);
+      await untilBothSucceed(till);
       expect(postgres.lose()).toBeGreaterThan(1);
       expect(redis.lose()).toBeGreaterThan(1);
-      await untilMoved(till);
+      await untilBothSucceed(till);
     });
     await Promise.all([postgres.close(), redis.close()]);
   });
 
-  it("leave no voucher locked: the server ends a transaction in which nothing is asked", async () => {
+  it("leave no voucher locked: Postgres ends an idle transaction", async () => {
     await withService({}, async ({ till, pool }) => {
       const { rows } = await pool.query("SHOW idle_in_transaction_session_timeout");
       expect(rows).toEqual([{ idle_in_transaction_session_timeout: "10s" }]);
       const { id, code } = await issueVoucher(servers.db, partner);
-      const ended = lookThenWrite(
+      const ended = readThenWrite(
         pool,
         (tx) =>
           Promise.all([
@@ -96,40 +96,40 @@ describe("connections that are lost without a word", () => {
   });
 });
 
-describe("a database that only reads, as a standby does", () => {
-  /** As if the database's name led the service to a standby, or to the primary again. Open connections stay where they are. */
-  async function onlyRead(is: "on" | "off"): Promise<void> {
+describe("a read-only database, such as a standby", () => {
+  /** Makes new connections read-only, as if the host name pointed to a standby. Open connections do not change. */
+  async function setReadOnly(value: "on" | "off"): Promise<void> {
     const { username, pathname } = new URL(servers.databaseUrl);
     await servers.db.query(
-      `ALTER ROLE ${username} IN DATABASE ${pathname.slice(1)} SET default_transaction_read_only = ${is}`,
+      `ALTER ROLE ${username} IN DATABASE ${pathname.slice(1)} SET default_transaction_read_only = ${value}`,
     );
   }
 
-  it("is not ready, makes moves come again, and is left as soon as the name leads to the primary", async () => {
+  it("answers 503 and is not ready, and both end when the host name points to the primary again", async () => {
     await withService({}, async ({ till, url }) => {
-      await untilMoved(till);
-      await onlyRead("on");
+      await untilBothSucceed(till);
+      await setReadOnly("on");
       try {
         await servers.db.query(
           `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
             WHERE datname = current_database() AND application_name IN ('api', 'worker')`,
         );
         await until(async () => (await fetch(`${url}/readyz`)).status === 503);
-        expect(await move(till)).toEqual([503, 503]);
-        // What a standby knows may be old.
+        expect(await reserveAndRedeem(till)).toEqual([503, 503]);
+        // A standby may lag behind.
         expect((await till.lookUp((await issueVoucher(servers.db, partner)).code)).status).toBe(503);
       } finally {
-        await onlyRead("off");
+        await setReadOnly("off");
       }
-      await untilMoved(till);
+      await untilBothSucceed(till);
       expect((await fetch(`${url}/readyz`)).status).toBe(200);
     });
   });
 
-  it("is not kept when it was the primary as the connection was opened", async () => {
+  it("is disconnected when it became read-only after the connection was opened", async () => {
     await withService({}, async ({ pool }) => {
       const removed = once(pool, "remove");
-      const refused = lookThenWrite(
+      const refused = readThenWrite(
         pool,
         (tx) => tx.query("SET TRANSACTION READ ONLY"),
         async () => ({ result: null, writes: [{ text: "DELETE FROM api_key_uses", values: [] }] }),

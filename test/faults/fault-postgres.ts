@@ -5,10 +5,10 @@ import { until } from "../support/until.ts";
 import { listProcesses, signal } from "./process-list.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** Postgres children end within milliseconds of a SIGKILL, unless the disk holds them up. */
+/** Time for Postgres processes to end after SIGKILL: milliseconds, unless the disk is slow. */
 const END_MS = 20_000;
 
-/** A Postgres that can be killed and frozen. It syncs every commit to disk, as in production. */
+/** A Postgres server that can be killed and frozen. It syncs every commit to disk, as in production. */
 export class FaultPostgres {
   readonly #server: LocalPostgres;
   #frozen: number[] = [];
@@ -18,22 +18,26 @@ export class FaultPostgres {
   }
 
   get url(): string {
-    return postgresUrl(this.#server);
+    return this.urlOf("postgres");
   }
 
-  /** Starts it on its data, recovering from a crash, or does nothing when it runs. */
+  urlOf(database: string): string {
+    return postgresUrl(this.#server, database);
+  }
+
+  /** Starts the server on its data, recovering from a crash. Does nothing when it runs. */
   async start(): Promise<void> {
     const pid = this.#postmaster();
     if (pid !== null && !isListed(pid)) this.#forgetPostmaster();
     await startPostgres(this.#server);
   }
 
-  /** Kills the server and all its processes at once, as when its machine dies, and waits until none is left. */
+  /** Kills all processes of the server at once, as when its machine dies, and waits until they have ended. */
   async kill(): Promise<void> {
     const pids = this.#freezeAll();
     this.#frozen = [];
     for (const pid of pids) signal(pid, "SIGKILL");
-    // The shared memory belongs to all of them: a restart is refused while one is left.
+    // Postgres refuses to start while a process still uses the shared memory.
     await until(() => {
       const running = new Set(listProcesses().map((listed) => listed.pid));
       return pids.every((pid) => !running.has(pid));
@@ -41,7 +45,7 @@ export class FaultPostgres {
     this.#forgetPostmaster();
   }
 
-  /** Kills one process of the server: Postgres ends all connections and recovers by itself. */
+  /** Kills one process of the server. Postgres then ends all connections and recovers. */
   killOne(random: SeededRandom): void {
     const postmaster = this.#postmaster();
     const children = postmaster === null ? [] : childrenOf(postmaster);
@@ -57,7 +61,7 @@ export class FaultPostgres {
     this.#frozen = [];
   }
 
-  /** Stops the postmaster first, so that it starts no more processes, then its processes. */
+  /** Stops the postmaster first, so that it starts no new processes, and then its children. */
   #freezeAll(): number[] {
     const postmaster = this.#postmaster();
     if (postmaster === null || !isListed(postmaster)) return [];
@@ -75,7 +79,7 @@ export class FaultPostgres {
     }
   }
 
-  /** Once everything has ended, its pid may be somebody else's or a zombie's; pg_ctl would take either for a server. */
+  /** After the end, the pid may belong to another process or a zombie, which pg_ctl would take for the server. */
   #forgetPostmaster(): void {
     rmSync(this.#pidFile, { force: true });
   }

@@ -5,7 +5,7 @@ import { type LocalRedis, redisUrl, startRedis } from "../../src/local/redis.ts"
 import { until } from "../support/until.ts";
 import { listProcesses, signal } from "./process-list.ts";
 
-/** What a restart finds of what was written. `AppendOnlyTail` is what Redis promises with a sync every second. */
+/** The writes that a restart loses. `AppendOnlyTail` is the loss that Redis allows with a sync every second. */
 export type RedisLoss = "Nothing" | "AppendOnlyTail" | "Everything";
 
 /** Loss that `appendfsync everysec` allows, in milliseconds. */
@@ -18,7 +18,7 @@ interface FileSize {
   bytes: number;
 }
 
-/** A Redis that can be killed and frozen, and that can come back without its last second or without anything. */
+/** A Redis server that can be killed and frozen, and that can restart without its last second of writes or empty. */
 export class FaultRedis {
   readonly #server: LocalRedis;
   readonly #sampler: NodeJS.Timeout;
@@ -36,8 +36,8 @@ export class FaultRedis {
   }
 
   /**
-   * Starts it on its data, or does nothing when it runs.
-   * @throws Error when Redis came as a container, which has no process here to signal.
+   * Starts the server on its data. Does nothing when it runs.
+   * @throws Error when Redis runs in a container, where it has no process to signal.
    */
   async start(): Promise<void> {
     if (this.#pid !== null) return;
@@ -45,7 +45,7 @@ export class FaultRedis {
     this.#pid = await findPid(this.#server);
   }
 
-  /** Kills it, as when its machine dies, and takes away what the next start shall not find. */
+  /** Kills the server, as when its machine dies, and removes the lost writes. */
   async kill(loss: RedisLoss): Promise<void> {
     const pid = this.#pid;
     if (pid === null) return;
@@ -66,14 +66,29 @@ export class FaultRedis {
     if (this.#pid !== null) signal(this.#pid, "SIGCONT");
   }
 
+  /** Becomes a replica of another server. Resolves once it is in sync. */
+  async follow(primary: FaultRedis): Promise<void> {
+    // Start the first copy at once.
+    await withClient(primary.#server, (client) => client.config("SET", "repl-diskless-sync-delay", "0"));
+    await withClient(this.#server, async (client) => {
+      await client.replicaof("127.0.0.1", primary.#server.port);
+      await until(async () => (await client.info("replication")).includes("master_link_status:up"));
+    });
+  }
+
+  /** Becomes a primary, as after a fail-over. */
+  async promote(): Promise<void> {
+    await withClient(this.#server, (client) => client.replicaof("NO", "ONE"));
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#sampler);
     await this.kill("Nothing");
   }
 
   /**
-   * A SIGKILL alone loses nothing, because the system still has what was written; the death of the machine does. So the file
-   * gets back the length that it had at that moment.
+   * SIGKILL alone loses nothing, because the kernel keeps what was written; the death of a machine does. This cuts the file to its
+   * length at that moment.
    */
   #cutTail(backToMs: number): void {
     const file = this.#newestLog();
@@ -105,15 +120,21 @@ export class FaultRedis {
   }
 }
 
-async function findPid(server: LocalRedis): Promise<number> {
-  const client = new Redis(redisUrl(server), { lazyConnect: true });
-  client.on("error", () => undefined);
-  try {
-    await client.connect();
+function findPid(server: LocalRedis): Promise<number> {
+  return withClient(server, async (client) => {
     const pid = Number(/process_id:(\d+)/.exec(await client.info("server"))?.[1]);
     const ours = listProcesses().find((listed) => listed.pid === pid);
     if (!ours?.command.includes(String(server.port))) throw new Error("this needs redis-server on PATH");
     return pid;
+  });
+}
+
+async function withClient<T>(server: LocalRedis, work: (client: Redis) => Promise<T>): Promise<T> {
+  const client = new Redis(redisUrl(server), { lazyConnect: true });
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    return await work(client);
   } finally {
     client.disconnect();
   }

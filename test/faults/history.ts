@@ -14,8 +14,32 @@ export interface SuppliedKey {
   organizationId: string;
 }
 
-/** What a partner asks for. Retries ask for the very same thing. */
-export type Ask = { key: SuppliedKey; voucher: SuppliedVoucher } & (
+/** A batch from which only users claim and buy. */
+export interface SuppliedOffer {
+  productId: string;
+  batchId: string;
+  listingId: string;
+  /** Number of vouchers at the start. */
+  supply: number;
+}
+
+/** A signed-in user. */
+export interface ShoppingUser {
+  id: string;
+  token: string;
+}
+
+/** A user's request: a claim, or a purchase by either route. */
+export interface AcquireAsk {
+  operation: "acquire";
+  user: ShoppingUser;
+  offer: SuppliedOffer;
+  by: { claim: true } | { paymentRef: string; route: "product" | "listing" };
+}
+
+/** The content of a request. Retries repeat it unchanged. */
+export type Ask = PartnerAsk | AcquireAsk;
+export type PartnerAsk = { key: SuppliedKey; voucher: SuppliedVoucher } & (
   | { operation: "redeem"; externalRef: string; by: { code: string } | { ticket: string }; token: string | null }
   | { operation: "reserve" }
   | { operation: "release"; ticket: string }
@@ -25,28 +49,28 @@ export type Ask = { key: SuppliedKey; voucher: SuppliedVoucher } & (
 export type Operation = Ask["operation"];
 export type AskFor<Wanted extends Operation> = Extract<Ask, { operation: Wanted }>;
 
-/** One request and what came of it. Times are this machine's, which is the database's too, in milliseconds. */
+/** One request and its outcome. Times are in milliseconds; the database runs on the same machine and clock. */
 export interface Exchange<A extends Ask = Ask> {
   /** Position in the history. */
   number: number;
   ask: A;
   api: string;
-  /** Counts from 1; above 1 it is a retry. */
+  /** From 1; higher numbers are retries. */
   attempt: number;
   sentAtMs: number;
   endedAtMs: number;
-  /** Null when no answer came. */
+  /** Null without an answer. */
   status: number | null;
   failure: Failure | null;
   retryAfter: string | undefined;
   /** The error code of a refusal. */
   code: string | undefined;
-  /** What the rules look at; see the partner for what is kept of which answer. */
+  /** The part of the answer that the rules need; `keepOf` selects it. */
   // biome-ignore lint/suspicious/noExplicitAny: answers of every shape.
   body: any;
 }
 
-/** Every request of a run, in the order of their ends. */
+/** Every request of a run, in the order in which they ended. */
 export class History {
   readonly exchanges: Exchange[] = [];
 
@@ -61,28 +85,34 @@ export class History {
   }
 }
 
-/** An organization's reference, as the key of maps. */
+/** Map key of an organization's reference. */
 export function refOf(ask: AskFor<"redeem">): string {
   return `${ask.key.organizationId} ${ask.externalRef}`;
 }
 
-/** One line about a request, for whoever reads a violation. */
+/** Map key of a claim or a purchase. */
+export function acquisitionOf({ user, offer, by }: AcquireAsk): string {
+  return "claim" in by ? `claim ${user.id} ${offer.productId}` : `purchase ${user.id} ${by.paymentRef}`;
+}
+
+/** Describes a request in one line of a violation. */
 export function describeExchange(exchange: Exchange): string {
-  const { ask } = exchange;
-  const detail = {
-    redeem: () => {
-      const { externalRef, by, token } = ask as AskFor<"redeem">;
-      return `${externalRef} by ${"ticket" in by ? by.ticket : "code"}${token === null ? "" : " with token"}`;
-    },
-    reserve: () => "",
-    release: () => (ask as AskFor<"release">).ticket,
-    lookUp: () => "",
-    events: () => "",
-  }[ask.operation]();
   const result =
     exchange.status === null
       ? exchange.failure
       : `${exchange.status} ${exchange.code ?? JSON.stringify(exchange.body)}`;
   const when = `${new Date(exchange.sentAtMs).toISOString()} +${exchange.endedAtMs - exchange.sentAtMs} ms`;
-  return `#${exchange.number} ${when} ${exchange.api} ${ask.key.id} ${ask.operation} ${ask.voucher.id} ${detail} (try ${exchange.attempt}): ${result}`;
+  return `#${exchange.number} ${when} ${exchange.api} ${describeAsk(exchange.ask)} (try ${exchange.attempt}): ${result}`;
+}
+
+function describeAsk(ask: Ask): string {
+  if (ask.operation === "acquire") {
+    const route = "claim" in ask.by ? "" : ` by ${ask.by.route}`;
+    return `${acquisitionOf(ask)}${route} of ${ask.offer.batchId}`;
+  }
+  const about = `${ask.key.id} ${ask.operation} ${ask.voucher.id}`;
+  if (ask.operation === "release") return `${about} ${ask.ticket}`;
+  if (ask.operation !== "redeem") return about;
+  const named = "ticket" in ask.by ? ask.by.ticket : "code";
+  return `${about} ${ask.externalRef} by ${named}${ask.token === null ? "" : " with token"}`;
 }

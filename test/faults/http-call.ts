@@ -3,17 +3,17 @@ import { type Agent, type IncomingHttpHeaders, request } from "node:http";
 export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
-  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape are looked into; undefined when it was not JSON.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape; undefined when it is not JSON.
   body: any;
 }
 
 /** Why a request has no answer. */
 export type Failure =
-  /** Nobody listened: the request was never accepted. */
+  /** The port was closed: the request was never accepted. */
   | "refused"
-  /** The connection broke before any byte of an answer. */
+  /** The connection broke before the answer began. */
   | "reset"
-  /** The answer began and broke off. */
+  /** The connection broke during the answer. */
   | "cut"
   | "timeout";
 
@@ -24,14 +24,16 @@ export type Outcome =
 export interface Call {
   method: "GET" | "POST";
   url: string;
-  key: string;
+  /** A partner's key or a user's token. */
+  key?: string;
+  token?: string;
   body?: unknown;
   timeoutMs: number;
-  /** Connections to reuse. Without one the request has a connection of its own, so that no failure is an old connection's. */
+  /** Connections to reuse. By default each request opens its own, so that no failure comes from an old connection. */
   agent?: Agent;
 }
 
-/** Sends one request, under an id that the API's log shows, and tells what came of it. Never rejects and never retries. */
+/** Sends one request with an id that the API logs. Never rejects and never retries. */
 export function sendCall(call: Call): Promise<Outcome> {
   const requestId = crypto.randomUUID();
   return new Promise((resolve) => {
@@ -41,7 +43,8 @@ export function sendCall(call: Call): Promise<Outcome> {
       method: call.method,
       agent: call.agent ?? false,
       headers: {
-        "x-api-key": call.key,
+        ...(call.key !== undefined && { "x-api-key": call.key }),
+        ...(call.token !== undefined && { authorization: `Bearer ${call.token}` }),
         "x-request-id": requestId,
         ...(body !== undefined && { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
       },

@@ -1,58 +1,87 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Cluster } from "./cluster.ts";
+import { besideTransaction } from "../support/outside-transaction.ts";
+import { until } from "../support/until.ts";
+import { type Cluster, type Deployment, processesOf } from "./cluster.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** Everything that can be done to the service, by target. */
+/** A planned fault. */
 export type Fault = {
   /** From the start of the run. Milliseconds. */
   atMs: number;
-  /** Until it is undone. Milliseconds. */
+  /** Duration. Milliseconds. */
   forMs: number;
 } & (
   | { target: "api" | "worker"; index: number; action: "kill" | "freeze" | "terminate" }
-  | { target: "redis"; action: "kill" | "killAndLoseTail" | "killAndLoseEverything" | "freeze" }
-  | { target: "postgres"; action: "kill" | "killOne" | "freeze" }
+  | { target: "allWorkers"; action: "kill" }
+  | { target: "redis"; action: "kill" | "killAndLoseTail" | "killAndLoseEverything" | "freeze" | "failOver" }
+  | { target: "postgres"; action: "kill" | "killOne" | "freeze" | "lockRows" | "stallCommits" }
+  | { target: "secondDeployment" | "copyOfDatabase"; action: "share" }
 );
 
-/** What was done, counted. */
+/** The targets of the faults. */
+export interface Stage {
+  cluster: Cluster;
+  secondDeployment: Deployment;
+  copyOfDatabase: Deployment;
+  /** Vouchers that partners will use next. */
+  upcomingVouchers: () => string[];
+}
+
+/** Number of faults by kind. */
 export type FaultCounts = Record<string, number>;
 
-const TARGETS = { "api 0": 3, "api 1": 3, "worker 0": 4, "worker 1": 4, redis: 4, postgres: 4 };
-type TargetName = keyof typeof TARGETS;
+const TARGETS = {
+  "api 0": 3,
+  "api 1": 3,
+  "worker 0": 4,
+  "worker 1": 4,
+  allWorkers: 2,
+  redis: 5,
+  postgres: 6,
+  secondDeployment: 2,
+  copyOfDatabase: 2,
+};
+export type TargetName = keyof typeof TARGETS;
+export const TARGET_NAMES = Object.keys(TARGETS) as TargetName[];
 
 const PROCESS_ACTIONS = { kill: 5, freeze: 4, terminate: 1 };
-const REDIS_ACTIONS = { kill: 2, killAndLoseTail: 3, killAndLoseEverything: 1, freeze: 3 };
-const POSTGRES_ACTIONS = { kill: 3, killOne: 2, freeze: 2 };
+const REDIS_ACTIONS = { kill: 2, killAndLoseTail: 3, killAndLoseEverything: 1, freeze: 3, failOver: 3 };
+const POSTGRES_ACTIONS = { kill: 3, killOne: 2, freeze: 2, lockRows: 3, stallCommits: 3 };
 
 /**
- * How often a worker is frozen for longer than its jobs stay locked (15 s, looked at every 5 s), if there is time and the other
- * one is not.
+ * Probability that a worker is frozen for longer than its jobs stay locked (15 s, checked every 5 s), if the run is long enough and the
+ * other worker is not frozen like that.
  */
 const LONG_FREEZE_CHANCE = 0.2;
 const LONG_FREEZE_MS = { min: 16_000, max: 24_000 };
-/** What a target gets to come back before the next fault meets it: some faults shall meet a service at work. */
+/** Pause between two faults of one target, so that some faults hit a service at work. */
 const RECOVERY_MS = { min: 100, max: 3_000 };
-/** Between two faults; every fifth comes together with the one before. */
-const GAP_MS = { min: 100, max: 2_000 };
+/** Pause between two faults; every fifth starts together with the one before. */
+const GAP_MS = { min: 100, max: 2_600 };
 const TOGETHER_CHANCE = 0.2;
 
 /**
- * The faults of a run of this length, in order. The same seed gives the same faults at the same times; what the service is doing
- * when they come is up to the machine, so a run is repeated and never replayed to the letter.
+ * Plans the faults of a run, in order. The same seed gives the same faults at the same times. What the service does at those times
+ * depends on the machine, so a repeated run is never identical.
  */
-export function planFaults(random: SeededRandom, runMs: number): Fault[] {
+export function planFaults(
+  random: SeededRandom,
+  runMs: number,
+  targets: readonly TargetName[] = TARGET_NAMES,
+): Fault[] {
   const faults: Fault[] = [];
   const busyUntilMs = new Map<TargetName, number>();
   let longFreezeUntilMs = 0;
+  const weights = Object.fromEntries(targets.map((name) => [name, TARGETS[name]])) as Record<TargetName, number>;
   for (let atMs = 1_000; ; ) {
     if (!random.chance(TOGETHER_CHANCE)) atMs += random.between(GAP_MS.min, GAP_MS.max);
     if (atMs >= runMs) return faults;
-    const target = random.weigh(TARGETS);
+    const target = random.weigh(weights);
     const fault = planFault(random, target, atMs);
     const long = fault.forMs >= LONG_FREEZE_MS.min;
     const refused = (busyUntilMs.get(target) ?? 0) > atMs || (long && longFreezeUntilMs > atMs);
     if (refused || atMs + fault.forMs > runMs) {
-      // Draws that come to nothing must still move on.
+      // Rejected draws must advance the time as well.
       atMs += 10;
       continue;
     }
@@ -65,13 +94,26 @@ export function planFaults(random: SeededRandom, runMs: number): Fault[] {
 function planFault(random: SeededRandom, target: TargetName, atMs: number): Fault {
   if (target === "redis") {
     const action = random.weigh(REDIS_ACTIONS);
-    return { target, action, atMs, forMs: action === "freeze" ? random.between(200, 4_000) : random.between(0, 1_500) };
+    const down = random.between(0, 1_500);
+    // Long enough for callers to get their answers before the fail-over ends.
+    const forMs =
+      { freeze: random.between(200, 4_000), failOver: random.between(3_500, 5_000) }[action as string] ?? down;
+    return { target, action, atMs, forMs };
   }
   if (target === "postgres") {
     const action = random.weigh(POSTGRES_ACTIONS);
-    const forMs = { kill: random.between(0, 1_500), killOne: 0, freeze: random.between(200, 4_500) }[action];
+    const forMs = {
+      kill: random.between(0, 1_500),
+      killOne: 0,
+      freeze: random.between(200, 4_500),
+      lockRows: random.between(500, 4_500),
+      stallCommits: random.between(500, 4_500),
+    }[action];
     return { target, action, atMs, forMs };
   }
+  if (target === "allWorkers") return { target, action: "kill", atMs, forMs: random.between(1_000, 4_000) };
+  if (target === "secondDeployment" || target === "copyOfDatabase")
+    return { target, action: "share", atMs, forMs: random.between(6_000, 11_000) };
   const [kind, index] = target.split(" ") as ["api" | "worker", string];
   const action = random.weigh(PROCESS_ACTIONS);
   const long = kind === "worker" && random.chance(LONG_FREEZE_CHANCE);
@@ -81,41 +123,42 @@ function planFault(random: SeededRandom, target: TargetName, atMs: number): Faul
 }
 
 /**
- * Does the planned faults, each at its time, and undoes each after its while. Resolves when the last one is undone; rejects when
- * one could not be done.
+ * Starts each planned fault at its time and ends it after its duration. Resolves when the last one has ended.
+ * @throws when a fault could not be inflicted.
  */
 export async function inflictFaults(
-  cluster: Cluster,
+  stage: Stage,
   faults: readonly Fault[],
   random: SeededRandom,
   counts: FaultCounts,
   signal: AbortSignal,
 ): Promise<void> {
   const startedAt = performance.now();
-  /** A target that takes longer to come back than planned is not met by two faults at once. */
+  /** Faults of one target run one after another, even when a recovery takes longer than planned. */
   const lastOn = new Map<string, Promise<void>>();
   const pause: Pause = (ms) => sleep(ms, undefined, { signal }).catch(() => undefined);
   for (const fault of faults) {
     await pause(Math.max(0, fault.atMs - (performance.now() - startedAt)));
     if (signal.aborted) break;
     const target = "index" in fault ? `${fault.target} ${fault.index}` : fault.target;
-    const done = (lastOn.get(target) ?? Promise.resolve()).then(() => inflict(cluster, fault, random, counts, pause));
+    const done = (lastOn.get(target) ?? Promise.resolve()).then(() => inflict(stage, fault, random, counts, pause));
     done.catch(() => undefined);
     lastOn.set(target, done);
   }
   await Promise.all(lastOn.values());
 }
 
-/** Waits, or goes on at once when the run was given up: what was done is still undone. */
+/** Waits, or returns at once when the run was aborted, so that faults are still undone. */
 type Pause = (ms: number) => Promise<void>;
 
 async function inflict(
-  cluster: Cluster,
+  stage: Stage,
   fault: Fault,
   random: SeededRandom,
   counts: FaultCounts,
   pause: Pause,
 ): Promise<void> {
+  const { cluster } = stage;
   const name = `${fault.target} ${fault.action}`;
   counts[name] = (counts[name] ?? 0) + 1;
   switch (fault.target) {
@@ -125,11 +168,23 @@ async function inflict(
     case "redis":
       return inflictOnRedis(cluster, fault, pause);
     case "postgres":
-      return inflictOnPostgres(cluster, fault, random, pause);
+      return inflictOnPostgres(stage, fault, random, pause);
+    case "allWorkers":
+      await Promise.all(cluster.workers.map((worker) => worker.kill()));
+      await pause(fault.forMs);
+      for (const worker of cluster.workers) worker.start();
+      return;
+    case "secondDeployment":
+    case "copyOfDatabase": {
+      const processes = processesOf(stage[fault.target]);
+      for (const process of processes) process.start();
+      await pause(fault.forMs);
+      await Promise.all(processes.map((process) => process.kill()));
+    }
   }
 }
 
-/** Time that a process has to drain, and what starting it takes on a busy machine (README: within 15 s). Milliseconds. */
+/** Time for a process to drain after SIGTERM: 15 s, and some more on a busy machine. Milliseconds. */
 const DRAIN_MAX_MS = 17_000;
 
 async function inflictOnProcess(
@@ -156,8 +211,11 @@ async function inflictOnProcess(
   process.start();
 }
 
+/** Time for jobs to gather before a fail-over, so that the replica has some that no worker has started. Milliseconds. */
+const GATHER_MS = 500;
+
 async function inflictOnRedis(
-  { redis }: Cluster,
+  { redis, replica, workerWire }: Cluster,
   fault: Extract<Fault, { target: "redis" }>,
   pause: Pause,
 ): Promise<void> {
@@ -167,14 +225,30 @@ async function inflictOnRedis(
     redis.thaw();
     return;
   }
+  if (fault.action === "failOver") {
+    // The workers follow the new primary; the API processes stay with the old one.
+    await replica.start();
+    await replica.follow(redis);
+    workerWire.jam();
+    await pause(GATHER_MS);
+    await replica.promote();
+    workerWire.lead(replica.url);
+    await pause(fault.forMs);
+    workerWire.lead(redis.url);
+    await replica.kill("Everything");
+    return;
+  }
   const loss = { kill: "Nothing", killAndLoseTail: "AppendOnlyTail", killAndLoseEverything: "Everything" } as const;
   await redis.kill(loss[fault.action]);
   await pause(fault.forMs);
   await redis.start();
 }
 
+/** Time for Postgres to recover before a fault that needs it. Milliseconds. */
+const RECOVERED_MS = 30_000;
+
 async function inflictOnPostgres(
-  { postgres }: Cluster,
+  { cluster: { postgres, db }, upcomingVouchers }: Stage,
   fault: Extract<Fault, { target: "postgres" }>,
   random: SeededRandom,
   pause: Pause,
@@ -186,7 +260,26 @@ async function inflictOnPostgres(
     postgres.thaw();
     return;
   }
+  if (fault.action === "lockRows" || fault.action === "stallCommits") {
+    if (fault.action === "lockRows") {
+      await until(() => db.query("SELECT 1").catch(() => null), RECOVERED_MS);
+      return besideTransaction(db, async (outside) => {
+        const lock = "SELECT id FROM vouchers WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED";
+        await outside.query(lock, [upcomingVouchers()]);
+        await pause(fault.forMs);
+      });
+    }
+    // Commits wait for a standby that does not exist and keep their rows locked; reads go on.
+    await waitForStandby(db, "nowhere");
+    await pause(fault.forMs);
+    return waitForStandby(db, "");
+  }
   await postgres.kill();
   await pause(fault.forMs);
   await postgres.start();
+}
+
+async function waitForStandby(db: Cluster["db"], name: string): Promise<void> {
+  for (const statement of [`ALTER SYSTEM SET synchronous_standby_names = '${name}'`, "SELECT pg_reload_conf()"])
+    await until(() => db.query(statement).catch(() => null), RECOVERED_MS);
 }

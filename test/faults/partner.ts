@@ -1,52 +1,55 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { verifyServedChain } from "../support/independent-verifier.ts";
 import type { ApiProcess } from "./cluster.ts";
-import type { Ask, AskFor, Exchange, History, SuppliedKey, SuppliedVoucher } from "./history.ts";
+import type { Ask, AskFor, Exchange, History, PartnerAsk, SuppliedKey, SuppliedVoucher } from "./history.ts";
 import { type Answer, type Call, sendCall } from "./http-call.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** Longer than a redeem's wait, shorter than some freezes: partners do give up on a connection. Milliseconds. */
+/** Longer than a redeem's wait and shorter than some freezes: partners do give up. Milliseconds. */
 const CALL_TIMEOUT_MS = 5_000;
+/** When an impatient caller gives up a redeem that is still running, and the share of impatient calls. */
+const IMPATIENT_AFTER_MS = 1_200;
+const IMPATIENT_CHANCE = 0.3;
 const RETRY_PAUSE_MS = { min: 20, max: 250 };
 const THINKING_MS = { min: 0, max: 60 };
 
-/** What one partner loop works with. */
+/** Options of one partner loop. */
 export interface PartnerOptions {
   name: string;
   random: SeededRandom;
   apis: readonly ApiProcess[];
   history: History;
-  /** Keys of the partner's organization; its own comes first. */
+  /** Keys of the organization; the partner's own comes first. */
   keys: readonly [SuppliedKey, ...SuppliedKey[]];
   /** Yields the partner's own next voucher. */
   nextVoucher: () => SuppliedVoucher;
-  /** Yields a voucher that another loop of the organization is busy with or has just left. */
+  /** Yields a voucher that another loop of the organization uses or has just used. */
   contestedVoucher: () => SuppliedVoucher;
   foreignVoucher: () => SuppliedVoucher;
   reservationSeconds: number;
-  /** Nobody waits for answers any more once this is aborted; `work` rejects then. */
+  /** Aborting it ends the retries; `work` then rejects. */
   signal: AbortSignal;
 }
 
-/** How often a partner does what. */
+/** Relative frequency of each checkout. */
 const CHECKOUTS = {
   redeemByCode: 26,
   redeemByTicket: 16,
   redeemWithTokenOfAnotherKey: 8,
   reserveAndRelease: 8,
   reserveAndAbandon: 6,
-  reserveAndOutstay: 1,
+  reserveAndOverstay: 1,
   sameRedeemTwice: 10,
   sameRefOnAnotherVoucher: 8,
   severalRefsOnOneVoucher: 8,
-  contestHold: 8,
+  contestReservation: 8,
   lookAround: 10,
-  lookAtForeignVoucher: 2,
+  lookUpForeignVoucher: 2,
 };
 
 /**
- * A partner who knows one rule for every trouble: no answer or a 5xx, then the same request again, with the same reference, until
- * there is one. Its choices are seeded; what it meets is not.
+ * A partner that repeats every request, with the same reference, until it gets an answer other than a 5xx. Its choices are seeded; the
+ * answers are not.
  */
 export class Partner {
   readonly #options: PartnerOptions;
@@ -58,7 +61,7 @@ export class Partner {
     this.#random = options.random;
   }
 
-  /** Serves one customer after the other until `goesOn` says no; then finishes the one it has, retries included. */
+  /** Serves one customer after another until `goesOn` returns false, then finishes the current one, including retries. */
   async work(goesOn: () => boolean): Promise<void> {
     while (goesOn()) {
       await this.#checkouts[this.#random.weigh(CHECKOUTS)]();
@@ -71,39 +74,39 @@ export class Partner {
 
     redeemByTicket: async () => {
       const voucher = this.#options.nextVoucher();
-      const held = await this.#reserve(voucher);
+      const reserved = await this.#reserve(voucher);
       if (this.#random.chance(0.4)) await this.#reserve(voucher);
-      if (held.status === 200) await this.#redeem(voucher, this.#newRef(), { ticket: held.body.ticket });
+      if (reserved.status === 200) await this.#redeem(voucher, this.#newRef(), { ticket: reserved.body.ticket });
     },
 
     redeemWithTokenOfAnotherKey: async () => {
       const voucher = this.#options.nextVoucher();
-      const held = await this.#reserve(voucher);
+      const reserved = await this.#reserve(voucher);
       const key = this.#anotherKey();
-      if (held.status !== 200) return;
+      if (reserved.status !== 200) return;
       if (this.#random.chance(0.3)) await this.#redeem(voucher, this.#newRef(), { key });
-      await this.#redeem(voucher, this.#newRef(), { key, token: held.body.token });
+      await this.#redeem(voucher, this.#newRef(), { key, token: reserved.body.token });
     },
 
     reserveAndRelease: async () => {
       const voucher = this.#options.nextVoucher();
-      const held = await this.#reserve(voucher);
-      if (held.status !== 200) return;
+      const reserved = await this.#reserve(voucher);
+      if (reserved.status !== 200) return;
       await Promise.all([
-        this.#release(voucher, held.body.ticket),
-        this.#random.chance(0.3) ? this.#release(voucher, held.body.ticket) : null,
+        this.#release(voucher, reserved.body.ticket),
+        this.#random.chance(0.3) ? this.#release(voucher, reserved.body.ticket) : null,
       ]);
       await this.#redeem(voucher, this.#newRef(), { key: this.#anotherKey() });
     },
 
     reserveAndAbandon: () => this.#reserve(this.#options.nextVoucher()),
 
-    reserveAndOutstay: async () => {
+    reserveAndOverstay: async () => {
       const voucher = this.#options.nextVoucher();
-      const held = await this.#reserve(voucher);
-      if (held.status !== 200) return;
+      const reserved = await this.#reserve(voucher);
+      if (reserved.status !== 200) return;
       await sleep(this.#options.reservationSeconds * 1_000 + this.#random.between(-200, 200));
-      await this.#redeem(voucher, this.#newRef(), { ticket: held.body.ticket });
+      await this.#redeem(voucher, this.#newRef(), { ticket: reserved.body.ticket });
       await this.#reserve(voucher, this.#anotherKey());
     },
 
@@ -124,10 +127,10 @@ export class Partner {
       return Promise.all([1, 2, 3].map(() => this.#redeem(voucher, this.#newRef())));
     },
 
-    contestHold: async () => {
+    contestReservation: async () => {
       const voucher = this.#options.contestedVoucher();
-      const held = await this.#reserve(voucher, this.#anotherKey());
-      if (held.status === 200 && this.#random.chance(0.5)) await this.#release(voucher, held.body.ticket);
+      const reserved = await this.#reserve(voucher, this.#anotherKey());
+      if (reserved.status === 200 && this.#random.chance(0.5)) await this.#release(voucher, reserved.body.ticket);
       else await this.#redeem(voucher, this.#newRef());
     },
 
@@ -137,7 +140,7 @@ export class Partner {
       await this.#ask({ operation: "events", key: this.#ownKey, voucher, codeOrTicket: voucher.code });
     },
 
-    lookAtForeignVoucher: () => {
+    lookUpForeignVoucher: () => {
       const voucher = this.#options.foreignVoucher();
       return this.#ask({ operation: "lookUp", key: this.#ownKey, voucher, codeOrTicket: voucher.code });
     },
@@ -179,28 +182,35 @@ export class Partner {
     return this.#ask({ operation: "release", key: this.#ownKey, voucher, ticket });
   }
 
-  /** Asks until there is an answer that is one. Each try goes to any API process. */
-  async #ask(ask: Ask): Promise<Exchange> {
-    for (let attempt = 1; ; attempt++) {
-      const api = this.#random.pick(this.#options.apis);
-      const exchange = this.#options.history.add(await exchangeOnce(ask, api, attempt));
-      if (exchange.status !== null && exchange.status < 500) return exchange;
-      await sleep(this.#random.between(RETRY_PAUSE_MS.min, RETRY_PAUSE_MS.max));
-      this.#options.signal.throwIfAborted();
-    }
+  #ask(ask: PartnerAsk): Promise<Exchange> {
+    return askUntilAnswered(this.#options, ask);
   }
 }
 
-/** Sends a request once and tells everything about it that the rules want to know. */
+/** Repeats a request until the answer is not a 5xx. Each attempt goes to a random API process. */
+export async function askUntilAnswered(
+  { random, apis, history, signal }: Pick<PartnerOptions, "random" | "apis" | "history" | "signal">,
+  ask: Ask,
+): Promise<Exchange> {
+  for (let attempt = 1; ; attempt++) {
+    const impatient = ask.operation === "redeem" && random.chance(IMPATIENT_CHANCE);
+    const timeoutMs = impatient ? IMPATIENT_AFTER_MS : CALL_TIMEOUT_MS;
+    const exchange = history.add(await exchangeOnce(ask, random.pick(apis), attempt, { timeoutMs }));
+    if (exchange.status !== null && exchange.status < 500) return exchange;
+    await sleep(random.between(RETRY_PAUSE_MS.min, RETRY_PAUSE_MS.max));
+    signal.throwIfAborted();
+  }
+}
+
+/** Sends a request once and returns what the rules need to know about it. */
 export async function exchangeOnce(
   ask: Ask,
   api: ApiProcess,
   attempt: number,
-  connection: Pick<Call, "agent"> = {},
+  how: Partial<Pick<Call, "agent" | "timeoutMs">> = {},
 ): Promise<Omit<Exchange, "number">> {
   const sentAtMs = Date.now();
-  const call = { ...callFor(ask, api.url), ...connection, key: ask.key.secret, timeoutMs: CALL_TIMEOUT_MS };
-  const outcome = await sendCall(call);
+  const outcome = await sendCall({ timeoutMs: CALL_TIMEOUT_MS, ...callFor(ask, api.url), ...how });
   const about = { ask, api: api.process.name, attempt, sentAtMs, endedAtMs: Date.now() };
   if (outcome.kind === "failure") {
     return {
@@ -223,8 +233,18 @@ export async function exchangeOnce(
   };
 }
 
-function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body"> {
-  const base = `${url}/partner/vouchers`;
+function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body" | "key" | "token"> {
+  if (ask.operation === "acquire") return { method: "POST", token: ask.user.token, ...acquireCall(ask, url) };
+  return { key: ask.key.secret, ...partnerCall(ask, `${url}/partner/vouchers`) };
+}
+
+function acquireCall({ offer, by }: AskFor<"acquire">, url: string): Pick<Call, "url" | "body"> {
+  if ("claim" in by) return { url: `${url}/products/${offer.productId}/claim` };
+  const path = by.route === "product" ? `products/${offer.productId}` : `marketplace/listings/${offer.listingId}`;
+  return { url: `${url}/${path}/buy`, body: { paymentRef: by.paymentRef } };
+}
+
+function partnerCall(ask: PartnerAsk, base: string): Pick<Call, "method" | "url" | "body"> {
   switch (ask.operation) {
     case "redeem":
       return { method: "POST", url: `${base}/redeem`, body: redeemBody(ask) };
@@ -243,7 +263,7 @@ function redeemBody(ask: AskFor<"redeem">): Record<string, string> {
   return { ...ask.by, externalRef: ask.externalRef, ...(ask.token !== null && { token: ask.token }) };
 }
 
-/** Of a look-up its state and hold, of a chain what an independent verifier says, of every other answer everything. */
+/** Selects the part of an answer that the rules need. */
 function keepOf(ask: Ask, { status, body }: Answer): unknown {
   if (status !== 200) return body;
   switch (ask.operation) {
@@ -251,6 +271,8 @@ function keepOf(ask: Ask, { status, body }: Answer): unknown {
       const { id, status: voucherStatus, redeemedAt } = body.voucher;
       return { id, status: voucherStatus, redeemedAt, reservation: body.reservation };
     }
+    case "acquire":
+      return { voucherId: body.voucher.id, alreadyConfirmed: body.alreadyConfirmed };
     case "events":
       return { broken: verifyServedChain(body.events), count: body.events.length };
     default:

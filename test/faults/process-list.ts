@@ -1,19 +1,19 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
-/** A process of this machine that can still do something: one that ended and was not yet waited for is not listed. */
+/** A running process of this machine. Zombies are not listed. */
 export interface ListedProcess {
   pid: number;
   parent: number;
   command: string;
 }
 
-/** The processes that run now, from /proc where there is one, else from ps. */
+/** Lists the running processes, from /proc where it exists, else from ps. */
 export function listProcesses(): ListedProcess[] {
   return existsSync("/proc/self/stat") ? listFromProc() : listFromPs();
 }
 
-/** Sends a signal, and does nothing when the process is gone. */
+/** Sends a signal. Does nothing when the process has ended. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -27,7 +27,7 @@ function listFromProc(): ListedProcess[] {
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name): ListedProcess[] => {
       try {
-        // The name in brackets may hold anything, brackets included.
+        // The name in parentheses may contain any character, including parentheses.
         const [state, parent] = readFileSync(`/proc/${name}/stat`, "utf8")
           .replace(/^.*\) /s, "")
           .split(" ");
@@ -35,7 +35,7 @@ function listFromProc(): ListedProcess[] {
         const command = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ").trim();
         return [{ pid: Number(name), parent: Number(parent), command }];
       } catch {
-        return []; // It ended meanwhile.
+        return []; // It has just ended.
       }
     });
 }

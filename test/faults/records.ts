@@ -1,8 +1,8 @@
 import type pg from "pg";
 import type { History } from "./history.ts";
 
-/** A burn as the table has it. */
-export interface RecordedBurn {
+/** A row of `redemptions`. */
+export interface RecordedRedemption {
   voucherId: string;
   organizationId: string;
   keyId: string;
@@ -12,8 +12,8 @@ export interface RecordedBurn {
   redeemedAtMs: number;
 }
 
-/** A hold as the table has it. */
-export interface RecordedHold {
+/** A row of `reservations`. */
+export interface RecordedReservation {
   ticket: string;
   voucherId: string;
   keyId: string;
@@ -24,53 +24,73 @@ export interface RecordedHold {
   endedAtMs: number | null;
 }
 
-/** What the database says in the end, ready to be compared with what partners were told. */
+/** A claim or purchase with the time of its event. */
+export interface RecordedAcquisition {
+  /** The key that `acquisitionOf` returns. */
+  acquisition: string;
+  voucherId: string;
+  batchId: string;
+  acquiredAtMs: number;
+}
+
+/** The content of the database at the end of a run, for comparison with the answers. */
 export interface Records {
-  burnsByRef: Map<string, RecordedBurn>;
-  burnsByVoucher: Map<string, RecordedBurn>;
-  holdsByTicket: Map<string, RecordedHold>;
-  holdsByVoucher: Map<string, RecordedHold[]>;
+  redemptionsByRef: Map<string, RecordedRedemption>;
+  redemptionsByVoucher: Map<string, RecordedRedemption>;
+  reservationsByTicket: Map<string, RecordedReservation>;
+  reservationsByVoucher: Map<string, RecordedReservation[]>;
+  acquisitions: Map<string, RecordedAcquisition>;
 }
 
 export async function readRecords(db: pg.Pool): Promise<Records> {
-  const burns = await db.query<RecordedBurn>(
+  const redemptions = await db.query<RecordedRedemption>(
     `SELECT voucher_id AS "voucherId", organization_id AS "organizationId", key_id AS "keyId", ticket,
             redeem_code AS "redeemCode", external_ref AS "externalRef",
             (extract(epoch FROM redeemed_at) * 1000)::float8 AS "redeemedAtMs"
        FROM redemptions`,
   );
-  const holds = await db.query<RecordedHold>(
+  const reservations = await db.query<RecordedReservation>(
     `SELECT ticket, voucher_id AS "voucherId", key_id AS "keyId", state,
             (extract(epoch FROM started_at) * 1000)::float8 AS "startedAtMs",
             (extract(epoch FROM expires_at) * 1000)::float8 AS "expiresAtMs",
             (extract(epoch FROM ended_at) * 1000)::float8 AS "endedAtMs"
        FROM reservations`,
   );
+  const acquisitions = await db.query<RecordedAcquisition>(
+    `SELECT acquisition, voucher_id AS "voucherId", v.batch_id AS "batchId",
+            (extract(epoch FROM e.occurred_at) * 1000)::float8 AS "acquiredAtMs"
+       FROM (SELECT 'claim ' || user_id || ' ' || product_id AS acquisition, voucher_id FROM claims
+             UNION ALL SELECT 'purchase ' || user_id || ' ' || payment_ref, voucher_id FROM purchases) AS t
+       JOIN vouchers v ON v.id = voucher_id
+       JOIN voucher_events e USING (voucher_id)
+      WHERE e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought')`,
+  );
   return {
-    burnsByRef: new Map(burns.rows.map((burn) => [`${burn.organizationId} ${burn.externalRef}`, burn])),
-    burnsByVoucher: new Map(burns.rows.map((burn) => [burn.voucherId, burn])),
-    holdsByTicket: new Map(holds.rows.map((hold) => [hold.ticket, hold])),
-    holdsByVoucher: Map.groupBy(holds.rows, (hold) => hold.voucherId),
+    redemptionsByRef: new Map(redemptions.rows.map((row) => [`${row.organizationId} ${row.externalRef}`, row])),
+    redemptionsByVoucher: new Map(redemptions.rows.map((row) => [row.voucherId, row])),
+    reservationsByTicket: new Map(reservations.rows.map((reservation) => [reservation.ticket, reservation])),
+    reservationsByVoucher: Map.groupBy(reservations.rows, (reservation) => reservation.voucherId),
+    acquisitions: new Map(acquisitions.rows.map((row) => [row.acquisition, row])),
   };
 }
 
 /**
- * Until when a hold may have been seen as live: to its time, or to the first answer that told of its end. The end's own moment is
- * read before its transaction commits, and a commit may take as long as a server is frozen. Exact only when it is before `atMs`.
+ * The latest time at which a reservation may have looked live: its `expiresAt`, or the first answer that confirmed its end. `ended_at` is
+ * too early for that, because it is read before the commit, which may take as long as a server is frozen. Exact only before `atMs`.
  */
-export function seenUntil(hold: RecordedHold, history: History, atMs: number): number {
-  const end = endOf(hold);
+export function seenUntil(reservation: RecordedReservation, history: History, atMs: number): number {
+  const end = endOf(reservation);
   if (end >= atMs) return end;
   const released = history
     .of("release")
-    .filter(({ ask, status, body }) => ask.ticket === hold.ticket && status === 200 && body.released === true);
-  const burnt = history
+    .filter(({ ask, status, body }) => ask.ticket === reservation.ticket && status === 200 && body.released === true);
+  const redeemed = history
     .of("redeem")
-    .filter(({ status, body }) => status === 200 && body.voucherInstanceId === hold.voucherId);
-  return Math.min(hold.expiresAtMs, ...[...released, ...burnt].map(({ endedAtMs }) => endedAtMs));
+    .filter(({ status, body }) => status === 200 && body.voucherInstanceId === reservation.voucherId);
+  return Math.min(reservation.expiresAtMs, ...[...released, ...redeemed].map(({ endedAtMs }) => endedAtMs));
 }
 
-/** When a hold stopped counting, whatever its row says. */
-export function endOf(hold: RecordedHold): number {
-  return Math.min(hold.endedAtMs ?? hold.expiresAtMs, hold.expiresAtMs);
+/** When a reservation ended, whether or not its row says so. */
+export function endOf(reservation: RecordedReservation): number {
+  return Math.min(reservation.endedAtMs ?? reservation.expiresAtMs, reservation.expiresAtMs);
 }

@@ -1,60 +1,96 @@
 import { type AskFor, type Exchange, type History, refOf } from "./history.ts";
-import { endOf, type RecordedBurn, type Records, seenUntil } from "./records.ts";
+import { endOf, type RecordedRedemption, type Records, seenUntil } from "./records.ts";
 import type { Violation } from "./violation.ts";
 
 type Redeem = Exchange<AskFor<"redeem">>;
 
-/** Times are rounded to milliseconds on both sides. */
+/** Both clocks round to milliseconds. */
 const ROUNDING_MS = 2;
+/**
+ * Longest time from sending a request to the service's first read: the API process and then Postgres are frozen (4.5 s each), the
+ * statement waits for a connection (2 s), and the machine is busy. Milliseconds.
+ */
+const FIRST_READ_MAX_MS = 20_000;
 
-/** What redeems were told, against each other and against what the database says in the end. */
-export function checkRedeems(history: History, records: Records): Violation[] {
+/** Compares the answers to redeems with each other and with what the database contains at the end. */
+export function checkRedeems(history: History, records: Records, redeemWaitMs: number): Violation[] {
   const byRef = Map.groupBy(history.of("redeem"), (exchange) => refOf(exchange.ask));
-  const given = history.of("reserve").filter((reserve) => reserve.status === 200);
-  const ticketOfToken = new Map(given.map(({ body }): [string, string] => [body.token, body.ticket]));
+  const reserved = history.of("reserve").filter((reserve) => reserve.status === 200);
+  const ticketOfToken = new Map(reserved.map(({ body }): [string, string] => [body.token, body.ticket]));
   return [
-    ...[...byRef].flatMap(([ref, redeems]) => checkRef(ref, redeems, records)),
+    ...[...byRef].flatMap(([ref, redeems]) => checkRef(ref, redeems, records, redeemWaitMs)),
     ...history.of("redeem").flatMap((redeem) => checkRefusal(redeem, history, records, ticketOfToken)),
-    ...[...records.burnsByRef].flatMap(([ref, burn]) => checkBurnWasAskedFor(ref, burn, byRef.get(ref) ?? [], records)),
+    ...[...records.redemptionsByRef].flatMap(([ref, redemption]) =>
+      checkRedemptionWasRequested(ref, redemption, byRef.get(ref) ?? [], records, redeemWaitMs),
+    ),
   ];
 }
 
-function checkRef(ref: string, redeems: readonly Redeem[], records: Records): Violation[] {
+function checkRef(ref: string, redeems: readonly Redeem[], records: Records, redeemWaitMs: number): Violation[] {
   const violations: Violation[] = [];
   const report = (rule: string, detail: string, exchanges: Redeem[]) =>
     void violations.push({ rule, detail: `${ref}: ${detail}`, exchanges });
   const confirmed = redeems.filter((redeem) => redeem.status === 200);
-  const burn = records.burnsByRef.get(ref);
+  const redemption = records.redemptionsByRef.get(ref);
 
   const first = confirmed.filter((redeem) => redeem.body?.alreadyConfirmed === false);
-  if (first.length > 1) report("a reference is new once", "several answers say that they burnt it", first);
+  if (first.length > 1) report("a reference is new once", "several answers call it new", first);
 
   for (const redeem of confirmed) {
-    if (burn === undefined || !agrees(redeem, burn)) {
-      const stands = burn === undefined ? "nothing is burnt" : JSON.stringify(burn);
-      report("a 200 stays true", `what was answered does not stand: ${stands}`, [redeem]);
+    if (redemption === undefined || !agrees(redeem, redemption)) {
+      const recorded = redemption === undefined ? "nothing" : JSON.stringify(redemption);
+      report("a 200 stays true", `the database contains ${recorded}`, [redeem]);
+    } else if (redemption.redeemedAtMs > redeem.endedAtMs + ROUNDING_MS) {
+      report("a redemption is confirmed after it is decided", "the answer is older", [redeem]);
     }
   }
 
   const knownAtMs = Math.min(...confirmed.map((redeem) => redeem.endedAtMs));
-  const forgot = redeems.filter(
-    (redeem) => redeem.sentAtMs > knownAtMs && redeem.status !== null && redeem.status !== 200 && redeem.status < 500,
+  const refusedLater = redeems.filter(
+    (redeem) => redeem.sentAtMs > knownAtMs && redeem.status !== 200 && saysNotRedeemed(redeem),
   );
-  if (forgot.length > 0) report("a confirmed reference is confirmed", "a later retry was refused", forgot);
+  if (refusedLater.length > 0) report("a confirmed reference is confirmed", "a later retry was refused", refusedLater);
 
+  const early = redeems.filter(
+    ({ code, sentAtMs, endedAtMs }) => code === "redeem_timeout" && endedAtMs < sentAtMs + redeemWaitMs - ROUNDING_MS,
+  );
+  if (early.length > 0)
+    report("a timeout is answered after the deadline", "the answer came before the deadline", early);
+
+  const denied = redeems.filter((redeem) => redemption !== undefined && denies(redeem, redemption, redeemWaitMs));
+  if (denied.length > 0) {
+    const at = new Date(redemption?.redeemedAtMs ?? 0).toISOString();
+    report("a denied redemption does not exist", `it was redeemed at ${at}`, denied);
+  }
   return violations;
 }
 
-function agrees({ body }: Redeem, burn: RecordedBurn): boolean {
+/** Whether an answer says that its attempt redeemed nothing. */
+function saysNotRedeemed({ status, code }: Redeem): boolean {
+  return status !== null && (status < 500 ? status !== 200 : code === "redeem_timeout");
+}
+
+/**
+ * Whether an answer denies a redemption that was made before the answer was decided. Refusals, timeouts and redemptions all read their
+ * time under the voucher's row lock, so a decision sees every earlier redemption. A refusal is decided after the request is sent, a
+ * timeout after the wait that starts then.
+ */
+function denies(redeem: Redeem, redemption: RecordedRedemption, redeemWaitMs: number): boolean {
+  if (!saysNotRedeemed(redeem) || redeem.ask.voucher.id !== redemption.voucherId) return false;
+  const decidedAfterMs = redeem.sentAtMs + (redeem.code === "redeem_timeout" ? redeemWaitMs : 0);
+  return redemption.redeemedAtMs <= decidedAfterMs - ROUNDING_MS;
+}
+
+function agrees({ body }: Redeem, redemption: RecordedRedemption): boolean {
   return (
     body?.redeemed === true &&
-    body.voucherInstanceId === burn.voucherId &&
-    body.redeemCode === burn.redeemCode &&
-    Date.parse(body.redeemedAt) === burn.redeemedAtMs
+    body.voucherInstanceId === redemption.voucherId &&
+    body.redeemCode === redemption.redeemCode &&
+    Date.parse(body.redeemedAt) === redemption.redeemedAtMs
   );
 }
 
-/** A refusal is true if the database shows that it was so at some moment between the request and its answer. */
+/** A refusal is true if its reason held at some moment between the request and its answer. */
 function checkRefusal(
   redeem: Redeem,
   history: History,
@@ -63,35 +99,40 @@ function checkRefusal(
 ): Violation[] {
   const { ask, code, sentAtMs, endedAtMs } = redeem;
   const refuse = (rule: string, detail: string): Violation[] => [{ rule, detail, exchanges: [redeem] }];
-  const holds = records.holdsByVoucher.get(ask.voucher.id) ?? [];
+  const reservations = records.reservationsByVoucher.get(ask.voucher.id) ?? [];
   switch (code) {
     case "voucher_used": {
-      const burn = records.burnsByVoucher.get(ask.voucher.id);
-      if (burn === undefined || burn.redeemedAtMs > endedAtMs + ROUNDING_MS)
-        return refuse("used means burnt", "the voucher was not burnt by then");
-      if (`${burn.organizationId} ${burn.externalRef}` === refOf(ask))
-        return refuse("used means burnt by somebody else", "the reference itself burnt it");
+      const redemption = records.redemptionsByVoucher.get(ask.voucher.id);
+      if (redemption === undefined || redemption.redeemedAtMs > endedAtMs + ROUNDING_MS)
+        return refuse("used means redeemed", "the voucher was not redeemed by then");
+      if (`${redemption.organizationId} ${redemption.externalRef}` === refOf(ask))
+        return refuse("used means redeemed by another reference", "the same reference redeemed it");
       return [];
     }
     case "voucher_reserved": {
-      const held = holds.some(
-        (hold) =>
-          hold.keyId !== ask.key.id &&
-          hold.startedAtMs <= endedAtMs + ROUNDING_MS &&
-          seenUntil(hold, history, sentAtMs) >= sentAtMs - ROUNDING_MS,
+      const reservedByOther = reservations.some(
+        (reservation) =>
+          reservation.keyId !== ask.key.id &&
+          reservation.startedAtMs <= endedAtMs + ROUNDING_MS &&
+          seenUntil(reservation, history, sentAtMs) >= sentAtMs - ROUNDING_MS,
       );
-      return held ? [] : refuse("reserved means held by another key", "nobody else held it");
+      return reservedByOther ? [] : refuse("reserved means reserved by another key", "no other key had reserved it");
     }
     case "reservation_ended": {
-      const hold = "ticket" in ask.by ? records.holdsByTicket.get(ask.by.ticket) : undefined;
-      if (hold === undefined) return refuse("only a hold ends", "no ticket was named, or an unknown one");
-      return endOf(hold) <= endedAtMs + ROUNDING_MS ? [] : refuse("an ended reservation has ended", "it was live");
+      const reservation = "ticket" in ask.by ? records.reservationsByTicket.get(ask.by.ticket) : undefined;
+      if (reservation === undefined) return refuse("only a reservation ends", "the ticket is missing or unknown");
+      return endOf(reservation) <= endedAtMs + ROUNDING_MS
+        ? []
+        : refuse("an ended reservation has ended", "the reservation was live");
     }
     case "token_mismatch": {
       if (ask.token === null) return refuse("only a token mismatches", "no token was sent");
-      const hold = records.holdsByTicket.get(ticketOfToken.get(ask.token) ?? "");
-      if (hold === undefined) return refuse("a token is a hold's", "its hold is not there");
-      return endOf(hold) <= endedAtMs + ROUNDING_MS ? [] : refuse("a good token fits", "its hold lived all the time");
+      const reservation = records.reservationsByTicket.get(ticketOfToken.get(ask.token) ?? "");
+      if (reservation === undefined)
+        return refuse("a token belongs to a reservation", "its reservation does not exist");
+      return endOf(reservation) <= endedAtMs + ROUNDING_MS
+        ? []
+        : refuse("a valid token matches", "its reservation was live all the time");
     }
     default:
       return [];
@@ -99,37 +140,52 @@ function checkRefusal(
 }
 
 /**
- * Each burn comes from a request that did not say that nothing came of it. A refusal, and a timeout that says that nothing was
- * burned, speak for their own attempt: if they are all that was ever asked before the burn, one of them was untrue.
+ * Each redemption needs an attempt with the same key and the same code or ticket, within its deadline, whose answer does not deny it:
+ * no refusal, no timeout, and no 200 that credits an earlier attempt.
  */
-function checkBurnWasAskedFor(
+function checkRedemptionWasRequested(
   ref: string,
-  burn: RecordedBurn,
+  redemption: RecordedRedemption,
   redeems: readonly Redeem[],
   records: Records,
+  redeemWaitMs: number,
 ): Violation[] {
-  const namedIt = redeems.filter(
-    ({ ask, sentAtMs }) => ask.voucher.id === burn.voucherId && sentAtMs <= burn.redeemedAtMs + ROUNDING_MS,
-  );
-  const mayHaveBurnt = namedIt.filter(
-    ({ status, code }) => status === null || status === 200 || (status >= 500 && code !== "redeem_timeout"),
+  const attempts = redeems.filter(
+    ({ ask, sentAtMs }) => ask.voucher.id === redemption.voucherId && sentAtMs <= redemption.redeemedAtMs + ROUNDING_MS,
   );
   const violations: Violation[] = [];
-  if (mayHaveBurnt.length === 0) {
-    const detail = `${ref}: burnt at ${new Date(burn.redeemedAtMs).toISOString()} although every request before that was told otherwise`;
-    violations.push({ rule: "nothing was burned means nothing was burned", detail, exchanges: redeems });
+  if (!attempts.some((redeem) => mayHaveRedeemed(redeem, redemption, redeemWaitMs))) {
+    const at = new Date(redemption.redeemedAtMs).toISOString();
+    const detail = `${ref}: no attempt can have redeemed it at ${at}`;
+    violations.push({ rule: "a redemption has an attempt", detail, exchanges: redeems });
   }
-  const held = (records.holdsByVoucher.get(burn.voucherId) ?? []).find(
-    (hold) => hold.startedAtMs <= burn.redeemedAtMs && endOf(hold) > burn.redeemedAtMs && hold.keyId !== burn.keyId,
+  const reservedByOther = (records.reservationsByVoucher.get(redemption.voucherId) ?? []).find(
+    (reservation) =>
+      reservation.startedAtMs <= redemption.redeemedAtMs &&
+      endOf(reservation) > redemption.redeemedAtMs &&
+      reservation.keyId !== redemption.keyId,
   );
-  const consumed = burn.ticket === null ? undefined : records.holdsByTicket.get(burn.ticket);
-  if (held !== undefined) {
-    const detail = `${ref}: burnt while ${held.keyId} held ${held.ticket}`;
-    violations.push({ rule: "a hold keeps others out", detail, exchanges: namedIt });
+  const consumed = redemption.ticket === null ? undefined : records.reservationsByTicket.get(redemption.ticket);
+  if (reservedByOther !== undefined) {
+    const detail = `${ref}: redeemed during ${reservedByOther.ticket}, the reservation of ${reservedByOther.keyId}`;
+    violations.push({ rule: "a reservation keeps other keys out", detail, exchanges: attempts });
   }
-  if (consumed !== undefined && consumed.keyId !== burn.keyId && !namedIt.some(({ ask }) => ask.token !== null)) {
-    const detail = `${ref}: another key's hold ${consumed.ticket} was consumed without its token`;
-    violations.push({ rule: "a hold keeps others out", detail, exchanges: namedIt });
+  if (
+    consumed !== undefined &&
+    consumed.keyId !== redemption.keyId &&
+    !attempts.some(({ ask }) => ask.token !== null)
+  ) {
+    const detail = `${ref}: another key's reservation ${consumed.ticket} was consumed without its token`;
+    violations.push({ rule: "a reservation keeps other keys out", detail, exchanges: attempts });
   }
   return violations;
+}
+
+function mayHaveRedeemed(redeem: Redeem, redemption: RecordedRedemption, redeemWaitMs: number): boolean {
+  const { ask, status, failure, body, sentAtMs, endedAtMs } = redeem;
+  if (failure === "refused" || saysNotRedeemed(redeem) || body?.alreadyConfirmed === true) return false;
+  if (ask.key.id !== redemption.keyId || ("ticket" in ask.by && ask.by.ticket !== redemption.ticket)) return false;
+  // An answered attempt was read before its answer; an abandoned one may be read later.
+  const firstReadByMs = status === null ? sentAtMs + FIRST_READ_MAX_MS : endedAtMs;
+  return redemption.redeemedAtMs <= firstReadByMs + redeemWaitMs + ROUNDING_MS;
 }

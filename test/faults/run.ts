@@ -1,31 +1,38 @@
 import { parseArgs } from "node:util";
 import { type Progress, runCampaign, type Totals } from "./campaign.ts";
+import { TARGET_NAMES, type TargetName } from "./nemesis.ts";
 import { describeViolation } from "./violation.ts";
 
-// The long run: `npm run test:faults -- --minutes 10 --seed 7`. Ends with status 1 when anything was violated.
+// Runs a long campaign: `npm run test:faults -- --minutes 10 --seed 7`. Exits with status 1 after a violation.
 const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "10" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
-    /** A folder that gets the processes' logs. */
+    /** Limits the targets: `--only redis --only allWorkers`. */
+    only: { type: "string", multiple: true },
+    /** Folder for the processes' logs. */
     logs: { type: "string" },
   },
 });
 const minutes = Number(values.minutes);
 const seed = Number(values.seed);
-if (!(minutes > 0 && minutes <= 24 * 60) || !Number.isSafeInteger(seed)) {
-  say("usage: run.ts [--minutes N] [--seed WHOLE_NUMBER] [--logs FOLDER]");
+const targets = values.only?.map((name) => name as TargetName);
+const unknownTarget = targets?.some((name) => !TARGET_NAMES.includes(name)) ?? false;
+if (unknownTarget || !(minutes > 0 && minutes <= 24 * 60) || !Number.isSafeInteger(seed)) {
+  say("usage: run.ts [--minutes N] [--seed WHOLE_NUMBER] [--only TARGET]... [--logs FOLDER]");
+  say(`targets: ${TARGET_NAMES.map((name) => JSON.stringify(name)).join(", ")}`);
   process.exit(2);
 }
 
 const interrupted = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => interrupted.abort());
 
-say(`Faults for ${minutes} minutes, seed ${seed}. Ctrl-C ends everything.`);
+say(`Running faults for ${minutes} minutes with seed ${seed}. Press Ctrl-C to stop.`);
 try {
   const totals = await runCampaign({
     seed,
     faultsMs: minutes * 60_000,
+    targets,
     keepLogsIn: values.logs,
     signal: interrupted.signal,
     onProgress: showProgress,
@@ -34,12 +41,12 @@ try {
   process.exitCode = totals.violations.length > 0 ? 1 : 0;
 } catch (error) {
   if (!interrupted.signal.aborted) throw error;
-  say("Interrupted; everything is stopped and nothing was checked.");
+  say("Interrupted. All processes are stopped; nothing was checked.");
   process.exitCode = 130;
 }
 
 function showProgress({ elapsedMs, requests, faults, accidents }: Progress): void {
-  const trouble = accidents > 0 ? `, ${accidents} processes ended by themselves` : "";
+  const trouble = accidents > 0 ? `, ${accidents} unexpected process exits` : "";
   say(`${seconds(elapsedMs)}: ${requests} requests, ${faults} faults${trouble}`);
 }
 
@@ -53,7 +60,10 @@ function showTotals(totals: Totals): void {
     ["requests", totals.requests],
     ["retries", totals.retries],
     ["references confirmed", totals.confirmed],
-    ["answered again after", `${totals.answeredAgainMs} ms`],
+    ["claims and purchases confirmed", totals.acquired],
+    ["requests of the second deployment", totals.second.requests],
+    ["references confirmed by the second deployment", totals.second.confirmed],
+    ["recovery time", `${totals.answeredAgainMs} ms`],
     ["violations", totals.violations.length],
   ];
   const width = Math.max(...rows.map(([name]) => name.length));

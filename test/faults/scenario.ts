@@ -1,47 +1,46 @@
 import { Redis } from "ioredis";
-import { PREFIX } from "../../src/queues/catalog.ts";
-import { countJobs } from "../support/redeem-jobs.ts";
+import { countJobs, readQueuePrefix } from "../support/redeem-jobs.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
-import { until } from "../support/until.ts";
+import { untilStarted } from "../support/until.ts";
 import { type ApiProcess, type Cluster, openCluster } from "./cluster.ts";
 import { type Answer, type Outcome, sendCall } from "./http-call.ts";
 
-/** A cluster with one organization, its two keys and vouchers, for tests that do one thing to it. */
+/** A cluster with one organization, two keys and vouchers, for tests of a single fault. */
 export interface Scenario {
   cluster: Cluster;
-  /** The key that calls unless told otherwise, and another of the same organization. */
+  /** The default key of calls, and another key of the same organization. */
   till: string;
   webShop: string;
   redeemWaitMs: number;
-  /** A voucher that no test has touched. */
-  takeVoucher(): { id: string; code: string };
+  /** Returns an unused voucher. */
+  nextVoucher(): { id: string; code: string };
   newRef(): string;
   lookUp(api: ApiProcess, codeOrTicket: string): Promise<Outcome>;
   reserve(api: ApiProcess, code: string, key?: string): Promise<Outcome>;
   redeem(api: ApiProcess, body: Record<string, string>, key?: string): Promise<Outcome>;
   ready(api: ApiProcess): Promise<Outcome>;
-  /** Heals everything and waits until each API process is ready and some worker burns. */
+  /** Heals the cluster and waits until each API process is ready and can redeem. */
   makeWhole(): Promise<void>;
-  /** The redeem jobs that no worker has taken. */
+  /** Counts the redeem jobs that no worker has started. */
   countWaitingJobs(): Promise<number>;
-  /** The redeem jobs that wait or are in some worker's hands. */
+  /** Counts the redeem jobs that wait or run. */
   countJobs(): Promise<number>;
-  countBurns(voucherIds: readonly string[]): Promise<number>;
+  countRedemptions(voucherIds: readonly string[]): Promise<number>;
   close(): Promise<void>;
 }
 
 const REDEEM_WAIT_MS = 4_000;
-/** Holds outlive every test here. */
+/** Reservations outlive every test here. */
 const RESERVATION_SECONDS = 120;
 const VOUCHERS = 5_000;
-/** Longer than any answer may take. */
+/** Longer than any answer may take. Milliseconds. */
 const CALL_TIMEOUT_MS = 20_000;
 
 export async function openScenario(): Promise<Scenario> {
   const cluster = await openCluster({
     redeemWaitMs: REDEEM_WAIT_MS,
     reservationSeconds: RESERVATION_SECONDS,
-    // One line a request: what was accepted is known from it.
+    // Logs each accepted request.
     env: { LOG_LEVEL: "info" },
   });
   return supplyScenario(cluster).catch(async (error) => {
@@ -66,7 +65,7 @@ async function supplyScenario(cluster: Cluster): Promise<Scenario> {
     till,
     webShop,
     redeemWaitMs: REDEEM_WAIT_MS,
-    takeVoucher() {
+    nextVoucher() {
       const voucher = vouchers.pop();
       if (voucher === undefined) throw new Error("no voucher is left");
       return voucher;
@@ -82,25 +81,27 @@ async function supplyScenario(cluster: Cluster): Promise<Scenario> {
     async makeWhole() {
       await cluster.heal();
       for (const api of cluster.apis) {
-        await until(async () => statusOf(await scenario.ready(api)) === 200, 20_000);
-        const body = { code: scenario.takeVoucher().code, externalRef: scenario.newRef() };
-        await until(async () => statusOf(await scenario.redeem(api, body)) === 200, 20_000);
+        await untilStarted(async () => statusOf(await scenario.ready(api)) === 200);
+        const body = { code: scenario.nextVoucher().code, externalRef: scenario.newRef() };
+        await untilStarted(async () => statusOf(await scenario.redeem(api, body)) === 200);
       }
     },
     async countWaitingJobs() {
       const redis = new Redis(cluster.redis.url);
-      return redis.llen(`${PREFIX}:redeem:wait`).finally(() => redis.disconnect());
+      return redis.llen(`${await readQueuePrefix(cluster.db)}:redeem:wait`).finally(() => redis.disconnect());
     },
     async countJobs() {
       const redis = new Redis(cluster.redis.url);
-      return countJobs(redis, "redeem").finally(() => redis.disconnect());
+      return countJobs({ redis, queuePrefix: await readQueuePrefix(cluster.db) }, "redeem").finally(() =>
+        redis.disconnect(),
+      );
     },
-    async countBurns(voucherIds) {
-      const { rows } = await cluster.db.query<{ burns: number }>(
-        "SELECT count(*)::int AS burns FROM redemptions WHERE voucher_id = ANY ($1)",
+    async countRedemptions(voucherIds) {
+      const { rows } = await cluster.db.query<{ redemptions: number }>(
+        "SELECT count(*)::int AS redemptions FROM redemptions WHERE voucher_id = ANY ($1)",
         [voucherIds],
       );
-      return rows[0]?.burns ?? 0;
+      return rows[0]?.redemptions ?? 0;
     },
     close: () => cluster.close(),
   };

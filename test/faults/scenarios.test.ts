@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { assertInvariants } from "../support/invariants.ts";
-import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
+import { besideTransaction, countWaiting, lockRows, untilWaiting } from "../support/outside-transaction.ts";
 import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
-import { until } from "../support/until.ts";
+import { until, untilStarted } from "../support/until.ts";
 import type { ApiProcess } from "./cluster.ts";
 import type { Answer, Outcome } from "./http-call.ts";
 import { answerOf, openScenario, type Scenario, statusOf } from "./scenario.ts";
 import type { ServiceProcess } from "./service-process.ts";
 
-/** What an answer may take on top of the wait that it is for, on a busy machine. Milliseconds. */
+/** Extra time for an answer on a busy machine, on top of the redeem wait. Milliseconds. */
 const SLACK_MS = 2_500;
 const ANSWERS_AGAIN_MS = 10_000;
 
@@ -17,8 +17,8 @@ let api: ApiProcess;
 let otherApi: ApiProcess;
 let worker: ServiceProcess;
 let otherWorker: ServiceProcess;
-/** Vouchers that an attempt was made for and that must never be burnt, not even by jobs that dead workers left. */
-const neverBurnt: string[] = [];
+/** Vouchers whose attempts were answered "redeemed nothing" or abandoned. No leftover job may redeem them. */
+const neverRedeemed: string[] = [];
 
 beforeAll(async () => {
   scenario = await openScenario();
@@ -26,31 +26,31 @@ beforeAll(async () => {
   [api, otherApi] = apis as [ApiProcess, ApiProcess];
   [worker, otherWorker] = workers as [ServiceProcess, ServiceProcess];
   await scenario.makeWhole();
-}, 60_000);
+});
 
-afterEach(() => scenario.makeWhole(), 60_000);
+afterEach(() => scenario.makeWhole());
 
 afterAll(async () => {
   await scenario?.close();
 });
 
-/** Runs `work` with a worker as the only one, which reaches Redis through a wire of ours. */
-async function withWiredWorker(work: (wire: TcpProxy, wired: ServiceProcess) => Promise<void>): Promise<void> {
+/** Runs `work` with a single worker that reaches Redis through a proxy. */
+async function withProxiedWorker(work: (proxy: TcpProxy, only: ServiceProcess) => Promise<void>): Promise<void> {
   const { cluster } = scenario;
-  const wire = await openTcpProxy(cluster.redis.url);
+  const proxy = await openTcpProxy(cluster.redis.url);
   await Promise.all([worker.kill(), otherWorker.kill()]);
-  const wired = cluster.addWorker({ REDIS_URL: wire.url });
+  const only = cluster.addWorker({ REDIS_URL: proxy.url });
   try {
-    wired.start();
-    await until(async () => {
-      const body = { code: scenario.takeVoucher().code, externalRef: scenario.newRef() };
+    only.start();
+    await untilStarted(async () => {
+      const body = { code: scenario.nextVoucher().code, externalRef: scenario.newRef() };
       return statusOf(await scenario.redeem(api, body)) === 200;
-    }, 20_000);
-    await work(wire, wired);
+    });
+    await work(proxy, only);
   } finally {
-    await wired.kill();
-    cluster.workers.splice(cluster.workers.indexOf(wired), 1);
-    await wire.close();
+    await only.kill();
+    cluster.workers.splice(cluster.workers.indexOf(only), 1);
+    await proxy.close();
   }
 }
 
@@ -68,24 +68,26 @@ async function timed<T>(work: Promise<T>): Promise<{ result: T; tookMs: number }
 }
 
 describe("a worker that is killed", () => {
-  it("before its commit has done nothing: the caller is told that it is not known, and a retry burns once", async () => {
+  it("before its commit redeems nothing: the caller gets redeem_timeout, and a retry redeems once", async () => {
     const { db } = scenario.cluster;
-    const voucher = scenario.takeVoucher();
+    const voucher = scenario.nextVoucher();
     const externalRef = scenario.newRef();
     const { ticket } = answerOf(await scenario.reserve(api, voucher.code)).body;
     await otherWorker.kill();
     const { asked } = await besideTransaction(db, async (outside) => {
-      // The burn is written by then and waits to write the end of its hold.
+      // The redemption is written by then and waits to write the end of its reservation.
       await outside.query("SELECT ticket FROM reservations WHERE ticket = $1 FOR UPDATE", [ticket]);
       const asked = timed(scenario.redeem(api, { ticket, externalRef }));
       await untilWaiting(db, 1, "worker");
       await worker.kill();
+      // Its transaction ends with its wait for the lock, long before the caller's deadline.
+      await until(async () => (await countWaiting(db, "worker")) === 0);
       return { asked };
     });
     const { result, tookMs } = await asked;
-    expectRetryLater(result, "redeem_unknown");
+    expect(expectRetryLater(result, "redeem_timeout").body.error).toContain("This attempt redeemed nothing.");
     expect(tookMs).toBeLessThan(scenario.redeemWaitMs + SLACK_MS);
-    expect(await scenario.countBurns([voucher.id])).toBe(0);
+    expect(await scenario.countRedemptions([voucher.id])).toBe(0);
     expect(answerOf(await scenario.lookUp(api, ticket)).body).toMatchObject({
       voucher: { status: "Active" },
       reservation: { ticket },
@@ -96,39 +98,42 @@ describe("a worker that is killed", () => {
       return statusOf(outcome) === 200 ? answerOf(outcome) : null;
     });
     expect(retried.body).toMatchObject({ alreadyConfirmed: false, voucherInstanceId: voucher.id });
-    expect(await scenario.countBurns([voucher.id])).toBe(1);
-  }, 60_000);
+    expect(await scenario.countRedemptions([voucher.id])).toBe(1);
+  });
 
-  it("after its commit and before its reply has burnt: the caller is told so when its wait is over, and every retry", async () => {
+  it("after its commit and before its reply has redeemed: the caller gets 200 at its deadline, and a retry gets the same answer", async () => {
     const { db } = scenario.cluster;
-    const voucher = scenario.takeVoucher();
+    const voucher = scenario.nextVoucher();
     const body = { code: voucher.code, externalRef: scenario.newRef() };
-    await withWiredWorker(async (wire, wired) => {
+    await withProxiedWorker(async (proxy, only) => {
       const { asked } = await besideTransaction(db, async (outside) => {
         await lockRows(outside, [voucher.id]);
         const asked = timed(scenario.redeem(api, body));
         await untilWaiting(db, 1, "worker");
-        wire.jam();
+        proxy.jam();
         return { asked };
       });
-      await until(async () => (await scenario.countBurns([voucher.id])) === 1);
-      await wired.kill();
+      await until(async () => (await scenario.countRedemptions([voucher.id])) === 1);
+      await only.kill();
       const { result, tookMs } = await asked;
-      const told = answerOf(result);
-      expect({ status: told.status, body: told.body }).toMatchObject({
+      const confirmed = answerOf(result);
+      expect({ status: confirmed.status, body: confirmed.body }).toMatchObject({
         status: 200,
         body: { redeemed: true, voucherInstanceId: voucher.id },
       });
       expect(tookMs).toBeLessThan(scenario.redeemWaitMs + SLACK_MS);
-      expect(answerOf(await scenario.redeem(otherApi, body)).body).toEqual({ ...told.body, alreadyConfirmed: true });
+      expect(answerOf(await scenario.redeem(otherApi, body)).body).toEqual({
+        ...confirmed.body,
+        alreadyConfirmed: true,
+      });
     });
-  }, 60_000);
+  });
 });
 
 describe("an API process that is killed while a partner waits", () => {
-  it("leaves the burn to the worker and the answer to the partner's retry elsewhere", async () => {
+  it("leaves the redemption to the worker; a retry at another API process gets its result", async () => {
     const { db } = scenario.cluster;
-    const voucher = scenario.takeVoucher();
+    const voucher = scenario.nextVoucher();
     const body = { code: voucher.code, externalRef: scenario.newRef() };
     const { asked } = await besideTransaction(db, async (outside) => {
       await lockRows(outside, [voucher.id]);
@@ -138,7 +143,7 @@ describe("an API process that is killed while a partner waits", () => {
       return { asked };
     });
     expect(await asked).toMatchObject({ kind: "failure", failure: "reset" });
-    await until(async () => (await scenario.countBurns([voucher.id])) === 1);
+    await until(async () => (await scenario.countRedemptions([voucher.id])) === 1);
     expect(answerOf(await scenario.redeem(otherApi, body)).body).toMatchObject({
       alreadyConfirmed: true,
       voucherInstanceId: voucher.id,
@@ -147,49 +152,49 @@ describe("an API process that is killed while a partner waits", () => {
 });
 
 describe("while all workers are gone", () => {
-  it("a redeem answers 503 by its deadline and says that nothing was burned; jobs left over burn nothing afterwards", async () => {
+  it("a redeem answers redeem_timeout at its deadline, and no job left over redeems later", async () => {
     await Promise.all([worker.kill(), otherWorker.kill()]);
-    const vouchers = [scenario.takeVoucher(), scenario.takeVoucher(), scenario.takeVoucher()];
-    const abandoned = scenario.takeVoucher();
+    const vouchers = [scenario.nextVoucher(), scenario.nextVoucher(), scenario.nextVoucher()];
+    const abandoned = scenario.nextVoucher();
     const asked = timed(
       Promise.all(vouchers.map(({ code }) => scenario.redeem(api, { code, externalRef: scenario.newRef() }))),
     );
-    const cut = scenario.redeem(otherApi, { code: abandoned.code, externalRef: scenario.newRef() });
+    const abandonedCall = scenario.redeem(otherApi, { code: abandoned.code, externalRef: scenario.newRef() });
     await until(async () => (await scenario.countWaitingJobs()) === 4);
-    // Nobody takes this one's job back.
+    // No process withdraws this job.
     await otherApi.process.kill();
-    expect((await cut).kind).toBe("failure");
+    expect((await abandonedCall).kind).toBe("failure");
     const { result, tookMs } = await asked;
     for (const outcome of result) {
       const { body } = expectRetryLater(outcome, "redeem_timeout");
-      expect(body.error).toMatch(/nothing was burned/i);
+      expect(body.error).toContain("This attempt redeemed nothing.");
     }
     expect(tookMs).toBeLessThan(scenario.redeemWaitMs + SLACK_MS);
     expect(await scenario.countWaitingJobs()).toBe(1);
-    neverBurnt.push(abandoned.id, ...vouchers.map(({ id }) => id));
+    neverRedeemed.push(abandoned.id, ...vouchers.map(({ id }) => id));
 
-    // Jobs are taken in order: once a later one is done, this one is, too.
+    // Workers start jobs in order: once a later one is done, so is this one.
     await scenario.makeWhole();
     await until(async () => (await scenario.countWaitingJobs()) === 0);
-    expect(await scenario.countBurns(neverBurnt)).toBe(0);
-  }, 60_000);
+    expect(await scenario.countRedemptions(neverRedeemed)).toBe(0);
+  });
 });
 
 describe("while Redis hangs", () => {
-  it("look-ups answer 200; reserve, redeem and readyz answer 503 in time; all answer again once it goes on", async () => {
+  it("look-ups answer 200 without waiting for it; reserve, redeem and readyz answer 503 in time; all work again once it resumes", async () => {
     const { redis } = scenario.cluster;
-    const [looked, reserved, redeemed] = [scenario.takeVoucher(), scenario.takeVoucher(), scenario.takeVoucher()];
+    const [lookedUp, reserved, redeemed] = [scenario.nextVoucher(), scenario.nextVoucher(), scenario.nextVoucher()];
     const body = { code: redeemed.code, externalRef: scenario.newRef() };
     redis.freeze();
     const [lookUp, reserve, redeem, ready] = await Promise.all([
-      timed(scenario.lookUp(api, looked.code)),
+      timed(scenario.lookUp(api, lookedUp.code)),
       timed(scenario.reserve(api, reserved.code)),
       timed(scenario.redeem(api, body)),
       timed(scenario.ready(api)),
     ]);
     redis.thaw();
     expect(statusOf(lookUp.result)).toBe(200);
-    expect(lookUp.tookMs).toBeLessThan(1_000);
+    expect(lookUp.tookMs).toBeLessThan(reserve.tookMs);
     expectRetryLater(reserve.result, "unavailable");
     expectRetryLater(redeem.result, "redeem_unknown");
     expect(answerOf(ready.result).body).toMatchObject({ code: "unavailable", postgres: "ok", redis: "unavailable" });
@@ -202,75 +207,75 @@ describe("while Redis hangs", () => {
       return statusOf(outcome) === 200 ? answerOf(outcome) : null;
     }, ANSWERS_AGAIN_MS);
     expect(later.body.voucherInstanceId).toBe(redeemed.id);
-    expect(await scenario.countBurns([redeemed.id])).toBe(1);
-  }, 60_000);
+    expect(await scenario.countRedemptions([redeemed.id])).toBe(1);
+  });
 });
 
-describe("when Redis comes back empty", () => {
-  it("holds stand: the other key is refused, the holder gets its own ticket again and burns by it", async () => {
+describe("when Redis restarts empty", () => {
+  it("reservations stay: another key is refused, and the holder gets its own ticket again and redeems with it", async () => {
     const { redis } = scenario.cluster;
-    const voucher = scenario.takeVoucher();
-    const held = answerOf(await scenario.reserve(api, voucher.code)).body;
+    const voucher = scenario.nextVoucher();
+    const reservation = answerOf(await scenario.reserve(api, voucher.code)).body;
     await redis.kill("Everything");
     await redis.start();
     await until(async () => statusOf(await scenario.ready(api)) === 200, ANSWERS_AGAIN_MS);
     const refused = answerOf(await scenario.reserve(api, voucher.code, scenario.webShop));
     expect({ status: refused.status, code: refused.body.code }).toEqual({ status: 409, code: "voucher_reserved" });
-    expect(answerOf(await scenario.reserve(api, voucher.code)).body).toEqual(held);
+    expect(answerOf(await scenario.reserve(api, voucher.code)).body).toEqual(reservation);
     const externalRef = scenario.newRef();
     const redeemed = await until(async () => {
-      const outcome = await scenario.redeem(api, { ticket: held.ticket, externalRef });
+      const outcome = await scenario.redeem(api, { ticket: reservation.ticket, externalRef });
       return statusOf(outcome) === 200 ? answerOf(outcome) : null;
     }, ANSWERS_AGAIN_MS);
     expect(redeemed.body.voucherInstanceId).toBe(voucher.id);
-  }, 60_000);
+  });
 });
 
-describe("when Redis comes back without its last second", () => {
-  it("nobody is told that nothing was burned while a worker burns", async () => {
+describe("when Redis restarts without its last second of writes", () => {
+  it("the caller gets the redemption of a worker whose start Redis has forgotten", async () => {
     const { db, redis } = scenario.cluster;
-    const voucher = scenario.takeVoucher();
+    const voucher = scenario.nextVoucher();
     const body = { code: voucher.code, externalRef: scenario.newRef() };
-    await withWiredWorker(async (wire) => {
-      wire.jam();
+    await withProxiedWorker(async (proxy) => {
+      proxy.jam();
       const askedAt = performance.now();
       const asked = scenario.redeem(api, body);
       await until(async () => (await scenario.countWaitingJobs()) === 1);
-      // The job is older than what is lost below; that a worker has started it is not.
+      // The job must be older than the lost second, and its start by the worker must not.
       await until(() => performance.now() - askedAt > 1_500);
       await besideTransaction(db, async (outside) => {
         await lockRows(outside, [voucher.id]);
-        wire.mend();
+        proxy.mend();
         await untilWaiting(db, 1, "worker");
-        wire.cut();
+        proxy.cut();
         await redis.kill("AppendOnlyTail");
         await redis.start();
         expect(await scenario.countWaitingJobs()).toBe(1);
       });
-      await until(async () => (await scenario.countBurns([voucher.id])) === 1);
-      const told = answerOf(await asked);
-      expect({ status: told.status, body: told.body }).toMatchObject({
+      await until(async () => (await scenario.countRedemptions([voucher.id])) === 1);
+      const confirmed = answerOf(await asked);
+      expect({ status: confirmed.status, body: confirmed.body }).toMatchObject({
         status: 200,
         body: { redeemed: true, voucherInstanceId: voucher.id },
       });
-      wire.mend();
+      proxy.mend();
     });
-  }, 60_000);
+  });
 });
 
 describe("when Postgres is killed", () => {
-  it("every call answers 503 with Retry-After until it is back; then all answer by themselves and what was told still holds", async () => {
+  it("every call answers 503 with Retry-After until it is back; then all work again, and earlier answers stay true", async () => {
     const { postgres } = scenario.cluster;
-    const [held, burnt, open] = [scenario.takeVoucher(), scenario.takeVoucher(), scenario.takeVoucher()];
-    const hold = answerOf(await scenario.reserve(api, held.code)).body;
-    const body = { code: burnt.code, externalRef: scenario.newRef() };
-    const told = answerOf(await scenario.redeem(api, body)).body;
+    const [reserved, redeemed, unused] = [scenario.nextVoucher(), scenario.nextVoucher(), scenario.nextVoucher()];
+    const reservation = answerOf(await scenario.reserve(api, reserved.code)).body;
+    const body = { code: redeemed.code, externalRef: scenario.newRef() };
+    const confirmed = answerOf(await scenario.redeem(api, body)).body;
 
     await postgres.kill();
-    const fresh = { code: open.code, externalRef: scenario.newRef() };
+    const fresh = { code: unused.code, externalRef: scenario.newRef() };
     for (const outcome of await Promise.all([
-      scenario.lookUp(api, open.code),
-      scenario.reserve(api, open.code),
+      scenario.lookUp(api, unused.code),
+      scenario.reserve(api, unused.code),
       scenario.redeem(api, fresh),
     ])) {
       expectRetryLater(outcome, "unavailable");
@@ -279,25 +284,25 @@ describe("when Postgres is killed", () => {
 
     await postgres.start();
     await until(async () => statusOf(await scenario.ready(api)) === 200, ANSWERS_AGAIN_MS);
-    expect(answerOf(await scenario.redeem(api, body)).body).toEqual({ ...told, alreadyConfirmed: true });
-    expect(answerOf(await scenario.reserve(api, held.code)).body).toEqual(hold);
+    expect(answerOf(await scenario.redeem(api, body)).body).toEqual({ ...confirmed, alreadyConfirmed: true });
+    expect(answerOf(await scenario.reserve(api, reserved.code)).body).toEqual(reservation);
     const later = await until(async () => {
       const outcome = await scenario.redeem(otherApi, fresh);
       return statusOf(outcome) === 200 ? answerOf(outcome) : null;
     }, ANSWERS_AGAIN_MS);
-    expect(later.body.voucherInstanceId).toBe(open.id);
-  }, 60_000);
+    expect(later.body.voucherInstanceId).toBe(unused.id);
+  });
 });
 
 describe("SIGTERM under load", () => {
-  it.each([0, 1])("process %i of each kind: every request that was accepted gets its proper answer", async (which) => {
+  it.each([0, 1])("to process %i of each kind: every accepted request gets its answer", async (which) => {
     const { apis, workers } = scenario.cluster;
     const [ending, endingWorker] = [apis[which] as ApiProcess, workers[which] as ServiceProcess];
     const wrong: Outcome[] = [];
     const reset: string[] = [];
     let answered = 0;
     let refused = 0;
-    let goesOn = true;
+    let running = true;
     const loggedBefore = ending.process.readLog().length;
     const check = (target: ApiProcess, outcome: Outcome) => {
       if (statusOf(outcome) === 200) answered += 1;
@@ -307,9 +312,9 @@ describe("SIGTERM under load", () => {
       else wrong.push(outcome);
     };
     const visit = async (visitor: number) => {
-      for (let turn = visitor; goesOn; turn++) {
+      for (let turn = visitor; running; turn++) {
         const target = apis[turn % apis.length] as ApiProcess;
-        const { code } = scenario.takeVoucher();
+        const { code } = scenario.nextVoucher();
         check(target, await scenario.lookUp(target, code));
         if (turn % 3 === 0) check(target, await scenario.reserve(target, code));
         check(target, await scenario.redeem(target, { code, externalRef: scenario.newRef() }));
@@ -320,11 +325,11 @@ describe("SIGTERM under load", () => {
     const [exitCode, workerExitCode] = await Promise.all([ending.process.terminate(), endingWorker.terminate()]);
     const before = answered;
     await until(() => answered > before + 100 && refused > 20);
-    goesOn = false;
+    running = false;
     await Promise.all(visitors);
     expect(wrong).toEqual([]);
-    // The system resets connections that it queued and that the process had not accepted when it stopped listening; no process can
-    // help that. Every request that was accepted has a line in the log, answered or not.
+    // The kernel resets connections that the process had not accepted yet when it stopped listening. The log has a line for every
+    // accepted request, answered or not.
     const log = ending.process.readLog().slice(loggedBefore);
     expect(reset.filter((requestId) => log.includes(requestId))).toEqual([]);
     expect(log).not.toContain('"status":499');
@@ -332,11 +337,11 @@ describe("SIGTERM under load", () => {
   });
 });
 
-describe("after all of this", () => {
-  it("the jobs that dead workers left are taken over within 25 s and burn nothing", async () => {
-    // A job that is taken over waits for a moment between two workers.
+describe("after all of these faults", () => {
+  it("the jobs of dead workers end within 25 s and redeem nothing", async () => {
+    // A job that changes workers waits for a moment in between.
     await until(async () => (await scenario.countJobs()) === 0, 25_000);
-    expect(await scenario.countBurns(neverBurnt)).toBe(0);
+    expect(await scenario.countRedemptions(neverRedeemed)).toBe(0);
     await assertInvariants(scenario.cluster.db);
     expect(scenario.cluster.accidents).toEqual([]);
   });

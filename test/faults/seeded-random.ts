@@ -1,6 +1,6 @@
 /**
- * Repeatable chance. The same seed and the same sequence of calls give the same values; a fork depends on the seed and its name
- * alone, so that one actor's draws never change another's.
+ * A seeded random generator. The same seed and the same calls give the same values. A fork depends only on the seed and its name, so one
+ * actor's draws never change another's.
  */
 export class SeededRandom {
   readonly #seed: number;
@@ -12,13 +12,13 @@ export class SeededRandom {
   }
 
   fork(name: string): SeededRandom {
-    // FNV-1a over the name, begun at the seed.
+    // FNV-1a over the name, starting from the seed.
     let hash = (2_166_136_261 ^ this.#seed) >>> 0;
     for (const unit of name) hash = Math.imul(hash ^ (unit.codePointAt(0) ?? 0), 16_777_619) >>> 0;
     return new SeededRandom(hash);
   }
 
-  /** From 0 up to and without 1 (mulberry32). */
+  /** At least 0 and below 1 (mulberry32). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
@@ -41,7 +41,7 @@ export class SeededRandom {
     return items[Math.floor(this.next() * items.length)] as T;
   }
 
-  /** Picks a name, each as often as its weight says. */
+  /** Picks a name with a probability proportional to its weight. */
   weigh<Name extends string>(weights: Readonly<Record<Name, number>>): Name {
     const entries = Object.entries(weights) as [Name, number][];
     let left = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0);

@@ -5,13 +5,13 @@ import { fileURLToPath } from "node:url";
 import { signal } from "./process-list.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** Spares the many restarts of a run a third of their time. */
+/** Saves a third of the time of each restart. */
 const COMPILE_CACHE = join(ROOT, "node_modules/.cache/node");
 const LOG_TAIL_LINES = 20;
-/** How soon a supervisor starts a process again that ended by itself. Milliseconds. */
-const REVIVED_AFTER_MS = 500;
+/** Delay before the restart of a process that exited unexpectedly. Milliseconds. */
+const RESTART_AFTER_MS = 500;
 
-/** Which program, with which environment, and where its output goes. */
+/** A program with its environment and log file. */
 export interface ServiceProgram {
   name: string;
   script: "src/main.ts" | "workers/main.ts";
@@ -20,8 +20,8 @@ export interface ServiceProgram {
 }
 
 /**
- * An API or worker process that is started, killed, frozen and started again under one name. When it ends by itself it is
- * started again, as by any supervisor.
+ * An API or worker process that can be started, killed and frozen repeatedly. After an unexpected exit it restarts, as under a
+ * supervisor.
  */
 export class ServiceProcess {
   readonly name: string;
@@ -29,22 +29,22 @@ export class ServiceProcess {
   readonly #onAccident: (what: string) => void;
   #child: ChildProcess | null = null;
   #exited: Promise<number | null> = Promise.resolve(null);
-  #endIsWanted = false;
-  #revival: NodeJS.Timeout | undefined;
+  #endExpected = false;
+  #restart: NodeJS.Timeout | undefined;
 
-  /** @param onAccident is told when the process ends although nobody asked it to. */
+  /** @param onAccident is called after an unexpected exit. */
   constructor(program: ServiceProgram, onAccident: (what: string) => void) {
     this.name = program.name;
     this.#program = program;
     this.#onAccident = onAccident;
   }
 
-  /** Everything that it has written since its first start. */
+  /** Returns all output since the first start. */
   readLog(): string {
     return readFileSync(this.#program.logFile, "utf8");
   }
 
-  /** Starts it, or does nothing when it runs. It has a group of its own, so that Ctrl-C reaches it through us. */
+  /** Starts the process; does nothing when it runs. It has its own process group, so that Ctrl-C does not reach it directly. */
   start(): void {
     if (this.#child !== null) return;
     const { name, script, env, logFile } = this.#program;
@@ -52,20 +52,20 @@ export class ServiceProcess {
     const child = spawn(process.execPath, [script], {
       cwd: ROOT,
       env: { PATH: process.env.PATH ?? "", NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
-      // The channel tells the process when this one was killed.
+      // The channel tells the process when this one is killed.
       stdio: ["ignore", log, log, "ipc"],
       detached: true,
     });
     closeSync(log);
     this.#child = child;
-    this.#endIsWanted = false;
+    this.#endExpected = false;
     this.#exited = new Promise((resolve) => {
       child.once("exit", (exitCode, signalName) => {
         if (this.#child === child) this.#child = null;
-        if (!this.#endIsWanted) {
+        if (!this.#endExpected) {
           const how = signalName ?? `exit code ${exitCode}`;
-          this.#onAccident(`${name} ended by itself (${how}):\n${this.#readLastWords()}`);
-          this.#revival = setTimeout(() => this.start(), REVIVED_AFTER_MS);
+          this.#onAccident(`${name} exited unexpectedly (${how}):\n${this.#readLastWords()}`);
+          this.#restart = setTimeout(() => this.start(), RESTART_AFTER_MS);
         }
         resolve(exitCode);
       });
@@ -77,7 +77,7 @@ export class ServiceProcess {
     await this.#exited;
   }
 
-  /** Asks it to drain; resolves with its exit code once it has ended. */
+  /** Sends SIGTERM; resolves with the exit code once the process has drained. */
   async terminate(): Promise<number | null> {
     this.#signal("SIGTERM");
     return this.#exited;
@@ -91,7 +91,7 @@ export class ServiceProcess {
     this.#signal("SIGCONT");
   }
 
-  /** What it wrote last besides log lines, which are JSON: why it ended. */
+  /** Returns the last output besides JSON log lines: usually the reason of the exit. */
   #readLastWords(): string {
     return this.readLog()
       .split("\n")
@@ -102,8 +102,8 @@ export class ServiceProcess {
 
   #signal(name: NodeJS.Signals): void {
     if (name === "SIGKILL" || name === "SIGTERM") {
-      this.#endIsWanted = true;
-      clearTimeout(this.#revival);
+      this.#endExpected = true;
+      clearTimeout(this.#restart);
     }
     if (this.#child?.pid !== undefined) signal(this.#child.pid, name);
   }

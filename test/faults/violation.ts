@@ -1,13 +1,13 @@
 import { describeExchange, type Exchange } from "./history.ts";
 
-/** Something that must never be, with the requests that show it. */
+/** A broken rule with the requests that show it. */
 export interface Violation {
   rule: string;
   detail: string;
   exchanges: readonly Exchange[];
 }
 
-/** More requests than these explain nothing more. */
+/** Requests that a description shows at most. */
 const SHOWN_MAX = 12;
 
 export function describeViolation({ rule, detail, exchanges }: Violation): string {

@@ -10,7 +10,7 @@ import { startApi, type TestApi } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
-/** What the service's own limits are, in a hurry. */
+/** The service's limits with short times. */
 const LIMITS: ConnectionLimits = {
   headersMs: 400,
   requestMs: 800,
@@ -19,19 +19,20 @@ const LIMITS: ConnectionLimits = {
   checkEveryMs: 50,
   connectionsMax: 1_000,
   pipelinedMax: 32,
+  closingIdleMs: 100,
 };
 
-/** The largest that is served. */
+/** The largest asset. */
 const SCRIPT = `/assets/${ASSETS.swaggerScript.fileName}`;
 
 let servers: TestServers;
 let api: TestApi;
-/** The same application behind these limits. */
-let hurried: HttpServer;
+/** The same application with these limits. */
+let limited: HttpServer;
 let url: string;
 let key: string;
 let code: string;
-/** Answers of `hurried` that ended before their time. */
+/** Number of interrupted answers of `limited`. */
 let cutShort = 0;
 const sockets = new Set<Socket>();
 
@@ -45,8 +46,8 @@ beforeAll(async () => {
     });
     app(request, response);
   };
-  hurried = await listen(watched, 0, api.ctx.log, () => undefined, LIMITS);
-  url = `http://127.0.0.1:${hurried.port}`;
+  limited = await listen(watched, 0, api.ctx.log, () => undefined, LIMITS);
+  url = `http://127.0.0.1:${limited.port}`;
   const partner = await makePartner(servers.db);
   key = (await makeKey(servers.db, partner.organizationId)).key;
   code = (await issueVoucher(servers.db, partner)).code;
@@ -59,20 +60,20 @@ afterEach(() => {
 });
 
 afterAll(async () => {
-  await hurried.close();
+  await limited.close();
   await api.close();
   await servers.close();
 });
 
-/** A connection and what came over it. */
+/** A connection and the bytes received on it. */
 interface Client {
   socket: Socket;
   received(): string;
-  /** Whether the server has ended it, whatever this end does. */
+  /** Resolves when the server has ended it. */
   ended: Promise<void>;
 }
 
-function open(bytes = "", port = hurried.port): Promise<Client> {
+function open(bytes = "", port = limited.port): Promise<Client> {
   return new Promise((resolve, reject) => {
     let received = "";
     const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
@@ -91,7 +92,7 @@ function open(bytes = "", port = hurried.port): Promise<Client> {
   });
 }
 
-/** Sends the rest byte after byte, each long before anybody loses patience with a silent connection. */
+/** Sends the rest byte by byte, each well within the idle limit. */
 async function dribble({ socket, ended }: Client, rest: string): Promise<void> {
   let over = false;
   void ended.then(() => {
@@ -104,42 +105,38 @@ async function dribble({ socket, ended }: Client, rest: string): Promise<void> {
   }
 }
 
-/** How many answers came over a connection. */
+/** Counts the answers on a connection. */
 const countAnswers = (text: string) => text.split(/HTTP\/1\.1 [2-5]\d\d /).length - 1;
 
 describe("a slow client", () => {
   it.each([
-    [
-      "that sends its headers byte after byte",
-      "GET /healthz HTTP/1.1\r\nHost: x\r\n",
-      `X-Padding: ${"x".repeat(2_000)}`,
-    ],
+    ["that sends its headers byte by byte", "GET /healthz HTTP/1.1\r\nHost: x\r\n", `X-Padding: ${"x".repeat(2_000)}`],
     ["that connects and sends nothing", "", ""],
-    ["that sends half a line and nothing more", "GET /hea", ""],
+    ["that sends half a line", "GET /hea", ""],
     [
-      "that sends its body byte after byte",
+      "that sends its body byte by byte",
       "POST /partner/vouchers/reserve HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n",
       "x".repeat(2_000),
     ],
     [
-      "that sends chunk after chunk of a byte",
+      "that sends chunks of one byte",
       "POST /partner/vouchers/reserve HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
       "1\r\nx\r\n".repeat(400),
     ],
-  ])("%s is answered 408 in JSON, and is gone", async (_what, begun, rest) => {
+  ])("%s gets 408 in JSON and is disconnected", async (_title, begun, rest) => {
     const client = await open(begun.replace("Host: x", `Host: x\r\nX-Api-Key: ${key}`));
     client.socket.on("error", () => undefined);
     await Promise.all([dribble(client, rest), client.ended]);
     expect(client.received()).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
     expect(client.received()).toContain('"code":"request_timeout"');
     expect(countAnswers(client.received())).toBe(1);
-    // Written to, an end that is gone resets the connection.
+    // Writing to a closed connection resets it.
     await until(() => client.socket.destroyed || !client.socket.write("x"));
   });
 
-  it("that never finishes a request while its answer is on the way gets no refusal in the middle of it", async () => {
+  it("that never finishes its request gets no 408 in the middle of an answer", async () => {
     let cut = false;
-    // More than the buffers between both ends take.
+    // More than the network buffers can take.
     const large = await listen(
       (_request, response) => {
         response.once("close", () => {
@@ -162,26 +159,26 @@ describe("a slow client", () => {
     await large.close();
   });
 
-  it("that does not read a large answer is cut off, and does not hold it in memory for ever", async () => {
+  it("that does not read a large answer is disconnected", async () => {
     const client = await open(`GET ${SCRIPT} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(LIMITS.pipelinedMax));
     client.socket.on("error", () => undefined).pause();
     await until(() => cutShort > 0);
   });
 
-  it("is let go when it has been idle between two requests", async () => {
+  it("is disconnected when it is idle between two requests", async () => {
     const client = await open("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     await client.ended;
     expect(client.received()).toMatch(/^HTTP\/1\.1 200[\s\S]*\{"status":"ok"\}$/);
   });
 
-  it("is waited for as long as its own request takes", async () => {
+  it("gets its answer when it is fast enough", async () => {
     const reply = await partnerClient(url, key).lookUp(code);
     expect(reply.status).toBe(200);
   });
 });
 
 describe("a broken request", () => {
-  it("is answered, and its connection is gone though the client keeps its end open", async () => {
+  it("gets 400, and its connection ends although the client keeps its side open", async () => {
     const client = await open("garbage\r\n\r\n");
     client.socket.on("error", () => undefined);
     await client.ended;
@@ -198,28 +195,28 @@ describe("a broken request", () => {
   const chunked = "Transfer-Encoding: chunked";
 
   it.each([
-    ["a length beside chunks", post(`Content-Length: 6\r\n${chunked}`, `0\r\n\r\n${hidden}`)],
-    ["chunks beside a length", post(`${chunked}\r\nContent-Length: ${hidden.length + 5}`, `0\r\n\r\n${hidden}`)],
+    ["a length and chunks", post(`Content-Length: 6\r\n${chunked}`, `0\r\n\r\n${hidden}`)],
+    ["chunks and a length", post(`${chunked}\r\nContent-Length: ${hidden.length + 5}`, `0\r\n\r\n${hidden}`)],
     ["two lengths", post(`Content-Length: 0\r\nContent-Length: ${hidden.length}`, hidden)],
-    ["two lengths in one", post(`Content-Length: 0, ${hidden.length}`, hidden)],
+    ["two lengths in one header", post(`Content-Length: 0, ${hidden.length}`, hidden)],
     ["a length with a sign", post("Content-Length: +0", hidden)],
     ["a hexadecimal length", post("Content-Length: 0x0", hidden)],
-    ["a length beyond all bounds", post(`Content-Length: ${"9".repeat(30)}`, hidden)],
+    ["a huge length", post(`Content-Length: ${"9".repeat(30)}`, hidden)],
     ["an encoding that is not chunked", post("Transfer-Encoding: xchunked", hidden)],
-    ["an encoding behind chunked", post("Transfer-Encoding: chunked, identity", `0\r\n\r\n${hidden}`)],
+    ["an encoding after chunked", post("Transfer-Encoding: chunked, identity", `0\r\n\r\n${hidden}`)],
     ["a space before the colon", post("Transfer-Encoding : chunked", `0\r\n\r\n${hidden}`)],
     ["a folded header", post("A: b\r\n Transfer-Encoding: chunked\r\nContent-Length : 0", hidden)],
     ["a bare CR in a header", post(`A: b\r${chunked}`, `0\r\n\r\n${hidden}`)],
     [
-      "a bare LF behind the first line",
+      "a bare LF after the first line",
       `POST /partner/vouchers/release HTTP/1.1\nHost: x\n${chunked}\n\n0\n\n${hidden}`,
     ],
-    ["a chunk size beyond all bounds", post(chunked, `${"f".repeat(20)}\r\n${hidden}`)],
+    ["a huge chunk size", post(chunked, `${"f".repeat(20)}\r\n${hidden}`)],
     ["a negative chunk size", post(chunked, `-1\r\n${hidden}`)],
-    ["a chunk that is longer than its size", post(chunked, `1\r\n${hidden}0\r\n\r\n`)],
-    ["a bare LF behind a chunk size", post(chunked, `0\n\n${hidden}`)],
+    ["a chunk longer than its size", post(chunked, `1\r\n${hidden}0\r\n\r\n`)],
+    ["a bare LF after a chunk size", post(chunked, `0\n\n${hidden}`)],
     ["NUL in a header", post("A: \0", hidden)],
-  ])("is answered once and hides no other request: %s", async (_what, bytes) => {
+  ])("gets one answer and smuggles no other request: %s", async (_title, bytes) => {
     const client = await open(bytes);
     client.socket.on("error", () => undefined);
     await client.ended;
@@ -227,11 +224,11 @@ describe("a broken request", () => {
     const last = client.received().slice(client.received().lastIndexOf("HTTP/1.1 "));
     expect(last).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"invalid_http"/);
     expect(client.received()).not.toContain("GET, HEAD");
-    // One answer to what came before the break, if that was a whole request, and one to the break.
+    // One answer for a complete request before the error, if any, and one for the error.
     expect(countAnswers(client.received())).toBeLessThanOrEqual(2);
   });
 
-  it("takes one key that comes twice for no key, and headers behind a body for none", async () => {
+  it("does not accept a repeated key header or a key in a trailer", async () => {
     const twice = await open(
       `GET /partner/vouchers/${code} HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${key}\r\nX-Api-Key: ${key}\r\n\r\n`,
     );
@@ -243,7 +240,7 @@ describe("a broken request", () => {
 });
 
 describe("many connections", () => {
-  it("beyond the bound are closed, take nothing from those that are there, and there is room again when some have gone", async () => {
+  it("beyond the limit are closed without affecting open ones, and are accepted again after others end", async () => {
     const connectionsMax = 30;
     const patient = { ...LIMITS, headersMs: 60_000, requestMs: 60_000, idleMs: 60_000, connectionsMax };
     const full = await listen(createApp(api.ctx), 0, api.ctx.log, () => undefined, patient);
@@ -252,10 +249,10 @@ describe("many connections", () => {
     for (let count = 0; count < connectionsMax; count++) crowd.push(await open(ask, full.port));
     await until(() => crowd.every((client) => countAnswers(client.received()) === 1));
     for (let count = 0; count < 5; count++) {
-      const turnedAway = await open("", full.port);
-      turnedAway.socket.on("error", () => undefined);
-      await turnedAway.ended;
-      expect(turnedAway.received()).toBe("");
+      const rejected = await open("", full.port);
+      rejected.socket.on("error", () => undefined);
+      await rejected.ended;
+      expect(rejected.received()).toBe("");
     }
     for (const { socket } of crowd) socket.write(ask);
     await until(() => crowd.every((client) => countAnswers(client.received()) === 2));
@@ -268,10 +265,10 @@ describe("many connections", () => {
   });
 });
 
-describe("requests that are sent one behind another without waiting", () => {
+describe("pipelined requests", () => {
   const ask = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
 
-  it("are all answered, in their order, up to the bound, and again when these have their answers", async () => {
+  it("are answered in order up to the limit, and again after these answers", async () => {
     const numbered = (from: number) =>
       Array.from({ length: LIMITS.pipelinedMax }, (_, index) =>
         ask.replace("Host", `X-Request-Id: n-${from + index}\r\nHost`),
@@ -284,7 +281,7 @@ describe("requests that are sent one behind another without waiting", () => {
     expect(ids).toEqual(ids.map((_, index) => index));
   });
 
-  it("close the connection when they are too many", async () => {
+  it("beyond the limit close the connection", async () => {
     const client = await open(ask.repeat(1_000));
     client.socket.on("error", () => undefined);
     await client.ended;
@@ -292,7 +289,7 @@ describe("requests that are sent one behind another without waiting", () => {
   });
 });
 
-describe("a header that asks for a part of an answer, or for a version", () => {
+describe("a conditional or range header", () => {
   it.each([
     ["If-Match", '"x"'],
     ["If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"],
@@ -300,7 +297,7 @@ describe("a header that asks for a part of an answer, or for a version", () => {
     ["If-None-Match", '"x", *'],
     ["Range", "bytes=0-0"],
     ["Range", "bytes=99999999-"],
-  ])("changes nothing, whatever the address: %s: %s", async (name, value) => {
+  ])("changes no answer: %s: %s", async (name, value) => {
     for (const path of [`/partner/vouchers/${code}`, "/healthz", "/openapi.json", "/docs", SCRIPT, "/"]) {
       const { status } = await fetch(`${api.url}${path}`, { headers: { [name]: value, "x-api-key": key } });
       expect(status, path).toBe(200);

@@ -19,7 +19,7 @@ const sockets: Socket[] = [];
 beforeAll(async () => {
   servers = await openTestServers();
   service = await startHostileService(servers, {
-    // With little room for garbage, what is gone does not pass for memory in use.
+    // A small heap, so that garbage does not count as memory in use.
     NODE_OPTIONS: "--max-old-space-size=128 --max-semi-space-size=2",
   });
   const partner = await makePartner(servers.db);
@@ -34,7 +34,7 @@ afterAll(async () => {
   await servers.close();
 });
 
-/** Opens a connection and sends these bytes at once. */
+/** Opens a connection and sends bytes on it. */
 async function open(bytes = ""): Promise<Socket> {
   const { hostname, port } = new URL(service.url);
   const socket = connect(Number(port), hostname).on("error", () => undefined);
@@ -44,7 +44,7 @@ async function open(bytes = ""): Promise<Socket> {
   return socket;
 }
 
-/** Sends requests one behind another without waiting, and waits for all their answers. */
+/** Sends pipelined requests and waits for all answers. */
 async function pipeline(requests: readonly string[]): Promise<void> {
   const socket = await open();
   let answers = 0;
@@ -59,7 +59,7 @@ async function pipeline(requests: readonly string[]): Promise<void> {
   socket.destroy();
 }
 
-/** The bodies that the test below has read would take twice this, were they kept. */
+/** The bodies in the test below take twice this. */
 const GROWTH_MAX_MIB = 28;
 
 const residentMiB = async () =>
@@ -67,7 +67,7 @@ const residentMiB = async () =>
 
 const FILLING = "x".repeat(16_000);
 
-/** Requests as large as they may be, each different from all others: a quarter of them with keys that were never made. */
+/** Different requests of the maximum size, a quarter of them with unknown keys. */
 function largeRequests(count: number): string[] {
   return Array.from({ length: count }, (_, index) => {
     const secret = index % 4 > 0 ? key : makeApiKey(pooledRandomBytes);
@@ -82,7 +82,7 @@ function largeRequests(count: number): string[] {
   });
 }
 
-it("five hundred silent connections and two hundred half requests keep nobody else from an answer", async () => {
+it("500 silent connections and 200 half requests do not delay other requests", async () => {
   await Promise.all(Array.from({ length: 500 }, () => open()));
   const half = "POST /partner/vouchers/reserve HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n{";
   await Promise.all(Array.from({ length: 200 }, () => open(half)));
@@ -91,7 +91,7 @@ it("five hundred silent connections and two hundred half requests keep nobody el
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
-it("what has been answered, or is not read, is not kept in memory", async () => {
+it("answered requests and unread answers do not stay in memory", async () => {
   const rounds = async (count: number) => {
     for (let round = 0; round < count; round++)
       await Promise.all(Array.from({ length: 4 }, () => pipeline(largeRequests(30))));
@@ -99,7 +99,7 @@ it("what has been answered, or is not read, is not kept in memory", async () => 
   await rounds(12);
   const before = await residentMiB();
   await rounds(40);
-  // 75 MiB of bodies have gone through, and answers of 300 MiB are asked for that nobody takes.
+  // 75 MiB of bodies have been answered. These requests ask for 300 MiB of answers that stay unread.
   (await open("GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3_000))).pause();
   expect((await partnerClient(service.url, key).lookUp(code)).status).toBe(200);
   expect((await residentMiB()) - before).toBeLessThan(GROWTH_MAX_MIB);

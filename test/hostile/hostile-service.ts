@@ -2,17 +2,17 @@ import { freePort } from "../../src/local/servers.ts";
 import { type Ended, type Started, startNode } from "../support/child-process.ts";
 import { send } from "../support/client.ts";
 import type { TestServers } from "../support/servers.ts";
-import { until } from "../support/until.ts";
+import { untilStarted } from "../support/until.ts";
 
-/** An API and a worker in processes of their own, so that what they write, hold in memory and end with is theirs alone. */
+/** An API and a worker in separate processes, so that their output, memory and exit codes can be checked. */
 export interface HostileService {
   url: string;
   metricsUrls: { api: string; worker: string };
-  /** Stops both as an operator would, and tells how they ended. */
+  /** Sends SIGTERM to both and returns how they ended. */
   stop(): Promise<{ api: Ended; worker: Ended }>;
 }
 
-/** Says at its end what was put onto the prototypes that every object has. */
+/** Reports changed built-in prototypes at exit. */
 const WATCH_PROTOTYPES = `data:text/javascript,${encodeURIComponent(`
 const watched = [Object, Array, Function, String].map(({ name, prototype }) => [name, prototype, Reflect.ownKeys(prototype).length]);
 process.once("exit", () => {
@@ -20,7 +20,7 @@ process.once("exit", () => {
     if (Reflect.ownKeys(prototype).length !== count) process.stderr.write("the prototype of " + name + " was changed\\n");
 });`)}`;
 
-/** Starts both processes and waits until everything answers. `env` is for both. */
+/** Starts both processes, with `env`, and waits until they are ready. */
 export async function startHostileService(
   servers: Pick<TestServers, "databaseUrl" | "redisUrl">,
   env: Record<string, string> = {},
@@ -39,8 +39,8 @@ export async function startHostileService(
   const api = start("src/main.ts", apiMetrics);
   const worker = start("workers/main.ts", workerMetrics);
   const url = `http://127.0.0.1:${port}`;
-  await until(() => api.output().includes('"listening"') && worker.output().includes('"working"'), 30_000);
-  await until(async () => (await send("GET", `${url}/readyz`)).status === 200, 30_000);
+  await untilStarted(() => api.output().includes('"listening"') && worker.output().includes('"working"'));
+  await untilStarted(async () => (await send("GET", `${url}/readyz`)).status === 200);
   return {
     url,
     metricsUrls: {

@@ -36,57 +36,57 @@ function lookUps() {
 }
 
 function countWithheld(outcomes: readonly Guarded<boolean>[]): number {
-  return outcomes.filter((outcome) => !outcome.told).length;
+  return outcomes.filter((outcome) => !outcome.allowed).length;
 }
 
 const times = (count: number) => Array.from({ length: count }, (_, index) => index);
 
 describe("a limit on misses", () => {
-  it.each([1, 5, 16, 60])("tells of %i misses, however many come at once, and then of nothing", async (limit) => {
+  it.each([1, 5, 16, 60])("answers %i misses, however many come at once, and then nothing", async (limit) => {
     const limiter = await openLimiter(counting.newName(), { limit });
     const { seen, guard } = lookUps();
     const outcomes = await Promise.all(times(500).map(() => guard(limiter, false)));
-    expect(outcomes.slice(0, limit).every((outcome) => outcome.told)).toBe(true);
+    expect(outcomes.slice(0, limit).every((outcome) => outcome.allowed)).toBe(true);
     expect(countWithheld(outcomes)).toBe(500 - limit);
     const { ran } = seen;
     for (const hit of [true, false]) {
-      expect(await guard(limiter, hit)).toEqual({ told: false, resetMs: expect.any(Number) });
+      expect(await guard(limiter, hit)).toEqual({ allowed: false, resetMs: expect.any(Number) });
     }
-    // Nothing is looked up any more.
+    // No further look-up is made.
     expect(seen.ran).toBe(ran);
   });
 
-  it("tells of no hit that comes behind the last miss of a burst", async () => {
+  it("withholds a hit after the last miss of a burst", async () => {
     const limiter = await openLimiter(counting.newName(), { limit: 10 });
     const { guard } = lookUps();
-    // Two hits before the tenth miss, which is the twelfth look-up, and one behind it.
+    // Two hits before the tenth miss, which is the twelfth look-up, and one after it.
     const outcomes = await Promise.all(times(100).map((n) => guard(limiter, [3, 9, 50].includes(n))));
-    expect(outcomes.map((outcome) => outcome.told)).toEqual(times(100).map((n) => n < 12));
+    expect(outcomes.map((outcome) => outcome.allowed)).toEqual(times(100).map((n) => n < 12));
   });
 
-  it("tells of any number of hits, all at once, and asks Redis nothing for them", async () => {
+  it("answers any number of hits at once, without a call of Redis", async () => {
     const name = counting.newName();
     const limiter = await openLimiter(name);
     const { seen, guard } = lookUps();
     const hits = times(2_000).map(() => guard(limiter, true));
     expect(seen.ran).toBe(2_000);
-    expect(await Promise.all(hits)).toEqual(times(2_000).map(() => ({ told: true, result: true })));
+    expect(await Promise.all(hits)).toEqual(times(2_000).map(() => ({ allowed: true, result: true })));
     expect(await counting.monitor.count(`limit:${name}`)).toBe(0);
   });
 
-  it("withholds no hit while one more miss may come", async () => {
+  it("withholds no hit while one more miss is permitted", async () => {
     const limiter = await openLimiter(counting.newName(), { limit: 3 });
     const { guard } = lookUps();
     for (let i = 0; i < 2; i++) await guard(limiter, false);
     expect(countWithheld(await Promise.all(times(200).map(() => guard(limiter, true))))).toBe(0);
   });
 
-  it("asks Redis once for misses that come together", async () => {
+  it("calls Redis once for misses that come together", async () => {
     const name = counting.newName();
     const limiter = await openLimiter(name);
     const { guard } = lookUps();
     await Promise.all(times(500).map(() => guard(limiter, false)));
-    // The first one, and then all that came behind it. The script's own commands are told as well: up to five each.
+    // The first one, then all that came after it. The monitor counts the script's own commands as well: up to five each.
     expect((await counting.monitor.count(`limit:${name}`)) / 5).toBeLessThanOrEqual(3);
     expect(await counting.servers.redis.get(`limit:${name}:caller`)).toBe("500");
   });
@@ -110,7 +110,7 @@ describe("a limit on misses", () => {
         () => true,
       );
     for (let i = 0; i < 20; i++) await expect(failing()).rejects.toThrow("no database");
-    expect(await guard(limiter, true)).toEqual({ told: true, result: true });
+    expect(await guard(limiter, true)).toEqual({ allowed: true, result: true });
     expect(countWithheld(await Promise.all(times(5).map(() => guard(limiter, false))))).toBe(4);
   });
 
@@ -118,47 +118,49 @@ describe("a limit on misses", () => {
     const limiter = await openLimiter(counting.newName(), { limit: 2, seconds: 1 });
     const { guard } = lookUps();
     const refused = await until(async () =>
-      (await Promise.all(times(10).map(() => guard(limiter, false)))).find((outcome) => !outcome.told),
+      (await Promise.all(times(10).map(() => guard(limiter, false)))).find((outcome) => !outcome.allowed),
     );
     expect(refused).toMatchObject({ resetMs: expect.any(Number) });
-    if (!refused.told) expect(refused.resetMs).toBeLessThanOrEqual(1_000);
-    await until(async () => (await guard(limiter, true)).told);
+    if (!refused.allowed) expect(refused.resetMs).toBeLessThanOrEqual(1_000);
+    await until(async () => (await guard(limiter, true)).allowed);
   });
 });
 
 describe("a limit on misses in several processes", () => {
-  it.each([2, 4])("is one limit: a burst at %i processes is told of no more misses than at one", async (processes) => {
+  it.each([
+    2, 4,
+  ])("is one limit: a burst at %i processes gets no more misses answered than at one", async (processes) => {
     const name = counting.newName();
     const limiters = await Promise.all(times(processes).map(() => openLimiter(name)));
     const { guard } = lookUps();
     const outcomes = await Promise.all(limiters.flatMap((limiter) => times(300).map(() => guard(limiter, false))));
     expect(outcomes.length - countWithheld(outcomes)).toBe(LIMIT);
-    for (const limiter of limiters) expect((await guard(limiter, true)).told).toBe(false);
+    for (const limiter of limiters) expect((await guard(limiter, true)).allowed).toBe(false);
   });
 
-  it("ends at a process that has not heard of it with the first miss there, and that miss is not told", async () => {
+  it("reaches another process with its first miss there, which is withheld", async () => {
     const name = counting.newName();
     const [one, other] = [await openLimiter(name), await openLimiter(name)];
     const { guard } = lookUps();
     await Promise.all(times(300).map(() => guard(one, false)));
     const outcomes = await Promise.all(times(100).map((n) => guard(other, n !== 5)));
-    expect(outcomes.map((outcome) => outcome.told)).toEqual(times(100).map((n) => n < 5));
+    expect(outcomes.map((outcome) => outcome.allowed)).toEqual(times(100).map((n) => n < 5));
   });
 });
 
 describe("a limit on misses without Redis", () => {
-  it.each(["cut", "jam", "muffle"] as const)("holds in each process by itself: %s", async (fault) => {
+  it.each(["cut", "jam", "muffle"] as const)("applies in each process alone: %s", async (fault) => {
     const name = counting.newName();
     const limiters = await Promise.all(times(2).map(() => openLimiter(name, { redisUrl: counting.proxy.url })));
     counting.proxy[fault]();
     for (const limiter of limiters) {
       const { guard } = lookUps();
       expect(countWithheld(await Promise.all(times(300).map(() => guard(limiter, false))))).toBe(300 - LIMIT);
-      expect((await guard(limiter, true)).told).toBe(false);
+      expect((await guard(limiter, true)).allowed).toBe(false);
     }
   });
 
-  it("stays used when Redis goes in the middle of the window, and when it comes back", async () => {
+  it("stays used when Redis fails during the window, and when it returns", async () => {
     const limiter = await openLimiter(counting.newName(), { redisUrl: counting.proxy.url });
     const { guard } = lookUps();
     expect(countWithheld(await Promise.all(times(30).map(() => guard(limiter, false))))).toBe(0);
@@ -168,7 +170,7 @@ describe("a limit on misses without Redis", () => {
     expect(countWithheld(await Promise.all(times(300).map(() => guard(limiter, false))))).toBe(290);
   });
 
-  it("lets hits through as ever", async () => {
+  it("still answers hits", async () => {
     const limiter = await openLimiter(counting.newName(), { redisUrl: counting.proxy.url });
     counting.proxy.cut();
     const { guard } = lookUps();

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { RateLimiter, type Verdict } from "../../src/limits/rate-limiter.ts";
 import type { Counter } from "../../src/limits/shared-counts.ts";
@@ -42,22 +43,14 @@ describe("a rate limiter", () => {
     for (const id of ["one", "two", "three"]) expect(countAllowed(await burst(limiter, 20, id))).toBe(5);
   });
 
-  it("tells what is left: less with each call, and nothing with a refusal", async () => {
+  it("tells what is left: one less with each call, and 0 with a refusal", async () => {
     const limiter = await openLimiter(counting.newName(), { limit: 40 });
     const left: number[] = [];
     for (let i = 0; i < 42; i++) left.push((await limiter.take("caller")).remaining);
     expect(left).toEqual([...Array.from({ length: 40 }, (_, i) => 39 - i), 0, 0]);
   });
 
-  it("says when the window ends, and lets the caller through again from then on", async () => {
-    const limiter = await openLimiter(counting.newName(), { limit: 3, seconds: 1 });
-    const refused = await until(async () => (await burst(limiter, 5)).find((verdict) => !verdict.allowed));
-    expect(refused.resetMs).toBeGreaterThan(0);
-    expect(refused.resetMs).toBeLessThanOrEqual(1_000);
-    await until(async () => (await limiter.take("caller")).allowed);
-  });
-
-  it("knows who would be refused, without taking anything from anybody", async () => {
+  it("knows which caller would be refused, without counting a call", async () => {
     const limiter = await openLimiter(counting.newName(), { limit: 30 });
     for (let i = 0; i < 100; i++) expect(limiter.findRefusal("caller")).toBeNull();
     expect(countAllowed(await burst(limiter, 29))).toBe(29);
@@ -89,31 +82,16 @@ describe("rate limiters of several processes", () => {
     expect(allowed).toBeGreaterThanOrEqual(LIMIT - 2 * SLACK);
   });
 
-  it("let nothing more through than credit once another process has used the limit up", async () => {
+  it("permit no more than their credit once another process has used the limit up", async () => {
     const name = counting.newName();
     const [first, second] = [await openLimiter(name), await openLimiter(name)];
     expect(countAllowed(await burst(first, LIMIT))).toBe(LIMIT);
     expect(countAllowed(await burst(second, LIMIT))).toBeLessThanOrEqual(SLACK);
   });
-
-  it("give no credit to a caller who used more than half of the last second's limit", async () => {
-    const name = counting.newName();
-    const asked: string[] = [];
-    const count = (await counting.openCounts()).open(name, 1);
-    const recorded: Counter = (id, points) => {
-      asked.push(id);
-      return count(id, points);
-    };
-    const limiter = new RateLimiter(name, LIMIT, recorded);
-    await until(async () => (await burst(limiter, LIMIT + 1)).some((verdict) => !verdict.allowed));
-    const before = asked.length;
-    await until(async () => (await limiter.take("caller")).allowed);
-    expect(asked.length).toBe(before + 1);
-  });
 });
 
-describe("what a rate limiter asks of Redis", () => {
-  it("is nothing for callers who call now and then", async () => {
+describe("the calls of Redis that a rate limiter makes", () => {
+  it("are none for occasional callers", async () => {
     const name = counting.newName();
     const limiter = await openLimiter(name);
     for (let caller = 0; caller < 100; caller++) {
@@ -124,7 +102,7 @@ describe("what a rate limiter asks of Redis", () => {
     expect(await counting.servers.redis.keys(`limit:${name}:*`)).toEqual([]);
   });
 
-  it("is a twentieth of the calls at full rate, and nothing for calls that are refused", async () => {
+  it("are a twentieth of the calls at full rate, and none for refused calls", async () => {
     const name = counting.newName();
     const limiter = await openLimiter(name);
     for (let call = 0; call < LIMIT; call++) await limiter.take("caller");
@@ -135,18 +113,24 @@ describe("what a rate limiter asks of Redis", () => {
     for (let call = 0; call < 1_000; call++) expect((await limiter.take("caller")).allowed).toBe(false);
     expect(await counting.monitor.count(`limit:${name}`)).toBe(asked);
   });
+});
 
-  it("leaves nothing behind when the window is over", async () => {
+describe("a process that was blocked longer than it waits for Redis", () => {
+  it("counts with the reply that arrived meanwhile", async () => {
     const name = counting.newName();
-    const limiter = await openLimiter(name, { seconds: 1 });
-    await burst(limiter, 50);
-    expect(await counting.servers.redis.pttl(`limit:${name}:caller`)).toBeLessThanOrEqual(1_000);
-    await until(async () => (await counting.servers.redis.exists(`limit:${name}:caller`)) === 0);
+    const other = (await counting.openCounts()).open(name, LONG_S);
+    const count = (await counting.openCounts()).open(name, LONG_S);
+    await other("caller", 5);
+    const counted = count("caller", 1);
+    // The command has left when the process stops.
+    await setImmediate();
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+    expect(await counted).toMatchObject({ total: 6 });
   });
 });
 
 describe("without Redis", () => {
-  it.each(["cut", "jam", "muffle"] as const)("each process holds to the limit by itself: %s", async (fault) => {
+  it.each(["cut", "jam", "muffle"] as const)("each process keeps the limit alone: %s", async (fault) => {
     const name = counting.newName();
     const limiters = [
       await openLimiter(name, { redisUrl: counting.proxy.url }),
@@ -159,7 +143,7 @@ describe("without Redis", () => {
     }
   });
 
-  it("what was used of a window stays used when Redis goes, and when it comes back", async () => {
+  it("what was used of a window stays used when Redis fails, and when it returns", async () => {
     const name = counting.newName();
     const limiter = await openLimiter(name, { redisUrl: counting.proxy.url });
     expect(countAllowed(await burst(limiter, 100))).toBe(100);
@@ -174,7 +158,7 @@ describe("without Redis", () => {
     expect(countAllowed(await burst(limiter, 3 * LIMIT))).toBe(50);
   });
 
-  it("a process asks Redis once a second, not for every call, and shares the limit again when Redis is back", async () => {
+  it("a process tries Redis once a second, not for every call, and shares the limit again when Redis returns", async () => {
     const name = counting.newName();
     const counts = await counting.openCounts(counting.proxy.url);
     const count = counts.open(name, LONG_S);
@@ -193,14 +177,48 @@ describe("without Redis", () => {
 });
 
 describe("what a rate limiter remembers", () => {
-  it("stays bounded, however many addresses call", async () => {
+  it("is bounded, however many addresses call", async () => {
     const limiter = await openLimiter(counting.newName());
     for (let address = 0; address < 200_000; address++) void limiter.take(`2001:db8:${address}::/64`);
     expect(limiter.size).toBeLessThanOrEqual(10_000);
     expect(countAllowed(await burst(limiter, 3 * LIMIT))).toBe(LIMIT);
   });
+});
 
-  it("does not outlive its use by much", async () => {
+// Each of them waits for its own window to end.
+describe.concurrent("a rate limiter whose window ends", () => {
+  it("says when the window ends, and lets the caller through again from then on", async () => {
+    const limiter = await openLimiter(counting.newName(), { limit: 3, seconds: 1 });
+    const refused = await until(async () => (await burst(limiter, 5)).find((verdict) => !verdict.allowed));
+    expect(refused.resetMs).toBeGreaterThan(0);
+    expect(refused.resetMs).toBeLessThanOrEqual(1_000);
+    await until(async () => (await limiter.take("caller")).allowed);
+  });
+
+  it("gives no credit to a caller who used more than half of the last second's limit", async () => {
+    const name = counting.newName();
+    const asked: string[] = [];
+    const count = (await counting.openCounts()).open(name, 1);
+    const recorded: Counter = (id, points) => {
+      asked.push(id);
+      return count(id, points);
+    };
+    const limiter = new RateLimiter(name, LIMIT, recorded);
+    await until(async () => (await burst(limiter, LIMIT + 1)).some((verdict) => !verdict.allowed));
+    const before = asked.length;
+    await until(async () => (await limiter.take("caller")).allowed);
+    expect(asked.length).toBe(before + 1);
+  });
+
+  it("leaves nothing in Redis", async () => {
+    const name = counting.newName();
+    const limiter = await openLimiter(name, { seconds: 1 });
+    await burst(limiter, 50);
+    expect(await counting.servers.redis.pttl(`limit:${name}:caller`)).toBeLessThanOrEqual(1_000);
+    await until(async () => (await counting.servers.redis.exists(`limit:${name}:caller`)) === 0);
+  });
+
+  it("forgets its callers soon", async () => {
     const limiter = await openLimiter(counting.newName(), { seconds: 1 });
     for (let address = 0; address < 5_000; address++) void limiter.take(`address ${address}`);
     expect(limiter.size).toBe(5_000);

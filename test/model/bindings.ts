@@ -1,45 +1,53 @@
-import { type Hole, isHole, type Joined, type Moment, render, type Template, type Variable } from "./template.ts";
+import {
+  isPlaceholder,
+  type Joined,
+  type Moment,
+  type Placeholder,
+  render,
+  type Template,
+  type Variable,
+} from "./template.ts";
 
-/** The database's time at some moment before a call, and after it. */
+/** The database's time before and after a call. */
 export interface Window {
   from: Date;
   to: Date;
 }
 
-/** How an answer compares with its template. */
+/** The result of comparing an answer with its template. */
 export interface Comparison {
-  /** What is not as expected, each with its place. */
+  /** Differences, each with its place. */
   differences: string[];
-  /** Variables that this answer showed first, each with its place. */
+  /** Variables that got their value from this answer, each with its place. */
   learned: { name: string; place: string }[];
 }
 
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** The values behind the names of one run. */
+/** The values of the variables of one run. */
 export class Bindings {
   readonly #texts = new Map<string, string>();
-  /** In milliseconds; those that move count as if no time had been passed by moving them. */
+  /** In milliseconds. Moving moments are stored as if no time had passed. */
   readonly #moments = new Map<string, number>();
   #passedMs = 0;
 
-  /** Gives a variable its value before any answer does. */
+  /** Sets a variable before the first answer. */
   bindText(name: string, value: string): void {
     this.#texts.set(name, value);
   }
 
-  /** Gives a moving moment its value before any time passes. */
+  /** Sets a moving moment before any time passes. */
   bindMoment(name: string, value: Date): void {
     this.#moments.set(name, value.getTime());
   }
 
   textOf(name: string): string {
     const value = this.#texts.get(name);
-    if (value === undefined) throw new Error(`nothing is known of ${name}`);
+    if (value === undefined) throw new Error(`${name} has no value`);
     return value;
   }
 
-  /** From now on, moments that move are shown this much earlier. */
+  /** Makes moving moments appear this much earlier from now on. */
   passTime(seconds: number): void {
     this.#passedMs += seconds * 1_000;
   }
@@ -51,7 +59,7 @@ export class Bindings {
     return named;
   }
 
-  /** Compares an answer with what was expected, and keeps what it shows for the first time. */
+  /** Compares an answer with its template and stores the values of new variables. */
   compare(template: Template, value: unknown, window: Window): Comparison {
     const comparison: Comparison = { differences: [], learned: [] };
     this.#compare(template, value, "", window, comparison);
@@ -62,7 +70,7 @@ export class Bindings {
     const differs = () => {
       into.differences.push(`${place || "."} is ${JSON.stringify(value) ?? "absent"}, not ${render(template)}`);
     };
-    if (isHole(template)) {
+    if (isPlaceholder(template)) {
       if (!this.#fits(template, value, place, window, into)) differs();
     } else if (Array.isArray(template)) {
       if (!Array.isArray(value) || value.length !== template.length) differs();
@@ -72,7 +80,7 @@ export class Bindings {
       else {
         this.#compareFields(template as { [field: string]: Template }, value, place, window, into);
         for (const field of Object.keys(value)) {
-          if (!(field in template)) into.differences.push(`${place}.${field} is there and should not be`);
+          if (!(field in template)) into.differences.push(`${place}.${field} is not expected`);
         }
       }
     } else if (template !== value) differs();
@@ -91,7 +99,7 @@ export class Bindings {
     }
   }
 
-  #fits(hole: Hole, value: unknown, place: string, window: Window, into: Comparison): boolean {
+  #fits(hole: Placeholder, value: unknown, place: string, window: Window, into: Comparison): boolean {
     if (hole.hole === "including") {
       if (typeof value !== "object" || value === null) return false;
       this.#compareFields(hole.fields, value, place, window, into);
@@ -116,7 +124,7 @@ export class Bindings {
   #isVariable({ name }: Variable, value: string, place: string, into: Comparison): boolean {
     const known = this.#texts.get(name);
     if (known !== undefined) return value === known;
-    // What is chosen anew is never what something else has already.
+    // A new value never equals that of another variable.
     if ([...this.#texts.values()].includes(value)) return false;
     this.#texts.set(name, value);
     into.learned.push({ name, place });

@@ -10,31 +10,31 @@ import { steps } from "./steps.ts";
 import { openSystem, type System } from "./system.ts";
 import { openWorld, type World } from "./world.ts";
 
-// Random histories of calls, each compared answer by answer with the model. The same seed gives the same histories.
-//   MODEL_RUNS=2000 MODEL_SEED=7 npx vitest run test/model      more of them, and others
-//   MODEL_SEED=… MODEL_PATH=… MODEL_REPLAY=… npx vitest run …   one of them, as a failure prints it
+// Compares random histories of calls with the model, answer by answer. The same seed gives the same histories.
+//   MODEL_RUNS=2000 MODEL_SEED=7 npx vitest run test/model      runs more and other histories
+//   MODEL_SEED=… MODEL_PATH=… MODEL_REPLAY=… npx vitest run …   repeats one, as printed by a failure
 
 const DEFAULT_RUNS = 50;
 const runs = Number(process.env.MODEL_RUNS || DEFAULT_RUNS);
 const seed = Number(process.env.MODEL_SEED || 20_261_121);
 const path = process.env.MODEL_PATH || "";
 const replayPath = process.env.MODEL_REPLAY || "";
-/** Longest history. */
+/** Length of the longest history. */
 const STEPS_MAX = 200;
-/** Far more than a run takes; what is left over is for shrinking. Milliseconds. */
+/** Far more than the runs take; the rest is for shrinking. Milliseconds. */
 const TIME_LIMIT_MS = 60_000 + runs * 1_000;
 
-/** What a run of the usual length has to come by, lest it tests nothing. */
+/** Outcomes that a run of the default length must reach. */
 const OUTCOMES = [
   "look up: found Active",
-  "look up: found Active, held",
-  "look up: found Active, held by another",
+  "look up: found Active, reserved by the caller",
+  "look up: found Active, reserved by another key",
   "look up: found Expired",
   "look up: found Redeemed",
   "look up: found Voided",
   "look up: voucher_not_found",
   ...["opened", "repeated", "missing_scope", "voucher_not_found"].map((outcome) => `reserve: ${outcome}`),
-  ...["burnt", "confirmed before", "token_mismatch", "voucher_not_found"].map((outcome) => `redeem: ${outcome}`),
+  ...["redeemed", "confirmed before", "token_mismatch", "voucher_not_found"].map((outcome) => `redeem: ${outcome}`),
   ...["reserve", "redeem"].flatMap((kind) => [
     `${kind}: voucher_used`,
     `${kind}: voucher_voided`,
@@ -64,12 +64,12 @@ const validities: fc.Arbitrary<Record<VoucherName, number>> = fc.record({
   D: someValidity,
 });
 
-describe("the service and a model of its rules", () => {
+describe("the service and the model of its rules", () => {
   it(
-    "give the same answers, whatever happens in whatever order",
+    "give the same answers to random histories",
     async () => {
       const tally: Tally = new Map();
-      // The last one to fail is the shortest: shrinking goes on from failures only.
+      // The last failure is the shortest, because shrinking continues from failures only.
       const failed: World[] = [];
       const property = fc.asyncProperty(
         validities,

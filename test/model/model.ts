@@ -10,28 +10,28 @@ import {
   variable,
 } from "./template.ts";
 
-// The rules of contract.md and of the decisions about what it leaves open, once more and as small as they get: one call after
-// another, no queue, no lease, no lock, no transaction. Nothing here comes from the service.
+// A minimal second implementation of the service's rules for sequential calls, without queues, leases, locks and transactions. It shares
+// no code with the service.
 
-/** How long a hold lasts. */
-const HOLD_SECONDS = 900;
+/** Duration of a reservation. */
+const RESERVATION_SECONDS = 900;
 const BASE_URL = "https://vouchers.test";
 
 export type OrganizationName = "OURS" | "THEIRS";
 export type KeyName = "SHOP" | "TILL" | "AUDIT" | "OTHER";
 export type VoucherName = "A" | "B" | "C" | "D";
-/** The hold that was opened first on voucher A is A1. */
-export type HoldName = `${VoucherName}${number}`;
+/** The first reservation of voucher A is A1. */
+export type ReservationName = `${VoucherName}${number}`;
 
-/** Two keys of one organization that may do everything, one of it that may only read, and one of another organization. */
-export const KEYS: Record<KeyName, { organization: OrganizationName; mayMove: boolean }> = {
-  SHOP: { organization: "OURS", mayMove: true },
-  TILL: { organization: "OURS", mayMove: true },
-  AUDIT: { organization: "OURS", mayMove: false },
-  OTHER: { organization: "THEIRS", mayMove: true },
+/** Two keys of one organization with both scopes, one that may only read, and one key of another organization. */
+export const KEYS: Record<KeyName, { organization: OrganizationName; mayRedeem: boolean }> = {
+  SHOP: { organization: "OURS", mayRedeem: true },
+  TILL: { organization: "OURS", mayRedeem: true },
+  AUDIT: { organization: "OURS", mayRedeem: false },
+  OTHER: { organization: "THEIRS", mayRedeem: true },
 };
 
-/** B and D are vouchers of two organizations that happen to have printed the same code. */
+/** B and D are vouchers of different organizations with the same code. */
 export const VOUCHERS: Record<VoucherName, { organization: OrganizationName; code: string }> = {
   A: { organization: "OURS", code: "CODE_A" },
   B: { organization: "OURS", code: "CODE_B" },
@@ -40,18 +40,18 @@ export const VOUCHERS: Record<VoucherName, { organization: OrganizationName; cod
 };
 export const VOUCHER_NAMES = Object.keys(VOUCHERS) as VoucherName[];
 
-export interface Hold {
-  name: HoldName;
+export interface Reservation {
+  name: ReservationName;
   key: KeyName;
   openedAt: number;
   ended: "Consumed" | "Released" | "Expired" | null;
 }
 
-interface Burn {
+interface Redemption {
   voucher: VoucherName;
   key: KeyName;
   externalRef: string;
-  consumed: Hold | null;
+  consumed: Reservation | null;
   note: string | null;
 }
 
@@ -60,11 +60,11 @@ interface Voucher {
   organization: OrganizationName;
   code: string;
   validForSeconds: number;
-  /** First to last. */
-  holds: Hold[];
-  burn: Burn | null;
+  /** In order of their start. */
+  reservations: Reservation[];
+  redemption: Redemption | null;
   voided: { reason: string | null; sealed: boolean } | null;
-  /** Whether its history says that it expired; it is Expired either way. */
+  /** Whether its chain has an expired event. It is Expired with and without. */
   expiryRecorded: boolean;
 }
 
@@ -73,17 +73,17 @@ export interface Model {
   now: number;
   vouchers: Record<VoucherName, Voucher>;
   /** By organization and reference. */
-  burns: Map<string, Burn>;
+  redemptions: Map<string, Redemption>;
 }
 
 /** How a call names a voucher. */
 export type Named =
   | { by: "code"; voucher: VoucherName }
-  | { by: "ticket"; hold: HoldName }
-  /** A code or a ticket that nobody ever got. */
+  | { by: "ticket"; reservation: ReservationName }
+  /** An unknown code or ticket. */
   | { by: "nothing" };
 
-/** An answer as the model expects it, and in a word what it comes to. */
+/** An expected answer and its outcome for the tally. */
 export interface Expected {
   outcome: string;
   status: number;
@@ -95,27 +95,27 @@ export function newModel(validForSeconds: Record<VoucherName, number>): Model {
     name,
     ...VOUCHERS[name],
     validForSeconds: validForSeconds[name],
-    holds: [],
-    burn: null,
+    reservations: [],
+    redemption: null,
     voided: null,
     expiryRecorded: false,
   });
-  return { now: 0, vouchers: { A: issue("A"), B: issue("B"), C: issue("C"), D: issue("D") }, burns: new Map() };
+  return { now: 0, vouchers: { A: issue("A"), B: issue("B"), C: issue("C"), D: issue("D") }, redemptions: new Map() };
 }
 
 export function passTime(model: Model, seconds: number): void {
   model.now += seconds;
 }
 
-/** A voucher is worth what it is worth to every key of its organization, and does not exist for any other. */
+/** Every key of the organization sees the voucher; for other keys it does not exist. */
 export function lookUp(model: Model, key: KeyName, named: Named): Expected {
   const voucher = find(model, key, named);
   if (voucher === null) return notFound();
   const { name } = voucher;
-  const live = liveHold(model, voucher);
+  const live = liveReservation(model, voucher);
   const heldByCaller = live?.key === key;
   return {
-    outcome: `found ${statusOf(model, voucher)}${live === null ? "" : heldByCaller ? ", held" : ", held by another"}`,
+    outcome: `found ${statusOf(model, voucher)}${live === null ? "" : `, reserved by ${heldByCaller ? "the caller" : "another key"}`}`,
     status: 200,
     body: {
       voucher: {
@@ -131,7 +131,7 @@ export function lookUp(model: Model, key: KeyName, named: Named): Expected {
         usageUnitLabel: "visit",
         validUntil: moving(`VALID_UNTIL_${name}`),
         status: statusOf(model, voucher),
-        redeemedAt: voucher.burn === null ? null : happened(`REDEEMED_AT_${name}`),
+        redeemedAt: voucher.redemption === null ? null : happened(`REDEEMED_AT_${name}`),
       },
       reservation:
         live === null
@@ -147,24 +147,24 @@ export function lookUp(model: Model, key: KeyName, named: Named): Expected {
   };
 }
 
-/** Repeating changes nothing and extends nothing. An ended ticket leads to no new hold. */
+/** A repeat changes and extends nothing. An ended ticket cannot be reserved again. */
 export function reserve(model: Model, key: KeyName, named: Named): Expected {
-  if (!KEYS[key].mayMove) return missingScope();
+  if (!KEYS[key].mayRedeem) return missingScope();
   const voucher = find(model, key, named);
   if (voucher === null) return notFound();
-  const cannotMove = finalRefusal(model, voucher);
-  if (cannotMove !== null) return refused(cannotMove);
-  const live = liveHold(model, voucher);
-  if (named.by === "ticket" && live?.name !== named.hold) return refused("reservation_ended");
+  const final = finalRefusal(model, voucher);
+  if (final !== null) return refused(final);
+  const live = liveReservation(model, voucher);
+  if (named.by === "ticket" && live?.name !== named.reservation) return refused("reservation_ended");
   if (live !== null && live.key !== key) return refused("voucher_reserved");
-  const hold = live ?? openHold(model, voucher, key);
+  const reservation = live ?? openReservation(model, voucher, key);
   return {
     outcome: live === null ? "opened" : "repeated",
     status: 200,
     body: {
-      ticket: variable(`TICKET_${hold.name}`),
-      token: variable(`TOKEN_${hold.name}`),
-      expiresAt: endOf(hold, { fresh: true }),
+      ticket: variable(`TICKET_${reservation.name}`),
+      token: variable(`TOKEN_${reservation.name}`),
+      expiresAt: endOf(reservation, { fresh: true }),
       voucher: variable(`ID_${voucher.name}`),
     },
   };
@@ -173,52 +173,52 @@ export function reserve(model: Model, key: KeyName, named: Named): Expected {
 export interface RedeemCall {
   named: Named;
   externalRef: string;
-  /** The token of a hold, one that is no hold's, or none. */
-  token: HoldName | "wrong" | null;
+  /** The token of a reservation, a wrong one, or none. */
+  token: ReservationName | "wrong" | null;
   note: string | null;
 }
 
-/** A confirmed reference is answered before anything about the voucher is looked at; a refused one stays free. */
+/** A confirmed reference is answered before the voucher is checked; a refused one can be used again. */
 export function redeem(model: Model, key: KeyName, { named, token, note, ...call }: RedeemCall): Expected {
-  if (!KEYS[key].mayMove) return missingScope();
+  if (!KEYS[key].mayRedeem) return missingScope();
   const externalRef = call.externalRef.trim();
   const reference = `${KEYS[key].organization} ${externalRef}`;
-  const before = model.burns.get(reference);
+  const before = model.redemptions.get(reference);
   if (before !== undefined) return redeemed(before, true);
   const voucher = find(model, key, named);
   if (voucher === null) return notFound();
-  const cannotMove = finalRefusal(model, voucher);
-  if (cannotMove !== null) return refused(cannotMove);
-  const live = liveHold(model, voucher);
-  if (named.by === "ticket" && live?.name !== named.hold) return refused("reservation_ended");
-  const tokenFits = token !== null && token === live?.name;
-  if (token !== null && !tokenFits) return refused("token_mismatch");
-  if (live !== null && live.key !== key && !tokenFits) return refused("voucher_reserved");
-  const burn: Burn = { voucher: voucher.name, key, externalRef, consumed: live, note };
+  const final = finalRefusal(model, voucher);
+  if (final !== null) return refused(final);
+  const live = liveReservation(model, voucher);
+  if (named.by === "ticket" && live?.name !== named.reservation) return refused("reservation_ended");
+  const tokenMatches = token !== null && token === live?.name;
+  if (token !== null && !tokenMatches) return refused("token_mismatch");
+  if (live !== null && live.key !== key && !tokenMatches) return refused("voucher_reserved");
+  const redemption: Redemption = { voucher: voucher.name, key, externalRef, consumed: live, note };
   if (live !== null) live.ended = "Consumed";
-  voucher.burn = burn;
-  model.burns.set(reference, burn);
-  return redeemed(burn, false);
+  voucher.redemption = redemption;
+  model.redemptions.set(reference, redemption);
+  return redeemed(redemption, false);
 }
 
-/** Whoever of the organization has the ticket may release it. Nothing to release is no error. */
+/** Any key of the organization with the ticket may release it. Having nothing to release is no error. */
 export function release(model: Model, key: KeyName, named: Named): Expected {
-  if (!KEYS[key].mayMove) return missingScope();
+  if (!KEYS[key].mayRedeem) return missingScope();
   const voucher = named.by === "ticket" ? find(model, key, named) : null;
-  const live = voucher && liveHold(model, voucher);
-  if (named.by !== "ticket" || !live || live.name !== named.hold) {
+  const live = voucher && liveReservation(model, voucher);
+  if (named.by !== "ticket" || !live || live.name !== named.reservation) {
     return { outcome: "nothing released", status: 200, body: { released: false, reason: sentence } };
   }
   live.ended = "Released";
   return { outcome: "released", status: 200, body: { released: true } };
 }
 
-/** A voucher's chain: it was issued, and then burnt, voided, found expired, or none of it. Holds are no events. */
+/** A voucher's chain: issued, and then possibly redeemed, voided or expired. Reservations are not in it. */
 export function events(model: Model, key: KeyName, named: Named): Expected {
   const voucher = find(model, key, named);
   if (voucher === null) return notFound();
   const chain: Template[] = [issuedEvent(voucher)];
-  if (voucher.burn !== null) chain.push(redeemedEvent(voucher, voucher.burn));
+  if (voucher.redemption !== null) chain.push(redeemedEvent(voucher, voucher.redemption));
   if (voucher.voided !== null) chain.push(voidedEvent(voucher, voucher.voided));
   if (voucher.expiryRecorded) chain.push(expiredEvent(voucher));
   return {
@@ -245,48 +245,49 @@ export function voidVoucher(
 ): string | null {
   const voucher = inOrganization(model, organization, { by: "code", voucher: name });
   if (voucher === null) return "voucher_not_found";
-  const cannotMove = finalRefusal(model, voucher);
-  if (cannotMove !== null) return cannotMove;
-  const live = liveHold(model, voucher);
+  const final = finalRefusal(model, voucher);
+  if (final !== null) return final;
+  const live = liveReservation(model, voucher);
   if (live !== null) live.ended = "Released";
   voucher.voided = { reason, sealed };
   return null;
 }
 
-/** Records what time has ended. It changes no answer but a chain's. */
+/** Records expiries. Of all answers only chains change. */
 export function sweep(model: Model): void {
   for (const voucher of Object.values(model.vouchers)) {
     if (statusOf(model, voucher) === "Expired") voucher.expiryRecorded = true;
-    for (const hold of voucher.holds) if (hold.ended === null && isOver(model, hold)) hold.ended = "Expired";
+    for (const reservation of voucher.reservations)
+      if (reservation.ended === null && isOver(model, reservation)) reservation.ended = "Expired";
   }
 }
 
-/** Whether a voucher's event waits for its seal. */
+/** Whether an event is Pending. */
 export function isSealDue(model: Model): boolean {
   return Object.values(model.vouchers).some(({ voided }) => voided?.sealed === false);
 }
 
-/** The state that a hold's row may be in. A hold whose time is over is over, whether or not its row says so. */
-export function statesOfHold(model: Model, hold: Hold): string[] {
-  if (hold.ended !== null) return [hold.ended];
-  return isOver(model, hold) ? ["Live", "Expired"] : ["Live"];
+/** The possible states of a reservation's row. A reservation past its end may not be recorded as Expired yet. */
+export function statesOfReservation(model: Model, reservation: Reservation): string[] {
+  if (reservation.ended !== null) return [reservation.ended];
+  return isOver(model, reservation) ? ["Live", "Expired"] : ["Live"];
 }
 
-/** The hold of this voucher that was opened last, or before the last, and so on; null when there were not so many. */
-export function holdOf(model: Model, voucher: VoucherName, before: number): HoldName | null {
-  return model.vouchers[voucher].holds.at(-1 - before)?.name ?? null;
+/** The voucher's newest reservation, or the one `before` positions earlier; null when there are too few. */
+export function reservationOf(model: Model, voucher: VoucherName, before: number): ReservationName | null {
+  return model.vouchers[voucher].reservations.at(-1 - before)?.name ?? null;
 }
 
-/** Whether there is anything left to do with a voucher. */
-export function canMove(model: Model, voucher: VoucherName): boolean {
+/** Whether a voucher can still be reserved or redeemed. */
+export function isActive(model: Model, voucher: VoucherName): boolean {
   return finalRefusal(model, model.vouchers[voucher]) === null;
 }
 
-export function isHeld(model: Model, voucher: VoucherName): boolean {
-  return liveHold(model, model.vouchers[voucher]) !== null;
+export function isReserved(model: Model, voucher: VoucherName): boolean {
+  return liveReservation(model, model.vouchers[voucher]) !== null;
 }
 
-/** The voucher that an organization's key reaches by a name. */
+/** Finds the voucher that a key reaches by a name. */
 function find(model: Model, key: KeyName, named: Named): Voucher | null {
   return inOrganization(model, KEYS[key].organization, named);
 }
@@ -297,14 +298,17 @@ function inOrganization(model: Model, organization: OrganizationName, named: Nam
     case "code":
       return ours.find((voucher) => voucher.code === VOUCHERS[named.voucher].code) ?? null;
     case "ticket":
-      return ours.find((voucher) => voucher.holds.some((hold) => hold.name === named.hold)) ?? null;
+      return (
+        ours.find((voucher) => voucher.reservations.some((reservation) => reservation.name === named.reservation)) ??
+        null
+      );
     case "nothing":
       return null;
   }
 }
 
 function statusOf(model: Model, voucher: Voucher): string {
-  if (voucher.burn !== null) return "Redeemed";
+  if (voucher.redemption !== null) return "Redeemed";
   if (voucher.voided !== null) return "Voided";
   return model.now < voucher.validForSeconds ? "Active" : "Expired";
 }
@@ -319,22 +323,27 @@ function finalRefusal(model: Model, voucher: Voucher): string | null {
   return refusals[statusOf(model, voucher)] ?? null;
 }
 
-function isOver(model: Model, hold: Hold): boolean {
-  return model.now >= hold.openedAt + HOLD_SECONDS;
+function isOver(model: Model, reservation: Reservation): boolean {
+  return model.now >= reservation.openedAt + RESERVATION_SECONDS;
 }
 
-function liveHold(model: Model, voucher: Voucher): Hold | null {
-  return voucher.holds.find((hold) => hold.ended === null && !isOver(model, hold)) ?? null;
+function liveReservation(model: Model, voucher: Voucher): Reservation | null {
+  return voucher.reservations.find((reservation) => reservation.ended === null && !isOver(model, reservation)) ?? null;
 }
 
-function openHold(model: Model, voucher: Voucher, key: KeyName): Hold {
-  const hold: Hold = { name: `${voucher.name}${voucher.holds.length + 1}`, key, openedAt: model.now, ended: null };
-  voucher.holds.push(hold);
-  return hold;
+function openReservation(model: Model, voucher: Voucher, key: KeyName): Reservation {
+  const reservation: Reservation = {
+    name: `${voucher.name}${voucher.reservations.length + 1}`,
+    key,
+    openedAt: model.now,
+    ended: null,
+  };
+  voucher.reservations.push(reservation);
+  return reservation;
 }
 
-function endOf(hold: Hold, { fresh = false } = {}) {
-  return moving(`START_${hold.name}`, { plusMs: HOLD_SECONDS * 1_000, fresh });
+function endOf(reservation: Reservation, { fresh = false } = {}) {
+  return moving(`START_${reservation.name}`, { plusMs: RESERVATION_SECONDS * 1_000, fresh });
 }
 
 const PRODUCT = { productName: "Pass", productKey: "pass" };
@@ -343,9 +352,9 @@ function verifyUrl(name: VoucherName) {
   return joined(`${BASE_URL}/integrity/events/VoucherInstance/`, variable(`ID_${name}`));
 }
 
-function redeemed({ voucher }: Burn, alreadyConfirmed: boolean): Expected {
+function redeemed({ voucher }: Redemption, alreadyConfirmed: boolean): Expected {
   return {
-    outcome: alreadyConfirmed ? "confirmed before" : "burnt",
+    outcome: alreadyConfirmed ? "confirmed before" : "redeemed",
     status: 200,
     body: {
       redeemed: true,
@@ -368,7 +377,7 @@ function refusal(status: number, code: string, error: Template): Expected {
 
 const refused = (code: string) => refusal(409, code, sentence);
 const missingScope = () => refusal(401, "missing_scope", sentence);
-/** The same bytes for whatever is not there and whatever is not the caller's. */
+/** The same answer for unknown vouchers and for those of other organizations. */
 const notFound = () => refusal(404, "voucher_not_found", variable("SENTENCE_OF_404"));
 
 interface EventOf {
@@ -391,8 +400,8 @@ function issuedEvent({ name }: Voucher): Template {
   });
 }
 
-function redeemedEvent({ name, code }: Voucher, burn: Burn): Template {
-  const { key, externalRef, consumed, note } = burn;
+function redeemedEvent({ name, code }: Voucher, redemption: Redemption): Template {
+  const { key, externalRef, consumed, note } = redemption;
   return sealedEvent(name, {
     sequence: 2,
     eventType: "voucher.instance.redeemed",
@@ -438,7 +447,7 @@ function expiredEvent({ name }: Voucher): Template {
 
 function sealedEvent(voucher: VoucherName, { actor, data, ...event }: EventOf): Template {
   const previousHash = event.sequence === 1 ? "0".repeat(64) : variable(`HASH_${voucher}_${event.sequence - 1}`);
-  const said = {
+  const content = {
     ...event,
     occurredAt: happened(event.occurredAt),
     previousHash,
@@ -446,11 +455,11 @@ function sealedEvent(voucher: VoucherName, { actor, data, ...event }: EventOf): 
     actorIsEmployee: null,
   };
   return {
-    ...said,
+    ...content,
     sealStatus: "Sealed",
     recordHash: variable(`HASH_${voucher}_${event.sequence}`),
     payload: jsonText({
-      ...said,
+      ...content,
       v: 1,
       entityType: "VoucherInstance",
       entityId: variable(`ID_${voucher}`),
@@ -459,7 +468,7 @@ function sealedEvent(voucher: VoucherName, { actor, data, ...event }: EventOf): 
   };
 }
 
-function pendingEvent({ actor, data: _unseen, ...event }: EventOf): Template {
+function pendingEvent({ actor, data: _hidden, ...event }: EventOf): Template {
   return {
     ...event,
     occurredAt: happened(event.occurredAt),

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import {
-  canMove,
-  holdOf,
+  isActive,
   type KeyName,
   type Model,
   type Named,
+  reservationOf,
   VOUCHER_NAMES,
   VOUCHERS,
   type VoucherName,
@@ -13,28 +13,28 @@ import type { Word } from "./request.ts";
 import { variable } from "./template.ts";
 
 /**
- * How a generated call names its voucher; which ticket that is depends on what happened before. Most calls leave out vouchers
- * that cannot move any more, because they all come to the same.
+ * How a generated call names its voucher. The history determines the ticket. Most calls skip vouchers that are redeemed, voided or
+ * expired, because their outcomes are always the same.
  */
 export type NameChoice =
-  | { by: "code"; voucher: VoucherName; typed: boolean; evenIfOver: boolean }
-  /** The ticket of the voucher's newest hold, or of one before it. */
-  | { by: "ticket"; voucher: VoucherName; before: number; evenIfOver: boolean }
+  | { by: "code"; voucher: VoucherName; typed: boolean; evenIfFinal: boolean }
+  /** The ticket of the voucher's newest reservation, or of an earlier one. */
+  | { by: "ticket"; voucher: VoucherName; before: number; evenIfFinal: boolean }
   | { by: "nothing"; like: "code" | "ticket" };
 
-/** A name for the model, for the request, and for people. */
+/** A name for the model, the request and the transcript. */
 export interface Name {
   named: Named;
   word: Word;
   title: string;
 }
 
-/** Never given to anybody. */
+/** Never issued. */
 const UNKNOWN = { code: "0000-0000-0000-0000", ticket: "rsv_01jzbq0000e00a4g0g00000000" };
 
-/** What a choice stands for now, or null when the voucher has not had so many holds or is left out. */
+/** Resolves a choice. Returns null when the voucher has too few reservations or is skipped. */
 export function resolveName(model: Model, choice: NameChoice): Name | null {
-  if (choice.by !== "nothing" && !choice.evenIfOver && !canMove(model, choice.voucher)) return null;
+  if (choice.by !== "nothing" && !choice.evenIfFinal && !isActive(model, choice.voucher)) return null;
   switch (choice.by) {
     case "code": {
       const { code } = VOUCHERS[choice.voucher];
@@ -45,35 +45,39 @@ export function resolveName(model: Model, choice: NameChoice): Name | null {
       };
     }
     case "ticket": {
-      const hold = holdOf(model, choice.voucher, choice.before);
-      if (hold === null) return null;
-      return { named: { by: "ticket", hold }, word: variable(`TICKET_${hold}`), title: `the ticket of ${hold}` };
+      const reservation = reservationOf(model, choice.voucher, choice.before);
+      if (reservation === null) return null;
+      return {
+        named: { by: "ticket", reservation },
+        word: variable(`TICKET_${reservation}`),
+        title: `the ticket of ${reservation}`,
+      };
     }
     case "nothing":
-      return { named: { by: "nothing" }, word: UNKNOWN[choice.like], title: `a ${choice.like} that nobody ever got` };
+      return { named: { by: "nothing" }, word: UNKNOWN[choice.like], title: `an unknown ${choice.like}` };
   }
 }
 
-/** Most calls are about one voucher, so that they meet. */
+/** Most calls use one voucher, so that they interact. */
 export const someVoucher: fc.Arbitrary<VoucherName> = fc.oneof(
   { weight: 4, arbitrary: fc.constant<VoucherName>("A") },
   { weight: 3, arbitrary: fc.constantFrom(...VOUCHER_NAMES) },
 );
 
-/** A key that may do everything, nearly always. */
+/** Usually a key with both scopes. */
 export const someKey: fc.Arbitrary<KeyName> = fc.oneof(
   { weight: 12, arbitrary: fc.constantFrom<KeyName>("SHOP", "TILL") },
   { weight: 2, arbitrary: fc.constant<KeyName>("OTHER") },
   { weight: 1, arbitrary: fc.constant<KeyName>("AUDIT") },
 );
 
-/** How many holds before the newest. */
-export const somewhatBefore: fc.Arbitrary<number> = fc.oneof(
+/** Number of reservations before the newest. */
+export const someAge: fc.Arbitrary<number> = fc.oneof(
   { weight: 3, arbitrary: fc.constant(0) },
   { weight: 1, arbitrary: fc.constantFrom(1, 2) },
 );
 
-/** True now and then, and in the end of shrinking. */
+/** True in one of six cases, and after shrinking. */
 export const seldom: fc.Arbitrary<boolean> = fc.oneof(
   { weight: 1, arbitrary: fc.constant(true) },
   { weight: 5, arbitrary: fc.constant(false) },
@@ -82,13 +86,13 @@ const byCode = fc.record({
   by: fc.constant("code" as const),
   voucher: someVoucher,
   typed: fc.boolean(),
-  evenIfOver: seldom,
+  evenIfFinal: seldom,
 });
 const byTicket = fc.record({
   by: fc.constant("ticket" as const),
   voucher: someVoucher,
-  before: somewhatBefore,
-  evenIfOver: seldom,
+  before: someAge,
+  evenIfFinal: seldom,
 });
 const byNothing = fc.record({ by: fc.constant("nothing" as const), like: fc.constantFrom("code", "ticket") });
 
@@ -99,7 +103,7 @@ export const someName: fc.Arbitrary<NameChoice> = fc.oneof(
   { weight: 1, arbitrary: byNothing },
 );
 
-/** A ticket mostly, or a code. */
+/** Usually a ticket, or a code. */
 export const someTicket: fc.Arbitrary<NameChoice> = fc.oneof(
   { weight: 14, arbitrary: byTicket },
   { weight: 1, arbitrary: byCode },

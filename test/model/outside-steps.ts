@@ -1,7 +1,6 @@
 import fc from "fast-check";
-import { AppError } from "../../src/domain/errors.ts";
-import { leaseKey } from "../../src/holds/lease.ts";
-import { type VoidResult, voidVoucher } from "../../src/services/void-voucher.ts";
+import { AppError } from "../../src/contract/errors.ts";
+import { type VoidResult, voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
 import { provisioning } from "../support/supply.ts";
@@ -12,15 +11,15 @@ import { disagree, makeStep, type Step } from "./step.ts";
 import { moveBack, moveBackInShell } from "./time-passing.ts";
 import type { World } from "./world.ts";
 
-// What happens to the service from outside of its partners' calls.
+// Steps other than partner calls.
 
 /**
- * Sums of these never come nearer than 50 seconds to the 900 of a hold or to the validities below, so that the real time that a run takes
- * decides nothing. The last moments before an end are what test/races is for.
+ * Sums of these stay at least 50 seconds away from the 900 seconds of a reservation and from the validities below, so that the real
+ * duration of a run does not matter. test/races covers the moments around an end.
  */
 const someSeconds = fc.constantFrom(120, 120, 120, 360, 360, 360, 850, 850, 850, 90_000);
 
-/** For how long a voucher is valid, in seconds: past every end, or so that it ends under a hold. */
+/** A voucher's validity in seconds: beyond every run, or short enough to end during a reservation. */
 export const someValidity: fc.Arbitrary<number> = fc.constantFrom(864_000, 864_000, 864_000, 300, 1_380);
 
 export const timeStep: fc.Arbitrary<Step> = fc.record({ pass: someSeconds }).map((choice) =>
@@ -52,7 +51,7 @@ export const voidStep: fc.Arbitrary<Step> = fc
   })
   .map((choice) => makeStep(choice, () => (state, world) => runVoid(state, world, choice)));
 
-/** Voids a voucher, and has a worker seal its event or does not: then it stays Pending, because nothing moves it again. */
+/** Voids a voucher and optionally requests its seal. Otherwise its event stays Pending. */
 async function runVoid(state: model.Model, world: World, choice: VoidChoice): Promise<void> {
   const { system, organizations, bindings, transcript } = world;
   const { code } = model.VOUCHERS[choice.void];
@@ -60,7 +59,7 @@ async function runVoid(state: model.Model, world: World, choice: VoidChoice): Pr
   const reason = choice.reason === null ? "" : ` --reason "${choice.reason}"`;
   transcript.command(`npm run -s voucherctl -- voucher void $${code} --org $ORG_${choice.by}${reason}`);
 
-  if (!choice.announced) transcript.remark("here the process dies before it has the event sealed");
+  if (!choice.announced) transcript.remark("the process dies before it requests the seal");
   const expected = model.voidVoucher(state, choice.by, choice.void, choice.reason, choice.announced);
   const result = await voidVoucher(
     provisioning(system.servers.db),
@@ -68,13 +67,14 @@ async function runVoid(state: model.Model, world: World, choice: VoidChoice): Pr
     bindings.textOf(code),
     choice.reason,
   ).catch(refusalOf);
-  const came = typeof result === "string" ? result : null;
-  transcript.remark(`came     ${came ?? "voided"}`);
-  if (came !== expected) {
+  const actual = typeof result === "string" ? result : null;
+  transcript.remark(`actual   ${actual ?? "voided"}`);
+  if (actual !== expected) {
     transcript.remark(`expected ${expected ?? "voided"}`);
-    disagree(world, `voiding came to ${came ?? "a voided voucher"}, not ${expected ?? "to that"}`);
+    disagree(world, `voiding returned ${actual ?? "voided"}, not ${expected ?? "voided"}`);
   }
-  world.tally.set(`void: ${came ?? "voided"}`, (world.tally.get(`void: ${came ?? "voided"}`) ?? 0) + 1);
+  const outcome = `void: ${actual ?? "voided"}`;
+  world.tally.set(outcome, (world.tally.get(outcome) ?? 0) + 1);
   if (typeof result !== "string" && choice.announced) {
     await system.requestSeal(result.voucherId);
     await until(async () => (await readRecorded(system.servers.db, result.voucherId)).sealedSequence === 2);
@@ -88,7 +88,7 @@ function refusalOf(error: unknown): string | VoidResult {
 
 export const restartStep: fc.Arbitrary<Step> = fc.constant("restart the workers").map((choice) =>
   makeStep(choice, () => async (_model, { system, transcript }) => {
-    transcript.begin("every worker stops and starts again");
+    transcript.begin("all workers restart");
     await system.stopWorkers();
     await system.startWorkers();
   }),
@@ -97,22 +97,22 @@ export const restartStep: fc.Arbitrary<Step> = fc.constant("restart the workers"
 export const leaseLostStep: fc.Arbitrary<Step> = fc.record({ loseLease: someVoucher }).map((choice) =>
   makeStep(choice, (_model, { loseLease }) => async (_state, { system, bindings, transcript }) => {
     transcript.begin(`Redis loses the lease of ${loseLease}`);
-    transcript.command(`redis-cli -u "$REDIS_URL" del "${leaseKey(`$ID_${loseLease}`)}"`);
-    await system.servers.redis.del(leaseKey(bindings.textOf(`ID_${loseLease}`)));
+    transcript.command(`redis-cli -u "$REDIS_URL" del "${system.servers.leaseKey(`$ID_${loseLease}`)}"`);
+    await system.servers.redis.del(system.servers.leaseKey(bindings.textOf(`ID_${loseLease}`)));
   }),
 );
 
-/** A lease as a process leaves it that died before it wrote the hold: older than the two seconds for which one may stop anybody. */
+/** Adds a lease without a reservation, as left by a dead process, older than the two seconds for which it would count. */
 export const orphanStep: fc.Arbitrary<Step> = fc.record({ orphan: someVoucher }).map((choice) =>
   makeStep(choice, (_model, { orphan }) => async (_state, { system, bindings, transcript }) => {
-    transcript.begin(`a lease of ${orphan} is there that has no hold behind it`);
-    const shown = `"${leaseKey(`$ID_${orphan}`)}"`;
+    transcript.begin(`${orphan} has a lease without a reservation`);
+    const shown = `"${system.servers.leaseKey(`$ID_${orphan}`)}"`;
     transcript.command(
       `redis-cli -u "$REDIS_URL" hset ${shown} ticket rsv_orphan key key_orphan start $(($(date +%s%3N) - 5000))`,
     );
     transcript.command(`redis-cli -u "$REDIS_URL" pexpire ${shown} 895000`);
     const { redis } = system.servers;
-    const key = leaseKey(bindings.textOf(`ID_${orphan}`));
+    const key = system.servers.leaseKey(bindings.textOf(`ID_${orphan}`));
     const [seconds, micros] = (await redis.time()).map(Number) as [number, number];
     const start = seconds * 1_000 + Math.floor(micros / 1_000) - 5_000;
     await redis.multi().hset(key, { ticket: "rsv_orphan", key: "key_orphan", start }).pexpire(key, 895_000).exec();
@@ -120,16 +120,16 @@ export const orphanStep: fc.Arbitrary<Step> = fc.record({ orphan: someVoucher })
 );
 
 /**
- * One pass of the sweeper. Not while an event waits for its seal: the sweeper asks for that after seconds of real time, which
- * nothing here measures.
+ * Runs one sweep. Skipped while an event is Pending, because the sweeper requests its seal after some seconds of real time, which the
+ * model does not know.
  */
 export const sweepStep: fc.Arbitrary<Step> = fc.constant("sweep").map((choice) =>
   makeStep(choice, (state) =>
     model.isSealDue(state)
       ? null
       : async (_state, world) => {
-          world.transcript.begin("the sweeper makes a pass");
-          world.transcript.remark("a worker process makes one every SWEEP_INTERVAL_MS");
+          world.transcript.begin("the sweeper runs once");
+          world.transcript.remark("a worker process runs it every SWEEP_INTERVAL_MS");
           const { failures, chainsBroken } = await world.system.sweep();
           const failed = Object.entries(failures).map(([task, why]) => `${task} failed: ${why}`);
           if (failed.length > 0) disagree(world, ...failed);
@@ -139,13 +139,15 @@ export const sweepStep: fc.Arbitrary<Step> = fc.constant("sweep").map((choice) =
   ),
 );
 
-/** Nothing waits in Redis between two steps, so all that it holds is leases and what is over. */
+/** Empties Redis, which contains only leases and finished jobs between two steps. */
 export const flushStep: fc.Arbitrary<Step> = fc.constant("flush Redis").map((choice) =>
   makeStep(choice, () => async (_model, { system, transcript }) => {
     const { redis } = system.servers;
     transcript.begin("Redis loses everything");
     transcript.command('redis-cli -u "$REDIS_URL" flushdb');
-    await until(async () => (await countJobs(redis, "redeem")) + (await countJobs(redis, "seal")) === 0);
+    await until(
+      async () => (await countJobs(system.servers, "redeem")) + (await countJobs(system.servers, "seal")) === 0,
+    );
     await redis.flushdb();
   }),
 );

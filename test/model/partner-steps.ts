@@ -3,26 +3,17 @@ import { countJobs } from "../support/redeem-jobs.ts";
 import { until } from "../support/until.ts";
 import {
   events,
-  holdOf,
-  isHeld,
+  isReserved,
   type KeyName,
   lookUp,
   type Model,
   redeem,
   release,
+  reservationOf,
   reserve,
   type VoucherName,
 } from "./model.ts";
-import {
-  type NameChoice,
-  resolveName,
-  seldom,
-  someKey,
-  someName,
-  someTicket,
-  someVoucher,
-  somewhatBefore,
-} from "./names.ts";
+import { type NameChoice, resolveName, seldom, someAge, someKey, someName, someTicket, someVoucher } from "./names.ts";
 import type { PartnerRequest, Word } from "./request.ts";
 import { type Call, makeCall, makeStep, type Step } from "./step.ts";
 import { variable } from "./template.ts";
@@ -103,16 +94,16 @@ export const releaseStep: fc.Arbitrary<Step> = fc
     }),
   );
 
-/** A token is that of a hold, of whichever voucher, or of none. */
+/** No token, a wrong one, or that of a reservation of any voucher. */
 type TokenChoice = null | "wrong" | { of: VoucherName; before: number };
 
 const someToken: fc.Arbitrary<TokenChoice> = fc.oneof(
   { weight: 6, arbitrary: fc.constant(null) },
-  { weight: 4, arbitrary: fc.record({ of: someVoucher, before: somewhatBefore }) },
+  { weight: 4, arbitrary: fc.record({ of: someVoucher, before: someAge }) },
   { weight: 1, arbitrary: fc.constant("wrong" as const) },
 );
 
-/** Few references, so that many calls repeat one; white space around them does not count. */
+/** Few references, so that many calls repeat one. White space around them is ignored. */
 const someRef = fc.constantFrom("order-1", "order-2", "order-3", "order-4", " order-1 ");
 const someNote = fc.constantFrom(null, "Tisch 4, „Käse & Brot“ \\ 乾杯 🎟");
 
@@ -120,12 +111,12 @@ export const redeemStep: fc.Arbitrary<Step> = fc
   .record({
     call: fc.constant("redeem"),
     ...named,
-    // A ticket may stand in the field of the code as well.
+    // The field `code` accepts a ticket as well.
     ticketAs: fc.constantFrom("ticket", "code"),
     externalRef: someRef,
     token: someToken,
     note: someNote,
-    // Most vouchers get a hold before they are burnt, because there is more to get wrong with one.
+    // Most redeems use a reserved voucher, because more rules apply to it.
     evenIfFree: seldom,
     workers: fc.oneof(
       { weight: 12, arbitrary: fc.constant("run" as const) },
@@ -137,11 +128,11 @@ export const redeemStep: fc.Arbitrary<Step> = fc
       const of = resolveName(model, name);
       const secret = resolveToken(model, token);
       if (of === null || secret === null) return null;
-      if (name.by === "code" && !evenIfFree && !isHeld(model, name.voucher)) return null;
+      if (name.by === "code" && !evenIfFree && !isReserved(model, name.voucher)) return null;
       const body: Record<string, Word> = { [name.by === "ticket" ? ticketAs : "code"]: of.word, externalRef };
       if (secret.word !== null) body.token = secret.word;
       if (note !== null) body.note = note;
-      const around = workers === "run" ? {} : { around: whileWorkersAreAway };
+      const around = workers === "run" ? {} : { around: whileNoWorkerRuns };
       const call: Call = {
         kind: "redeem",
         title: `${key} redeems ${of.title} for ${externalRef.trim()}${secret.title}`,
@@ -158,20 +149,26 @@ export const redeemStep: fc.Arbitrary<Step> = fc
 function resolveToken(model: Model, choice: TokenChoice) {
   if (choice === null) return { token: null, word: null, title: "" };
   if (choice === "wrong") return { token: choice, word: "no-such-token", title: " with a wrong token" };
-  const hold = holdOf(model, choice.of, choice.before);
-  return hold && { token: hold, word: variable(`TOKEN_${hold}`), title: ` with the token of ${hold}` };
+  const reservation = reservationOf(model, choice.of, choice.before);
+  return (
+    reservation && {
+      token: reservation,
+      word: variable(`TOKEN_${reservation}`),
+      title: ` with the token of ${reservation}`,
+    }
+  );
 }
 
-/** Sends a redeem while no worker runs, and starts the workers once its job waits, unless it needs none. */
-async function whileWorkersAreAway<T>({ system, transcript }: World, sending: () => Promise<T>): Promise<T> {
-  transcript.remark("no worker runs when this is sent; they start while it waits");
+/** Sends a redeem while no worker runs, and starts the workers once its job waits or it is answered. */
+async function whileNoWorkerRuns<T>({ system, transcript }: World, sending: () => Promise<T>): Promise<T> {
+  transcript.remark("no worker runs when this is sent; the workers start while it waits");
   await system.stopWorkers();
   try {
     let answered = false;
     const answer = sending().finally(() => {
       answered = true;
     });
-    await until(async () => answered || (await countJobs(system.servers.redis, "redeem")) > 0);
+    await until(async () => answered || (await countJobs(system.servers, "redeem")) > 0);
     await system.startWorkers();
     return await answer;
   } finally {

@@ -3,7 +3,7 @@ import { KEYS, type KeyName, type OrganizationName, VOUCHER_NAMES, VOUCHERS, typ
 import { Disagreement, type Step } from "./step.ts";
 import type { World } from "./world.ts";
 
-/** A failure as lines for a shell: how to run it again here, what to make for it anywhere, and each step with its answer. */
+/** Renders a failure as shell lines: how to repeat it here, the setup, and each step with its answer. */
 export function reportCounterexample(
   details: fc.RunDetails<[Record<VoucherName, number>, Iterable<Step>]>,
   world: World | null,
@@ -16,18 +16,18 @@ export function reportCounterexample(
   return [
     `The service and the model disagree: ${(errorInstance as Error).message}`,
     "",
-    `# The shortest history found that shows it (seed ${seed}, ${numShrinks} shrinks). To run it again:`,
+    `# The shortest failing history (seed ${seed}, ${numShrinks} shrinks). To repeat it:`,
     `# MODEL_SEED=${seed} MODEL_PATH="${counterexamplePath}" MODEL_REPLAY="${replay}" npx vitest run test/model`,
     "",
     ...setUp(validForSeconds, steps.join("\n")),
     ...steps,
     "",
-    // Anything else than a disagreement is an accident, and its place is worth knowing.
+    // Other errors are bugs of the test, so their place matters.
     ...(errorInstance instanceof Disagreement ? [] : [(errorInstance as Error).stack]),
   ].join("\n");
 }
 
-/** Makes what the steps name: API, DATABASE_URL and REDIS_URL come from whoever pastes them. */
+/** Creates what the steps name. The shell must define API, DATABASE_URL and REDIS_URL. */
 function setUp(validForSeconds: Record<VoucherName, number>, steps: string): string[] {
   const names = (variable: string) => new RegExp(`\\$(TYPED_)?${variable}\\b`).test(steps);
   const vouchers = VOUCHER_NAMES.filter((name) => names(VOUCHERS[name].code) || names(`ID_${name}`));
@@ -59,8 +59,8 @@ function makeOrganization(name: OrganizationName): string[] {
 }
 
 function makeKey(name: KeyName): string {
-  const { organization, mayMove } = KEYS[name];
-  const scopes = mayMove ? "--scope voucher.read --scope voucher.redeem" : "--scope voucher.read";
+  const { organization, mayRedeem } = KEYS[name];
+  const scopes = mayRedeem ? "--scope voucher.read --scope voucher.redeem" : "--scope voucher.read";
   return `KEY_${name}=$(ctl key create --org $ORG_${organization} ${scopes} | jq -r .key)`;
 }
 

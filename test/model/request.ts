@@ -2,19 +2,19 @@ import type { Bindings } from "./bindings.ts";
 import type { KeyName } from "./model.ts";
 import type { Variable } from "./template.ts";
 
-/** What stands in a request: a text, or the value behind a name. */
+/** A value in a request: a text or a variable. */
 export type Word = string | Variable;
 
-/** One call of a partner, with names for whatever differs from run to run. */
+/** A partner's call with variables for values that differ between runs. */
 export interface PartnerRequest {
   key: KeyName;
   method: "GET" | "POST";
-  /** What follows /partner/vouchers in the address. */
+  /** The segments after /partner/vouchers. */
   path: readonly Word[];
   body?: Record<string, Word>;
 }
 
-/** A request with the values that go over the wire. */
+/** A request with concrete values. */
 export interface ConcreteRequest {
   method: "GET" | "POST";
   path: string;
@@ -33,7 +33,7 @@ export function concrete(request: PartnerRequest, bindings: Bindings): ConcreteR
   };
 }
 
-/** The request as a line for a shell in which the names are variables. */
+/** Renders the request as a shell line with shell variables. */
 export function curl({ key, path, body }: PartnerRequest): string {
   const address = ["$API/partner/vouchers", ...path.map(shown)].join("/");
   const line = `curl -s ${address} -H "X-Api-Key: $KEY_${key}"`;
@@ -46,7 +46,7 @@ function shown(word: Word): string {
   return typeof word === "string" ? word : `$${word.name}`;
 }
 
-/** In double quotes, so that variables are still replaced. */
+/** Quotes with double quotes, so that the shell replaces variables. */
 export function quoted(text: string): string {
   return `"${text.replace(/[\\"`]/g, "\\$&")}"`;
 }

@@ -7,18 +7,17 @@ import { concrete, type PartnerRequest } from "./request.ts";
 import { render } from "./template.ts";
 import type { World } from "./world.ts";
 
-/** A command of fast-check: something that happens to the service, and to the model likewise. */
+/** A fast-check command that runs on the service and on the model. */
 export type Step = fc.AsyncCommand<Model, World>;
 
-/** The service did something else than the model. */
+/** The service and the model differ. */
 export class Disagreement extends Error {}
 
-/** What steps came to, by their kind. */
+/** Number of steps by kind and outcome. */
 export type Tally = Map<string, number>;
 
 /**
- * Makes a step. `prepare` says what it is about now, without changing anything, or null when there is nothing to do it with; such
- * a step is left out of the run.
+ * Makes a step. `prepare` returns its action in the current state without changing anything, or null to skip the step.
  */
 export function makeStep<Choice>(
   choice: Choice,
@@ -31,13 +30,13 @@ export function makeStep<Choice>(
   };
 }
 
-/** A request, and how it goes over the wire. */
+/** A partner request of a step. */
 export interface Call {
-  /** What kind of call this is, for the tally. */
+  /** For the tally. */
   kind: string;
   title: string;
   request: PartnerRequest;
-  /** Sends it; just so unless told otherwise. */
+  /** Wraps the sending. */
   around?: (world: World, sending: () => Promise<Answer>) => Promise<Answer>;
 }
 
@@ -48,8 +47,8 @@ interface Answer {
 }
 
 /**
- * Makes a call and compares the answer with what the model expects of it; returns the body.
- * @throws Disagreement when they differ.
+ * Makes a call and compares the answer with the model's. Returns the body.
+ * @throws Disagreement on a difference.
  */
 export async function makeCall(world: World, call: Call, expected: Expected): Promise<Answer["body"]> {
   const { system, bindings, transcript, tally } = world;
@@ -73,13 +72,13 @@ export async function makeCall(world: World, call: Call, expected: Expected): Pr
   return answer.body;
 }
 
-/** Ends the run with what is wrong. */
+/** Ends the run with the given differences. */
 export function disagree(world: World, ...differences: string[]): never {
   for (const difference of differences) world.transcript.remark(`wrong: ${difference}`);
   throw new Disagreement(differences.join("; "));
 }
 
-/** The events of an answer that was compared already. */
+/** The events of a compared answer. */
 export function eventsOf(body: Answer["body"]): ServedEvent[] {
   return body.events ?? [];
 }

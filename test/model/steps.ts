@@ -4,8 +4,8 @@ import { eventsStep, lookUpStep, redeemStep, releaseStep, reserveStep } from "./
 import type { Step } from "./step.ts";
 
 /**
- * All steps, each as often as it is to be drawn: holds are what the rules are about, a burn ends a voucher, and a restart of the
- * workers takes longer than a dozen calls.
+ * All steps with their relative frequency. Most rules concern reservations and redemptions; a restart of the workers takes longer than a
+ * dozen calls.
  */
 const WEIGHTS: [fc.Arbitrary<Step>, number][] = [
   [reserveStep, 20],

@@ -1,17 +1,17 @@
-import type { SweepReport } from "../../src/queues/catalog.ts";
-import { sweep } from "../../src/services/sweep.ts";
+import type { SweepReport } from "../../src/contract/jobs.ts";
+import { sweep } from "../../src/services/sweep/sweep.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
-import { until } from "../support/until.ts";
+import { untilStarted } from "../support/until.ts";
 
-/** The service that all runs of the model test share: an API and workers on real servers. */
+/** The API and workers that all runs of the model test share. */
 export interface System {
   servers: TestServers;
   api: TestApi;
   stopWorkers(): Promise<void>;
-  /** Starts the workers unless they run. */
+  /** Starts the workers. Does nothing when they run. */
   startWorkers(): Promise<void>;
-  /** One pass of the sweeper, which does not run by itself here. */
+  /** Runs one sweep. There is no scheduled one here. */
   sweep(): Promise<SweepReport>;
   /** Adds a seal job. */
   requestSeal(voucherId: string): Promise<void>;
@@ -26,11 +26,11 @@ export async function openSystem(): Promise<System> {
     await workers?.close();
     workers = null;
   };
-  /** A worker that was just started may still be on its way to Redis. */
+  /** Waits until the worker is connected to Redis. */
   const connected = async () => {
     const ctx = workers?.ctx;
     if (ctx === undefined) throw new Error("no worker runs");
-    await until(() => ctx.redis.status === "ready");
+    await untilStarted(() => ctx.redis.status === "ready");
     return ctx;
   };
   return {
@@ -41,7 +41,7 @@ export async function openSystem(): Promise<System> {
       workers ??= await startWorkers(servers);
     },
     sweep: async () => sweep(await connected()),
-    requestSeal: async (voucherId) => (await connected()).sealRequests.add([voucherId]),
+    requestSeal: async (voucherId) => void (await (await connected()).sealRequests.add([voucherId])),
     async close() {
       await api.close();
       await stop();

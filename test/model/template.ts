@@ -1,20 +1,19 @@
 /**
- * What the model says about an answer: a JSON value with holes where only the service can choose. A named hole is filled by the
- * first answer that shows it and must be the same in every later one. The names are those of the shell variables in a printed
- * counterexample.
+ * An expected answer: a JSON value with placeholders for values that only the service can choose. The first answer sets the value of a
+ * named placeholder, and later answers must repeat it. The names are the shell variables in a printed counterexample.
  */
 export type Template =
   | null
   | boolean
   | number
   | string
-  | Hole
+  | Placeholder
   | readonly Template[]
   | { readonly [field: string]: Template };
 
-export type Hole = Variable | Moment | Sentence | Joined | JsonText | Including;
+export type Placeholder = Variable | Moment | Sentence | Joined | JsonText | Including;
 
-/** A text that is the same wherever it appears, and that no other variable shares. */
+/** A text that is equal wherever it appears and differs from every other variable. */
 export interface Variable {
   hole: "variable";
   name: string;
@@ -24,26 +23,26 @@ export interface Variable {
 export interface Moment {
   hole: "moment";
   name: string;
-  /** This moment is so much later than the named one. */
+  /** Offset from the named moment. */
   plusMs: number;
-  /** Whether the passing of time moves it back, as it does with the ends of holds and of validity. */
+  /** Whether simulated time moves it back, as with the ends of reservations and of validity. */
   moves: boolean;
-  /** Whether the answer that shows it first is the one that made it, so that it lies within the call. */
+  /** Whether it lies within the call that shows it first. */
   fresh: boolean;
 }
 
-/** Some words for a person. */
+/** Any non-empty text. */
 export interface Sentence {
   hole: "sentence";
 }
 
-/** Texts and variables one after another. */
+/** Concatenated texts and variables. */
 export interface Joined {
   hole: "joined";
   parts: readonly (string | Variable)[];
 }
 
-/** A text that is the JSON of something. */
+/** A text that contains JSON. */
 export interface JsonText {
   hole: "json";
   of: Template;
@@ -61,21 +60,21 @@ export const joined = (...parts: (string | Variable)[]): Joined => ({ hole: "joi
 export const jsonText = (of: Template): JsonText => ({ hole: "json", of });
 export const including = (fields: { readonly [field: string]: Template }): Including => ({ hole: "including", fields });
 
-/** When something happened, which stays what it is however much time passes. */
+/** A past moment, which simulated time does not move. */
 export function happened(name: string, { fresh = false } = {}): Moment {
   return { hole: "moment", name, plusMs: 0, moves: false, fresh };
 }
 
-/** A moment that is compared with the clock, and so comes nearer as time passes. */
+/** A moment that is compared with the clock, so that simulated time moves it back. */
 export function moving(name: string, { plusMs = 0, fresh = false } = {}): Moment {
   return { hole: "moment", name, plusMs, moves: true, fresh };
 }
 
-export function isHole(template: Template): template is Hole {
+export function isPlaceholder(template: Template): template is Placeholder {
   return typeof template === "object" && template !== null && "hole" in template;
 }
 
-/** A template as people read it: variables as `$NAME`, the other holes in angle brackets. */
+/** Renders a template for people: variables as `$NAME`, other placeholders in angle brackets. */
 export function render(template: Template): string {
   return JSON.stringify(readable(template));
 }
@@ -83,11 +82,11 @@ export function render(template: Template): string {
 function readable(template: Template): unknown {
   if (Array.isArray(template)) return template.map(readable);
   if (typeof template !== "object" || template === null) return template;
-  if (isHole(template)) return describe(template);
+  if (isPlaceholder(template)) return describe(template);
   return Object.fromEntries(Object.entries(template).map(([field, value]) => [field, readable(value)]));
 }
 
-function describe(hole: Hole): unknown {
+function describe(hole: Placeholder): unknown {
   switch (hole.hole) {
     case "variable":
       return `$${hole.name}`;

@@ -1,7 +1,6 @@
-import { leaseKey } from "../../src/holds/lease.ts";
 import type { TestServers } from "../support/servers.ts";
 
-/** Makes a lease older; one whose life would be over by then ends at once. */
+/** Makes a lease older. A lease past its expiry ends at once. */
 const MOVE_LEASE_BACK = [
   "if redis.call('EXISTS', KEYS[1]) == 0 then return end",
   "redis.call('HINCRBY', KEYS[1], 'start', -ARGV[1])",
@@ -9,11 +8,9 @@ const MOVE_LEASE_BACK = [
 ].join(" ");
 
 /**
- * Lets time pass for some vouchers without waiting for it: everything of theirs that is compared with a clock moves back by that
- * time, which leaves every difference to the clock as it would be then. These are the ends of holds (with their beginnings,
- * which a look-up shows), the ends of validity, and the ages and lives of leases in Redis. Moments that have happened are
- * never compared with a clock: ended holds, burns and events stay as they are, and the triggers that protect them are
- * not touched. No job is under way here, so no deadline has to move.
+ * Simulates the passing of time for some vouchers: moves everything that is compared with a clock back by that time. That is the start and
+ * end of live reservations, the end of validity, and the age and expiry of leases. Past moments, such as redemptions, events and ended
+ * reservations, are never compared with a clock and stay. No job runs here, so no deadline has to move.
  */
 export async function moveBack(servers: TestServers, voucherIds: readonly string[], seconds: number): Promise<void> {
   await servers.db.query(
@@ -27,11 +24,11 @@ export async function moveBack(servers: TestServers, voucherIds: readonly string
     [voucherIds, seconds],
   );
   for (const voucherId of voucherIds) {
-    await servers.redis.eval(MOVE_LEASE_BACK, 1, leaseKey(voucherId), seconds * 1_000);
+    await servers.redis.eval(MOVE_LEASE_BACK, 1, servers.leaseKey(voucherId), seconds * 1_000);
   }
 }
 
-/** The same for a shell and for all vouchers that there are. */
+/** The same as shell lines, for all vouchers. */
 export function moveBackInShell(seconds: number): string[] {
   const by = `interval '${seconds} s'`;
   return [

@@ -1,10 +1,10 @@
 import type { Bindings } from "./bindings.ts";
 import { curl, type PartnerRequest } from "./request.ts";
 
-/** What later lines of a transcript can name. */
+/** Variables that later lines can use. */
 const USED_LATER = /^(TICKET|TOKEN)_/;
 
-/** What one run did, step by step, as lines for a shell. */
+/** The steps of one run as shell lines. */
 export class Transcript {
   readonly #bindings: Bindings;
   readonly #lines: string[] = [];
@@ -18,13 +18,13 @@ export class Transcript {
     return this.#lines;
   }
 
-  /** Begins a step with a sentence about it. */
+  /** Begins a step with its title. */
   begin(title: string): void {
     this.#steps += 1;
     this.#lines.push("", `# ${this.#steps}. ${title}`);
   }
 
-  /** Adds what a shell would be told. */
+  /** Adds a shell command. */
   command(line: string): void {
     this.#lines.push(line);
   }
@@ -34,7 +34,7 @@ export class Transcript {
     this.#lines.push(...text.split("\n").map((line) => `#    ${line}`));
   }
 
-  /** Adds a request, its answer, and assignments of what the answer showed first. */
+  /** Adds a request, its answer, and assignments of new variables. */
   exchange(
     request: PartnerRequest,
     { status, body }: { status: number; body: unknown },
@@ -48,6 +48,6 @@ export class Transcript {
         this.command(`${name}=$(jq -r ${place} <<<"$ANSWER")`);
       }
     }
-    this.remark(`came     ${status} ${this.#bindings.nameValues(JSON.stringify(body))}`);
+    this.remark(`actual   ${status} ${this.#bindings.nameValues(JSON.stringify(body))}`);
   }
 }

@@ -6,7 +6,7 @@ import type { Tally } from "./step.ts";
 import type { System } from "./system.ts";
 import { Transcript } from "./transcript.ts";
 
-/** What one run acts on: two new organizations with keys and vouchers of their own, on the service that all runs share. */
+/** The data of one run: two new organizations with keys and vouchers, on the shared service. */
 export interface World {
   system: System;
   organizations: Record<OrganizationName, TestPartner>;
@@ -19,7 +19,7 @@ export interface World {
   tally: Tally;
 }
 
-/** Makes the organizations, keys and vouchers of one run, and names what is known of them. */
+/** Creates the organizations, keys and vouchers of one run and sets their variables. */
 export async function openWorld(
   system: System,
   tally: Tally,
@@ -32,9 +32,9 @@ export async function openWorld(
     const { rows } = await db.query<{ name: string }>("SELECT name FROM brands WHERE id = $1", [brandId]);
     bindings.bindText(`BRAND_${name}`, rows[0]?.name as string);
   });
-  const keys = Object.entries(KEYS).map(async ([name, { organization, mayMove }]) => {
+  const keys = Object.entries(KEYS).map(async ([name, { organization, mayRedeem }]) => {
     const { id, key } = await makeKey(db, organizations[organization].organizationId, {
-      scopes: mayMove ? ["voucher.read", "voucher.redeem"] : ["voucher.read"],
+      scopes: mayRedeem ? ["voucher.read", "voucher.redeem"] : ["voucher.read"],
     });
     bindings.bindText(`KEY_${name as KeyName}`, key);
     bindings.bindText(`KEY_ID_${name as KeyName}`, id);

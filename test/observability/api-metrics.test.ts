@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ERRORS } from "../../src/http/error-map.ts";
+import { ERRORS } from "../../src/contract/errors.ts";
 import { freePort } from "../../src/local/servers.ts";
-import { voidVoucher } from "../../src/services/void-voucher.ts";
+import { SealRequests } from "../../src/queues/seal-requests.ts";
+import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { type PartnerClient, partnerClient, send } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { exchange } from "../support/raw-http.ts";
@@ -43,7 +44,7 @@ async function newVoucher() {
   return voucher;
 }
 
-/** Scrapes until the report is as wanted: an answer may be with its caller before it is counted. */
+/** Scrapes until the report is as wanted: a caller may have the response before it is counted. */
 async function untilReported(target: { metricsUrl: string }, wanted: (report: Scrape) => boolean): Promise<Scrape> {
   return until(async () => {
     const report = await scrape(target.metricsUrl);
@@ -51,7 +52,7 @@ async function untilReported(target: { metricsUrl: string }, wanted: (report: Sc
   });
 }
 
-/** How much a number grows while `work` runs and until it is counted. */
+/** Expects that a value grows by `by` while `work` runs. */
 async function growth(name: string, labels: Record<string, string>, by: number, work: () => Promise<unknown>) {
   const before = (await scrape(api.metricsUrl)).value(name, labels) ?? 0;
   await work();
@@ -76,20 +77,20 @@ describe("requests", () => {
     );
   });
 
-  it("for paths that do not exist share one name, however many paths there are", async () => {
+  it("share one label for all paths that do not exist", async () => {
     await growth(`${REQUESTS}_count`, { route: "none", method: "GET", status: "404" }, 3, async () => {
       for (const path of ["/wp-login.php", "/.env", "/a/b/c"]) await send("GET", `${api.url}${path}`);
     });
   });
 
-  it("with methods that nobody knows share one name", async () => {
+  it("share one label for all unknown methods", async () => {
     await growth(`${REQUESTS}_count`, { route: "none", method: "other", status: "404" }, 2, async () => {
       for (const method of ["PROPFIND", "MKCOL"])
         await exchange(api.url, `${method} /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
     });
   });
 
-  it("take as long as is measured: a count lies in every bucket above its time", async () => {
+  it("are measured: the largest buckets count every request, and the sum is plausible", async () => {
     const { code } = await newVoucher();
     await partnerApi.lookUp(code);
     const labels = { route: "/partner/vouchers/:codeOrTicket", method: "GET", status: "200" };
@@ -104,16 +105,16 @@ describe("requests", () => {
 });
 
 describe("refusals", () => {
-  it("are all there from the start, at zero, so that the first of each is seen as an increase", async () => {
+  it("are reported as 0 from the start, so that the first of each code is an increase", async () => {
     const fresh = await startApi(servers, { METRICS_PORT: "0" });
     const report = await scrape(fresh.metricsUrl);
     for (const code of Object.keys(ERRORS)) expect(report.value("voucher_refusals_total", { code }), code).toBe(0);
     await fresh.close();
   });
 
-  it("are counted by their code", async () => {
+  it("are counted by code", async () => {
     const { code } = await newVoucher();
-    await partnerApi.redeem({ code, externalRef: `burn-${code}` });
+    await partnerApi.redeem({ code, externalRef: `redeem-${code}` });
     await growth("voucher_refusals_total", { code: "voucher_used" }, 1, () =>
       partnerApi.redeem({ code, externalRef: `again-${code}` }),
     );
@@ -124,13 +125,13 @@ describe("refusals", () => {
     );
   });
 
-  it("are counted when what was sent is not HTTP at all", async () => {
+  it("are counted for input that is not HTTP", async () => {
     await growth("voucher_refusals_total", { code: "invalid_http" }, 1, () => exchange(api.url, "nonsense\r\n\r\n"));
   });
 });
 
 describe("batches", () => {
-  it("are counted with their items: look-ups that come together share one statement", async () => {
+  it("are counted with their items: concurrent look-ups share one statement", async () => {
     const { code } = await newVoucher();
     const labels = { batch: "lookups" };
     const before = await scrape(api.metricsUrl);
@@ -143,24 +144,24 @@ describe("batches", () => {
     expect(grown("voucher_batch_duration_seconds_sum")).toBeGreaterThan(0);
   });
 
-  it("of holds are the API's, those of redeems the worker's", async () => {
+  it("are the API's for reservations and the worker's for redeems", async () => {
     const { code } = await newVoucher();
-    const [holds, redeems] = [{ batch: "holds" }, { batch: "redeem" }];
+    const [reservations, redeems] = [{ batch: "reservations" }, { batch: "redeem" }];
     const before = { api: await scrape(api.metricsUrl), worker: await scrape(worker.metricsUrl) };
     const { body } = await partnerApi.reserve(code);
     await partnerApi.release(body.ticket);
-    await partnerApi.redeem({ code, externalRef: `burn-${code}` });
+    await partnerApi.redeem({ code, externalRef: `redeem-${code}` });
     const after = { api: await scrape(api.metricsUrl), worker: await scrape(worker.metricsUrl) };
     const items = "voucher_batch_items_sum";
-    expect((after.api.value(items, holds) ?? 0) - (before.api.value(items, holds) ?? 0)).toBe(2);
+    expect((after.api.value(items, reservations) ?? 0) - (before.api.value(items, reservations) ?? 0)).toBe(2);
     expect((after.worker.value(items, redeems) ?? 0) - (before.worker.value(items, redeems) ?? 0)).toBe(1);
     expect(after.api.value(items, redeems)).toBeUndefined();
-    expect(after.worker.value(items, holds)).toBeUndefined();
+    expect(after.worker.value(items, reservations)).toBeUndefined();
   });
 });
 
-describe("what is still to be done", () => {
-  it("has the jobs of every queue, and the age of the oldest that waits", async () => {
+describe("the backlog", () => {
+  it("counts the jobs of every queue and reports the age of the oldest waiting job", async () => {
     await worker.close();
     const waiting = (queue: string) => ({ queue, state: "waiting" });
     const idle = await scrape(api.metricsUrl);
@@ -171,7 +172,8 @@ describe("what is still to be done", () => {
       expect(idle.value("voucher_queue_oldest_waiting_seconds", { queue }), queue).toBe(0);
     }
     const [first, second] = [await newVoucher(), await newVoucher()];
-    const add = (voucherId: string) => api.ctx.sealQueue.add(`${voucherId}-${crypto.randomUUID()}`, { voucherId });
+    const requests = new SealRequests(api.ctx.redis, api.ctx.deployment, api.ctx.log);
+    const add = (voucherId: string) => requests.add([voucherId]);
     await add(first.id);
     const oldest = { queue: "seal" };
     await untilReported(api, ({ value }) => (value("voucher_queue_oldest_waiting_seconds", oldest) ?? 0) > 0.2);
@@ -185,31 +187,31 @@ describe("what is still to be done", () => {
     await untilReported(api, ({ value }) => value("voucher_queue_jobs", waiting("seal")) === 0);
   });
 
-  it("has the holds that are live, and not those past their time", async () => {
-    const before = (await scrape(api.metricsUrl)).value("voucher_live_holds") ?? 0;
-    const [held, over] = [await newVoucher(), await newVoucher()];
-    const { body } = await partnerApi.reserve(held.code);
+  it("counts live reservations and not expired ones", async () => {
+    const before = (await scrape(api.metricsUrl)).value("voucher_live_reservations") ?? 0;
+    const [reserved, over] = [await newVoucher(), await newVoucher()];
+    const { body } = await partnerApi.reserve(reserved.code);
     const brief = await startApi(servers, { RESERVATION_SECONDS: "4" });
     await partnerClient(brief.url, key).reserve(over.code);
     await brief.close();
-    expect((await scrape(api.metricsUrl)).value("voucher_live_holds")).toBe(before + 2);
-    await untilReported(api, ({ value }) => value("voucher_live_holds") === before + 1);
+    expect((await scrape(api.metricsUrl)).value("voucher_live_reservations")).toBe(before + 2);
+    await untilReported(api, ({ value }) => value("voucher_live_reservations") === before + 1);
     await partnerApi.release(body.ticket);
-    expect((await scrape(api.metricsUrl)).value("voucher_live_holds")).toBe(before);
+    expect((await scrape(api.metricsUrl)).value("voucher_live_reservations")).toBe(before);
   });
 
-  it("has the age of the oldest event that waits for its seal", async () => {
+  it("reports the age of the oldest event that waits for its seal", async () => {
     expect((await scrape(api.metricsUrl)).value("voucher_seal_lag_seconds")).toBe(0);
     const { id: voucherId, code } = await newVoucher();
-    // Nobody asks for the seal of a voiding at once.
+    // The service alone adds no seal job for a voided voucher.
     await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
     const report = await untilReported(api, ({ value }) => (value("voucher_seal_lag_seconds") ?? 0) > 0.2);
     expect(report.value("voucher_seal_lag_seconds")).toBeLessThan(60);
-    await api.ctx.sealQueue.ask(`${voucherId}-${crypto.randomUUID()}`, { voucherId }, 10_000);
+    await api.ctx.sealQueue.addAndWait(`${voucherId}-${crypto.randomUUID()}`, { voucherId }, 10_000);
     expect((await scrape(api.metricsUrl)).value("voucher_seal_lag_seconds")).toBe(0);
   });
 
-  it("is not told of a server that does not answer; that it does not answer is", async () => {
+  it("leaves out the values of a server that does not answer, and reports it as down", async () => {
     const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
     const cutOff = await startApi(servers, { DATABASE_URL: postgres.url, REDIS_URL: redis.url, METRICS_PORT: "0" });
     const up = async () => {
@@ -217,14 +219,14 @@ describe("what is still to be done", () => {
       return {
         postgres: report.value("voucher_server_up", { server: "postgres" }),
         redis: report.value("voucher_server_up", { server: "redis" }),
-        holds: report.value("voucher_live_holds"),
+        reservations: report.value("voucher_live_reservations"),
         lag: report.value("voucher_seal_lag_seconds"),
         waiting: report.value("voucher_queue_jobs", { queue: "redeem", state: "waiting" }),
         oldest: report.value("voucher_queue_oldest_waiting_seconds", { queue: "redeem" }),
       };
     };
-    const everything = { postgres: 1, redis: 1, holds: 0, lag: 0, waiting: 0, oldest: 0 };
-    const unknown = { holds: undefined, lag: undefined };
+    const everything = { postgres: 1, redis: 1, reservations: 0, lag: 0, waiting: 0, oldest: 0 };
+    const unknown = { reservations: undefined, lag: undefined };
     const unknownQueues = { waiting: undefined, oldest: undefined };
     expect(await up()).toEqual(everything);
     redis.cut();
@@ -250,7 +252,7 @@ describe("a process", () => {
   it.each([
     ["an API", () => api],
     ["a worker", () => worker],
-  ])("reports its pool, its event loop and what Node tells: %s", async (_which, which) => {
+  ])("reports its pool, its event loop and Node's own metrics: %s", async (_which, which) => {
     const report = await scrape(which().metricsUrl);
     const busy = report.value("voucher_postgres_pool_connections", { state: "busy" }) ?? -1;
     const idle = report.value("voucher_postgres_pool_connections", { state: "idle" }) ?? -1;
@@ -261,7 +263,7 @@ describe("a process", () => {
     expect(report.value("process_cpu_seconds_total")).toBeGreaterThan(0);
   });
 
-  it("tells how many connections are lent out, and how many calls wait for one", async () => {
+  it("reports how many connections are in use and how many calls wait for one", async () => {
     const { pool } = api.ctx;
     const clients = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
     const late = pool.connect().then(
@@ -275,7 +277,7 @@ describe("a process", () => {
     await late;
   });
 
-  it("answers at /metrics alone", async () => {
+  it("responds at /metrics only", async () => {
     const at = (path: string, method = "GET") => fetch(new URL(path, api.metricsUrl), { method });
     expect((await at("/metrics")).headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
     expect((await at("/")).status).toBe(404);
@@ -283,7 +285,7 @@ describe("a process", () => {
     expect((await at("/metrics", "POST")).status).toBe(404);
   });
 
-  it("measures nothing and listens nowhere else without METRICS_PORT", async () => {
+  it("has no metrics and no second port without METRICS_PORT", async () => {
     const plain = await startApi(servers);
     expect(plain.ctx.metrics).toBeNull();
     expect(plain.metricsUrl).toContain("undefined");
@@ -292,7 +294,7 @@ describe("a process", () => {
 });
 
 describe("labels", () => {
-  it("hold no code, ticket, token, key, reference or id, whatever was asked for", async () => {
+  it("contain no code, ticket, token, key, reference or id", async () => {
     const { code, id } = await newVoucher();
     const { body } = await partnerApi.reserve(code);
     const externalRef = "a-reference-of-the-partner";
@@ -312,7 +314,20 @@ describe("labels", () => {
       const names = new Set(
         report.samples.filter(({ name }) => name.startsWith("voucher_")).flatMap(({ labels }) => Object.keys(labels)),
       );
-      const bounded = ["route", "method", "status", "code", "le", "batch", "state", "queue", "server", "phase", "task"];
+      const bounded = [
+        "route",
+        "method",
+        "status",
+        "code",
+        "le",
+        "batch",
+        "state",
+        "queue",
+        "server",
+        "phase",
+        "task",
+        "message",
+      ];
       expect([...names].filter((name) => !bounded.includes(name))).toEqual([]);
     }
   });

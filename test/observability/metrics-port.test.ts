@@ -4,7 +4,7 @@ import { freePort } from "../../src/local/servers.ts";
 import { runNode, startNode } from "../support/child-process.ts";
 import { scrape } from "../support/scrape.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { until } from "../support/until.ts";
+import { untilStarted } from "../support/until.ts";
 
 let servers: TestServers;
 
@@ -28,16 +28,16 @@ const PROCESSES = [
   ["a worker", "workers/main.ts", "voucher_sweep_duration_seconds"],
 ] as const;
 
-it.each(PROCESSES)("%s serves its metrics there, and ends in order", async (_which, script, own) => {
+it.each(PROCESSES)("%s serves its metrics on METRICS_PORT and stops cleanly", async (_which, script, own) => {
   const port = await freePort();
   const started = startNode([script], await env(port));
-  await until(() => /"(listening|working)"/.test(started.output()), 30_000);
+  await untilStarted(() => /"(listening|working)"/.test(started.output()));
   expect((await scrape(`http://127.0.0.1:${port}/metrics`)).text).toContain(`# TYPE ${own} histogram`);
   started.child.kill("SIGTERM");
   expect((await started.ended).exitCode).toBe(0);
 });
 
-it.each(PROCESSES)("%s does not start when somebody else has it, and says which port", async (_which, script) => {
+it.each(PROCESSES)("%s does not start when METRICS_PORT is in use, and names it", async (_which, script) => {
   const squatter = createServer();
   const port = await freePort();
   await new Promise<void>((resolve) => squatter.listen(port, resolve));

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ERRORS } from "../../src/http/error-map.ts";
+import { ERRORS } from "../../src/contract/errors.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { selectorsOf } from "../support/promql.ts";
 import { hasPromtool, runPromtool } from "../support/promtool.ts";
@@ -18,14 +18,14 @@ const CONFIG = read("observability/prometheus.yml");
 const DASHBOARD = read("observability/grafana/dashboards/vouchers.json");
 const OPERATIONS = read("operations.md");
 
-/** What Prometheus itself knows of every target and every rule. */
+/** Metrics that Prometheus itself reports. */
 const PROMETHEUS_OWN = ["up", "ALERTS"];
-/** Labels that Prometheus gives every series. */
+/** Labels that Prometheus adds to every series. */
 const TARGET_LABELS = ["job", "instance"];
 const JOBS = Array.from(CONFIG.matchAll(/job_name: (\w+)/g), ([, name = ""]) => name);
 const RECORDED = Array.from(RULES.matchAll(/- record: (\S+)/g), ([, name = ""]) => name);
 
-/** Expressions of the rules: in their line, or folded over those that follow. */
+/** Expressions of the rules: on one line, or folded over several. */
 const RULE_EXPRESSIONS = Array.from(
   RULES.matchAll(/^ +expr: (?:>-\n((?: {10,}.*\n)+)|(.*)\n)/gm),
   ([, folded, line = ""]) => folded?.replace(/\s+/g, " ").trim() ?? line,
@@ -39,7 +39,7 @@ const DASHBOARD_EXPRESSIONS = [
   ...dashboard.annotations.list.map(({ expr }) => expr),
   ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
 ];
-/** Expressions and names that stand as code in the documentation. An error's code may look like a metric. */
+/** Expressions and names in the documentation's inline code. Error codes can look like metrics. */
 const DOCUMENTED = Array.from(
   OPERATIONS.matchAll(/`([^`\n]*\b(?:voucher|nodejs|process)_\w+[^`\n]*)`/g),
   ([, text = ""]) => text,
@@ -60,10 +60,10 @@ beforeAll(async () => {
   });
   const partner = await makePartner(servers.db);
   const { key } = await makeKey(servers.db, partner.organizationId);
-  const [burnt, held] = await issueVouchers(servers.db, partner, 2);
+  const [redeemed, reserved] = await issueVouchers(servers.db, partner, 2);
   const till = partnerClient(api.url, key);
-  expect((await till.reserve(held?.code ?? "")).status).toBe(200);
-  expect((await till.redeem({ code: burnt?.code, externalRef: "names" })).status).toBe(200);
+  expect((await till.reserve(reserved?.code ?? "")).status).toBe(200);
+  expect((await till.redeem({ code: redeemed?.code, externalRef: "names" })).status).toBe(200);
   await send("GET", `${api.url}/readyz`);
   samples = await until(async () => {
     const [ofApi, ofWorker] = await Promise.all([scrape(api.metricsUrl), scrape(worker.metricsUrl)]);
@@ -80,8 +80,8 @@ afterAll(async () => {
 });
 
 /**
- * What is wrong with the series that an expression asks for.
- * @param mayDescribe whether a histogram may be named without saying which of its series.
+ * The faults of the selectors in an expression.
+ * @param mayDescribe whether a histogram may be named without the suffix of one of its series.
  */
 function faultsOf(expression: string, mayDescribe = false): string[] {
   return selectorsOf(expression).flatMap(({ metric, matchers }) => {
@@ -96,15 +96,15 @@ function faultsOf(expression: string, mayDescribe = false): string[] {
           : [`no job is ${value}`];
       const values = series.map(({ labels }) => labels[label]);
       if (values.every((known) => known === undefined)) return [`${metric} has no label ${label}`];
-      // Only what matches plain words can be looked up, and only what must be there.
+      // Only plain words that must match can be looked up.
       if (operator.startsWith("!") || /[.*+\\]/.test(value)) return [];
       return value.split("|").flatMap((word) => (values.includes(word) ? [] : [`no ${metric} has ${label} ${word}`]));
     });
   });
 }
 
-describe("the reader of expressions", () => {
-  it("finds every metric with what its labels must be, and takes nothing else for one", () => {
+describe("the parser of expressions", () => {
+  it("finds every metric with its label matchers, and nothing else", () => {
     expect(
       selectorsOf(
         'sum by (route, le) (rate(a_bucket{code=~"x|y", s!="z"}[5m])) / ignoring(state) (b:c:d > 0) or vector(0) and max(up == 1) offset 5m',
@@ -122,35 +122,35 @@ describe("the reader of expressions", () => {
     ]);
   });
 
-  it("would find a name, a label and a value that the code does not have", () => {
+  it("reports names, labels and values that the code does not have", () => {
     expect(faultsOf("rate(voucher_http_request_duration_seconds[5m])")).toEqual([
       "no process reports voucher_http_request_duration_seconds",
     ]);
     expect(faultsOf('voucher_refusals_total{kode="internal_error"}')).toHaveLength(1);
     expect(faultsOf('voucher_refusals_total{code=~"internal_error|internal_eror"}')).toHaveLength(1);
     expect(faultsOf('up_to:nothing{job="api"}')).toHaveLength(1);
-    expect(faultsOf('voucher_live_holds{job="apis"}')).toHaveLength(1);
+    expect(faultsOf('voucher_live_reservations{job="apis"}')).toHaveLength(1);
   });
 });
 
-describe("every series that is asked for exists in the code:", () => {
-  it("the rules'", () => {
+describe("every series exists in the code that is used in", () => {
+  it("the rules", () => {
     expect(RULE_EXPRESSIONS.length).toBe(RULES.match(/^ +expr:/gm)?.length);
     expect(RULE_EXPRESSIONS.flatMap((expression) => faultsOf(expression))).toEqual([]);
   });
 
-  it("the dashboard's", () => {
+  it("the dashboard", () => {
     expect(DASHBOARD_EXPRESSIONS.length).toBeGreaterThan(30);
     expect(DASHBOARD_EXPRESSIONS.flatMap((expression) => faultsOf(expression))).toEqual([]);
   });
 
-  it("the documentation's", () => {
+  it("the documentation", () => {
     expect(DOCUMENTED.length).toBeGreaterThan(10);
     expect(DOCUMENTED.flatMap((expression) => faultsOf(expression, true))).toEqual([]);
   });
 });
 
-describe("every metric of our own", () => {
+describe("every metric of the service", () => {
   it("is described in the documentation and shown on the dashboard or watched by a rule", () => {
     const own = new Set(
       samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, "")).filter((name) => name.startsWith("voucher_")),
@@ -162,7 +162,7 @@ describe("every metric of our own", () => {
     }
   });
 
-  it("is named by the conventions: base units, totals for what only grows", async () => {
+  it("follows the naming conventions: base units, and `_total` for counters", async () => {
     const { text } = await scrape(api.metricsUrl);
     const types = Array.from(
       (text + (await scrape(worker.metricsUrl)).text).matchAll(/^# TYPE (voucher_\w+) (\w+)$/gm),
@@ -181,7 +181,7 @@ describe("every alert", () => {
     runbook,
   }));
 
-  it.each(alerts)("$name has a severity and a page in the runbook", ({ name, runbook }) => {
+  it.each(alerts)("$name has a severity and a runbook page", ({ name, runbook }) => {
     expect(runbook).toBe(`docs/operations.md#${name.toLowerCase()}`);
     const [, page = ""] = new RegExp(`^### ${name}\\n([\\s\\S]*?)(?=^##|$(?![\\s\\S]))`, "m").exec(OPERATIONS) ?? [];
     for (const part of ["**Means.**", "**Look.**", "**Do.**"]) expect(page, part).toContain(part);
@@ -192,14 +192,14 @@ describe("every alert", () => {
 const checked = hasPromtool();
 
 describe.runIf(checked)("Prometheus", () => {
-  it("understands every expression of the dashboard", () => {
+  it("accepts every expression of the dashboard", () => {
     const rules = DASHBOARD_EXPRESSIONS.map((expression, index) => ({
       record: `dashboard:${index}`,
       expr: expression.replaceAll("$__rate_interval", "1m"),
     }));
     const directory = mkdtempSync(join(tmpdir(), "voucher-dashboard-"));
     const file = join(directory, "dashboard.yml");
-    // What JSON can say YAML can.
+    // JSON is valid YAML.
     writeFileSync(file, JSON.stringify({ groups: [{ name: "dashboard", rules }] }));
     const { ok, output } = runPromtool(["check", "rules", file]);
     rmSync(directory, { recursive: true });
@@ -207,11 +207,11 @@ describe.runIf(checked)("Prometheus", () => {
     expect(ok).toBe(true);
   });
 
-  it("finds nothing to say against the names, helps and types that the processes report", async () => {
+  it("finds no fault in the names, help texts and types that the processes report", async () => {
     for (const { metricsUrl } of [api, worker]) {
       const { text } = await scrape(metricsUrl);
       const { output } = runPromtool(["check", "metrics"], text);
-      // The names of Node's own metrics are not ours to choose.
+      // Node's own metrics are named by prom-client.
       expect(output.split("\n").filter((line) => line.startsWith("voucher_"))).toEqual([]);
       expect(output).not.toContain("error while linting");
     }

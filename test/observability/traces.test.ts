@@ -8,20 +8,20 @@ import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { openTraceCollector, type ReceivedSpan, type TraceCollector } from "../support/trace-collector.ts";
-import { until } from "../support/until.ts";
+import { untilStarted } from "../support/until.ts";
 import { makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 
 const [INTERNAL, SERVER, PRODUCER, CONSUMER] = [1, 2, 4, 5];
 
 let servers: TestServers;
 let collector: TraceCollector;
-/** Everything that was sent, once both processes have ended: until then they keep it for a minute. */
+/** All spans, complete once both processes have ended: until then they are buffered for a minute. */
 let spans: ReceivedSpan[];
 let apiEnded: Ended;
 let workerEnded: Ended;
-/** Everything that no span may hold. */
+/** Values that no span may contain. */
 const secrets: string[] = [];
-/** Trace ids that callers chose, by what they asked for. */
+/** Trace ids chosen by callers, by request. */
 const chosen = { redeem: "1".repeat(32), refused: "2".repeat(32), late: "3".repeat(32), crowd: "c" };
 
 beforeAll(async () => {
@@ -38,31 +38,40 @@ beforeAll(async () => {
 
   const partner = await makePartner(servers.db);
   const { key } = await makeKey(servers.db, partner.organizationId);
-  const [one, held, late, ...crowd] = await issueVouchers(servers.db, partner, 43);
-  if (one === undefined || held === undefined || late === undefined) throw new Error("vouchers were expected");
-  const burn = (code: string, externalRef: string, traceId?: string): Promise<Reply> =>
+  const [one, reserved, late, ...crowd] = await issueVouchers(servers.db, partner, 43);
+  if (one === undefined || reserved === undefined || late === undefined) throw new Error("vouchers were expected");
+  const redeem = (code: string, externalRef: string, traceId?: string): Promise<Reply> =>
     send("POST", `${url}/partner/vouchers/redeem`, {
       key,
       body: { code, externalRef },
       headers: traceId === undefined ? {} : { traceparent: `00-${traceId}-00000000000000ab-01` },
     });
-  expect((await burn(one.code, "SECRET-REF-1", chosen.redeem)).status).toBe(200);
-  expect((await burn(one.code, "SECRET-REF-2", chosen.refused)).status).toBe(409);
+  expect((await redeem(one.code, "SECRET-REF-1", chosen.redeem)).status).toBe(200);
+  expect((await redeem(one.code, "SECRET-REF-2", chosen.refused)).status).toBe(409);
   const body = JSON.stringify({ code: late.code, externalRef: "SECRET-LATE" });
   expect(await sendBodyLate(`${url}/partner/vouchers/redeem`, key, body, chosen.late)).toBe(200);
-  const hold = await partnerClient(url, key).reserve(held.code);
-  await partnerClient(url, key).lookUp(hold.body.ticket);
+  const reservation = await partnerClient(url, key).reserve(reserved.code);
+  await partnerClient(url, key).lookUp(reservation.body.ticket);
   const replies = await Promise.all(
-    crowd.map(({ code }, index) => burn(code, `SECRET-CROWD-${index}`, String(index).padStart(32, chosen.crowd))),
+    crowd.map(({ code }, index) => redeem(code, `SECRET-CROWD-${index}`, String(index).padStart(32, chosen.crowd))),
   );
   expect(replies.map(({ status }) => status)).toEqual(crowd.map(() => 200));
   const offer = await makeOffer(servers.db, 1);
-  const user = newUser("somebody-secret");
+  const user = newUser("user-secret");
   const market = await signedIn(url, issuer, user);
   const claim = await market.claimProduct(offer.productId);
   expect(claim.status).toBe(200);
   await send("GET", `${url}/nowhere/${one.code}`);
-  secrets.push(one.code, one.id, held.code, hold.body.ticket, hold.body.token, key, user, claim.body.voucher.code);
+  secrets.push(
+    one.code,
+    one.id,
+    reserved.code,
+    reservation.body.ticket,
+    reservation.body.token,
+    key,
+    user,
+    claim.body.voucher.code,
+  );
   secrets.push("SECRET-", partner.organizationId, ...crowd.flatMap(({ id, code }) => [id, code]));
 
   for (const { child } of [api, worker]) child.kill("SIGTERM");
@@ -77,19 +86,19 @@ afterAll(async () => {
   await servers.close();
 });
 
-/** Starts an API and a worker process that send traces as the variables say. */
+/** Starts an API and a worker process with these OpenTelemetry variables. */
 async function startTraced(otel: Record<string, string>): Promise<{ api: Started; worker: Started; url: string }> {
   const port = await freePort();
   const env = { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl, PORT: String(port), ...otel };
   const api = startNode(["src/main.ts"], env);
   const worker = startNode(["workers/main.ts"], env);
   const url = `http://127.0.0.1:${port}`;
-  await until(() => api.output().includes('"listening"') && worker.output().includes('"working"'), 30_000);
-  await until(async () => (await send("GET", `${url}/readyz`)).status === 200, 30_000);
+  await untilStarted(() => api.output().includes('"listening"') && worker.output().includes('"working"'));
+  await untilStarted(async () => (await send("GET", `${url}/readyz`)).status === 200);
   return { api, worker, url };
 }
 
-/** Posts a body only after the server has read the headers and begun the request; resolves with the status. */
+/** Posts a body after the server has read the headers and started the request; resolves to the status. */
 function sendBodyLate(url: string, key: string, body: string, traceId: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const headers = {
@@ -119,15 +128,15 @@ function spanOf(traceId: string, name: string): ReceivedSpan {
 const REDEEM = "POST /partner/vouchers/redeem";
 
 describe("traces", () => {
-  it("are all sent before a process ends that is told to stop", () => {
+  it("are all sent before a process stops", () => {
     expect([apiEnded.exitCode, workerEnded.exitCode]).toEqual([0, 0]);
     expect(spans.length).toBeGreaterThan(100);
   });
 
-  it("follow a redeem from the caller's own trace over its job to the transaction of the worker", () => {
+  it("follow a redeem from the caller's own trace through its job to the worker's transaction", () => {
     const answered = spanOf(chosen.redeem, REDEEM);
     const read = spanOf(chosen.redeem, "lookups batch");
-    const asked = spanOf(chosen.redeem, "ask redeem");
+    const asked = spanOf(chosen.redeem, "send redeem");
     const job = spanOf(chosen.redeem, "process redeem");
     const batch = spanOf(chosen.redeem, "redeem batch");
     expect([answered, read, asked, job, batch].map(({ service }) => service)).toEqual([
@@ -151,12 +160,12 @@ describe("traces", () => {
     expect(spans.filter(({ traceId }) => traceId === chosen.redeem)).toHaveLength(5);
   });
 
-  it("hold together when a request's body arrives after its headers", () => {
+  it("keep one trace when a request's body arrives after its headers", () => {
     const names = spans.filter(({ traceId }) => traceId === chosen.late).map(({ name }) => name);
-    expect(names.sort()).toEqual([REDEEM, "ask redeem", "lookups batch", "process redeem", "redeem batch"]);
+    expect(names.sort()).toEqual([REDEEM, "lookups batch", "process redeem", "redeem batch", "send redeem"]);
   });
 
-  it("say how a request ended, and which refusal it was", () => {
+  it("contain the status of a request and its error code", () => {
     expect(spanOf(chosen.redeem, REDEEM).attributes).toEqual({
       "http.request.method": "POST",
       "http.route": "/partner/vouchers/redeem",
@@ -164,12 +173,12 @@ describe("traces", () => {
     });
     const refused = spanOf(chosen.refused, REDEEM);
     expect(refused.attributes).toMatchObject({ "http.response.status_code": 409, "error.type": "voucher_used" });
-    // The caller's mistake, not the service's.
+    // The caller's error, not the service's.
     expect(refused.failed).toBe(false);
-    expect(spans.filter(({ traceId, name }) => traceId === chosen.refused && name === "ask redeem")).toEqual([]);
+    expect(spans.filter(({ traceId, name }) => traceId === chosen.refused && name === "send redeem")).toEqual([]);
   });
 
-  it("link a transaction to every job in it, and every job to its transaction", () => {
+  it("link a transaction to every job in it and every job to its transaction", () => {
     const batches = spans.filter(({ name, traceId }) => name === "redeem batch" && traceId.startsWith(chosen.crowd));
     const shared = batches.filter(({ attributes }) => Number(attributes["voucher.batch.items"]) > 1);
     expect(shared.length).toBeGreaterThan(0);
@@ -180,7 +189,7 @@ describe("traces", () => {
       for (const other of others) expect(other?.links).toEqual([batch.spanId]);
       expect(jobs.has(batch.parentSpanId ?? "")).toBe(true);
     }
-    // Nobody's burn is left out.
+    // No redeem is missing.
     const reached = batches.flatMap(({ parentSpanId, links }) => [parentSpanId, ...links]);
     expect(new Set(reached).size).toBe(40);
   });
@@ -189,31 +198,31 @@ describe("traces", () => {
     const claims = spans.filter(({ name }) => name === "POST /products/:id/claim");
     expect(claims).toHaveLength(1);
     const traceId = claims[0]?.traceId ?? "";
-    const asked = spanOf(traceId, "ask seal");
+    const asked = spanOf(traceId, "send seal");
     expect(asked.parentSpanId).toBe(claims[0]?.spanId);
     const job = spanOf(traceId, "process seal");
     expect([job.service, job.parentSpanId]).toEqual(["voucher-worker", asked.spanId]);
   });
 
-  it("name a path that does not exist by its method alone", () => {
+  it("name a request to an unknown path by its method alone", () => {
     const unknown = spans.filter(({ kind, attributes }) => kind === SERVER && attributes["error.type"] === "not_found");
     expect(unknown.map(({ name }) => name)).toEqual(["GET"]);
   });
 
-  it("hold no code, ticket, token, key, reference, user or id", () => {
+  it("contain no code, ticket, token, key, reference, user or id", () => {
     const sent = collector.bodies.map(({ bytes }) => bytes.toString("utf8")).join("\n");
     expect(sent).toContain("redeem batch");
     for (const secret of secrets) expect(sent).not.toContain(secret);
   });
 
-  it("are named in the log line of their request", () => {
+  it("have their ids in the log line of the request", () => {
     const lines = apiEnded.stdout.split("\n").filter((line) => line.includes(chosen.redeem));
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ msg: "request", traceId: chosen.redeem }]);
   });
 });
 
 describe("the variables of OpenTelemetry", () => {
-  it("name the service, and are obeyed in the protocol that is the default", async () => {
+  it("set the service's name; the default protocol works", async () => {
     const { api, worker } = await startTraced({
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_SERVICE_NAME: "till-service",
@@ -224,7 +233,7 @@ describe("the variables of OpenTelemetry", () => {
     expect(binary.map(({ bytes }) => bytes.toString("latin1")).join("\n")).toContain("till-service");
   });
 
-  it("harm nobody when the collector is away", async () => {
+  it("do no harm when the collector is unreachable", async () => {
     const { api, worker, url } = await startTraced({
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}`,
       OTEL_BSP_SCHEDULE_DELAY: "100",
@@ -239,8 +248,8 @@ describe("the variables of OpenTelemetry", () => {
     expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
   });
 
-  it("load OpenTelemetry when they switch it on, and otherwise nothing of it", async () => {
-    // Writes the name of every module of the SDK that is loaded.
+  it("load OpenTelemetry only when they enable it", async () => {
+    // Prints LOADED for every module of the SDK that is loaded.
     const witness = `import { registerHooks } from "node:module";
       registerHooks({ load(url, context, next) { if (/opentelemetry.sdk|open-telemetry/.test(url)) console.log("LOADED"); return next(url, context); } });`;
     const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(witness)}`;

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Leases, leaseKey } from "../../src/holds/lease.ts";
-import type { Caller } from "../../src/services/caller.ts";
-import { releaseHold } from "../../src/services/release-hold.ts";
-import { type ReserveResult, reserveVoucher } from "../../src/services/reserve-voucher.ts";
-import { voidVoucher } from "../../src/services/void-voucher.ts";
+import type { ReserveResponse } from "../../src/contract/reserve.ts";
+import { newId } from "../../src/domain/ids.ts";
+import { Leases } from "../../src/holds/lease.ts";
+import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
+import type { Caller } from "../../src/services/auth/caller.ts";
+import { releaseReservation } from "../../src/services/partner/release-reservation.ts";
+import { reserveVoucher } from "../../src/services/partner/reserve-voucher.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { makeGate } from "../support/gate.ts";
 import { assertInvariants } from "../support/invariants.ts";
@@ -21,19 +23,19 @@ import {
 } from "../support/supply.ts";
 
 let servers: TestServers;
-/** The API whose leases a test hinders, and another one. */
-let hindered: TestApi;
+/** The API whose leases a test delays, and another one. */
+let delayed: TestApi;
 let other: TestApi;
 let partner: TestPartner;
 let holder: Caller;
 let rival: Caller;
-/** The holder and its rival at the other API. */
+/** Clients of both keys at the other API. */
 let holderTill: PartnerClient;
 let rivalTill: PartnerClient;
 
 beforeAll(async () => {
   servers = await openTestServers();
-  [hindered, other] = await Promise.all([startApi(servers), startApi(servers)]);
+  [delayed, other] = await Promise.all([startApi(servers), startApi(servers)]);
   partner = await makePartner(servers.db);
   const [one, two] = await Promise.all([
     makeKey(servers.db, partner.organizationId),
@@ -46,59 +48,59 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await assertInvariants(servers.db);
-  await Promise.all([hindered.close(), other.close()]);
+  await Promise.all([delayed.close(), other.close()]);
   await servers.close();
 });
 
-/** What stands in the way of giving a lease back, or of going on after taking one. */
-interface Hindrance {
+/** Runs before a lease is released, or after it is acquired. */
+interface Hooks {
   beforeRelease?: () => Promise<void>;
   afterAcquire?: () => Promise<void>;
 }
 
-class HinderedLeases extends Leases {
-  readonly #hindrance: Hindrance;
+class HookedLeases extends Leases {
+  readonly #hooks: Hooks;
 
-  constructor(hindrance: Hindrance) {
-    super(hindered.ctx.redis);
-    this.#hindrance = hindrance;
+  constructor(hooks: Hooks) {
+    super(delayed.ctx.redis, delayed.ctx.deployment);
+    this.#hooks = hooks;
   }
 
   override async acquire(...args: Parameters<Leases["acquire"]>): ReturnType<Leases["acquire"]> {
-    const held = await super.acquire(...args);
-    await this.#hindrance.afterAcquire?.();
-    return held;
+    const lease = await super.acquire(...args);
+    await this.#hooks.afterAcquire?.();
+    return lease;
   }
 
   override async release(...args: Parameters<Leases["release"]>): Promise<boolean> {
-    await this.#hindrance.beforeRelease?.();
+    await this.#hooks.beforeRelease?.();
     return super.release(...args);
   }
 }
 
-const away = () => Promise.reject(new Error("Redis is away"));
+const fail = () => Promise.reject(new Error("Redis is unavailable"));
 
-/** A voucher that the holder holds. */
-async function makeHeld(): Promise<{ id: string; code: string; hold: ReserveResult }> {
+/** A voucher that the holder has reserved. */
+async function makeReserved(): Promise<{ id: string; code: string; reservation: ReserveResponse }> {
   const { id, code } = await issueVoucher(servers.db, partner);
-  return { id, code, hold: await reserveVoucher(hindered.ctx, holder, code) };
+  return { id, code, reservation: await reserveVoucher(delayed.ctx, holder, code) };
 }
 
-/** Makes a voucher's lease look three seconds old: at that age it stops nobody by itself. */
+/** Makes a voucher's lease three seconds older, so that it counts as an orphan. */
 async function age(voucherId: string): Promise<void> {
-  await servers.redis.hincrby(leaseKey(voucherId), "start", -3_000);
+  await servers.redis.hincrby(servers.leaseKey(voucherId), "start", -3_000);
 }
 
 function leaseTicket(voucherId: string): Promise<string | null> {
-  return servers.redis.hget(leaseKey(voucherId), "ticket");
+  return servers.redis.hget(servers.leaseKey(voucherId), "ticket");
 }
 
 describe("a lease", () => {
-  it("survives when an earlier hold's release gives its own lease back late", async () => {
-    const { id, code, hold } = await makeHeld();
+  it("survives the late lease release of an earlier reservation", async () => {
+    const { id, code, reservation } = await makeReserved();
     const gate = makeGate();
-    const leases = new HinderedLeases({ beforeRelease: gate.pass });
-    const released = releaseHold({ ...hindered.ctx, leases }, holder, hold.ticket, null);
+    const leases = new HookedLeases({ beforeRelease: gate.pass });
+    const released = releaseReservation({ ...delayed.ctx, leases }, holder, reservation.ticket, null);
     await gate.reached;
     await age(id);
     const later = await rivalTill.reserve(code);
@@ -108,10 +110,10 @@ describe("a lease", () => {
     expect(await leaseTicket(id)).toBe(later.body.ticket);
   });
 
-  it("is given back when the voucher's row then refuses the hold", async () => {
+  it("is released when the voucher's row then refuses the reservation", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     const gate = makeGate();
-    const ctx = { ...hindered.ctx, leases: new HinderedLeases({ afterAcquire: gate.pass }) };
+    const ctx = { ...delayed.ctx, leases: new HookedLeases({ afterAcquire: gate.pass }) };
     const refused = reserveVoucher(ctx, holder, code).catch((error: unknown) => error);
     await gate.reached;
     expect(await leaseTicket(id)).not.toBeNull();
@@ -121,36 +123,45 @@ describe("a lease", () => {
     expect(await leaseTicket(id)).toBeNull();
   });
 
-  it("that is not two seconds old turns another key away before its row exists", async () => {
+  it("younger than two seconds turns another key away before its reservation is written", async () => {
     const { code } = await issueVoucher(servers.db, partner);
     const gate = makeGate();
-    const ctx = { ...hindered.ctx, leases: new HinderedLeases({ afterAcquire: gate.pass }) };
-    const opening = reserveVoucher(ctx, holder, code);
+    const ctx = { ...delayed.ctx, leases: new HookedLeases({ afterAcquire: gate.pass }) };
+    const reserving = reserveVoucher(ctx, holder, code);
     await gate.reached;
     expect(await rivalTill.reserve(code)).toMatchObject({ status: 409, body: { code: "voucher_reserved" } });
     gate.open();
-    expect(await opening).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
+    expect(await reserving).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
   });
 
-  it("without a live hold stops nobody once it is more than two seconds old", async () => {
-    const { id, code, hold } = await makeHeld();
-    await releaseHold(
-      { ...hindered.ctx, leases: new HinderedLeases({ beforeRelease: away }) },
+  it("without a live reservation turns no key away once it is older than two seconds", async () => {
+    const { id, code, reservation } = await makeReserved();
+    await releaseReservation(
+      { ...delayed.ctx, leases: new HookedLeases({ beforeRelease: fail }) },
       holder,
-      hold.ticket,
+      reservation.ticket,
       null,
     );
-    expect(await leaseTicket(id)).toBe(hold.ticket);
+    expect(await leaseTicket(id)).toBe(reservation.ticket);
     await age(id);
-    const taken = await rivalTill.reserve(code);
-    expect(taken.status).toBe(200);
-    expect(await leaseTicket(id)).toBe(taken.body.ticket);
+    const later = await rivalTill.reserve(code);
+    expect(later.status).toBe(200);
+    expect(await leaseTicket(id)).toBe(later.body.ticket);
   });
 
-  it("that was taken over leaves the first reserve the hold that it opened", async () => {
+  it("from the future, as after the Redis host set its clock back, turns no key away without a live reservation", async () => {
+    const { id, code } = await issueVoucher(servers.db, partner);
+    const lease = { ticket: newId("rsv"), key: holder.keyId, start: Date.now() + 3_600_000 };
+    await servers.redis.hset(servers.leaseKey(id), lease);
+    const reply = await rivalTill.reserve(code);
+    expect(reply.status).toBe(200);
+    expect(await leaseTicket(id)).toBe(reply.body.ticket);
+  });
+
+  it("that was taken over leaves the first reservation in place", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     const { first, second } = await whileLocked(servers.db, [id], async () => {
-      const first = reserveVoucher(hindered.ctx, holder, code);
+      const first = reserveVoucher(delayed.ctx, holder, code);
       await untilWaiting(servers.db, 1, "api");
       await age(id);
       const second = rivalTill.reserve(code);
@@ -162,47 +173,36 @@ describe("a lease", () => {
     expect((await readRecorded(servers.db, id)).liveTicket).toBe(ticket);
   });
 
-  it("that a failed release left behind does not change what the same key's next reserve answers", async () => {
-    const { id, code, hold } = await makeHeld();
-    const leases = new HinderedLeases({ beforeRelease: away });
-    expect(await releaseHold({ ...hindered.ctx, leases }, holder, hold.ticket, null)).toEqual({ released: true });
+  it("left by a failed release does not change the answer of the same key's next reserve", async () => {
+    const { id, code, reservation } = await makeReserved();
+    const leases = new HookedLeases({ beforeRelease: fail });
+    expect(await releaseReservation({ ...delayed.ctx, leases }, holder, reservation.ticket, null)).toEqual({
+      released: true,
+    });
     const { status, body } = await holderTill.reserve(code);
     expect({ status, code: body.code }).toEqual({ status: 200, code: undefined });
-    expect(body.ticket).not.toBe(hold.ticket);
+    expect(body.ticket).not.toBe(reservation.ticket);
     expect((await readRecorded(servers.db, id)).liveTicket).toBe(body.ticket);
   });
 
-  it("that a release has not deleted yet does not change what the same key's reserve answers", async () => {
-    const { id, code, hold } = await makeHeld();
-    const gate = makeGate();
-    const leases = new HinderedLeases({ beforeRelease: gate.pass });
-    const released = releaseHold({ ...hindered.ctx, leases }, holder, hold.ticket, null);
-    await gate.reached;
-    const { status, body } = await holderTill.reserve(code);
-    gate.open();
-    expect(await released).toEqual({ released: true });
-    expect({ status, code: body.code }).toEqual({ status: 200, code: undefined });
-    expect((await readRecorded(servers.db, id)).liveTicket).toBe(body.ticket);
-  });
-
-  it("that names an ended hold spoils none of the reserves that share its transaction", async () => {
-    const { id, hold } = await makeHeld();
-    expect(await releaseHold(hindered.ctx, holder, hold.ticket, null)).toEqual({ released: true });
+  it("of an ended reservation fails none of the reserves in the same transaction", async () => {
+    const { id, reservation } = await makeReserved();
+    expect(await releaseReservation(delayed.ctx, holder, reservation.ticket, null)).toEqual({ released: true });
     const others = await issueVouchers(servers.db, partner, 5);
     const open = (voucherId: string, ticket: string) =>
-      hindered.ctx.holdLanes
+      delayed.ctx.reservationCommitter
         .submit({ kind: "open", ...holder, voucherId, ticket, tokenSecretId: "none", seconds: 900 })
         .catch((error: unknown) => error);
     const [, ...outcomes] = await Promise.all([
-      open(id, hold.ticket),
-      ...others.map((voucher, n) => open(voucher.id, `${hold.ticket}${n}`)),
+      open(id, reservation.ticket),
+      ...others.map((voucher, n) => open(voucher.id, `${reservation.ticket}${n}`)),
     ]);
     expect(outcomes).toMatchObject(others.map(() => ({ kind: "opened" })));
   });
 });
 
-describe("the one live hold of a voucher", () => {
-  it("turns away a reserve that got past lease and row lock, with the reason", async () => {
+describe("the unique live reservation of a voucher", () => {
+  it("answers 409 voucher_reserved to a reserve that bypassed lease and row lock", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     const ticket = `rsv_outside_${id}`;
     const { late } = await besideTransaction(servers.db, async (outside) => {

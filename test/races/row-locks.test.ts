@@ -1,47 +1,38 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { leaseKey } from "../../src/holds/lease.ts";
-import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { PartnerClient, Reply } from "../support/client.ts";
+import { outcome } from "../support/marketplace.ts";
 import { besideTransaction, currentWaits, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
-import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import type { TestServers } from "../support/servers.ts";
+import type { TestWorker } from "../support/service.ts";
+import { startService } from "../support/start-service.ts";
+import { issueVoucher, issueVouchers, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
 let servers: TestServers;
-let api: TestApi;
 let partner: TestPartner;
 let till: PartnerClient;
 let rival: PartnerClient;
 let workers: TestWorker[];
 
-/** Jobs that one of the two workers runs at once: few, so that one voucher can fill them all. */
+/** Concurrent jobs of each of the two workers: few, so that one voucher can occupy them all. */
 const CONCURRENCY = 8;
+/** How long a redeem (half of REDEEM_WAIT_MS) and a reserve wait for a locked row. */
+const REDEEM_LOCK_MS = 2_500;
+const RESERVE_LOCK_MS = 3_000;
+/** A partner's pause between retries, shorter than the documented one. Milliseconds. */
+const RETRY_AFTER_MS = 200;
+/** Extra time for an answer on a busy machine, shorter than another wait. Milliseconds. */
+const SLACK_MS = 2_000;
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  const env = { RATE_LIMIT_RPS: "0", MISS_LIMIT_PER_MINUTE: "0", REDEEM_WAIT_MS: "5000" };
-  api = await startApi(servers, env);
-  workers = await Promise.all([
-    startWorkers(servers, { ...env, WORKER_CONCURRENCY: String(CONCURRENCY) }),
-    startWorkers(servers, { ...env, WORKER_CONCURRENCY: String(CONCURRENCY) }),
-  ]);
-  partner = await makePartner(servers.db);
-  const [one, other] = await Promise.all([
-    makeKey(servers.db, partner.organizationId),
-    makeKey(servers.db, partner.organizationId),
-  ]);
-  till = partnerClient(api.url, one.key);
-  rival = partnerClient(api.url, other.key);
-});
-
-afterAll(async () => {
-  await assertInvariants(servers.db);
-  await api.close();
-  await Promise.all(workers.map((worker) => worker.close()));
-  await servers.close();
+  const env = { REDEEM_WAIT_MS: "5000", WORKER_CONCURRENCY: String(CONCURRENCY) };
+  const service = await startService({ workers: 2, env });
+  ({ servers, partner, workers } = service);
+  [till, rival] = [...service.tills, ...service.rivals] as [PartnerClient, PartnerClient];
+  return service.close;
 });
 
 let refs = 0;
@@ -51,143 +42,136 @@ function newRef(): string {
   return `ref-${refs}`;
 }
 
-/** Redeems 20 other vouchers at once; all must be burnt when this resolves. */
-async function burnOthers(): Promise<void> {
+/** Redeems 20 other vouchers at once. Resolves when all are redeemed. */
+async function redeemOthers(): Promise<void> {
   const others = await issueVouchers(servers.db, partner, 20);
   const replies = await Promise.all(others.map(({ code }) => till.redeem({ code, externalRef: newRef() })));
-  expect(replies.map(answerOf)).toEqual(others.map(() => "200"));
+  expect(replies.map(outcome)).toEqual(others.map(() => "200"));
 }
 
-/** Reserves 20 other vouchers at once and gives them back; all must be done when this resolves. */
-async function holdOthers(): Promise<void> {
+/** Reserves 20 other vouchers at once and releases them. Resolves when all are released. */
+async function reserveOthers(): Promise<void> {
   const others = await issueVouchers(servers.db, partner, 20);
-  const held = await Promise.all(others.map(({ code }) => till.reserve(code)));
-  expect(held.map(answerOf)).toEqual(others.map(() => "200"));
-  const released = await Promise.all(held.map(({ body }) => till.release(body.ticket)));
+  const reserved = await Promise.all(others.map(({ code }) => till.reserve(code)));
+  expect(reserved.map(outcome)).toEqual(others.map(() => "200"));
+  const released = await Promise.all(reserved.map(({ body }) => till.release(body.ticket)));
   expect(released.map(({ body }) => body.released)).toEqual(others.map(() => true));
 }
 
-/** Looks 20 other vouchers up at once. */
+/** Looks up 20 other vouchers at once. */
 async function lookUpOthers(): Promise<void> {
   const others = await issueVouchers(servers.db, partner, 20);
   const replies = await Promise.all(others.map(({ code }) => till.lookUp(code)));
-  expect(replies.map(answerOf)).toEqual(others.map(() => "200"));
+  expect(replies.map(outcome)).toEqual(others.map(() => "200"));
 }
 
-function answerOf({ status, body }: Reply): string {
-  return status === 200 ? "200" : `${status} ${body.code}`;
+/** Submits a redeem to the first worker's group committer, bypassing the queue. */
+function redeemDirectly(voucherId: string) {
+  return (workers[0] as TestWorker).ctx.redeemCommitter.submit({
+    attemptId: newRef(),
+    voucherId,
+    organizationId: partner.organizationId,
+    keyId: "key",
+    externalRef: newRef(),
+    ticket: null,
+    tokenHash: null,
+    note: null,
+    deadlineMs: Date.now() + 60_000,
+  });
 }
 
-describe("while somebody else holds one voucher's row", () => {
-  it("other vouchers are redeemed, and its own redeem completes once the row is free", async () => {
-    const stuck = await issueVoucher(servers.db, partner);
-    const { redeem } = await whileLocked(servers.db, [stuck.id], async () => {
-      const redeem = till.redeem({ code: stuck.code, externalRef: newRef() });
+/** The outcome of a call and its duration in milliseconds. */
+async function timed(call: Promise<Reply>): Promise<{ answer: string; tookMs: number }> {
+  const startedAt = performance.now();
+  const answer = outcome(await call);
+  return { answer, tookMs: performance.now() - startedAt };
+}
+
+describe("while another transaction locks one voucher's row", () => {
+  it("other vouchers are redeemed, and its own redeem succeeds once the row is free", async () => {
+    const locked = await issueVoucher(servers.db, partner);
+    const { redeem } = await whileLocked(servers.db, [locked.id], async () => {
+      const redeem = till.redeem({ code: locked.code, externalRef: newRef() });
       await untilWaiting(servers.db, 1, "worker");
-      await burnOthers();
-      expect((await readRecorded(servers.db, stuck.id)).redemption).toBeNull();
+      await redeemOthers();
+      expect((await readRecorded(servers.db, locked.id)).redemption).toBeNull();
       return { redeem };
     });
     expect(await redeem).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
   });
 
-  it("a redeem whose voucher is in the same batch as the stuck one is not held up by it", async () => {
-    const stuck = await issueVoucher(servers.db, partner);
+  it("redeems of other vouchers in the same batch do not wait for it", async () => {
+    const locked = await issueVoucher(servers.db, partner);
     const others = await issueVouchers(servers.db, partner, 5);
-    const { burnLanes } = (workers[0] as TestWorker).ctx;
-    const burn = (voucherId: string) =>
-      burnLanes.submit({
-        attemptId: newRef(),
-        voucherId,
-        organizationId: partner.organizationId,
-        keyId: "key",
-        externalRef: newRef(),
-        ticket: null,
-        tokenHash: null,
-        note: null,
-        deadlineMs: Date.now() + 60_000,
-      });
-    const { own } = await whileLocked(servers.db, [stuck.id], async () => {
-      const [own, ...together] = [stuck, ...others].map(({ id }) => burn(id));
-      expect(await Promise.all(together)).toMatchObject(others.map(() => ({ reply: { kind: "burnt" } })));
+    const { own } = await whileLocked(servers.db, [locked.id], async () => {
+      const [own, ...together] = [locked, ...others].map(({ id }) => redeemDirectly(id));
+      expect(await Promise.all(together)).toMatchObject(others.map(() => ({ reply: { kind: "redeemed" } })));
       return { own };
     });
-    expect(await own).toMatchObject({ reply: { kind: "burnt" } });
+    expect(await own).toMatchObject({ reply: { kind: "redeemed" } });
   });
 
-  it("its redeem answers 503 voucher_busy with Retry-After when the wait is over, and the same ref burns it later", async () => {
-    const stuck = await issueVoucher(servers.db, partner);
+  it("its redeem answers 503 voucher_busy with Retry-After after the wait, and a retry with the same reference redeems it later", async () => {
+    const locked = await issueVoucher(servers.db, partner);
     const externalRef = newRef();
-    await whileLocked(servers.db, [stuck.id], async () => {
-      const reply = await till.redeem({ code: stuck.code, externalRef });
-      expect(answerOf(reply)).toBe("503 voucher_busy");
+    await whileLocked(servers.db, [locked.id], async () => {
+      const reply = await till.redeem({ code: locked.code, externalRef });
+      expect(outcome(reply)).toBe("503 voucher_busy");
       expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
     });
-    expect((await readRecorded(servers.db, stuck.id)).redemption).toBeNull();
-    const retry = await till.redeem({ code: stuck.code, externalRef });
+    expect((await readRecorded(servers.db, locked.id)).redemption).toBeNull();
+    const retry = await till.redeem({ code: locked.code, externalRef });
     expect(retry).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
   });
 
-  it("other vouchers are redeemed although six rows are stuck at once", async () => {
-    const stuck = await issueVouchers(servers.db, partner, 6);
-    const ids = stuck.map(({ id }) => id);
-    const { redeems } = await whileLocked(servers.db, ids, async () => {
-      const redeems = stuck.map(({ code }) => till.redeem({ code, externalRef: newRef() }));
-      await untilWaiting(servers.db, 4, "worker");
-      await burnOthers();
-      return { redeems };
-    });
-    expect((await Promise.all(redeems)).map(answerOf)).toEqual(stuck.map(() => "200"));
-  });
-
-  it("other vouchers are redeemed although more redeems want the stuck one than the workers run at once", async () => {
-    const stuck = await issueVoucher(servers.db, partner);
-    const { redeems } = await whileLocked(servers.db, [stuck.id], async () => {
+  it("other vouchers are redeemed even if more redeems wait for the locked one than workers run at once", async () => {
+    const locked = await issueVoucher(servers.db, partner);
+    const { redeems } = await whileLocked(servers.db, [locked.id], async () => {
       const redeems = Array.from({ length: CONCURRENCY * 4 }, () =>
-        till.redeem({ code: stuck.code, externalRef: newRef() }),
+        till.redeem({ code: locked.code, externalRef: newRef() }),
       );
       await untilWaiting(servers.db, workers.length, "worker");
       const firstWaits = await currentWaits(servers.db, "worker");
-      await burnOthers();
+      await redeemOthers();
       expect(await currentWaits(servers.db, "worker")).toEqual(expect.arrayContaining(firstWaits));
       return { redeems };
     });
-    const answers = (await Promise.all(redeems)).map(answerOf);
+    const answers = (await Promise.all(redeems)).map(outcome);
     expect(answers.filter((answer) => answer === "200").length).toBeLessThanOrEqual(1);
     for (const answer of answers)
       expect(answer).toMatch(/^(200|409 voucher_used|503 (voucher_busy|overloaded|redeem_\w+))$/);
   });
 
-  it("other vouchers are reserved and released, and its own reserve completes once the row is free", async () => {
-    const stuck = await issueVoucher(servers.db, partner);
-    const { reserve } = await whileLocked(servers.db, [stuck.id], async () => {
-      const reserve = till.reserve(stuck.code);
+  it("other vouchers are reserved and released, and its own reserve succeeds once the row is free", async () => {
+    const locked = await issueVoucher(servers.db, partner);
+    const { reserve } = await whileLocked(servers.db, [locked.id], async () => {
+      const reserve = till.reserve(locked.code);
       await untilWaiting(servers.db, 1, "api");
-      await holdOthers();
+      await reserveOthers();
       return { reserve };
     });
     const { status, body } = await reserve;
     expect(status).toBe(200);
-    expect((await readRecorded(servers.db, stuck.id)).liveTicket).toBe(body.ticket);
+    expect((await readRecorded(servers.db, locked.id)).liveTicket).toBe(body.ticket);
   });
 
-  it("its reserve answers 503 voucher_busy with Retry-After when the wait is over, and leaves no lease behind", async () => {
-    const stuck = await issueVoucher(servers.db, partner);
-    await whileLocked(servers.db, [stuck.id], async () => {
-      const reply = await till.reserve(stuck.code);
-      expect(answerOf(reply)).toBe("503 voucher_busy");
+  it("its reserve answers 503 voucher_busy with Retry-After after the wait, and leaves no lease", async () => {
+    const locked = await issueVoucher(servers.db, partner);
+    await whileLocked(servers.db, [locked.id], async () => {
+      const reply = await till.reserve(locked.code);
+      expect(outcome(reply)).toBe("503 voucher_busy");
       expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
     });
-    expect(await servers.redis.exists(leaseKey(stuck.id))).toBe(0);
-    expect(await rival.reserve(stuck.code)).toMatchObject({ status: 200 });
+    expect(await servers.redis.exists(servers.leaseKey(locked.id))).toBe(0);
+    expect(await rival.reserve(locked.code)).toMatchObject({ status: 200 });
   });
 
-  it("other vouchers are reserved although 30 reserves of one key want the stuck one", async () => {
-    const stuck = await issueVoucher(servers.db, partner);
-    const { reserves } = await whileLocked(servers.db, [stuck.id], async () => {
-      const reserves = Array.from({ length: 30 }, () => till.reserve(stuck.code));
+  it("other vouchers are reserved while 30 reserves of one key wait for the locked one", async () => {
+    const locked = await issueVoucher(servers.db, partner);
+    const { reserves } = await whileLocked(servers.db, [locked.id], async () => {
+      const reserves = Array.from({ length: 30 }, () => till.reserve(locked.code));
       await untilWaiting(servers.db, 1, "api");
-      await holdOthers();
+      await reserveOthers();
       return { reserves };
     });
     const replies = await Promise.all(reserves);
@@ -195,40 +179,40 @@ describe("while somebody else holds one voucher's row", () => {
     expect(replies[0]?.status).toBe(200);
   });
 
-  it("its release completes once the row is free", async () => {
-    const stuck = await issueVoucher(servers.db, partner);
-    const { ticket } = (await till.reserve(stuck.code)).body;
-    const { release } = await whileLocked(servers.db, [stuck.id], async () => {
+  it("its release succeeds once the row is free", async () => {
+    const locked = await issueVoucher(servers.db, partner);
+    const { ticket } = (await till.reserve(locked.code)).body;
+    const { release } = await whileLocked(servers.db, [locked.id], async () => {
       const release = till.release(ticket);
       await untilWaiting(servers.db, 1, "api");
-      await holdOthers();
+      await reserveOthers();
       return { release };
     });
     expect(await release).toMatchObject({ status: 200, body: { released: true } });
-    expect((await readRecorded(servers.db, stuck.id)).liveTicket).toBeNull();
+    expect((await readRecorded(servers.db, locked.id)).liveTicket).toBeNull();
   });
 
-  it("its release answers 503 voucher_busy with Retry-After when the wait is over, and the hold stays", async () => {
-    const stuck = await issueVoucher(servers.db, partner);
-    const { ticket } = (await till.reserve(stuck.code)).body;
-    await whileLocked(servers.db, [stuck.id], async () => {
+  it("its release answers 503 voucher_busy with Retry-After after the wait, and the reservation stays", async () => {
+    const locked = await issueVoucher(servers.db, partner);
+    const { ticket } = (await till.reserve(locked.code)).body;
+    await whileLocked(servers.db, [locked.id], async () => {
       const reply = await till.release(ticket);
-      expect(answerOf(reply)).toBe("503 voucher_busy");
+      expect(outcome(reply)).toBe("503 voucher_busy");
       expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
     });
-    expect((await readRecorded(servers.db, stuck.id)).liveTicket).toBe(ticket);
+    expect((await readRecorded(servers.db, locked.id)).liveTicket).toBe(ticket);
   });
 
-  it("other vouchers are looked up, reserved and redeemed although 30 releases want the stuck one", async () => {
-    const stuck = await issueVoucher(servers.db, partner);
-    const { ticket } = (await till.reserve(stuck.code)).body;
-    const { releases } = await whileLocked(servers.db, [stuck.id], async () => {
+  it("other vouchers are looked up, reserved and redeemed while 30 releases wait for the locked one", async () => {
+    const locked = await issueVoucher(servers.db, partner);
+    const { ticket } = (await till.reserve(locked.code)).body;
+    const { releases } = await whileLocked(servers.db, [locked.id], async () => {
       const releases = Array.from({ length: 30 }, () => till.release(ticket));
       await untilWaiting(servers.db, 1, "api");
       const firstWaits = await currentWaits(servers.db, "api");
       await lookUpOthers();
-      await holdOthers();
-      await burnOthers();
+      await reserveOthers();
+      await redeemOthers();
       expect(await currentWaits(servers.db, "api")).toEqual(expect.arrayContaining(firstWaits));
       return { releases };
     });
@@ -239,8 +223,67 @@ describe("while somebody else holds one voucher's row", () => {
   });
 });
 
-describe("while a burn under one reference is written and not committed", () => {
-  it("another voucher's redeem under that reference waits alone: other references burn", async () => {
+describe("while many vouchers' rows are locked", () => {
+  it("a quarter of a worker's jobs wait for them and get busy after the wait; the others get busy at once", async () => {
+    const locked = await issueVouchers(servers.db, partner, CONCURRENCY);
+    const ids = locked.map(({ id }) => id);
+    await whileLocked(servers.db, ids, async () => {
+      let settled = 0;
+      const startedAt = performance.now();
+      const redemptions = ids.map((id) => redeemDirectly(id).finally(() => settled++));
+      await until(() => settled === ids.length - CONCURRENCY / 4);
+      await untilWaiting(servers.db, CONCURRENCY / 4, "worker");
+      expect(performance.now() - startedAt).toBeLessThan(REDEEM_LOCK_MS);
+      expect(await Promise.all(redemptions)).toEqual(
+        ids.map(() => ({ reply: { kind: "busy" }, consumedTicket: null })),
+      );
+    });
+  });
+
+  it("other vouchers are redeemed while callers keep retrying the locked ones, and each retry is answered in time", async () => {
+    const locked = await issueVouchers(servers.db, partner, 40);
+    const ids = locked.map(({ id }) => id);
+    const answers: Awaited<ReturnType<typeof timed>>[] = [];
+    let stopped = false;
+    let callers: Promise<void>[] = [];
+    await whileLocked(servers.db, ids, async () => {
+      callers = locked.map(async ({ code }) => {
+        const externalRef = newRef();
+        while (!stopped) {
+          answers.push(await timed(till.redeem({ code, externalRef })));
+          await sleep(RETRY_AFTER_MS);
+        }
+      });
+      try {
+        await untilWaiting(servers.db, workers.length, "worker");
+        await redeemOthers();
+        await redeemOthers();
+      } finally {
+        stopped = true;
+      }
+      await Promise.all(callers);
+    });
+    expect(new Set(answers.map(({ answer }) => answer))).toEqual(new Set(["503 voucher_busy"]));
+    expect(Math.max(...answers.map(({ tookMs }) => tookMs))).toBeLessThan(REDEEM_LOCK_MS + SLACK_MS);
+  });
+
+  it("60 reserves of them answer voucher_busy after a single wait, and other vouchers are reserved in the meantime", async () => {
+    const locked = await issueVouchers(servers.db, partner, 60);
+    const ids = locked.map(({ id }) => id);
+    await whileLocked(servers.db, ids, async () => {
+      const reserves = locked.map(({ code }) => timed(till.reserve(code)));
+      await untilWaiting(servers.db, 4, "api");
+      await reserveOthers();
+      const replies = await Promise.all(reserves);
+      expect(new Set(replies.map(({ answer }) => answer))).toEqual(new Set(["503 voucher_busy"]));
+      expect(Math.max(...replies.map(({ tookMs }) => tookMs))).toBeLessThan(RESERVE_LOCK_MS + SLACK_MS);
+    });
+    expect(await servers.redis.exists(...ids.map(servers.leaseKey))).toBe(0);
+  });
+});
+
+describe("while a redemption under one reference is written and not committed", () => {
+  it("another voucher's redeem under that reference waits, and redeems under other references do not", async () => {
     const [first, second] = await issueVouchers(servers.db, partner, 2);
     const externalRef = newRef();
     const { redeem } = await besideTransaction(servers.db, async (outside) => {
@@ -251,34 +294,34 @@ describe("while a burn under one reference is written and not committed", () => 
       );
       const redeem = till.redeem({ code: second?.code, externalRef });
       await untilWaiting(servers.db, 1, "worker");
-      await burnOthers();
+      await redeemOthers();
       return { redeem };
     });
-    expect(answerOf(await redeem)).toMatch(/^(200|503 \w+)$/);
+    expect(outcome(await redeem)).toMatch(/^(200|503 \w+)$/);
   });
 });
 
 describe("a hot voucher", () => {
-  it("with 40 callers that are refused again and again keeps no other voucher from being redeemed", async () => {
+  it("whose 40 callers are refused again and again does not delay redeems of other vouchers", async () => {
     const hot = await issueVoucher(servers.db, partner);
     await rival.reserve(hot.code);
     const answers: string[] = [];
-    let enough = false;
+    let stopped = false;
     const callers = Array.from({ length: 40 }, async () => {
-      while (!enough) answers.push(answerOf(await till.redeem({ code: hot.code, externalRef: newRef() })));
+      while (!stopped) answers.push(outcome(await till.redeem({ code: hot.code, externalRef: newRef() })));
     });
     try {
       await until(() => answers.length > 100);
-      await burnOthers();
-      await burnOthers();
+      await redeemOthers();
+      await redeemOthers();
       const answeredMeanwhile = answers.length;
       await until(() => answers.length > answeredMeanwhile);
     } finally {
-      enough = true;
+      stopped = true;
     }
     await Promise.all(callers);
     expect(new Set(answers)).toEqual(new Set(["409 voucher_reserved"]));
     expect((await readRecorded(servers.db, hot.id)).redemption).toBeNull();
-    expect(await countJobs(servers.redis, "redeem")).toBe(0);
+    expect(await countJobs(servers, "redeem")).toBe(0);
   });
 });

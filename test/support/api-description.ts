@@ -1,8 +1,9 @@
+import { RESERVATION_SECONDS } from "../../src/domain/reservation.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
-import { type ApiDescription, describeApi } from "../../src/http/reference/describe-api.ts";
+import { type ApiDescription, describeApi } from "../../src/http/openapi/describe-api.ts";
 import { BASE_URL } from "./service.ts";
 
-/** A Schema Object as far as tests walk through it. */
+/** The part of a Schema Object that tests use. */
 export interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -15,17 +16,17 @@ interface Content {
   "application/json": { schema: Schema; examples?: Record<string, { summary: string; value: unknown }> };
 }
 
-/** A Response Object, with everything that it refers to in place. */
+/** A Response Object with resolved references. */
 export interface ResponseDescription {
   description: string;
   headers: Record<string, { description: string; required?: boolean; schema: Schema }>;
   content: Content;
 }
 
-/** One operation of the document. */
+/** One operation of the OpenAPI document. */
 export interface Operation {
   method: "get" | "post";
-  /** With braces, as OpenAPI writes it. */
+  /** With parameters in braces. */
   path: string;
   operationId: string;
   tags: string[];
@@ -38,10 +39,13 @@ export interface Operation {
   responses: Record<string, ResponseDescription>;
 }
 
-/** The document as the tests' services serve it. */
-export const DESCRIPTION: ApiDescription = describeApi(ENDPOINTS, BASE_URL);
+/** The OpenAPI document of the test services. */
+export const DESCRIPTION: ApiDescription = describeApi(ENDPOINTS, {
+  baseUrl: BASE_URL,
+  reservationSeconds: RESERVATION_SECONDS,
+});
 
-/** What a reference of the document, such as `#/components/headers/Allow`, leads to. */
+/** Resolves a reference of the document, such as `#/components/headers/Allow`. */
 export function follow<Target>(value: Target | { $ref: string }): Target {
   if (typeof value !== "object" || value === null || !("$ref" in value)) return value as Target;
   let target: unknown = DESCRIPTION;
@@ -49,7 +53,7 @@ export function follow<Target>(value: Target | { $ref: string }): Target {
   return follow(target as Target);
 }
 
-/** Every operation, in the document's order. */
+/** Every operation, in document order. */
 export const OPERATIONS: readonly Operation[] = Object.entries(DESCRIPTION.paths ?? {}).flatMap(([path, item]) =>
   (["get", "post"] as const)
     .filter((method) => item[method] !== undefined)

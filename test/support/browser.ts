@@ -3,11 +3,12 @@ import { join } from "node:path";
 import axe, { type AxeResults } from "axe-core";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { findChromium } from "./chromium.ts";
+import { START_MS } from "./until.ts";
 
-/** The folder that screenshots are put into, to be looked at; without it none are taken. */
-const { SCREENSHOTS } = process.env;
+/** SCREENSHOTS is the folder for screenshots; without it none are taken. UPDATE_IMAGES=1 replaces the pictures in docs/images. */
+const { SCREENSHOTS, UPDATE_IMAGES } = process.env;
 
-/** The looks in which every page has to be good: a name, and what a browser is told. */
+/** The looks in which every page is tested: a name, and the browser's options. */
 export const LOOKS = [
   ["desktop, light", { viewport: { width: 1280, height: 800 }, colorScheme: "light" }],
   ["desktop, dark", { viewport: { width: 1280, height: 800 }, colorScheme: "dark" }],
@@ -15,20 +16,24 @@ export const LOOKS = [
   ["phone, dark", { viewport: { width: 390, height: 844 }, colorScheme: "dark", hasTouch: true, isMobile: true }],
 ] as const satisfies [string, BrowserContextOptions][];
 
-/** Starts a browser; one is enough for a test file. It finds every host under `.test` on this machine. */
+/** Starts a browser, one per test file. It resolves every host name under `.test` to this machine. */
 export function startBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: findChromium(), args: ["--host-resolver-rules=MAP *.test 127.0.0.1"] });
+  return chromium.launch({
+    executablePath: findChromium(),
+    args: ["--host-resolver-rules=MAP *.test 127.0.0.1"],
+    timeout: START_MS,
+  });
 }
 
-/** A page in a profile of its own, and what went wrong in it so far. Browsers tell breaches of a page's policy on the console. */
+/** A page in its own profile, and its errors so far. Browsers report violations of a page's policy on the console. */
 export interface Visit {
   page: Page;
-  /** Errors of scripts, and messages of the console at levels error and warning. */
+  /** Script errors, and console messages at levels error and warning. */
   complaints: string[];
   close(): Promise<void>;
 }
 
-/** Opens an empty page: in a profile of its own, in Berlin's time zone unless told otherwise. */
+/** Opens an empty page in its own profile, in Berlin's time zone by default. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await browser.newContext({ locale: "en-GB", timezoneId: "Europe/Berlin", ...options });
   const page = await context.newPage();
@@ -40,20 +45,25 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   return { page, complaints, close: () => context.close() };
 }
 
-/** What axe finds wrong with a page, each with the elements it is about. Checks everything up to WCAG 2.2 AA and good practice. */
-export async function findBarriers(page: Page): Promise<string[]> {
+/** The violations that axe finds on a page, each with its elements: WCAG up to 2.2 AA, and best practices. */
+export async function findAxeViolations(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   const results = (await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")) as AxeResults;
   return results.violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(" ")}`);
 }
 
-/** How far a page is wider than its window, in pixels. */
+/** By how many pixels the page is wider than its window. */
 export async function measureOverflow(page: Page): Promise<number> {
   const width = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
   return (await page.evaluate(width)) as number;
 }
 
-/** Takes a picture of the whole page, for someone to look at, if somebody wants to. */
+/** Replaces a picture in docs/images by the visible part of the page. Does nothing without UPDATE_IMAGES=1. */
+export async function updateImage(page: Page, name: "verification-page" | "queue-dashboard"): Promise<void> {
+  if (UPDATE_IMAGES === "1") await page.screenshot({ path: `docs/images/${name}.png`, animations: "disabled" });
+}
+
+/** Takes a picture of the whole page if SCREENSHOTS is set. */
 export async function photograph(page: Page, name: string): Promise<void> {
   if (!SCREENSHOTS) return;
   mkdirSync(SCREENSHOTS, { recursive: true });

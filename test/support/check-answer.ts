@@ -1,17 +1,17 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { ERRORS } from "../../src/http/error-map.ts";
+import { ERRORS } from "../../src/contract/errors.ts";
 import { DESCRIPTION, OPERATIONS, type Operation, type ResponseDescription, type Schema } from "./api-description.ts";
 
 /** An answer to check. */
 export interface Answer {
   status: number;
   headers: Headers;
-  /** Null when there was none. */
+  /** Null when there is none. */
   body: unknown;
 }
 
-/** What is served beside the API, under which addresses, so that the reference does not describe it. */
+/** Addresses outside the API, which the reference does not describe. */
 export const OUTSIDE = [
   { address: "/", because: "a page for people" },
   { address: "/assets", because: "what pages load" },
@@ -20,15 +20,15 @@ export const OUTSIDE = [
   { address: "/ops", because: "the operators' dashboard" },
 ] as const;
 
-/** Whether an address, or a route's pattern, is no part of the API. */
+/** Whether an address or a route pattern is outside the API. */
 export function isOutside(path: string): boolean {
   return OUTSIDE.some(({ address }) => path === address || (address !== "/" && path.startsWith(`${address}/`)));
 }
 
 /**
- * Checks an answer against the API's reference: the operation, its status, the required headers, every field of the body.
- * Answers may get more fields later; here a field that the reference does not describe is a fault.
- * @throws Error saying what the reference says otherwise.
+ * Checks an answer against the API reference: the operation, its status, the required headers and every field of the body. A field
+ * that the reference does not describe is an error.
+ * @throws Error with the differences.
  */
 export function checkAnswer(method: string, url: string, answer: Answer): void {
   const { pathname } = new URL(url);
@@ -38,7 +38,7 @@ export function checkAnswer(method: string, url: string, answer: Answer): void {
   if (faults.length === 0) return;
   const name = operation === null ? "any address" : operation.operationId;
   throw new Error(
-    `${method} ${pathname} (${name}) answered ${answer.status} ${JSON.stringify(answer.body)}, and the reference says otherwise:\n${faults.join("\n")}`,
+    `${method} ${pathname} (${name}) answered ${answer.status} ${JSON.stringify(answer.body)}, which contradicts the reference:\n${faults.join("\n")}`,
   );
 }
 
@@ -47,7 +47,7 @@ const PATTERNS = OPERATIONS.map((operation) => ({
   pattern: new RegExp(`^${operation.path.replace(/\{\w+\}/g, "[^/]+").replaceAll(".", "\\.")}/?$`),
 }));
 
-/** The operation that a request is for, or null; like the router, the first that fits. */
+/** Finds the first matching operation, like the router. */
 function findOperation(method: string, pathname: string): Operation | null {
   const wanted = method === "HEAD" ? "get" : method.toLowerCase();
   const found = PATTERNS.find(({ operation, pattern }) => operation.method === wanted && pattern.test(pathname));
@@ -62,7 +62,7 @@ function checkOperation(operation: Operation, answer: Answer, bodiless: boolean)
   return checkAnywhere(answer).length === 0 ? [] : ownFaults;
 }
 
-/** Where the document says what any address may answer. */
+/** The place of the answers that any address may give. */
 export const ANY_ADDRESS = ["components", "responses", "AnyAddress"];
 
 function checkAnywhere(answer: Answer): string[] {
@@ -108,7 +108,7 @@ addFormats.default(ajv);
 ajv.addSchema({ ...closed(DESCRIPTION as unknown as Schema), $id: "api" });
 const compiled = new Map<string, ValidateFunction>();
 
-/** The document with every object in it closed against further fields. */
+/** Forbids additional fields in every object of the document. */
 function closed(schema: Schema): Schema {
   if (Array.isArray(schema)) return schema.map(closed) as unknown as Schema;
   if (typeof schema !== "object" || schema === null) return schema;
@@ -118,8 +118,8 @@ function closed(schema: Schema): Schema {
 }
 
 /**
- * What a body breaks of the schema at a place of the document, such as `["components", "responses", "AnyAddress"]`. No field may
- * be there that the schema does not name.
+ * Validates a body against the schema at a place of the document, such as `["components", "responses", "AnyAddress"]`. Additional fields
+ * are errors.
  */
 export function checkBody(place: readonly string[], body: unknown): string[] {
   return validate([...place, "content", "application/json", "schema"], body);

@@ -1,12 +1,12 @@
 import { installDebianPackages, onPath } from "../../src/local/debian-packages.ts";
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-/** The browser and letters for it to draw. */
+/** The browser and fonts. */
 const PACKAGES = ["chromium", "fonts-liberation", "fonts-dejavu-core"];
 
 /**
- * Where a Chromium is: on PATH, else the distribution's package, installed after saying so.
- * @throws Error with what to do when there is no way to get one.
+ * Finds a Chromium on PATH, or else announces and installs the distribution's package.
+ * @throws Error with instructions when there is none.
  */
 export function findChromium(say: (line: string) => void = console.log): string {
   const found = onPathAny();
@@ -25,5 +25,5 @@ function onPathAny(): string | null {
   return null;
 }
 
-// `node test/support/chromium.ts` installs it, so that no two tests do.
+// `node test/support/chromium.ts` installs it before parallel tests need it.
 if (import.meta.main) console.log(findChromium());

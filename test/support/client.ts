@@ -1,16 +1,15 @@
 import { checkAnswer } from "./check-answer.ts";
 
-/** What came back. */
+/** An answer. */
 export interface Reply {
   status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape.
   body: any;
   headers: Headers;
 }
 
 /**
- * Sends a request; `body` is sent as JSON unless it is a string or bytes, which are sent as they are. The answer is held against
- * the API's reference, whatever the test is about.
+ * Sends a request. `body` is sent as JSON, but strings and bytes are sent unchanged. Every answer is checked against the API reference.
  */
 export async function send(
   method: string,

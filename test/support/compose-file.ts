@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { installDebianPackages } from "../../src/local/debian-packages.ts";
 
-/** A service as docker compose reads it, with every variable filled in. */
+/** A service as docker compose reads it, with its variables resolved. */
 export interface ComposedService {
   image: string;
   entrypoint?: string[] | null;
@@ -13,23 +13,23 @@ export interface ComposedService {
   [setting: string]: unknown;
 }
 
-/** What reads compose files here. */
+/** The installed docker compose. */
 export interface ComposeTool {
   command: readonly string[];
-  /** The first generation writes YAML alone. */
+  /** Version 1 writes only YAML. */
   writesJson: boolean;
 }
 
 const COMMANDS = [["docker", "compose"], ["docker-compose"]];
 const PROFILES = ["admin", "observability", "test"].flatMap((profile) => ["--profile", profile]);
 
-/** Finds docker compose, which needs no engine to read files, or installs the distribution's; null, said aloud, when there is none. */
+/** Finds or installs docker compose, which reads files without an engine. Returns null, with a warning, when that fails. */
 export function findComposeTool(): ComposeTool | null {
   const there = findInstalled();
   if (there !== null) return there;
   installDebianPackages("docker-compose", ["docker-compose"], console.log);
   const installed = findInstalled();
-  if (installed === null) console.warn("SKIPPED: no docker compose is here and none could be installed.");
+  if (installed === null) console.warn("SKIPPED: docker compose is missing and cannot be installed.");
   return installed;
 }
 
@@ -44,8 +44,8 @@ function findInstalled(): ComposeTool | null {
 }
 
 /**
- * Reads the compose file of a folder as docker compose does, with its `.env`, every profile and nothing of this process's environment.
- * @throws Error with what docker compose said when it refuses the file.
+ * Reads the compose file of a folder with docker compose, its `.env` and every profile, but without this process's environment.
+ * @throws Error with the message of docker compose when it refuses the file.
  */
 export function readComposeFile(tool: ComposeTool, directory: string): Record<string, ComposedService> {
   const json = tool.writesJson ? ["--format", "json"] : [];
@@ -55,7 +55,7 @@ export function readComposeFile(tool: ComposeTool, directory: string): Record<st
   return JSON.parse(tool.writesJson ? read.stdout : toJson(read.stdout)).services;
 }
 
-/** The first generation is a Python program and brings a reader of YAML with it. */
+/** Version 1 is a Python program, so Python and its YAML reader are installed. */
 function toJson(yaml: string): string {
   const convert = "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)";
   return execFileSync("python3", ["-c", convert], { input: yaml, encoding: "utf8" });

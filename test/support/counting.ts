@@ -5,21 +5,21 @@ import { openFailFast } from "../../src/queues/connections.ts";
 import { monitorRedis, type RedisMonitor } from "./redis-monitor.ts";
 import { openTestServers, type TestServers } from "./servers.ts";
 import { openTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
-import { until } from "./until.ts";
+import { untilStarted } from "./until.ts";
 
-/** What limits count with, for a test file. */
+/** Shared counts of limits, for a test file. */
 export interface Counting {
   servers: TestServers;
-  /** Another way to Redis, which breaks when it is told to. Whole again after each test. */
+  /** A proxy to Redis. Restored after each test. */
   proxy: TcpProxy;
   monitor: RedisMonitor;
-  /** What a process counts with: a connection of its own, until the test's end. */
+  /** Opens the counts of a process on its own connection, until the end of the file. */
   openCounts(redisUrl?: string): Promise<SharedCounts>;
-  /** A name whose counts are nobody else's, in any file: a monitor hears the calls of all. */
+  /** Returns a globally unique name, because the monitor sees the commands of all test files. */
   newName(): string;
 }
 
-/** Opens it before the calling file's tests and closes it behind them; servers, proxy and monitor are there from the first test on. */
+/** Opens servers, proxy and monitor before the tests of the calling file and closes them afterwards. */
 export function useCounting(): Counting {
   const log = pino({ level: "silent" });
   const closers: (() => void)[] = [];
@@ -27,7 +27,7 @@ export function useCounting(): Counting {
     async openCounts(redisUrl = counting.servers.redisUrl) {
       const redis = openFailFast(redisUrl, "test", log);
       closers.push(() => redis.disconnect());
-      await until(() => redis.status === "ready");
+      await untilStarted(() => redis.status === "ready");
       return new SharedCounts(redis, log);
     },
     newName: () => `test-${crypto.randomUUID()}`,
@@ -39,9 +39,9 @@ export function useCounting(): Counting {
   });
   afterEach(() => {
     counting.proxy.mend();
-    for (const close of closers.splice(0)) close();
   });
   afterAll(async () => {
+    for (const close of closers) close();
     counting.monitor.close();
     await counting.proxy.close();
     await counting.servers.close();

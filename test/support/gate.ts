@@ -1,8 +1,8 @@
-/** A place where one caller stops until the test lets it on. */
+/** A point where a caller waits until the test opens it. */
 export interface Gate {
-  /** Resolves when the caller has come to the gate. */
+  /** Resolves when a caller waits at the gate. */
   reached: Promise<void>;
-  /** Called by whoever is to stop here. */
+  /** Waits until the gate is open. */
   pass(): Promise<void>;
   open(): void;
 }

@@ -12,12 +12,12 @@ import { makeTestLogins, type TestLogins } from "./logins.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** A database on the test server, for making others. */
+    /** A database on the test server, for creating others. */
     databaseUrl: string;
     redisUrl: string;
-    /** Name of the migrated database that each test file clones. */
+    /** Name of the migrated database that test files clone. */
     template: string;
-    /** Logins that may do what the processes and what voucherctl may do, and no more. */
+    /** Logins with the rights of the processes and of voucherctl. */
     logins: TestLogins;
   }
 }
@@ -25,8 +25,8 @@ declare module "vitest" {
 type Stop = () => Promise<unknown>;
 
 /**
- * Finds real servers for the tests: those of DATABASE_URL and REDIS_URL, else containers where Docker answers, else the
- * embedded ones; and migrates one database to clone.
+ * Provides real servers: those of DATABASE_URL and REDIS_URL, or else containers if Docker is available, or else embedded ones. Migrates
+ * one database as a template.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stops: Stop[] = [];
@@ -51,10 +51,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
 }
 
-/** The Redis databases that the workers of vitest use: one each, never the first, which may be somebody's. */
+/** The Redis databases of the vitest workers, one each. Database 0 may be in use. */
 const REDIS_DATABASES = [1, 2];
 
-/** Refuses a Redis in which the tests would destroy something, and leaves it as empty as it was. */
+/** Refuses a Redis that contains data, and empties it after the tests. */
 async function useGivenRedis(url: string, stops: Stop[]): Promise<void> {
   const onEach = async (work: (client: Redis, database: number) => Promise<unknown>) => {
     for (const database of REDIS_DATABASES) {
@@ -96,7 +96,7 @@ async function embeddedPostgres(stops: Stop[]): Promise<string> {
     directory: join(temporaryDirectory(stops), "postgres"),
     port: await freePort(),
     password: "test",
-    // Nothing here outlives the tests, and crash safety is tested with a server that keeps these on.
+    // The data does not outlive the tests; the fault tests keep these settings on.
     settings: ["fsync=off", "full_page_writes=off"],
   };
   await startPostgres(server);

@@ -4,9 +4,9 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** What the Dockerfile says about the image of the service. */
+/** The service's image according to the Dockerfile. */
 export interface Image {
-  /** Files and folders that are copied from the checkout. */
+  /** Files and folders copied from the checkout. */
   copied: string[];
   environment: Record<string, string>;
   user: string | null;
@@ -14,7 +14,7 @@ export interface Image {
   healthcheck: string[];
 }
 
-/** Reads the last stage of the Dockerfile, which is the one that is built when none is named. */
+/** Reads the last stage of the Dockerfile, which is built by default. */
 export function readDockerfile(): Image {
   const text = readFileSync(join(ROOT, "Dockerfile"), "utf8").replace(/\\\n/g, " ");
   const lines = (text.split(/^FROM /m).at(-1) ?? "").split("\n");
@@ -32,8 +32,8 @@ export function readDockerfile(): Image {
 }
 
 /**
- * Lays out a folder as the image has it: what the Dockerfile copies, and of the packages those alone that are installed without the
- * development's and the optional ones, so that the program can import no other.
+ * Recreates the content of the image in a folder: the copied files and the production packages only, so that the program cannot import
+ * others.
  */
 export function layOutImage(directory: string): void {
   for (const copied of readDockerfile().copied)

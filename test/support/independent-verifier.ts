@@ -10,8 +10,7 @@ export interface ServedEvent {
 }
 
 /**
- * Verifies a served chain as a partner would who has read the documentation and nothing else: a second implementation, which
- * shares no code with the service. Returns what is wrong, or null.
+ * Verifies a served chain according to the documentation, without code of the service. Returns the first error, or null.
  */
 export function verifyServedChain(events: readonly ServedEvent[]): string | null {
   let expected = "0".repeat(64);

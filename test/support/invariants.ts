@@ -2,63 +2,63 @@ import type pg from "pg";
 import { expect } from "vitest";
 import { type ServedEvent, verifyServedChain } from "./independent-verifier.ts";
 
-/** Counts that must be zero at every moment, whatever happened. */
+/** Counts that must always be zero. */
 const IMPOSSIBLE: Record<string, string> = {
-  "a redeemed voucher without its one redemption": `
+  "a redeemed voucher without exactly one redemption": `
     SELECT count(*) FROM vouchers v LEFT JOIN redemptions r ON r.voucher_id = v.id
      WHERE (v.status = 'Redeemed') <> (r.voucher_id IS NOT NULL)`,
-  "a voucher whose redeemed events are not as many as its redemptions": `
+  "a voucher whose number of redeemed events differs from its redemptions": `
     SELECT count(*) FROM vouchers v
      WHERE (v.status = 'Redeemed')::int <> (SELECT count(*) FROM voucher_events e
             WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.redeemed' AND e.seal_status = 'Sealed')`,
-  "an external reference that burnt twice": `
+  "an external reference with two redemptions": `
     SELECT count(*) FROM (SELECT 1 FROM redemptions GROUP BY organization_id, external_ref HAVING count(*) > 1) AS twice`,
-  "a voucher with two live holds": `
+  "a voucher with two live reservations": `
     SELECT count(*) FROM (SELECT 1 FROM reservations WHERE state = 'Live' GROUP BY voucher_id HAVING count(*) > 1) AS twice`,
-  "a live hold on a voucher that is used or voided": `
+  "a live reservation of a redeemed or voided voucher": `
     SELECT count(*) FROM reservations r JOIN vouchers v ON v.id = r.voucher_id WHERE r.state = 'Live' AND v.status <> 'Active'`,
-  "a redemption whose hold was not consumed by it": `
+  "a redemption that did not consume its reservation": `
     SELECT count(*) FROM redemptions d JOIN reservations r ON r.ticket = d.ticket
      WHERE r.state <> 'Consumed' OR r.voucher_id <> d.voucher_id`,
-  "a chain head that is not the chain's": `
+  "a chain head that differs from the chain": `
     SELECT count(*) FROM vouchers v
      WHERE v.last_sequence <> (SELECT count(*) FROM voucher_events e WHERE e.voucher_id = v.id)
         OR v.sealed_hash IS DISTINCT FROM (SELECT e.record_hash FROM voucher_events e
              WHERE e.voucher_id = v.id AND e.sequence = v.sealed_sequence)`,
-  "a voucher that was taken twice": `
-    SELECT count(*) FROM (SELECT 1 FROM (SELECT voucher_id FROM claims UNION ALL SELECT voucher_id FROM purchases) AS takings
+  "a voucher that was acquired twice": `
+    SELECT count(*) FROM (SELECT 1 FROM (SELECT voucher_id FROM claims UNION ALL SELECT voucher_id FROM purchases) AS acquisitions
                            GROUP BY voucher_id HAVING count(*) > 1) AS twice`,
-  "a claim without the one event that says so": `
+  "a claim without exactly one event": `
     SELECT count(*) FROM claims c WHERE (SELECT array_agg(e.event_type || ' ' || e.actor_connected_id) FROM voucher_events e
             WHERE e.voucher_id = c.voucher_id AND e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought'))
        IS DISTINCT FROM ARRAY['voucher.instance.claimed ' || c.user_id]`,
-  "a purchase without the one event that says so": `
+  "a purchase without exactly one event": `
     SELECT count(*) FROM purchases s WHERE (SELECT array_agg(e.event_type || ' ' || e.actor_connected_id) FROM voucher_events e
             WHERE e.voucher_id = s.voucher_id AND e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought'))
        IS DISTINCT FROM ARRAY['voucher.instance.bought ' || s.user_id]`,
-  "an event from a window about a taking that nobody made": `
+  "a claimed or bought event without an acquisition": `
     SELECT count(*) FROM voucher_events e JOIN vouchers v ON v.id = e.voucher_id
      WHERE v.batch_id IN (SELECT batch_id FROM batch_windows) AND e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought')
        AND NOT EXISTS (SELECT 1 FROM claims c WHERE c.voucher_id = e.voucher_id)
        AND NOT EXISTS (SELECT 1 FROM purchases s WHERE s.voucher_id = e.voucher_id)`,
-  "a voucher in a window that is taken, not Active or of a batch without windows": `
+  "a pickable voucher that is acquired, not Active, or in a batch without windows": `
     SELECT count(*) FROM vouchers v WHERE v.pickable AND (v.status <> 'Active'
         OR EXISTS (SELECT 1 FROM claims c WHERE c.voucher_id = v.id) OR EXISTS (SELECT 1 FROM purchases s WHERE s.voucher_id = v.id)
         OR NOT EXISTS (SELECT 1 FROM batch_windows w WHERE w.batch_id = v.batch_id))`,
-  "a voucher that left its windows though nobody took, burnt or voided it": `
+  "an Active voucher that is not pickable although it was not acquired": `
     SELECT count(*) FROM vouchers v JOIN (SELECT DISTINCT batch_id FROM batch_windows) AS w ON w.batch_id = v.batch_id
      WHERE NOT v.pickable AND v.status = 'Active'
        AND NOT EXISTS (SELECT 1 FROM claims c WHERE c.voucher_id = v.id) AND NOT EXISTS (SELECT 1 FROM purchases s WHERE s.voucher_id = v.id)`,
-  "a taking of a voucher while a hold on it was live": `
+  "an acquisition of a reserved voucher": `
     SELECT count(*) FROM voucher_events e JOIN reservations r ON r.voucher_id = e.voucher_id
      WHERE e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought')
        AND r.started_at < e.occurred_at AND e.occurred_at < coalesce(r.ended_at, r.expires_at)`,
-  "a contract that is Active or Offered twice between a user and a brand": `
+  "two Active or Offered contracts between a user and a brand": `
     SELECT count(*) FROM (SELECT 1 FROM referrer_contracts WHERE status IN ('Offered', 'Active')
                            GROUP BY brand_id, user_id HAVING count(*) > 1) AS twice`,
 };
 
-/** Fails unless everything in the database is as it must always be, each chain included. */
+/** Fails unless the database satisfies every invariant and all chains verify. */
 export async function assertInvariants(db: pg.Pool): Promise<void> {
   for (const [name, query] of Object.entries(IMPOSSIBLE)) {
     const { rows } = await db.query<{ count: string | number }>(query);

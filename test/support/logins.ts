@@ -9,16 +9,16 @@ export interface Login {
   password: string;
 }
 
-/** Null where the server's role may not create roles: the owner then stands in for everybody. */
+/** Null when the server's role may not create roles. The tests then run as the owner. */
 export interface TestLogins {
   api: Login | null;
   admin: Login | null;
 }
 
 /**
- * Gives the roles their rights in a migrated database, and makes a login for each that has these rights and no others. Clones of the
- * database have the same rights; roles belong to the whole server. `remove` takes away what was made, once its databases are gone.
- * @param databaseUrl as the database's owner.
+ * Grants the roles their rights in a migrated database and creates a login with exactly these rights for each. Clones of the database
+ * have the same rights, because roles belong to the server. `remove` drops the created roles once the databases are dropped.
+ * @param databaseUrl of the database's owner.
  */
 export async function makeTestLogins(
   databaseUrl: string,
@@ -35,7 +35,7 @@ export async function makeTestLogins(
   });
 }
 
-/** Makes the roles as `voucherctl db roles` does, without recording an act; with a password, the processes' role is a login. */
+/** Creates the roles like `voucherctl db roles`, without an audit entry. With a password, `pva_api` is a login. */
 export function makeRoles(owner: pg.Pool, apiPassword: string | null = null): Promise<AppliedRoles> {
   return inTransaction(owner, (tx) => applyRoles(tx, pooledRandomBytes, { pva_api: apiPassword, pva_admin: null }));
 }
@@ -50,7 +50,7 @@ async function mayCreateRoles(pool: pg.Pool): Promise<boolean> {
 async function makeLogin(pool: pg.Pool, role: RoleName): Promise<Login> {
   const login = { name: `${role}_test_${process.pid}`, password: randomBytes(16).toString("hex") };
   await pool.query(`CREATE ROLE ${login.name} LOGIN PASSWORD '${login.password}' IN ROLE ${role}`);
-  // Lets an owner who is no superuser see what the login's sessions wait for, and end them.
+  // Lets an owner without superuser rights watch and end the login's sessions.
   await pool.query(`GRANT ${login.name} TO CURRENT_USER`);
   return login;
 }
@@ -58,7 +58,7 @@ async function makeLogin(pool: pg.Pool, role: RoleName): Promise<Login> {
 async function removeRoles(pool: pg.Pool, logins: TestLogins, created: readonly RoleName[]): Promise<void> {
   for (const login of [logins.api, logins.admin]) if (login !== null) await pool.query(`DROP ROLE ${login.name}`);
   for (const role of ROLES.filter((name) => created.includes(name))) {
-    // Another run that began meanwhile may need the role still.
+    // A parallel run may still need the role.
     await pool.query(`DROP ROLE ${role}`).catch((error: unknown) => {
       if (!(error instanceof pg.DatabaseError && error.code === "2BP01")) throw error;
     });

@@ -4,29 +4,29 @@ import { insertListing } from "../../src/db/listings.ts";
 import { CONTRACT_MOVES, type ContractStatus } from "../../src/domain/audience.ts";
 import { newId } from "../../src/domain/ids.ts";
 import type { Audience } from "../../src/domain/voucher.ts";
-import { type IssuedVoucher, type IssueInput, issueBatch } from "../../src/services/issue-batch.ts";
-import { makeLink } from "../../src/services/manage-contracts.ts";
+import { type IssuedVoucher, type IssueInput, issueBatch } from "../../src/services/admin/issue-batch.ts";
+import { makeLink } from "../../src/services/admin/manage-contracts.ts";
 import { type Reply, send } from "./client.ts";
 import { makePartner, provisioning, type TestPartner } from "./supply.ts";
 import { type IssuerKey, signUser } from "./user-tokens.ts";
 
 const ALWAYS = { opensAt: null, closesAt: null };
-/** Both windows, open for ever. */
+/** Both windows, always open. */
 export const OPEN: IssueInput["windows"] = { claim: ALWAYS, buy: ALWAYS };
 
-/** A moment some seconds from now. */
+/** Returns the moment some seconds from now. */
 export function inSeconds(seconds: number): Date {
   return new Date(Date.now() + seconds * 1_000);
 }
 
-/** A batch that is listed. */
+/** A listed batch. */
 export interface Offered {
   batchId: string;
   listingId: string;
   vouchers: IssuedVoucher[];
 }
 
-/** Issues a batch and lists it; for everyone, for a day, and through both windows unless told otherwise. */
+/** Issues and lists a batch, by default for everyone, valid for a day, with both windows open. */
 export async function offerBatch(
   db: pg.Pool,
   partner: Pick<TestPartner, "productId">,
@@ -51,7 +51,7 @@ export async function offerBatch(
   return { batchId, listingId, vouchers };
 }
 
-/** A partner of its own with one listed batch. */
+/** Creates a partner with one listed batch. */
 export async function makeOffer(
   db: pg.Pool,
   count: number,
@@ -61,7 +61,7 @@ export async function makeOffer(
   return { ...partner, ...(await offerBatch(db, partner, count, options)) };
 }
 
-/** Makes a contract and moves it to where it is to be. */
+/** Creates a contract in the given status. */
 export async function makeContract(
   db: pg.Pool,
   brandId: string,
@@ -79,7 +79,7 @@ export async function makeContract(
 
 export { insertMember as makeMember };
 
-/** Makes a link of a new referrer with an Active contract. */
+/** Creates a referral link of a new referrer, by default with an Active contract. */
 export async function makeReferral(
   db: pg.Pool,
   partner: Pick<TestPartner, "brandId" | "productId">,
@@ -91,8 +91,8 @@ export async function makeReferral(
   return { code: await makeLink(provisioning(db), contractId, partner.productId), contractId, referrerId };
 }
 
-/** Puts a hold on each voucher that lives until `expiresAt`, as a reserve would. */
-export async function holdVouchers(db: pg.Pool, voucherIds: readonly string[], expiresAt: Date): Promise<void> {
+/** Adds a live reservation to each voucher, which ends at `expiresAt`. */
+export async function reservationVouchers(db: pg.Pool, voucherIds: readonly string[], expiresAt: Date): Promise<void> {
   await db.query(
     `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
      SELECT $2::timestamptz - interval '900 seconds', $2, 'rsv_of_' || v.id, v.id, v.organization_id, 'key_other', 'Live', 'none'
@@ -103,7 +103,7 @@ export async function holdVouchers(db: pg.Pool, voucherIds: readonly string[], e
 
 let users = 0;
 
-/** A user whom nobody has heard of. */
+/** Returns a new user id. */
 export function newUser(name = "user"): string {
   users += 1;
   return `${name}-${users}`;
@@ -111,13 +111,13 @@ export function newUser(name = "user"): string {
 
 let payments = 0;
 
-/** A payment that was never used. */
+/** Returns an unused payment reference. */
 export function newPayment(): string {
   payments += 1;
   return `payment-${payments}`;
 }
 
-/** The calls of a caller with this token, or of one without any. */
+/** The calls of a user with this token, or without one. */
 export function marketClient(url: string, token: string | null) {
   const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` };
   const post = (path: string, body?: unknown) => send("POST", `${url}${path}`, { headers, body });
@@ -140,20 +140,20 @@ export async function signedIn(url: string, key: IssuerKey, userId: string = new
   return marketClient(url, await signUser(key, userId));
 }
 
-/** Status and code of an answer in a few characters. */
+/** The status of an answer and its error code. */
 export function outcome({ status, body }: Reply): string {
   return status === 200 ? "200" : `${status} ${body.code}`;
 }
 
-/** How often each outcome came. */
+/** Counts the answers by outcome. */
 export function countOutcomes(replies: readonly Reply[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const reply of replies) counts[outcome(reply)] = (counts[outcome(reply)] ?? 0) + 1;
   return counts;
 }
 
-/** Everybody's takings of these vouchers. */
-export async function readTakings(
+/** Reads the claims and purchases of these vouchers. */
+export async function readAcquisitions(
   db: pg.Pool,
   voucherIds: readonly string[],
 ): Promise<{ kind: "claim" | "buy"; userId: string; voucherId: string }[]> {

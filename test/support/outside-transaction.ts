@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { until } from "./until.ts";
 
-/** Runs `work` beside an open transaction on a connection of the test's own, and rolls back what `work` did not commit. */
+/** Runs `work` during a transaction of the test, and rolls back what `work` did not commit. */
 export async function besideTransaction<T>(db: pg.Pool, work: (outside: pg.PoolClient) => Promise<T>): Promise<T> {
   const outside = await db.connect();
   try {
@@ -13,12 +13,12 @@ export async function besideTransaction<T>(db: pg.Pool, work: (outside: pg.PoolC
   }
 }
 
-/** Locks vouchers' rows as strongly as the service does. */
+/** Locks the vouchers' rows with the same lock as the service. */
 export async function lockRows(outside: pg.PoolClient, voucherIds: readonly string[]): Promise<void> {
   await outside.query("SELECT id FROM vouchers WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE", [voucherIds]);
 }
 
-/** Runs `work` while somebody else holds the rows of these vouchers. */
+/** Runs `work` while a transaction of the test locks the rows of these vouchers. */
 export async function whileLocked<T>(db: pg.Pool, voucherIds: readonly string[], work: () => Promise<T>): Promise<T> {
   return besideTransaction(db, async (outside) => {
     await lockRows(outside, voucherIds);
@@ -26,7 +26,7 @@ export async function whileLocked<T>(db: pg.Pool, voucherIds: readonly string[],
   });
 }
 
-/** How many connections of this database wait for a lock right now: all of them, or those of one kind of process. */
+/** Counts the connections to this database that wait for a lock, of all processes or of one kind. */
 export async function countWaiting(db: pg.Pool, role: "api" | "worker" | null = null): Promise<number> {
   const { rows } = await db.query<{ waiting: number }>(
     `SELECT count(*)::int AS waiting FROM pg_stat_activity
@@ -36,12 +36,12 @@ export async function countWaiting(db: pg.Pool, role: "api" | "worker" | null = 
   return rows[0]?.waiting ?? 0;
 }
 
-/** Waits until so many connections of this database wait for a lock. */
+/** Waits until at least `count` connections to this database wait for a lock. */
 export async function untilWaiting(db: pg.Pool, count: number, role: "api" | "worker" | null = null): Promise<void> {
   await until(async () => (await countWaiting(db, role)) >= count);
 }
 
-/** The waits for locks that are going on right now, each by its connection and the statement's beginning. */
+/** Lists the current lock waits, identified by connection and start of the statement. */
 export async function currentWaits(db: pg.Pool, role: "api" | "worker"): Promise<string[]> {
   const { rows } = await db.query<{ wait: string }>(
     `SELECT pid || ' ' || query_start AS wait FROM pg_stat_activity
@@ -59,7 +59,7 @@ export async function untilPast(db: pg.Pool, moment: Date): Promise<void> {
   });
 }
 
-/** The database's clock. */
+/** Reads the database's clock. */
 export async function databaseTime(db: pg.Pool): Promise<Date> {
   const { rows } = await db.query<{ now: Date }>("SELECT date_trunc('milliseconds', clock_timestamp()) AS now");
   return rows[0]?.now as Date;

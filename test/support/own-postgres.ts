@@ -5,13 +5,13 @@ import pg from "pg";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
 import { freePort } from "../../src/local/servers.ts";
 
-/** A Postgres server for one test file, in which roles may be made and changed without touching anybody else's. */
+/** A Postgres server for one test file, which may create and change roles. */
 export interface OwnPostgres {
-  /** The superuser, in the server's first database. */
+  /** A pool of the superuser. */
   superuser: pg.Pool;
-  /** The address of a database as some role; the superuser when none is named. */
+  /** The address of a database for a login, by default the superuser. */
   url(database: string, login?: { name: string; password: string }): string;
-  /** Everything that the server has logged: every statement among it. */
+  /** Reads the server's log, which includes every statement. */
   readLog(): string;
   close(): Promise<void>;
 }

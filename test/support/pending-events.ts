@@ -2,7 +2,7 @@ import type pg from "pg";
 import { insertPendingEvent } from "../../src/db/events.ts";
 import { inTransaction, write } from "../../src/db/transaction.ts";
 
-/** Gives a voucher `count` more events, as moves outside the redeem job leave them: Pending. */
+/** Appends `count` Pending events to a voucher's chain, as operations outside the redeem job do. */
 export async function appendPending(db: pg.Pool, voucherId: string, count: number): Promise<void> {
   await inTransaction(db, async (tx) => {
     for (let i = 0; i < count; i++) {

@@ -1,10 +1,10 @@
-/** One series that an expression asks for: a metric's name and what its labels must be. */
+/** A selector of an expression: a metric and its label matchers. */
 export interface Selector {
   metric: string;
   matchers: { label: string; operator: string; value: string }[];
 }
 
-/** Words of the language that stand where a metric's name could. */
+/** Keywords in the position of a metric name. */
 const KEYWORDS = new Set([
   "and",
   "or",
@@ -20,15 +20,15 @@ const KEYWORDS = new Set([
 ]);
 
 /**
- * Every selector of an expression (Prometheus, "Querying basics"). Reads names followed by no parenthesis as metrics, except within
- * the lists of labels behind `by` and its like.
+ * Extracts the selectors of an expression (Prometheus, "Querying basics"). Names without a following parenthesis are metrics, except in
+ * label lists such as that of `by`.
  */
 export function selectorsOf(expression: string): Selector[] {
   const found: Selector[] = [];
   const text = expression.replace(/\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)/g, " ");
   const pattern = /"(?:[^"\\]|\\.)*"|\[[^\]]*\]|\b\d[\w.]*|([a-zA-Z_:][\w:]*)\s*(\(|\{([^}]*)\})?/g;
-  for (const [, name, behind, matchers = ""] of text.matchAll(pattern)) {
-    if (name === undefined || behind === "(" || KEYWORDS.has(name)) continue;
+  for (const [, name, suffix, matchers = ""] of text.matchAll(pattern)) {
+    if (name === undefined || suffix === "(" || KEYWORDS.has(name)) continue;
     found.push({
       metric: name,
       matchers: Array.from(

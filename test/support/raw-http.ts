@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 
-/** An answer as it came over the wire. */
+/** A raw HTTP answer. */
 export interface RawReply {
   status: number;
   /** By lower-case name. */
@@ -9,8 +9,7 @@ export interface RawReply {
 }
 
 /**
- * Sends bytes as they are on a connection of its own and reads until the server closes it. A well-formed request needs
- * `Connection: close`.
+ * Sends bytes on a new connection and reads until the server closes it. A well-formed request needs `Connection: close`.
  */
 export function exchange(url: string, bytes: string | Buffer): Promise<RawReply> {
   const { hostname, port } = new URL(url);
@@ -19,14 +18,14 @@ export function exchange(url: string, bytes: string | Buffer): Promise<RawReply>
     const socket = connect(Number(port), hostname, () => socket.write(bytes));
     socket.setTimeout(10_000, () => socket.destroy(new Error("the server neither answers nor closes")));
     socket.on("data", (chunk) => chunks.push(chunk));
-    // The server may close before it has read everything that was sent.
+    // The server may close before it has read everything.
     socket.on("error", (error) => (chunks.length > 0 ? resolve(parse(chunks)) : reject(error)));
     socket.on("close", () => resolve(parse(chunks)));
   });
 }
 
 function parse(chunks: Buffer[]): RawReply {
-  // What a server says before its answer, such as 100 Continue, is none.
+  // Skips interim answers such as 100 Continue.
   const all = Buffer.concat(chunks)
     .toString("utf8")
     .replace(/^(HTTP\/1\.1 1\d\d .*\r\n\r\n)+/, "");

@@ -1,6 +1,6 @@
 import type pg from "pg";
 
-/** What the database says about one voucher. */
+/** The state of one voucher in the database. */
 export interface Recorded {
   status: string;
   lastSequence: number;
@@ -11,7 +11,7 @@ export interface Recorded {
   events: { sequence: number; eventType: string; sealStatus: string; data: Record<string, unknown> | null }[];
 }
 
-/** Reads everything about one voucher from the tables themselves. */
+/** Reads one voucher from the tables. */
 export async function readRecorded(db: pg.Pool, voucherId: string): Promise<Recorded> {
   const { rows } = await db.query(
     `SELECT v.status, v.last_sequence, v.sealed_sequence, d.external_ref, d.ticket, d.redeem_code, d.redeemed_at,
@@ -49,7 +49,7 @@ export async function readRecorded(db: pg.Pool, voucherId: string): Promise<Reco
   };
 }
 
-/** The reservation of a ticket. */
+/** Reads the reservation of a ticket. */
 export async function readReservation(
   db: pg.Pool,
   ticket: string,

@@ -1,8 +1,10 @@
 import type { Redis } from "ioredis";
-import { PREFIX, type RedeemJob } from "../../src/queues/catalog.ts";
+import type pg from "pg";
+import type { RedeemJob } from "../../src/contract/jobs.ts";
+import { queuePrefix } from "../../src/queues/catalog.ts";
 import type { TestPartner } from "./supply.ts";
 
-/** A redeem job as the API would make it now, with a minute to run. */
+/** Creates a redeem job like the API, with a deadline in one minute. */
 export function redeemJob(
   partner: Pick<TestPartner, "organizationId">,
   keyId: string,
@@ -23,13 +25,22 @@ export function redeemJob(
   };
 }
 
-/** An id for a job, made as the API makes it. */
+/** Creates a job id like the API. */
 export function newAttempt(voucherId: string): string {
   return `${voucherId}-${crypto.randomUUID()}`;
 }
 
-/** Jobs of a queue that are waiting or running, counted at one moment: a job that goes from one list to the other is not missed. */
-export async function countJobs(redis: Redis, queue: string): Promise<number> {
-  const lists = await redis.multi().llen(`${PREFIX}:${queue}:wait`).llen(`${PREFIX}:${queue}:active`).exec();
+/** Counts the waiting and running jobs of a queue atomically, so that no job is missed between the two lists. */
+export async function countJobs(
+  { redis, queuePrefix }: { redis: Redis; queuePrefix: string },
+  queue: string,
+): Promise<number> {
+  const lists = await redis.multi().llen(`${queuePrefix}:${queue}:wait`).llen(`${queuePrefix}:${queue}:active`).exec();
   return (lists ?? []).reduce((sum, [, length]) => sum + Number(length), 0);
+}
+
+/** Reads the prefix of a deployment's queue keys. */
+export async function readQueuePrefix(db: pg.Pool): Promise<string> {
+  const { rows } = await db.query<{ id: string }>("SELECT id FROM deployment");
+  return queuePrefix(rows[0]?.id ?? "");
 }

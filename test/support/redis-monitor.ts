@@ -4,16 +4,15 @@ import { createInterface } from "node:readline";
 import { Redis } from "ioredis";
 import { until } from "./until.ts";
 
-/** What Redis is asked while a test runs. */
+/** Records the commands that Redis receives. */
 export interface RedisMonitor {
-  /** How many commands named a key that begins so, up to this call, in whatever database. */
+  /** Counts the commands so far with a key of this prefix, in any database. */
   count(keyPrefix: string): Promise<number>;
   close(): void;
 }
 
 /**
- * Watches a Redis, on a socket of its own: ioredis's `monitor` takes what other connections ask in the moment in which it begins for
- * replies to itself, and throws.
+ * Monitors Redis on a plain socket, because ioredis's `monitor` throws when another connection sends a command while it starts.
  */
 export async function monitorRedis(redisUrl: string): Promise<RedisMonitor> {
   const redis = new Redis(redisUrl);
@@ -28,7 +27,7 @@ export async function monitorRedis(redisUrl: string): Promise<RedisMonitor> {
   let marks = 0;
   return {
     async count(keyPrefix) {
-      // The monitor is told in the order of execution, so whatever came before the mark has been told before it.
+      // The monitor reports commands in order, so all earlier commands come before the mark.
       const mark = `monitor-mark-${++marks}`;
       await redis.get(mark);
       await until(() => commands.some(([, argument]) => argument === mark));

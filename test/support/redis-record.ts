@@ -1,13 +1,13 @@
 import { Redis } from "ioredis";
 
-/** Everything that anybody told a Redis server since the recording began, published messages and scripts' own commands included. */
+/** All commands that a Redis server has received since the start, including published messages and commands of scripts. */
 export interface RedisRecord {
-  /** One command a line. */
+  /** One command per line. */
   text(): string;
   close(): void;
 }
 
-/** Begins to record every command that a server is sent. */
+/** Starts to record every command that a server receives. */
 export async function recordRedis(redisUrl: string): Promise<RedisRecord> {
   const redis = new Redis(redisUrl);
   const monitor = await redis.monitor();
@@ -17,7 +17,7 @@ export async function recordRedis(redisUrl: string): Promise<RedisRecord> {
   return { text: () => lines.join("\n"), close: () => monitor.disconnect() };
 }
 
-/** Every key of a Redis database with all that it holds, whatever its type. */
+/** Dumps every key of a Redis database with its content. */
 export async function dumpRedis(redis: Redis): Promise<string> {
   const lines: string[] = [];
   for (const key of await redis.keys("*")) lines.push(`${key} ${JSON.stringify(await readKey(redis, key))}`);
@@ -39,7 +39,7 @@ async function readKey(redis: Redis, key: string): Promise<unknown> {
       return redis.zrange(key, "0", "-1", "WITHSCORES");
     case "stream":
       return redis.xrange(key, "-", "+");
-    // It ended after it was listed.
+    // It expired after it was listed.
     case "none":
       return null;
     default:

@@ -13,6 +13,7 @@ const TABLES = [
   "redemptions",
   "voucher_events",
   "sweep_positions",
+  "broken_chains",
   "members",
   "referrer_contracts",
   "referral_links",
@@ -20,13 +21,13 @@ const TABLES = [
   "listings",
   "claims",
   "purchases",
-  "admin_acts",
+  "audit_entries",
 ] as const;
 type Table = (typeof TABLES)[number];
 
 /**
- * Every row of the tables, with its place and the transaction that wrote it: two equal dumps mean that nothing was written
- * between them, not even the same values again.
+ * Dumps every row of the tables with its position and its last transaction. Two equal dumps prove that nothing was written in between,
+ * not even unchanged values.
  */
 export async function dumpRows(
   db: pg.Pool,

@@ -1,19 +1,19 @@
-/** One line of what a process reports. */
+/** One sample of a scrape. */
 export interface Sample {
   name: string;
   labels: Record<string, string>;
   value: number;
 }
 
-/** What a process reported at one moment. */
+/** The metrics of a process at one moment. */
 export interface Scrape {
   text: string;
   samples: Sample[];
-  /** The value of the one sample with this name and these labels among its labels; undefined when there is none. */
+  /** The value of the only sample with this name and at least these labels; undefined without one. */
   value(name: string, labels?: Record<string, string>): number | undefined;
 }
 
-/** Asks a process for its metrics, as Prometheus does. */
+/** Reads the metrics of a process, like Prometheus. */
 export async function scrape(url: string): Promise<Scrape> {
   const response = await fetch(url);
   const text = await response.text();

@@ -1,38 +1,55 @@
 import { Redis } from "ioredis";
 import pg from "pg";
 import { inject } from "vitest";
+import { adoptDatabase } from "../../src/db/deployment.ts";
+import { leaseKey } from "../../src/holds/lease.ts";
+import { queuePrefix } from "../../src/queues/catalog.ts";
 import type { Login } from "./logins.ts";
 
-/** A database of its own and an empty Redis database, for one test file. */
+/** A new database and an empty Redis database for one test file. */
 export interface TestServers {
-  /** As the API and the workers connect: with the rights of `pva_api`. */
+  /** The address for the API and the workers, with the rights of `pva_api`. */
   databaseUrl: string;
-  /** As voucherctl connects: with the rights of `pva_admin`. */
+  /** The address for voucherctl, with the rights of `pva_admin`. */
   adminUrl: string;
-  /** As migrations connect: as the database's owner. */
+  /** The address for migrations, as the database's owner. */
   ownerUrl: string;
   redisUrl: string;
-  /** The owner's access to the file's database, for making supply, looking and forcing interleavings. */
+  /** A pool of the owner: to issue vouchers, check the result and force interleavings. */
   db: pg.Pool;
   redis: Redis;
+  /** The database is a deployment of its own. */
+  deploymentId: string;
+  /** Prefix of every queue key. */
+  queuePrefix: string;
+  leaseKey(voucherId: string): string;
+  /** Registers what uses the servers; closeOpened closes it, the latest first. A closer may run twice. */
+  onClose(closer: () => Promise<unknown>): void;
+  closeOpened(): Promise<void>;
+  /** Closes what is still open and drops the database. */
   close(): Promise<void>;
 }
 
 let clones = 0;
 
-/** Clones the migrated template and empties the Redis database that belongs to this worker of vitest. */
+/** Clones the migrated template and empties the Redis database of this vitest worker. */
 export async function openTestServers(): Promise<TestServers> {
   clones += 1;
   const name = `voucher_test_${process.pid}_${clones}`;
   await administer(`CREATE DATABASE ${name} TEMPLATE ${inject("template")}`);
   const ownerUrl = withPath(inject("databaseUrl"), name);
   const logins = inject("logins");
-  // Database 0 stays untouched: it may be somebody's.
+  // Database 0 may be in use.
   const redisUrl = withPath(inject("redisUrl"), String(Number(process.env.VITEST_POOL_ID ?? 1)));
   const db = new pg.Pool({ connectionString: ownerUrl, max: 8 });
   db.on("error", () => undefined);
   const redis = new Redis(redisUrl);
   await redis.flushdb();
+  const deploymentId = await adoptDatabase(db);
+  const closers: (() => Promise<unknown>)[] = [];
+  const closeOpened = async () => {
+    for (const close of closers.splice(0).reverse()) await close();
+  };
   return {
     databaseUrl: withLogin(ownerUrl, logins.api),
     adminUrl: withLogin(ownerUrl, logins.admin),
@@ -40,7 +57,13 @@ export async function openTestServers(): Promise<TestServers> {
     redisUrl,
     db,
     redis,
+    deploymentId,
+    queuePrefix: queuePrefix(deploymentId),
+    leaseKey: (voucherId) => leaseKey(deploymentId, voucherId),
+    onClose: (closer) => void closers.push(closer),
+    closeOpened,
     async close() {
+      await closeOpened();
       redis.disconnect();
       await db.end();
       await administer(`DROP DATABASE ${name} WITH (FORCE)`);

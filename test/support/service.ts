@@ -1,20 +1,19 @@
 import { createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { type ApiContext, openApiContext, openWorkerContext, type WorkerContext } from "../../src/context.ts";
-import { listen } from "../../src/http/server.ts";
+import { CONNECTION_LIMITS, listen } from "../../src/http/server.ts";
 import { serveMetrics } from "../../src/metrics/serve-metrics.ts";
-import { startRedeemWorker } from "../../workers/redeem.ts";
-import { startSealWorker } from "../../workers/seal.ts";
-import { startSweepWorker } from "../../workers/sweep.ts";
+import { startWorkers as startQueueWorkers } from "../../workers/start-workers.ts";
+import { assertInvariants } from "./invariants.ts";
 import type { TestServers } from "./servers.ts";
-import { until } from "./until.ts";
+import { untilStarted } from "./until.ts";
 
-/** The base address that answers name; not the address that listens. */
+/** The base address in answers, not the listening address. */
 export const BASE_URL = "https://vouchers.test";
 
 type Environment = Record<string, string>;
 
-/** The configuration of a test process: a port of its own, no log, and no limits unless they are what is tested. */
+/** The configuration of a test process, with a free port and without log and limits. */
 export function testConfig(servers: TestServers, env: Environment = {}) {
   return readConfig({
     DATABASE_URL: servers.databaseUrl,
@@ -32,54 +31,87 @@ export function testConfig(servers: TestServers, env: Environment = {}) {
 /** An API in this process, on real sockets. */
 export interface TestApi {
   url: string;
-  /** Where its metrics are, with a METRICS_PORT. */
+  /** The address of its metrics, if `env` has a METRICS_PORT. */
   metricsUrl: string;
   ctx: ApiContext;
   close(): Promise<void>;
 }
 
+/** Test clients keep connections open. With the service's own limit each file would take a second longer to close. */
+const TEST_LIMITS = { ...CONNECTION_LIMITS, closingIdleMs: 50 };
+
 /** Starts an API and waits until it can redeem. */
-export async function startApi(servers: TestServers, env: Environment = {}): Promise<TestApi> {
+export async function startApi(servers: TestServers, env: Environment = {}, limits = TEST_LIMITS): Promise<TestApi> {
+  const api = await startApiUnready(servers, env, limits);
+  await untilStarted(() => api.ctx.redeemQueue.isOpen);
+  return api;
+}
+
+/** Starts an API without waiting until it is ready. */
+export async function startApiUnready(
+  servers: TestServers,
+  env: Environment = {},
+  limits = TEST_LIMITS,
+): Promise<TestApi> {
   const ctx = openApiContext(testConfig(servers, env));
-  await until(() => ctx.redeemQueue.isOpen);
   const metrics = await serveMetrics(ctx);
-  const server = await listen(createApp(ctx), ctx.config.port, ctx.log, (code) =>
-    ctx.metrics?.requests.countRefusal(code),
+  const server = await listen(
+    createApp(ctx),
+    ctx.config.port,
+    ctx.log,
+    (code) => ctx.metrics?.refusals.with(code).inc(),
+    limits,
   );
   return {
     url: `http://127.0.0.1:${server.port}`,
     metricsUrl: `http://127.0.0.1:${metrics?.port}/metrics`,
     ctx,
-    async close() {
+    close: closeWith(servers, async () => {
       await server.close();
       await metrics?.close();
       await ctx.close();
-    },
+    }),
   };
 }
 
-/** A worker process's work, in this process. */
+/** Has the servers run a closer at the end of the file, unless the test has run it before; gives the closer. */
+function closeWith(servers: TestServers, closer: () => Promise<void>): () => Promise<void> {
+  let closed: Promise<void> | undefined;
+  const close = () => {
+    closed ??= closer();
+    return closed;
+  };
+  servers.onClose(close);
+  return close;
+}
+
+/** Ends a test file: closes what it started, and fails when its database holds something impossible. */
+export async function endService(servers: TestServers): Promise<void> {
+  await servers.closeOpened();
+  await assertInvariants(servers.db).finally(() => servers.close());
+}
+
+/** Workers in this process. */
 export interface TestWorker {
-  /** Where its metrics are, with a METRICS_PORT. */
+  /** The address of its metrics, if `env` has a METRICS_PORT. */
   metricsUrl: string;
   ctx: WorkerContext;
   close(): Promise<void>;
 }
 
-const START = { redeem: startRedeemWorker, seal: startSealWorker, sweep: startSweepWorker };
-
-/** Starts workers with connections of their own; a sweeper only when WORKER_QUEUES names it, so that it surprises no test. */
+/** Starts workers with their own connections. The sweeper runs only if WORKER_QUEUES names it. */
 export async function startWorkers(servers: TestServers, env: Environment = {}): Promise<TestWorker> {
   const ctx = openWorkerContext(testConfig(servers, { WORKER_QUEUES: "redeem,seal", ...env }));
   const metrics = await serveMetrics(ctx);
-  const workers = ctx.config.workerQueues.map((queue) => START[queue](ctx));
+  await ctx.deployment.ready();
+  const workers = startQueueWorkers(ctx);
   return {
     metricsUrl: `http://127.0.0.1:${metrics?.port}/metrics`,
     ctx,
-    async close() {
+    close: closeWith(servers, async () => {
       await Promise.all(workers.map((worker) => worker.close()));
       await metrics?.close();
       await ctx.close();
-    },
+    }),
   };
 }

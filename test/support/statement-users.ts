@@ -6,9 +6,9 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const DB = join(ROOT, "src/db/");
 
 /**
- * The names of the statements that a program may run: those behind every function of `src/db` that any file which the program loads
- * imports by name. A file counts as a whole, so this errs towards too many.
- * @param entries the program's files, from the root of the repository.
+ * Finds the names of the statements that a program may run: those of every function of `src/db` that a loaded file imports by name.
+ * Files count as a whole, so the result may contain too many.
+ * @param entries the program's entry files, relative to the repository.
  */
 export function statementsOf(...entries: string[]): Set<string> {
   const found = new Set<string>();
@@ -21,7 +21,7 @@ export function statementsOf(...entries: string[]): Set<string> {
   return found;
 }
 
-/** Every file that is loaded when the entries are, sooner or later. */
+/** Finds every file that the entries import, directly or indirectly. */
 function filesOf(entries: readonly string[]): Set<string> {
   const files = new Set<string>();
   const visit = (file: string) => {
@@ -34,7 +34,7 @@ function filesOf(entries: readonly string[]): Set<string> {
 }
 
 interface Import {
-  /** What is imported besides types. */
+  /** Imported names except types. */
   names: string[];
   target: string;
 }
@@ -58,7 +58,7 @@ function importsOf(file: string): Import[] {
   return [...named.filter(({ names }) => names.length > 0), ...others];
 }
 
-/** The statements that functions of a module bind, themselves or through others of the module. */
+/** Finds the statements that functions of a module use, directly or through others of the module. */
 function statementsBehind(file: string, names: readonly string[]): Set<string> {
   const pieces = readFileSync(file, "utf8").split(
     /^(?=(?:export )?(?:async )?(?:function|const|class|interface|type) )/m,

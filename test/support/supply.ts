@@ -4,13 +4,13 @@ import type { Scope } from "../../src/domain/api-keys.ts";
 import { newId } from "../../src/domain/ids.ts";
 import type { Audience } from "../../src/domain/voucher.ts";
 import { pooledRandomBytes } from "../../src/random.ts";
-import { type IssuedVoucher, type IssueInput, issueBatch } from "../../src/services/issue-batch.ts";
-import { createKey, type ShownKey } from "../../src/services/manage-keys.ts";
-import { actBy } from "../../src/services/record-act.ts";
+import { type IssuedVoucher, type IssueInput, issueBatch } from "../../src/services/admin/issue-batch.ts";
+import { createKey, type ShownKey } from "../../src/services/admin/manage-keys.ts";
+import { auditedCommand } from "../../src/services/admin/with-audit-entry.ts";
 
-/** What test data is made with. */
+/** The context of the services that create test data. */
 export function provisioning(db: pg.Pool) {
-  return { pool: db, randomBytes: pooledRandomBytes, act: actBy("provision test", {}) };
+  return { pool: db, randomBytes: pooledRandomBytes, audited: auditedCommand("provision test", {}) };
 }
 
 /** An organization with a brand and a product. */
@@ -22,7 +22,7 @@ export interface TestPartner {
 
 let partners = 0;
 
-/** Makes an organization that owns a brand with one product (list price 50, price 40 dollars, 6 months). */
+/** Creates an organization with a brand and a product (list price 50, price 40.25 dollars, 6 months). */
 export async function makePartner(db: pg.Pool): Promise<TestPartner> {
   partners += 1;
   const partner = { organizationId: newId("org"), brandId: newId("brd"), productId: newId("prd") };
@@ -42,7 +42,7 @@ export async function makePartner(db: pg.Pool): Promise<TestPartner> {
   return partner;
 }
 
-/** Makes a key; with both scopes and from any address unless told otherwise. */
+/** Creates a key, by default with both scopes and for any address. */
 export function makeKey(
   db: pg.Pool,
   organizationId: string | null,
@@ -64,7 +64,7 @@ interface IssueOptions {
   codes?: string[];
 }
 
-/** Issues vouchers of a product, valid for a day unless told otherwise. */
+/** Issues vouchers of a product, by default valid for a day. */
 export async function issueVouchers(
   db: pg.Pool,
   partner: TestPartner,

@@ -1,19 +1,21 @@
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** A wire to a server that a test can cut and jam. */
+/** A proxy to a server whose connections a test can interrupt. */
 export interface TcpProxy {
-  /** The given address with this proxy's port in it. */
+  /** The server's address with the proxy's host and port. */
   url: string;
   /** Ends all connections and refuses new ones. */
   cut(): void;
-  /** Passes nothing on any more, without ending anything. */
+  /** Stops all traffic and keeps the connections open. */
   jam(): void;
-  /** Passes requests on and keeps the answers back. */
+  /** Forwards requests but no answers. */
   muffle(): void;
-  /** Loses the connections that there are: they stay open at both ends and pass nothing on, ever. New ones work. Returns how many. */
+  /** Stops the current connections for good without closing them. New ones work. Returns their number. */
   lose(): number;
-  /** Undoes all of these but losses; what was kept back goes on its way. */
+  /** Ends all connections and connects new ones to another server. */
+  lead(target: string): void;
+  /** Undoes all of these except `lose` and `lead`. Delayed traffic continues. */
   mend(): void;
   close(): Promise<void>;
 }
@@ -26,7 +28,7 @@ interface Wire {
 
 /** Opens a proxy in front of the server at `target`, such as a `redis://` address. */
 export async function openTcpProxy(target: string): Promise<TcpProxy> {
-  const to = new URL(target);
+  let to = new URL(target);
   const wires = new Set<Wire>();
   let refusing = false;
   let jammed = false;
@@ -86,6 +88,11 @@ export async function openTcpProxy(target: string): Promise<TcpProxy> {
         flow(wire);
       }
       return wires.size;
+    },
+    lead(other) {
+      to = new URL(other);
+      change({});
+      endAll();
     },
     mend: () => change({}),
     close() {

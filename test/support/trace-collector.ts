@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A span as it was sent, with what the tests ask of it. */
+/** The part of a received span that tests use. */
 export interface ReceivedSpan {
   service: string;
   traceId: string;
@@ -15,12 +15,12 @@ export interface ReceivedSpan {
   failed: boolean;
 }
 
-/** Takes what processes send as OTLP over HTTP. */
+/** Receives OTLP over HTTP. */
 export interface TraceCollector {
   url: string;
-  /** Every body that came, as it came. */
+  /** Every received body. */
   bodies: { contentType: string; bytes: Buffer }[];
-  /** What came as JSON. */
+  /** The spans of all JSON bodies. */
   spans(): ReceivedSpan[];
   close(): Promise<void>;
 }
@@ -52,7 +52,7 @@ interface Export {
   }[];
 }
 
-/** Opens a collector on a port of its own. */
+/** Opens a collector on a free port. */
 export async function openTraceCollector(): Promise<TraceCollector> {
   const bodies: TraceCollector["bodies"] = [];
   const server = createServer((request, response) => {

@@ -1,10 +1,21 @@
-/** Waits until `condition` yields something truthy and returns it; fails after `deadlineMs`. */
-export async function until<T>(condition: () => T | Promise<T>, deadlineMs = 10_000): Promise<NonNullable<T>> {
+/**
+ * Waits until `condition` yields something truthy and returns it. The deadline only ends a wait that is in vain, and is
+ * patient with a busy machine: a bound that matters belongs into an assertion.
+ */
+export async function until<T>(condition: () => T | Promise<T>, deadlineMs = 30_000): Promise<NonNullable<T>> {
   const giveUpAt = Date.now() + deadlineMs;
   for (;;) {
     const value = await condition();
     if (value) return value as NonNullable<T>;
-    if (Date.now() > giveUpAt) throw new Error(`still not so after ${deadlineMs} ms`);
+    if (Date.now() > giveUpAt) throw new Error(`the condition was not met within ${deadlineMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
+}
+
+/** Time limit for the start of a process, server or connection on a busy machine. Milliseconds. */
+export const START_MS = 60_000;
+
+/** Waits for a start, with a generous limit because its duration is not what a test checks. */
+export function untilStarted<T>(condition: () => T | Promise<T>): Promise<NonNullable<T>> {
+  return until(condition, START_MS);
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { exportJWK, type GenerateKeyPairResult, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 
-/** A key pair of whoever signs users in. */
+/** A key pair of a token issuer. */
 export interface IssuerKey {
   kid: string;
   alg: string;
@@ -16,7 +16,7 @@ export interface IssuerKey {
 
 let keys = 0;
 
-/** Makes a key pair; an Ed25519 one unless told otherwise. */
+/** Creates a key pair, by default Ed25519. */
 export async function makeIssuerKey(alg = "EdDSA", kid?: string): Promise<IssuerKey> {
   keys += 1;
   const name = kid ?? `key-${keys}`;
@@ -24,17 +24,17 @@ export async function makeIssuerKey(alg = "EdDSA", kid?: string): Promise<Issuer
   return { kid: name, alg, privateKey, publicJwk: { ...(await exportJWK(publicKey)), kid: name, alg, use: "sig" } };
 }
 
-/** In seconds since 1970, as tokens count. */
+/** Returns a time in seconds since 1970, as used in tokens. */
 export function secondsFromNow(seconds: number): number {
   return Math.floor(Date.now() / 1_000) + seconds;
 }
 
-/** Signs claims as they are: nothing is added, nothing is checked. */
+/** Signs claims without adding or checking any. */
 export function signClaims(key: IssuerKey, claims: JWTPayload, header: Record<string, unknown> = {}): Promise<string> {
   return new SignJWT(claims).setProtectedHeader({ alg: key.alg, kid: key.kid, ...header }).sign(key.privateKey);
 }
 
-/** A token of a user that works for an hour. */
+/** Creates a user token that is valid for an hour. */
 export function signUser(key: IssuerKey, userId: string, claims: JWTPayload = {}): Promise<string> {
   return signClaims(key, { sub: userId, iat: secondsFromNow(0), exp: secondsFromNow(3_600), ...claims });
 }
@@ -53,14 +53,14 @@ export function writeKeysFile(...issuers: readonly IssuerKey[]): KeysFile {
   return { url: pathToFileURL(file).href, remove: () => rmSync(directory, { recursive: true, force: true }) };
 }
 
-/** Where keys are published by HTTP. */
+/** A server that publishes keys by HTTP. */
 export interface KeysServer {
   url: string;
-  /** How often they were asked for. */
+  /** Number of requests. */
   fetches: number;
-  /** Publishes these keys from now on. */
+  /** Replaces the published keys. */
   publish(...issuers: readonly IssuerKey[]): void;
-  /** Answers like this from now on; null: does not answer at all. */
+  /** Replaces the answer; null sends none. */
   answer(reply: { status: number; body: string } | null): void;
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import type { Ended } from "./child-process.ts";
 import type { HostedCommand } from "./voucherctl.ts";
 
-// Runs one command of voucherctl after another, each as if the process were its own: with its arguments, its environment and its outputs.
+// Runs voucherctl commands one after another in this process, each with its own arguments, environment and output.
 let runs = 0;
 
 process.on("message", (command: HostedCommand) => {
@@ -14,7 +14,7 @@ async function run({ args, env }: HostedCommand): Promise<Ended> {
   Object.assign(process.env, env);
   const stdout = collect(process.stdout);
   const stderr = collect(process.stderr);
-  // The same modules, but for the first, which does what it does when it is loaded.
+  // The query string loads this module again, which runs the command. Other modules stay loaded.
   await import(`../../src/cli/main.ts?run=${++runs}`);
   for (const event of ["SIGINT", "SIGTERM", "exit"]) process.removeAllListeners(event);
   process.stdout.removeAllListeners("error");
@@ -23,7 +23,7 @@ async function run({ args, env }: HostedCommand): Promise<Ended> {
   return { exitCode, stdout: stdout(), stderr: stderr() };
 }
 
-/** Keeps what is written to a stream instead of writing it; gives it and lets the stream write again. */
+/** Captures the output of a stream. The returned function restores the stream and returns the output. */
 function collect(stream: NodeJS.WriteStream): () => string {
   const write = stream.write;
   let written = "";

@@ -5,17 +5,17 @@ import { expect } from "vitest";
 import { type Ended, runNode } from "./child-process.ts";
 import type { TestServers } from "./servers.ts";
 
-/** What the host is asked: a command and its whole environment. */
+/** A command for the host process, with its environment. */
 export interface HostedCommand {
   args: readonly string[];
   env: Record<string, string>;
 }
 
-/** voucherctl on the servers of a test file. */
+/** Runs voucherctl on the servers of a test file. */
 export interface Voucherctl {
   /** Runs a command to its end. */
   run(args: readonly string[], env?: Record<string, string>): Promise<Ended>;
-  /** Runs a command with --json that must succeed: its one object on standard output, and nothing beside it. */
+  /** Runs a command with --json, which must succeed, and returns its only output, an object. */
   // biome-ignore lint/suspicious/noExplicitAny: each command prints an object of its own shape.
   json(...args: string[]): Promise<any>;
   close(): void;
@@ -24,8 +24,8 @@ export interface Voucherctl {
 const HOST = fileURLToPath(new URL("./voucherctl-host.ts", import.meta.url));
 
 /**
- * The first run of each noun and verb is a process of its own, as it is for operators. Those behind it take turns in one process: starting
- * hundreds of them would take longer than all that they do.
+ * Runs the first command of each noun and verb in its own process, as operators do. Later ones share one process, because starting hundreds
+ * of processes takes longer than their work.
  */
 export function openVoucherctl(servers: Pick<TestServers, "adminUrl" | "redisUrl">): Voucherctl {
   const own = { DATABASE_URL: servers.adminUrl, REDIS_URL: servers.redisUrl };

@@ -3,10 +3,10 @@ import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { ENTITY_TYPE, EVENT_CODES, type EventContent, GENESIS_HASH, sealEvent } from "../../src/domain/chain.ts";
 
-/** Where the vectors are published. */
+/** The published file of the vectors. */
 export const VECTORS_FILE = fileURLToPath(new URL("../../docs/chain-vectors.json", import.meta.url));
 
-/** What a verifier can find, and what it means. The keys are the values of `expected.finding`. */
+/** The findings of a verifier and their meaning. The keys are the values of `expected.finding`. */
 export const FINDINGS = {
   sequence: "The event at this position, counted from 1, does not carry this position as its sequence.",
   recordHash: "The SHA-256 of the payload's UTF-8 bytes, taken as given, is not the recordHash beside it.",
@@ -37,7 +37,7 @@ export interface VectorChain {
 }
 
 export interface BrokenVectorChain extends VectorChain {
-  /** The first thing wrong, and the position of the event where it shows, counted from 1. */
+  /** The first finding and the position of its event, counted from 1. */
   expected: { sequence: number; finding: Finding };
 }
 
@@ -48,7 +48,7 @@ export interface Vectors {
   broken: BrokenVectorChain[];
 }
 
-/** What is left to say about an event once its place in the chain is known. */
+/** An event without its position in the chain. */
 interface Happening {
   eventType: EventContent["eventType"];
   occurredAt: string;
@@ -58,9 +58,9 @@ interface Happening {
 }
 
 interface ChainOptions {
-  /** The first event's predecessor, where it is not the genesis. */
-  behind?: string;
-  /** How many events at the end have no seal yet. */
+  /** The first event's previousHash, if it is not the genesis hash. */
+  previousHash?: string;
+  /** Number of Pending events at the end. */
   pending?: number;
 }
 
@@ -75,7 +75,7 @@ function chain(
   happenings: readonly Happening[],
   options: ChainOptions = {},
 ): VectorChain {
-  let previousHash = options.behind ?? GENESIS_HASH;
+  let previousHash = options.previousHash ?? GENESIS_HASH;
   const events = happenings.map((happening, index): VectorEvent => {
     const { eventType, occurredAt, actorConnectedId = null, actorIsEmployee = null, data } = happening;
     const sequence = index + 1;
@@ -103,7 +103,7 @@ function chain(
   return { name, entityType: ENTITY_TYPE, entityId, events };
 }
 
-/** A good chain with other events in place of its own. */
+/** A valid chain with changed events. */
 function broken(
   of: VectorChain,
   name: string,
@@ -241,7 +241,7 @@ function makeVectors(): Vectors {
   ];
   const three = chain("issued, claimed by an employee, then redeemed out of a reservation", claimedId, claimed);
   const elsewhere = chain("", "vch_01jzbq0000e00a4g0g0000006f", claimed);
-  const rootless = chain("", claimedId, claimed, { behind: sha256("some event before the first") });
+  const rootless = chain("", claimedId, claimed, { previousHash: sha256("some event before the first") });
 
   return {
     about:
@@ -286,12 +286,12 @@ function makeVectors(): Vectors {
       broken(three, "two events changed places", { sequence: 2, finding: "sequence" }, (events) =>
         [0, 2, 1].flatMap((index) => events[index] ?? []),
       ),
-      broken(three, "an event stands there twice", { sequence: 3, finding: "sequence" }, (events) =>
+      broken(three, "an event appears twice", { sequence: 3, finding: "sequence" }, (events) =>
         [0, 1, 1, 2].flatMap((index) => events[index] ?? []),
       ),
       broken(
         three,
-        "an event was removed from the middle and the one behind it renumbered",
+        "an event was removed from the middle and the next one renumbered",
         { sequence: 2, finding: "previousHash" },
         (events) => [0, 2].flatMap((index, place) => ({ ...(events[index] as VectorEvent), sequence: place + 1 })),
       ),
@@ -327,7 +327,7 @@ function makeVectors(): Vectors {
   };
 }
 
-/** The file's characters. The same each time: nothing here is random or of today. */
+/** Renders the file. The result is always the same. */
 export function renderVectors(): string {
   return `${JSON.stringify(makeVectors(), null, 2)}\n`;
 }

@@ -1,7 +1,55 @@
 import { isIPv6 } from "node:net";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { networkOf } from "../../src/http/caller-network.ts";
+import { networkOf, withoutPorts } from "../../src/http/middleware/caller-network.ts";
+
+describe("a list of forwarded addresses", () => {
+  it.each([
+    ["203.0.113.7:51234", "203.0.113.7"],
+    ["[2001:db8::1]:51234", "2001:db8::1"],
+    ["[2001:DB8::1]", "2001:DB8::1"],
+    ["[::ffff:203.0.113.7]:1", "::ffff:203.0.113.7"],
+    ["203.0.113.7:51234, [2001:db8::1]:443,10.0.0.1 , 10.0.0.2:80 ", "203.0.113.7,2001:db8::1,10.0.0.1 ,10.0.0.2"],
+  ])("loses its ports: %s", (forwarded, addresses) => {
+    expect(withoutPorts(forwarded)).toBe(addresses);
+  });
+
+  it.each([
+    "",
+    ",",
+    "203.0.113.7",
+    "2001:db8::1",
+    "::1:443",
+    "unknown",
+    "203.0.113.7:",
+    "203.0.113.7:x",
+    "203.0.113.7:443:443",
+    "203.0.113:443",
+    "user@203.0.113.7:443",
+    "203.0.113.7:443/path",
+    "203.0.113.7:443\t",
+    "[203.0.113.7]:443",
+    "[203.0.113.7:443]:443",
+    "[2001:db8::1",
+    "[[2001:db8::1]]:443",
+    "[fe80::1%eth0]:443",
+    "0x7f.0.0.1:443",
+    `[${"1:".repeat(8_000)}`,
+    `${"1.".repeat(8_000)}:1x`,
+    " ".repeat(16_000),
+  ])("stays as it is with an entry of another form: %j", (forwarded) => {
+    expect(withoutPorts(forwarded)).toBe(forwarded);
+  });
+
+  it("has as many entries without ports, and no port is left that could be taken off", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(..."0123456789abf.:[], x%"), maxLength: 60 }), (text) => {
+        expect(withoutPorts(withoutPorts(text))).toBe(withoutPorts(text));
+        expect(withoutPorts(text).split(",")).toHaveLength(text.split(",").length);
+      }),
+    );
+  });
+});
 
 describe("the network of a caller", () => {
   it.each([

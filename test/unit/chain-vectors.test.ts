@@ -52,7 +52,7 @@ describe("the published chain vectors", () => {
     expect(renderVectors()).toBe(renderVectors());
   });
 
-  it("are not written by whoever only imports their generator, in whatever time zone and language", () => {
+  it("are not written by importing their generator, and do not depend on time zone or language", () => {
     const module = fileURLToPath(new URL("../support/write-vectors.ts", import.meta.url));
     const print = `const { renderVectors } = await import(${JSON.stringify(module)}); process.stdout.write(renderVectors());`;
     const env = { ...process.env, TZ: "Pacific/Chatham", LC_ALL: "tr_TR.UTF-8" };
@@ -61,7 +61,7 @@ describe("the published chain vectors", () => {
     expect(readFileSync(VECTORS_FILE, "utf8")).toBe(PUBLISHED);
   });
 
-  it("hold chains of every kind of good and broken, each under a name of its own", () => {
+  it("contain good chains and every kind of broken one, each under its own name", () => {
     const names = [...chains, ...broken].map((chain) => chain.name);
     expect(new Set(names).size).toBe(names.length);
     expect(names).not.toContain("");

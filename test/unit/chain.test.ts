@@ -314,7 +314,7 @@ describe("verifyChain", () => {
       const unsealed = { sealStatus: "Pending", previousHash: null, recordHash: null, payload: null } as const;
       const found = verify(withRow(sequence, unsealed));
       // In the middle the next event gives it away, at the end the head.
-      if (sequence < 3) expect(found).toEqual({ sequence: sequence + 1, problem: "sealed behind a pending event" });
+      if (sequence < 3) expect(found).toEqual({ sequence: sequence + 1, problem: "sealed after a pending event" });
       else expect(found).toEqual({ sequence: 3, problem: expect.stringMatching(/3 sealed events, 2 exist/) });
     });
   });
@@ -353,7 +353,7 @@ describe("verifyChain", () => {
     expect(verifyChain(VOUCHER, head, events.slice(1))).toEqual({ sequence: 1, problem: "event 1 is missing" });
   });
 
-  it("names the link that is missing when the events behind a removed one were renumbered", () => {
+  it("names the missing link when the events after a removed one were renumbered", () => {
     const { head, events } = makeChain();
     const renumbered = (rows: StoredEvent[]) => rows.map((row, index) => ({ ...row, sequence: index + 1 }));
     const shorter = { ...head, lastSequence: 2, sealedSequence: 2 };
@@ -412,13 +412,13 @@ describe("verifyChain", () => {
     });
   });
 
-  it("names an event that was sealed behind a pending one", () => {
+  it("names an event that was sealed after a pending one", () => {
     const { head, events } = makeChain();
     const [first, second, third] = events as [StoredEvent, StoredEvent, StoredEvent];
     const pending = { ...second, sealStatus: "Pending", previousHash: null, recordHash: null, payload: null } as const;
     expect(verifyChain(VOUCHER, head, [first, pending, third])).toEqual({
       sequence: 3,
-      problem: "sealed behind a pending event",
+      problem: "sealed after a pending event",
     });
   });
 
@@ -511,7 +511,7 @@ describe("verifyChain", () => {
     "previousHash",
     "actorConnectedId",
     "actorIsEmployee",
-  ])("names a payload that says another %s, or none, behind hashes that fit", (field) => {
+  ])("names a payload with another %s, or none, although the hashes fit", (field) => {
     const changed = (change: (said: Record<string, unknown>) => void) =>
       withPayload(3, (payload) => {
         const said = JSON.parse(payload);

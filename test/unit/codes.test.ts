@@ -107,7 +107,7 @@ describe("a voucher code", () => {
     );
   });
 
-  it("is checked in whatever way a person writes it", () => {
+  it("is checked in every spelling", () => {
     const code = makeVoucherCode((size) => new Uint8Array(size).map((_, index) => index % 2));
     expect(code.startsWith("0101-0101")).toBe(true);
     expect(hasValidCheckSymbol(code)).toBe(true);
@@ -117,7 +117,7 @@ describe("a voucher code", () => {
     );
   });
 
-  it("fails its check when it is too short, too long, holds a symbol outside the alphabet or is no code at all", () => {
+  it("fails its check when it is too short, too long, has a symbol outside the alphabet or is no code", () => {
     const [code = ""] = CODES;
     // Sixteen zeros fit their check symbol, and so would any other number of them.
     expect(hasValidCheckSymbol("0".repeat(16))).toBe(true);

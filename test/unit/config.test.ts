@@ -120,7 +120,7 @@ describe("the configuration", () => {
     });
   });
 
-  it("trusts no user's token unless told whose keys sign them, and where told so checks who issued them for whom", () => {
+  it("trusts no user's token without configured keys, and checks issuer and audience where they are configured", () => {
     expect(read().users).toEqual({ jwksUrl: null, issuer: null, audience: null });
     const users = {
       jwksUrl: "https://login.example/jwks.json",
@@ -319,7 +319,7 @@ describe("the dashboard's token", () => {
     expect(read({ OPS_WRITABLE: "false" }).ops.writable).toBe(false);
   });
 
-  it("is asked for in production of an API process alone, which off answers", () => {
+  it("is required in production of an API process alone, where off is a value", () => {
     for (const OPS_TOKEN of [undefined, ""]) {
       expect(() => readApiConfig({ ...production, OPS_TOKEN })).toThrow(ConfigError);
       expect(() => readApiConfig({ ...production, OPS_TOKEN })).toThrow(/^OPS_TOKEN is not set/);
@@ -336,7 +336,7 @@ describe("the dashboard's token", () => {
 });
 
 describe("readDatabaseUrl", () => {
-  it("reads the database's address and asks for nothing else", () => {
+  it("reads the database's address and needs nothing else", () => {
     expect(readDatabaseUrl({ DATABASE_URL: REQUIRED.DATABASE_URL, PORT: "http" })).toBe(REQUIRED.DATABASE_URL);
   });
 

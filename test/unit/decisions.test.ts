@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { decideHold, type Hold, liveHold } from "../../src/domain/hold.ts";
-import { type Confirmation, decideRedeem, type RedeemDecision, type RedeemRequest } from "../../src/domain/redeem.ts";
+import { type Confirmation, decideRedeem, type RedeemAttempt, type RedeemDecision } from "../../src/domain/redeem.ts";
+import { decideReservation, liveReservation, type Reservation } from "../../src/domain/reservation.ts";
 import { hashToken } from "../../src/domain/reservation-token.ts";
 import { finalRefusal, type StoredStatus, statusAt, type VoucherState } from "../../src/domain/voucher.ts";
 
@@ -24,16 +24,16 @@ const HOLDS = {
   foreignEndingNow: { keyId: "key_other", end: "at" },
   foreignPast: { keyId: "key_other", end: "before" },
 } as const;
-type HoldCase = keyof typeof HOLDS;
-const holdCases = Object.keys(HOLDS) as HoldCase[];
-const isLive = (hold: HoldCase) => hold === "ownLive" || hold === "foreignLive";
+type ReservationCase = keyof typeof HOLDS;
+const reservationCases = Object.keys(HOLDS) as ReservationCase[];
+const isLive = (reservation: ReservationCase) => reservation === "ownLive" || reservation === "foreignLive";
 
 const TICKET = "rsv_of_the_row";
 const RIGHT_TOKEN = hashToken("the token of rsv_of_the_row");
 const WRONG_TOKEN = hashToken("the token of some other hold");
 
-function makeHold(holdCase: HoldCase): Hold | null {
-  const shape = HOLDS[holdCase];
+function makeReservation(reservationCase: ReservationCase): Reservation | null {
+  const shape = HOLDS[reservationCase];
   if (shape === null) return null;
   return Object.freeze({
     ticket: TICKET,
@@ -78,14 +78,14 @@ describe("a voucher's status", () => {
   }
 });
 
-describe("a hold's row", () => {
-  it.each(holdCases)("counts exactly while its end lies ahead: %s", (holdCase) => {
-    const hold = makeHold(holdCase);
-    expect(liveHold(hold, NOW)).toBe(isLive(holdCase) ? hold : null);
+describe("a reservation's row", () => {
+  it.each(reservationCases)("counts as live exactly while its end is in the future: %s", (reservationCase) => {
+    const reservation = makeReservation(reservationCase);
+    expect(liveReservation(reservation, NOW)).toBe(isLive(reservationCase) ? reservation : null);
   });
 });
 
-describe("decideHold", () => {
+describe("decideReservation", () => {
   const request = Object.freeze({
     ticket: "rsv_new",
     keyId: "key_caller",
@@ -93,21 +93,21 @@ describe("decideHold", () => {
     seconds: 900,
   });
 
-  /** What the specification promises a reserve call, in its order of refusals. */
-  function promised(status: StoredStatus, validUntil: Moment, holdCase: HoldCase): object {
+  /** What a reserve call is promised, in the order of refusals. */
+  function promised(status: StoredStatus, validUntil: Moment, reservationCase: ReservationCase): object {
     if (status === "Redeemed") return { kind: "refused", code: "voucher_used" };
     if (status === "Voided") return { kind: "refused", code: "voucher_voided" };
     if (validUntil !== "after") return { kind: "refused", code: "voucher_expired" };
-    switch (holdCase) {
+    switch (reservationCase) {
       case "ownLive":
         // Same ticket, same end, same secret: a repeat extends nothing.
-        return { kind: "repeated", hold: makeHold("ownLive") };
+        return { kind: "repeated", reservation: makeReservation("ownLive") };
       case "foreignLive":
         return { kind: "refused", code: "voucher_reserved" };
       default:
         return {
           kind: "opened",
-          hold: {
+          reservation: {
             ticket: "rsv_new",
             keyId: "key_caller",
             tokenSecretId: "fedc9876",
@@ -118,14 +118,19 @@ describe("decideHold", () => {
     }
   }
 
-  it("decides every state of voucher and hold as the specification orders its refusals", () => {
+  it("decides every state of voucher and reservation in the documented order of refusals", () => {
     let cases = 0;
     for (const status of statuses) {
       for (const validUntil of moments) {
-        for (const holdCase of holdCases) {
-          const outcome = decideHold(makeVoucher(status, validUntil), makeHold(holdCase), request, NOW);
-          expect(outcome, `${status}, validUntil ${validUntil}, ${holdCase}`).toEqual(
-            promised(status, validUntil, holdCase),
+        for (const reservationCase of reservationCases) {
+          const outcome = decideReservation(
+            makeVoucher(status, validUntil),
+            makeReservation(reservationCase),
+            request,
+            NOW,
+          );
+          expect(outcome, `${status}, validUntil ${validUntil}, ${reservationCase}`).toEqual(
+            promised(status, validUntil, reservationCase),
           );
           cases += 1;
         }
@@ -134,9 +139,9 @@ describe("decideHold", () => {
     expect(cases).toBe(3 * 3 * 7);
   });
 
-  it("lets a hold last as long as it is asked to", () => {
-    const outcome = decideHold(makeVoucher("Active", "after"), null, { ...request, seconds: 1 }, NOW);
-    expect(outcome).toMatchObject({ hold: { startedAt: NOW, expiresAt: new Date(NOW.getTime() + 1_000) } });
+  it("gives a reservation the requested length", () => {
+    const outcome = decideReservation(makeVoucher("Active", "after"), null, { ...request, seconds: 1 }, NOW);
+    expect(outcome).toMatchObject({ reservation: { startedAt: NOW, expiresAt: new Date(NOW.getTime() + 1_000) } });
   });
 });
 
@@ -148,7 +153,7 @@ describe("decideRedeem", () => {
   interface Case {
     status: StoredStatus;
     validUntil: Moment;
-    hold: HoldCase;
+    reservation: ReservationCase;
     naming: (typeof namings)[number];
     token: (typeof tokens)[number];
     confirmation: (typeof confirmations)[number];
@@ -157,11 +162,11 @@ describe("decideRedeem", () => {
 
   const CASES: Case[] = statuses.flatMap((status) =>
     moments.flatMap((validUntil) =>
-      holdCases.flatMap((hold) =>
+      reservationCases.flatMap((reservation) =>
         namings.flatMap((naming) =>
           tokens.flatMap((token) =>
             confirmations.flatMap((confirmation) =>
-              moments.map((deadline) => ({ status, validUntil, hold, naming, token, confirmation, deadline })),
+              moments.map((deadline) => ({ status, validUntil, reservation, naming, token, confirmation, deadline })),
             ),
           ),
         ),
@@ -176,32 +181,28 @@ describe("decideRedeem", () => {
   };
 
   function decide(given: Case): RedeemDecision {
-    const request: RedeemRequest = Object.freeze({
+    const request: RedeemAttempt = Object.freeze({
       attemptId: "attempt_this",
-      voucherId: "vch_1",
-      organizationId: "org_1",
       keyId: "key_caller",
-      externalRef: "order-1",
       ticket: { code: null, ticketOfTheRow: TICKET, otherTicket: "rsv_of_long_ago" }[given.naming],
       tokenHash: { none: null, right: RIGHT_TOKEN, wrong: WRONG_TOKEN }[given.token],
-      note: null,
       deadlineMs: momentOf(given.deadline).getTime(),
     });
     return decideRedeem(
       makeVoucher(given.status, given.validUntil),
-      makeHold(given.hold),
+      makeReservation(given.reservation),
       CONFIRMATIONS[given.confirmation],
       request,
       NOW,
-      (hold) => (hold.ticket === TICKET ? RIGHT_TOKEN : WRONG_TOKEN),
+      (reservation) => (reservation.ticket === TICKET ? RIGHT_TOKEN : WRONG_TOKEN),
     );
   }
 
-  /** The specification's order: what applies first decides. */
+  /** The documented order: the first line that applies decides. */
   const ORDER: [applies: (given: Case) => boolean, decision: (given: Case) => RedeemDecision][] = [
     [
       (given) => given.confirmation === "ownAttempt",
-      () => ({ kind: "burnt_before", confirmation: CONFIRMATIONS.ownAttempt as Confirmation }),
+      () => ({ kind: "redeemed_before", confirmation: CONFIRMATIONS.ownAttempt as Confirmation }),
     ],
     [(given) => given.confirmation === "otherAttempt", () => ({ kind: "confirmed" })],
     [(given) => given.deadline === "before", () => ({ kind: "late" })],
@@ -211,21 +212,27 @@ describe("decideRedeem", () => {
     // A ticket must be the live one.
     [(given) => given.naming === "otherTicket", () => ({ kind: "refused", code: "reservation_ended" })],
     [
-      (given) => given.naming === "ticketOfTheRow" && !isLive(given.hold),
+      (given) => given.naming === "ticketOfTheRow" && !isLive(given.reservation),
       () => ({ kind: "refused", code: "reservation_ended" }),
     ],
-    // A token that is given must match a live hold, the holder's own token included.
+    // A token that is given must match a live reservation, even from the holder.
     [(given) => given.token === "wrong", () => ({ kind: "refused", code: "token_mismatch" })],
-    [(given) => given.token === "right" && !isLive(given.hold), () => ({ kind: "refused", code: "token_mismatch" })],
-    // The holder needs no token; another key needs it, and has it right by now if it has one.
     [
-      (given) => given.hold === "foreignLive" && given.token === "none",
+      (given) => given.token === "right" && !isLive(given.reservation),
+      () => ({ kind: "refused", code: "token_mismatch" }),
+    ],
+    // The holder needs no token; another key needs one, and one that it gave was checked above.
+    [
+      (given) => given.reservation === "foreignLive" && given.token === "none",
       () => ({ kind: "refused", code: "voucher_reserved" }),
     ],
-    [() => true, (given) => ({ kind: "burn", consumed: isLive(given.hold) ? makeHold(given.hold) : null })],
+    [
+      () => true,
+      (given) => ({ kind: "redeem", consumed: isLive(given.reservation) ? makeReservation(given.reservation) : null }),
+    ],
   ];
 
-  it("decides every combination as the specification orders its answers", () => {
+  it("decides every combination in the documented order of answers", () => {
     expect(CASES).toHaveLength(3 * 3 * 7 * 3 * 3 * 3 * 3);
     for (const given of CASES) {
       const promised = ORDER.find(([applies]) => applies(given))?.[1](given);
@@ -233,13 +240,13 @@ describe("decideRedeem", () => {
     }
   });
 
-  it("reaches every answer in its table, so that no line of it is idle", () => {
+  it("reaches every line of that order", () => {
     const firsts = CASES.map((given) => ORDER.findIndex(([applies]) => applies(given)));
     expect([...new Set(firsts)].sort((a, b) => a - b)).toEqual(ORDER.map((_, index) => index));
   });
 
-  it("never burns a voucher that is not Active and valid, for a confirmed reference or behind the deadline", () => {
-    const burning = CASES.filter((given) => decide(given).kind === "burn");
+  it("never redeems a voucher that is not Active and valid, for a confirmed reference or after the deadline", () => {
+    const burning = CASES.filter((given) => decide(given).kind === "redeem");
     expect(burning.length).toBeGreaterThan(0);
     for (const given of burning) {
       expect(given).toMatchObject({ status: "Active", validUntil: "after", confirmation: "none" });
@@ -247,53 +254,53 @@ describe("decideRedeem", () => {
     }
   });
 
-  it("never reports a hold of the caller's own as someone else's, and never a hold that is over", () => {
+  it("never reports the caller's own reservation as another key's, and never one that has ended", () => {
     for (const given of CASES) {
       const decision = decide(given);
-      if (decision.kind === "refused" && decision.code === "voucher_reserved") expect(given.hold).toBe("foreignLive");
+      if (decision.kind === "refused" && decision.code === "voucher_reserved")
+        expect(given.reservation).toBe("foreignLive");
     }
   });
 
-  it("gives an attempt that has burnt its own result again, whatever became of the voucher, its hold and the time", () => {
+  it("gives an attempt that has redeemed its own result again, whatever has changed since", () => {
     for (const given of CASES.filter((candidate) => candidate.confirmation === "ownAttempt")) {
-      expect(decide(given)).toEqual({ kind: "burnt_before", confirmation: CONFIRMATIONS.ownAttempt });
+      expect(decide(given)).toEqual({ kind: "redeemed_before", confirmation: CONFIRMATIONS.ownAttempt });
     }
   });
 
   it("lets another key of the organization finish a checkout with the token alone", () => {
-    const base = { status: "Active", validUntil: "after", hold: "foreignLive", confirmation: "none" } as const;
+    const base = { status: "Active", validUntil: "after", reservation: "foreignLive", confirmation: "none" } as const;
     for (const naming of ["code", "ticketOfTheRow"] as const) {
       const given = { ...base, naming, deadline: "after" } as const;
-      expect(decide({ ...given, token: "right" })).toEqual({ kind: "burn", consumed: makeHold("foreignLive") });
+      expect(decide({ ...given, token: "right" })).toEqual({
+        kind: "redeem",
+        consumed: makeReservation("foreignLive"),
+      });
       expect(decide({ ...given, token: "none" })).toEqual({ kind: "refused", code: "voucher_reserved" });
     }
   });
 
-  it("compares with the token of the live hold and asks for no other hold's", () => {
-    const asked: Hold[] = [];
-    for (const holdCase of holdCases) {
+  it("derives the token of the live reservation only", () => {
+    const asked: Reservation[] = [];
+    for (const reservationCase of reservationCases) {
       decideRedeem(
         makeVoucher("Active", "after"),
-        makeHold(holdCase),
+        makeReservation(reservationCase),
         null,
         {
           attemptId: "attempt_this",
-          voucherId: "vch_1",
-          organizationId: "org_1",
           keyId: "key_caller",
-          externalRef: "order-1",
           ticket: null,
           tokenHash: RIGHT_TOKEN,
-          note: null,
           deadlineMs: NOW.getTime(),
         },
         NOW,
-        (hold) => {
-          asked.push(hold);
+        (reservation) => {
+          asked.push(reservation);
           return RIGHT_TOKEN;
         },
       );
     }
-    expect(asked).toEqual([makeHold("ownLive"), makeHold("foreignLive")]);
+    expect(asked).toEqual([makeReservation("ownLive"), makeReservation("foreignLive")]);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { html } from "../../src/http/pages/html.ts";
 
 describe("the template of pages", () => {
-  it("escapes whatever text it is given, in content and in attributes", () => {
+  it("escapes any text, in content and in attributes", () => {
     const text = `<script>alert("1")</script> & 'x'`;
     const { markup } = html`<p title="${text}">${text}</p>`;
     const escaped = "&#60;script&#62;alert(&#34;1&#34;)&#60;/script&#62; &#38; &#39;x&#39;";

@@ -68,22 +68,22 @@ describe("the names of token secrets", () => {
 describe("rotating the secrets", () => {
   const token = reservationToken(nameTokenSecrets([OLD]), TICKET, idOf(OLD));
 
-  it("keeps the token of a hold while the new secret is added behind the old one", () => {
+  it("keeps a reservation's token while the new secret is added after the old one", () => {
     expect(reservationToken(nameTokenSecrets([OLD, NEW]), TICKET, idOf(OLD))).toBe(token);
   });
 
-  it("keeps the token of a hold once the new secret has moved to the front", () => {
+  it("keeps a reservation's token once the new secret has moved to the front", () => {
     expect(reservationToken(nameTokenSecrets([NEW, OLD]), TICKET, idOf(OLD))).toBe(token);
   });
 
-  it("gives a hold that the new secret signed the same token in both orders of the list", () => {
+  it("gives a reservation signed by the new secret the same token in both orders of the list", () => {
     const signedByNew = Buffer.from(hmac(NEW, TICKET)).toString("base64url");
     expect(reservationToken(nameTokenSecrets([NEW, OLD]), TICKET, idOf(NEW))).toBe(signedByNew);
     expect(reservationToken(nameTokenSecrets([OLD, NEW]), TICKET, idOf(NEW))).toBe(signedByNew);
     expect(signedByNew).not.toBe(token);
   });
 
-  it("lets the first secret speak for a hold whose own secret was taken off the list", () => {
+  it("uses the first secret for a reservation whose own secret was removed", () => {
     const signedByNew = Buffer.from(hmac(NEW, TICKET)).toString("base64url");
     expect(reservationToken(nameTokenSecrets([NEW, "yet-another-secret"]), TICKET, idOf(OLD))).toBe(signedByNew);
   });

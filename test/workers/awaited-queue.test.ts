@@ -1,11 +1,13 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import type { DeploymentIdentity } from "../../src/domain/deployment.ts";
 import { freePort } from "../../src/local/servers.ts";
 import { openLog } from "../../src/log.ts";
-import { type Answer, AwaitedQueue } from "../../src/queues/awaited-queue.ts";
-import { PREFIX, type QueueDefinition } from "../../src/queues/catalog.ts";
+import { AwaitedQueue, type AwaitedQueueLinks, type WaitResult } from "../../src/queues/awaited-queue.ts";
+import { type QueueDefinition, queuePrefix } from "../../src/queues/catalog.ts";
 import { openFailFast } from "../../src/queues/connections.ts";
 import { openQueue } from "../../src/queues/open-queue.ts";
 import { ReplyInbox } from "../../src/queues/replies.ts";
@@ -14,72 +16,78 @@ import { makeGate } from "../support/gate.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
-import { until } from "../support/until.ts";
+import { until, untilStarted } from "../support/until.ts";
 
 interface Sum {
   a: number;
   b: number;
 }
 
-const sumQueue: QueueDefinition<Sum> = {
+const sumReply = z.object({ sum: z.number() });
+type SumReply = z.infer<typeof sumReply>;
+
+const sumQueue: QueueDefinition<Sum, SumReply> = {
   name: "sum",
   data: z.object({ a: z.number(), b: z.number() }),
+  reply: sumReply,
   dataMaxBytes: 64,
   waitingMax: 5_000,
-  takesBack: true,
+  withdrawOnTimeout: true,
   keep: { age: 60, count: 5_000 },
   keepFailed: { age: 60, count: 5_000 },
   shown: { data: [], reply: [] },
 };
-const sumReply = z.object({ sum: z.number() });
-type SumReply = z.infer<typeof sumReply>;
 
 const log = openLog("silent", "test");
-/** Longer than a test may take: an answer that needed it never comes. */
-const FOR_EVER_MS = 600_000;
+/** Longer than a test may take. */
+const NO_TIMEOUT_MS = 600_000;
 
 let servers: TestServers;
-/** The wire of the asking process's commands; its replies and the workers have wires of their own. */
-let wire: TcpProxy;
+/** The proxy for the commands of the calling process. Its replies use another one, and the workers none. */
+let proxy: TcpProxy;
 let redis: Redis;
-let replyWire: TcpProxy;
+let replyProxy: TcpProxy;
 let inbox: ReplyInbox;
-let asking: AwaitedQueue<Sum, SumReply>;
-/** The same queue, to look at and to add to from outside. */
+let awaited: AwaitedQueue<Sum, SumReply>;
+/** The same queue, for direct access. */
 let queue: Queue;
 let outside: Redis;
 let workers: RunningWorker[];
 let jobs: number;
+let foreignJobs = 0;
+let foreignReplies = 0;
 const unhandled: unknown[] = [];
-const noteUnhandled = (reason: unknown) => unhandled.push(reason);
+const deployment: DeploymentIdentity = { id: "test", origin: "test/1", ready: async () => undefined };
+const PREFIX = queuePrefix(deployment.id);
+const recordUnhandled = (reason: unknown) => unhandled.push(reason);
 
 beforeAll(async () => {
-  process.on("unhandledRejection", noteUnhandled);
+  process.on("unhandledRejection", recordUnhandled);
   servers = await openTestServers();
   outside = openFailFast(servers.redisUrl, "outside", log);
   await untilReady(outside);
-  queue = openQueue(sumQueue, outside, log);
+  queue = openQueue(sumQueue, deployment.id, outside, log);
 });
 
 beforeEach(async () => {
   await servers.redis.flushdb();
   workers = [];
   jobs = 0;
-  wire = await openTcpProxy(servers.redisUrl);
-  redis = openFailFast(wire.url, "asking", log);
+  proxy = await openTcpProxy(servers.redisUrl);
+  redis = openFailFast(proxy.url, "awaited", log);
   await untilReady(redis);
-  replyWire = await openTcpProxy(servers.redisUrl);
-  inbox = new ReplyInbox(replyWire.url, log);
-  asking = new AwaitedQueue(sumQueue, sumReply, redis, inbox, log);
-  await until(() => asking.isOpen);
+  replyProxy = await openTcpProxy(servers.redisUrl);
+  inbox = new ReplyInbox(replyProxy.url, log);
+  awaited = new AwaitedQueue(sumQueue, links(redis));
+  await untilStarted(() => awaited.isOpen);
 });
 
 afterEach(async () => {
   await Promise.all(workers.map((worker) => worker.close()));
-  await asking.close();
+  await awaited.close();
   await inbox.close();
   redis.disconnect();
-  await Promise.all([wire.close(), replyWire.close()]);
+  await Promise.all([proxy.close(), replyProxy.close()]);
   expect(unhandled).toEqual([]);
 });
 
@@ -88,11 +96,11 @@ afterAll(async () => {
   await queue.close();
   outside.disconnect();
   await servers.close();
-  process.off("unhandledRejection", noteUnhandled);
+  process.off("unhandledRejection", recordUnhandled);
 });
 
 async function untilReady(connection: Redis): Promise<void> {
-  await until(() => connection.status === "ready");
+  await untilStarted(() => connection.status === "ready");
 }
 
 function newJobId(): string {
@@ -100,14 +108,21 @@ function newJobId(): string {
   return `job-${jobs}-${crypto.randomUUID()}`;
 }
 
-function work(process: (jobId: string, data: Sum) => Promise<unknown>): void {
-  workers.push(startWorker(sumQueue, { redisUrl: servers.redisUrl, concurrency: 16, log }, process));
+/** What an awaited queue shares with its process. */
+function links(connection: Redis): AwaitedQueueLinks {
+  return { redis: connection, inbox, deployment, log, onForeignReply: () => void foreignReplies++ };
+}
+
+function work(process: (jobId: string, data: Sum) => Promise<object>, of: DeploymentIdentity = deployment): void {
+  const onForeignJob = () => void foreignJobs++;
+  const options = { redisUrl: servers.redisUrl, deployment: of, concurrency: 16, log, onForeignJob };
+  workers.push(startWorker(sumQueue, options, process as typeof add));
 }
 
 const add = async (_jobId: string, { a, b }: Sum) => ({ sum: a + b });
 
-/** Where a job is in Redis: everything that must be gone when it was taken back. */
-async function tracesOf(jobId: string): Promise<string[]> {
+/** The lists and keys of a job in Redis. A withdrawn job has none. */
+async function findJob(jobId: string): Promise<string[]> {
   const lists = ["wait", "active", "paused"];
   const found = await Promise.all(lists.map((list) => servers.redis.lpos(`${PREFIX}:sum:${list}`, jobId)));
   const keys = await servers.redis.keys(`*${jobId}*`);
@@ -115,69 +130,70 @@ async function tracesOf(jobId: string): Promise<string[]> {
 }
 
 describe("a reply", () => {
-  it("reaches the caller that asked for it", async () => {
+  it("reaches its caller", async () => {
     work(add);
-    expect(await asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({
+    expect(await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({
       kind: "reply",
       reply: { sum: 3 },
     });
   });
 
-  it("reaches each of 200 callers that wait at once, and no other", async () => {
+  it("reaches exactly its caller among 200 that wait at once", async () => {
     work(add);
     const callers = Array.from({ length: 200 }, (_, n) => n);
-    const answers = await Promise.all(callers.map((n) => asking.ask(newJobId(), { a: n, b: 1_000 }, FOR_EVER_MS)));
+    const answers = await Promise.all(
+      callers.map((n) => awaited.addAndWait(newJobId(), { a: n, b: 1_000 }, NO_TIMEOUT_MS)),
+    );
     expect(answers).toMatchObject(callers.map((n) => ({ kind: "reply", reply: { sum: n + 1_000 } })));
   });
 
-  it("reaches only the process that asked when two ask", async () => {
+  it("reaches only the process that added the job", async () => {
     work(add);
-    const letterbox = new ReplyInbox(servers.redisUrl, log);
-    const neighbour = new AwaitedQueue(sumQueue, sumReply, outside, letterbox, log);
-    await until(() => neighbour.isOpen);
+    const otherInbox = new ReplyInbox(servers.redisUrl, log);
+    const otherQueue = new AwaitedQueue(sumQueue, { ...links(outside), inbox: otherInbox });
+    await untilStarted(() => otherQueue.isOpen);
     const [own, foreign] = await Promise.all([
-      asking.ask(newJobId(), { a: 1, b: 1 }, FOR_EVER_MS),
-      neighbour.ask(newJobId(), { a: 2, b: 2 }, FOR_EVER_MS),
+      awaited.addAndWait(newJobId(), { a: 1, b: 1 }, NO_TIMEOUT_MS),
+      otherQueue.addAndWait(newJobId(), { a: 2, b: 2 }, NO_TIMEOUT_MS),
     ]);
-    await neighbour.close();
-    await letterbox.close();
+    await otherQueue.close();
+    await otherInbox.close();
     expect([own, foreign]).toMatchObject([
       { kind: "reply", reply: { sum: 2 } },
       { kind: "reply", reply: { sum: 4 } },
     ]);
   });
 
-  it("counts even though nobody acknowledged the job", async () => {
+  it("reaches its caller even when Redis did not acknowledge the job", async () => {
     work(add);
-    await asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS);
-    wire.muffle();
-    expect(await asking.ask(newJobId(), { a: 2, b: 3 }, FOR_EVER_MS)).toMatchObject({
+    await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
+    proxy.muffle();
+    expect(await awaited.addAndWait(newJobId(), { a: 2, b: 3 }, NO_TIMEOUT_MS)).toMatchObject({
       kind: "reply",
       reply: { sum: 5 },
     });
   });
 
-  it("says how long the job waited for its worker and how long that took", async () => {
-    const asked = asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS);
+  it("reports how long the job waited and how long it ran", async () => {
+    const asked = awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
     await until(async () => (await queue.getWaitingCount()) === 1);
-    const waited = new Promise((resolve) => setTimeout(resolve, 50));
-    await waited;
+    await sleep(50);
     work(async (id, data) => {
-      await new Promise((resolve) => setTimeout(resolve, 60));
+      await sleep(60);
       return add(id, data);
     });
     const answer = await asked;
     if (answer.kind !== "reply") throw new Error("no reply came");
-    // Timers may be a millisecond early.
+    // Timers may fire a millisecond early.
     expect(answer.queuedMs).toBeGreaterThanOrEqual(49);
     expect(answer.workedMs).toBeGreaterThanOrEqual(59);
   });
 
-  it("is one message with all others that their worker finishes at the same time", async () => {
+  it("shares one message with all replies that the worker sends at the same time", async () => {
     const gate = makeGate();
-    let begun = 0;
+    let started = 0;
     work(async (id, data) => {
-      begun += 1;
+      started += 1;
       await gate.pass();
       return add(id, data);
     });
@@ -186,8 +202,8 @@ describe("a reply", () => {
     const messages: string[] = [];
     listener.on("message", (_channel, message) => messages.push(message));
     await listener.subscribe(inbox.channel);
-    const asked = Array.from({ length: 10 }, (_, n) => asking.ask(newJobId(), { a: n, b: 1 }, FOR_EVER_MS));
-    await until(() => begun === 10);
+    const asked = Array.from({ length: 10 }, (_, n) => awaited.addAndWait(newJobId(), { a: n, b: 1 }, NO_TIMEOUT_MS));
+    await until(() => started === 10);
     gate.open();
     await Promise.all(asked);
     await until(() => messages.length > 0);
@@ -195,16 +211,16 @@ describe("a reply", () => {
     listener.disconnect();
   });
 
-  it.each(["reply", "failure"])("that was lost on its way is learnt from the queue: a %s", async (ending) => {
+  it.each(["reply", "failure"])("that was lost is read from the queue: a %s", async (ending) => {
     const gate = makeGate();
     work(async (id, data) => {
       await gate.pass();
       if (ending === "failure") throw new Error("out of paper");
       return add(id, data);
     });
-    const asked = asking.ask(newJobId(), { a: 5, b: 6 }, FOR_EVER_MS);
+    const asked = awaited.addAndWait(newJobId(), { a: 5, b: 6 }, NO_TIMEOUT_MS);
     await gate.reached;
-    replyWire.cut();
+    replyProxy.cut();
     await until(async () => (await servers.redis.pubsub("NUMSUB", inbox.channel))[1] === 0);
     gate.open();
     expect(await asked).toMatchObject(
@@ -214,63 +230,132 @@ describe("a reply", () => {
     );
   });
 
-  it("arrives by message again once the connection is back", async () => {
+  it.each([
+    ["invalid JSON", { returnvalue: "{" }],
+    ["invalid times", { processedOn: "yesterday" }],
+  ])("that was lost, and is stored with %s, is unknown and does not affect other jobs", async (_title, malformed) => {
+    const jobId = newJobId();
+    const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, NO_TIMEOUT_MS);
+    await until(async () => (await queue.getWaitingCount()) === 1);
+    const record = { processedOn: "1", finishedOn: "2", returnvalue: '{"sum":3}', ...malformed };
+    await servers.redis.hset(`${PREFIX}:sum:${jobId}`, record);
+    expect(await asked).toMatchObject({
+      kind: "unknown",
+      cause: { message: expect.stringContaining("cannot be read") },
+    });
     work(add);
-    replyWire.cut();
-    await until(async () => (await servers.redis.pubsub("NUMSUB", inbox.channel))[1] === 0);
-    replyWire.mend();
-    await until(async () => (await servers.redis.pubsub("NUMSUB", inbox.channel))[1] === 1);
-    expect(await asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({ reply: { sum: 3 } });
+    expect(await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ reply: { sum: 3 } });
   });
 
-  it("that nobody can read does not harm the next", async () => {
+  it("arrives by message again after a reconnect", async () => {
+    work(add);
+    replyProxy.cut();
+    await until(async () => (await servers.redis.pubsub("NUMSUB", inbox.channel))[1] === 0);
+    replyProxy.mend();
+    await until(async () => (await servers.redis.pubsub("NUMSUB", inbox.channel))[1] === 1);
+    expect(await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ reply: { sum: 3 } });
+  });
+
+  it("that is malformed does not affect the next one", async () => {
     work(add);
     for (const nonsense of ["{", "[]", '[{"jobId":1}]', "null"]) await servers.redis.publish(inbox.channel, nonsense);
-    expect(await asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({ reply: { sum: 3 } });
+    expect(await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ reply: { sum: 3 } });
   });
 
-  it("that is not what the queue answers is unknown", async () => {
+  it("that does not match the schema is unknown", async () => {
     work(async () => ({ total: 3 }));
-    const answer = await asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS);
+    const answer = await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
     expect(answer).toEqual({ kind: "unknown", cause: expect.any(z.ZodError) });
   });
 
-  it("that is nothing at all is unknown", async () => {
-    work(async () => undefined);
-    expect(await asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({ kind: "unknown" });
+  it("that is an empty object is unknown", async () => {
+    work(async () => ({}));
+    expect(await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
   });
 
   it("of a failed job is unknown, with the reason as its cause", async () => {
     work(async () => {
       throw new Error("out of paper");
     });
-    const answer = await asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS);
+    const answer = await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
     expect(answer).toMatchObject({ kind: "unknown", cause: { message: "out of paper" } });
   });
 });
 
-describe("a caller that waited long enough", () => {
-  it("takes a job that nobody started back: it is gone and never runs", async () => {
+describe("a copy of the database on the same Redis", () => {
+  const copy = { ...deployment, origin: "test/2" };
+
+  it("runs none of the original's jobs and counts those that it refuses", async () => {
+    const before = foreignJobs;
+    const ran: string[] = [];
+    work(async (id, data) => {
+      ran.push(id);
+      return add(id, data);
+    }, copy);
+    const answer = await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
+    expect(answer).toMatchObject({
+      kind: "unknown",
+      cause: { message: "the job is from another deployment or database" },
+    });
+    expect([ran, foreignJobs - before]).toEqual([[], 1]);
+  });
+
+  it("cannot answer the original's jobs: its replies are counted and ignored", async () => {
+    const before = foreignReplies;
     const jobId = newJobId();
-    expect(await asking.ask(jobId, { a: 1, b: 2 }, 100)).toEqual({ kind: "withdrawn" });
-    expect(await tracesOf(jobId)).toEqual([]);
+    const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, NO_TIMEOUT_MS);
+    const reply = { jobId, outcome: { reply: { sum: 3, origin: copy.origin } }, queuedMs: 1, workedMs: 1 };
+    await servers.redis.publish(inbox.channel, JSON.stringify([reply]));
+    expect(await asked).toMatchObject({
+      kind: "unknown",
+      cause: { message: "the reply is from another deployment or database" },
+    });
+    expect(foreignReplies - before).toBe(1);
+  });
+});
+
+describe("a job whose wake-up went to a killed worker", () => {
+  const blocked = async () => Number(/blocked_clients:(\d+)/.exec(await servers.redis.info("clients"))?.[1]);
+
+  it("runs on an idle worker in under a second", async () => {
+    const before = await blocked();
+    // It blocks first, so it gets the marker and ignores it, like a dying process.
+    const killed = servers.redis.duplicate();
+    const marker = killed.bzpopmin(`${PREFIX}:sum:marker`, 60);
+    await until(async () => (await blocked()) === before + 1);
+    work(add);
+    // All of its fetchers are blocked.
+    await until(async () => (await blocked()) === before + 1 + 8);
+    const addedAt = performance.now();
+    expect(await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ reply: { sum: 3 } });
+    expect(performance.now() - addedAt).toBeLessThan(1_000);
+    expect(await marker).toMatchObject([`${PREFIX}:sum:marker`, "0", expect.anything()]);
+    killed.disconnect();
+  });
+});
+
+describe("a caller whose wait ends", () => {
+  it("withdraws a job that no worker has started, so that it never runs", async () => {
+    const jobId = newJobId();
+    expect(await awaited.addAndWait(jobId, { a: 1, b: 2 }, 100)).toMatchObject({ kind: "unknown" });
+    expect(await findJob(jobId)).toEqual([]);
     const ran: string[] = [];
     work(async (id, data) => {
       ran.push(id);
       return add(id, data);
     });
     const later = newJobId();
-    await asking.ask(later, { a: 1, b: 1 }, FOR_EVER_MS);
+    await awaited.addAndWait(later, { a: 1, b: 1 }, NO_TIMEOUT_MS);
     expect(ran).toEqual([later]);
   });
 
-  it("takes back its own job alone", async () => {
+  it("withdraws no job but its own", async () => {
     const others = [newJobId(), newJobId()];
-    await queue.add(sumQueue.name, { a: 1, b: 1 }, { jobId: others[0] as string });
-    const asked = asking.ask(newJobId(), { a: 2, b: 2 }, 200);
+    await queue.add(sumQueue.name, { a: 1, b: 1, origin: deployment.origin }, { jobId: others[0] as string });
+    const asked = awaited.addAndWait(newJobId(), { a: 2, b: 2 }, 1_000);
     await until(async () => (await queue.getWaitingCount()) === 2);
-    await queue.add(sumQueue.name, { a: 3, b: 3 }, { jobId: others[1] as string });
-    expect(await asked).toEqual({ kind: "withdrawn" });
+    await queue.add(sumQueue.name, { a: 3, b: 3, origin: deployment.origin }, { jobId: others[1] as string });
+    expect(await asked).toMatchObject({ kind: "unknown" });
     const ran: string[] = [];
     work(async (id, data) => {
       ran.push(id);
@@ -280,86 +365,85 @@ describe("a caller that waited long enough", () => {
     expect(ran).toEqual(others);
   });
 
-  it("is told unknown about a job that is running, and its late reply is ignored", async () => {
+  it("gets unknown for a running job, and the late reply is ignored", async () => {
     const gate = makeGate();
     work(async (id, data) => {
       await gate.pass();
       return add(id, data);
     });
     const jobId = newJobId();
-    const answer = await asking.ask(jobId, { a: 1, b: 2 }, 200);
-    expect(answer).toMatchObject({ kind: "unknown", cause: { message: "no reply within 200 ms" } });
-    expect(await tracesOf(jobId)).toContain("active");
+    const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, 2_000);
+    await gate.reached;
+    expect(await asked).toMatchObject({ kind: "unknown", cause: { message: "no reply within 2000 ms" } });
+    expect(await findJob(jobId)).toContain("active");
     gate.open();
     await until(async () => (await queue.getJobState(jobId)) === "completed");
-    expect(await asking.ask(newJobId(), { a: 4, b: 4 }, FOR_EVER_MS)).toMatchObject({
+    expect(await awaited.addAndWait(newJobId(), { a: 4, b: 4 }, NO_TIMEOUT_MS)).toMatchObject({
       kind: "reply",
       reply: { sum: 8 },
     });
   });
 
-  it("is told unknown about a job that was started once and put back, which stays", async () => {
+  it("gets unknown for a job that was started and put back, which stays in the queue", async () => {
     const jobId = newJobId();
-    const asked = asking.ask(jobId, { a: 1, b: 2 }, 300);
+    const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, 1_000);
     await until(async () => (await queue.getWaitingCount()) === 1);
     await servers.redis.hset(`${PREFIX}:sum:${jobId}`, "ats", 1);
     expect(await asked).toMatchObject({ kind: "unknown" });
-    expect(await tracesOf(jobId)).toContain("wait");
+    expect(await findJob(jobId)).toContain("wait");
   });
 
-  it("is told unknown when the job cannot be taken back because Redis is away", async () => {
+  it("gets unknown when Redis is unavailable for the withdrawal", async () => {
     const jobId = newJobId();
-    const asked = asking.ask(jobId, { a: 1, b: 2 }, 300);
+    const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, 1_000);
     await until(async () => (await queue.getWaitingCount()) === 1);
-    wire.cut();
+    proxy.cut();
     expect(await asked).toMatchObject({ kind: "unknown" });
-    expect(await tracesOf(jobId)).toContain("wait");
+    expect(await findJob(jobId)).toContain("wait");
   });
 
-  it("is never told both that its job was taken back and that it ran", async () => {
+  it("gets a reply only from a job that ran", async () => {
     const ran = new Set<string>();
     work(async (id, data) => {
       ran.add(id);
       return add(id, data);
     });
-    const answers = new Map<string, Answer<SumReply>>();
+    const answers = new Map<string, WaitResult<SumReply>>();
     for (let wave = 0; wave < 10; wave++) {
       await Promise.all(
         Array.from({ length: 40 }, async (_, n) => {
           const jobId = newJobId();
-          answers.set(jobId, await asking.ask(jobId, { a: n, b: wave }, n / 4));
+          answers.set(jobId, await awaited.addAndWait(jobId, { a: n, b: wave }, n / 4));
         }),
       );
     }
     await until(async () => (await queue.getWaitingCount()) + (await queue.getActiveCount()) === 0);
     for (const [jobId, answer] of answers) {
-      if (answer.kind === "withdrawn") expect(ran.has(jobId)).toBe(false);
       if (answer.kind === "reply") expect(ran.has(jobId)).toBe(true);
     }
   });
 });
 
 describe("while Redis cannot be reached", () => {
-  it("a caller is told unknown at once when Redis was never there", async () => {
+  it("a caller gets unknown at once when Redis was never available", async () => {
     const port = await freePort();
     const early = openFailFast(`redis://127.0.0.1:${port}`, "early", log);
-    const lonely = new AwaitedQueue(sumQueue, sumReply, early, inbox, log);
-    expect(await lonely.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({ kind: "unknown" });
-    await expect(lonely.add(newJobId(), { a: 1, b: 2 })).rejects.toThrow("Redis has not been reached yet");
-    await lonely.close();
+    const unconnected = new AwaitedQueue(sumQueue, links(early));
+    expect(await unconnected.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
+    await unconnected.close();
     early.disconnect();
   });
 
-  it("a process that started without Redis opens its queue when Redis comes", async () => {
+  it("a process that started without Redis opens its queue when Redis becomes available", async () => {
     const late = await openTcpProxy(servers.redisUrl);
     late.cut();
     const connection = openFailFast(late.url, "late", log);
-    const patient = new AwaitedQueue(sumQueue, sumReply, connection, inbox, log);
-    expect(await patient.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({ kind: "unknown" });
+    const patient = new AwaitedQueue(sumQueue, links(connection));
+    expect(await patient.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
     work(add);
     late.mend();
     await until(() => patient.isOpen);
-    expect(await patient.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({
+    expect(await patient.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({
       kind: "reply",
       reply: { sum: 3 },
     });
@@ -368,19 +452,19 @@ describe("while Redis cannot be reached", () => {
     await late.close();
   });
 
-  it("a process whose queue could not be opened at first opens it when Redis answers again", async () => {
+  it("a process whose queue failed to open opens it when Redis answers again", async () => {
     const slow = await openTcpProxy(servers.redisUrl);
     const connection = openFailFast(slow.url, "slow", log);
     await untilReady(connection);
     slow.muffle();
-    const patient = new AwaitedQueue(sumQueue, sumReply, connection, inbox, log);
-    // Longer than a command waits for its answer.
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    const patient = new AwaitedQueue(sumQueue, links(connection));
+    // The commands that open the queue were sent before this one and time out before it.
+    await expect(connection.ping()).rejects.toThrow(/timed out/i);
     expect(patient.isOpen).toBe(false);
     work(add);
     slow.mend();
     await until(() => patient.isOpen);
-    expect(await patient.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({
+    expect(await patient.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({
       kind: "reply",
       reply: { sum: 3 },
     });
@@ -389,87 +473,86 @@ describe("while Redis cannot be reached", () => {
     await slow.close();
   });
 
-  it("a caller is told unknown at once and adds nothing, and the next one gets its reply when Redis is back", async () => {
+  it("a caller gets unknown at once and adds no job, and a call after the reconnect gets its reply", async () => {
     work(add);
-    await asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS);
-    wire.cut();
+    await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
+    proxy.cut();
     await until(() => redis.status !== "ready");
     const jobId = newJobId();
-    expect(await asking.ask(jobId, { a: 1, b: 2 }, FOR_EVER_MS)).toMatchObject({ kind: "unknown" });
-    wire.mend();
+    expect(await awaited.addAndWait(jobId, { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
+    proxy.mend();
     await untilReady(redis);
-    expect(await asking.ask(newJobId(), { a: 3, b: 3 }, FOR_EVER_MS)).toMatchObject({
+    expect(await awaited.addAndWait(newJobId(), { a: 3, b: 3 }, NO_TIMEOUT_MS)).toMatchObject({
       kind: "reply",
       reply: { sum: 6 },
     });
-    expect(await tracesOf(jobId)).toEqual([]);
+    expect(await findJob(jobId)).toEqual([]);
   });
 
-  it("a caller is told unknown when Redis takes the job and does not answer", async () => {
-    wire.jam();
-    const answer = await asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS);
+  it("a caller gets unknown when Redis does not acknowledge the job", async () => {
+    proxy.jam();
+    const answer = await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
     expect(answer).toMatchObject({ kind: "unknown", cause: { message: expect.stringMatching(/timed out/i) } });
   });
 
-  it("a caller still gets its reply when the commands' connection is lost behind its job", async () => {
+  it("a caller gets its reply when the command connection is lost after adding the job", async () => {
     const gate = makeGate();
     work(async (id, data) => {
       await gate.pass();
       return add(id, data);
     });
-    const asked = asking.ask(newJobId(), { a: 5, b: 6 }, FOR_EVER_MS);
+    const asked = awaited.addAndWait(newJobId(), { a: 5, b: 6 }, NO_TIMEOUT_MS);
     await gate.reached;
-    wire.cut();
+    proxy.cut();
     gate.open();
     expect(await asked).toMatchObject({ kind: "reply", reply: { sum: 11 } });
   });
 });
 
-describe("a job that Redis is not given", () => {
-  it("because its data are too large is unknown at once", async () => {
+describe("a job with too much data", () => {
+  it("is unknown at once and is not added", async () => {
     const data = { a: 1, b: 2, padding: "x".repeat(500) };
     const jobId = newJobId();
-    expect(await asking.ask(jobId, data, FOR_EVER_MS)).toMatchObject({ kind: "unknown" });
-    expect(await tracesOf(jobId)).toEqual([]);
+    expect(await awaited.addAndWait(jobId, data, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
+    expect(await findJob(jobId)).toEqual([]);
   });
 });
 
-describe("the callers of one process", () => {
-  it("may be 2000 and not one more, and all of them hear when the process closes", async () => {
-    const asked: Promise<Answer<SumReply>>[] = [];
-    const ask = () => asked.push(asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS));
-    // A few at a time, or the last of them waits longer for Redis than a command may.
-    while (asked.length < 1_900) {
-      while (asked.length % 100 < 99) ask();
-      ask();
+describe("an awaited queue", () => {
+  it("has room for 2000 callers, and answers unknown to all of them when it closes", async () => {
+    const asked: Promise<WaitResult<SumReply>>[] = [];
+    const ask = () => asked.push(awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS));
+    // In portions, so that no command waits longer for Redis than its timeout.
+    while (asked.length < 1_975) {
+      for (let n = 0; n < 25; n++) ask();
       await until(async () => (await queue.getWaitingCount()) === asked.length);
     }
     while (asked.length < 1_999) ask();
-    expect(asking.hasRoom).toBe(true);
+    expect(awaited.hasRoom).toBe(true);
     ask();
-    expect(asking.hasRoom).toBe(false);
+    expect(awaited.hasRoom).toBe(false);
     await until(async () => (await queue.getWaitingCount()) === 2_000);
-    await asking.close();
+    await awaited.close();
     const answers = await Promise.all(asked);
     expect(answers).toEqual(answers.map(() => ({ kind: "unknown", cause: new Error("the process is closing") })));
-    expect(asking.hasRoom).toBe(true);
+    expect(awaited.hasRoom).toBe(true);
   });
 
-  it("make room when they have their answer", async () => {
-    const asked = Array.from({ length: 2_000 }, () => asking.ask(newJobId(), { a: 1, b: 2 }, FOR_EVER_MS));
-    expect(asking.hasRoom).toBe(false);
+  it("has room again after an answer", async () => {
+    const asked = Array.from({ length: 2_000 }, () => awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS));
+    expect(awaited.hasRoom).toBe(false);
     work(add);
     await Promise.race(asked);
-    expect(asking.hasRoom).toBe(true);
+    expect(awaited.hasRoom).toBe(true);
     await Promise.all(asked);
   });
 
-  it("has no room behind more waiting jobs than the queue may hold, and has room again once they are worked off", async () => {
+  it("has no room while the queue is full, and has room again after that", async () => {
     const key = `${PREFIX}:${sumQueue.name}:wait`;
-    expect(asking.hasRoom).toBe(true);
+    expect(awaited.hasRoom).toBe(true);
     await servers.redis.rpush(key, ...Array.from({ length: sumQueue.waitingMax }, (_, n) => `job-${n}`));
-    await until(() => !asking.hasRoom);
+    await until(() => !awaited.hasRoom);
     await servers.redis.lpop(key);
-    await until(() => asking.hasRoom);
+    await until(() => awaited.hasRoom);
   });
 });

@@ -1,45 +1,42 @@
 import type { Queue } from "bullmq";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
-import { type RedeemJob, redeemQueue } from "../../src/queues/catalog.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { WorkerContext } from "../../src/context.ts";
+import type { RedeemJob } from "../../src/contract/jobs.ts";
+import { redeemQueue } from "../../src/queues/catalog.ts";
 import { openQueue } from "../../src/queues/open-queue.ts";
-import { runRedeemJob } from "../../src/services/burn-vouchers.ts";
-import { type PartnerClient, partnerClient } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
+import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import type { PartnerClient } from "../support/client.ts";
 import { databaseTime, untilPast, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, testConfig } from "../support/service.ts";
-import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import type { TestServers } from "../support/servers.ts";
+import { startWorkers, type TestApi } from "../support/service.ts";
+import { startService } from "../support/start-service.ts";
+import { issueVoucher, issueVouchers, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
 let servers: TestServers;
 let api: TestApi;
-/** The burn lanes of two worker processes. Neither takes jobs from the queue. */
+/** The contexts of two workers that run jobs only when a test calls them. */
 let one: WorkerContext;
 let other: WorkerContext;
 let queue: Queue;
 let partner: TestPartner;
 let keyId: string;
 let till: PartnerClient;
+let rival: PartnerClient;
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  api = await startApi(servers);
-  [one, other] = [openWorkerContext(testConfig(servers)), openWorkerContext(testConfig(servers))];
-  queue = openQueue(redeemQueue, api.ctx.redis, api.ctx.log);
-  partner = await makePartner(servers.db);
-  const key = await makeKey(servers.db, partner.organizationId);
-  keyId = key.id;
-  till = partnerClient(api.url, key.key);
-});
-
-afterAll(async () => {
-  await assertInvariants(servers.db);
-  await queue.close();
-  await Promise.all([one.close(), other.close(), api.close()]);
-  await servers.close();
+  const service = await startService({ contexts: 2 });
+  ({ servers, partner, keyId } = service);
+  [api] = service.apis as [TestApi];
+  [one, other] = service.contexts as [WorkerContext, WorkerContext];
+  [till, rival] = [...service.tills, ...service.rivals] as [PartnerClient, PartnerClient];
+  queue = openQueue(redeemQueue, servers.deploymentId, api.ctx.redis, api.ctx.log);
+  return async () => {
+    await queue.close();
+    await service.close();
+  };
 });
 
 let refs = 0;
@@ -53,7 +50,7 @@ function makeJob(voucherId: string, fields: Partial<RedeemJob> = {}): RedeemJob 
   return redeemJob(partner, keyId, voucherId, newRef(), fields);
 }
 
-async function expectOneBurn(voucherId: string, redeemCode: unknown): Promise<void> {
+async function expectOneRedemption(voucherId: string, redeemCode: unknown): Promise<void> {
   const recorded = await readRecorded(servers.db, voucherId);
   expect(recorded).toMatchObject({
     status: "Redeemed",
@@ -72,23 +69,23 @@ async function expectUntouched(voucherId: string): Promise<void> {
 }
 
 describe("a job that runs a second time", () => {
-  it("returns its own first result, burns nothing and adds no event", async () => {
+  it("returns its first result, redeems nothing and adds no event", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const [attempt, job] = [newAttempt(id), makeJob(id)];
     const first = await runRedeemJob(one, attempt, job);
-    expect(first).toMatchObject({ kind: "burnt" });
+    expect(first).toMatchObject({ kind: "redeemed" });
     expect(await runRedeemJob(other, attempt, job)).toEqual(first);
-    await expectOneBurn(id, first.kind === "burnt" && first.redeemCode);
+    await expectOneRedemption(id, first.kind === "redeemed" && first.redeemCode);
   });
 
-  it("returns its own first result even when its deadline has passed meanwhile", async () => {
+  it("returns its first result even after its deadline", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const [attempt, job] = [newAttempt(id), makeJob(id)];
     const first = await runRedeemJob(one, attempt, job);
     expect(await runRedeemJob(other, attempt, { ...job, deadlineMs: 0 })).toEqual(first);
   });
 
-  it("gives both runs the one burn when two workers run it at the same time", async () => {
+  it("gets the same redemption when two workers run it at the same time", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const [attempt, job] = [newAttempt(id), makeJob(id)];
     const { runs } = await whileLocked(servers.db, [id], async () => {
@@ -97,77 +94,69 @@ describe("a job that runs a second time", () => {
       return { runs };
     });
     const [first, second] = await Promise.all(runs);
-    expect(first).toMatchObject({ kind: "burnt" });
+    expect(first).toMatchObject({ kind: "redeemed" });
     expect(second).toEqual(first);
-    await expectOneBurn(id, first?.kind === "burnt" && first.redeemCode);
+    await expectOneRedemption(id, first?.kind === "redeemed" && first.redeemCode);
   });
 
-  it("gives both runs the one burn when they share a transaction", async () => {
+  it("gets the same redemption when both runs share a transaction", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const [attempt, job] = [newAttempt(id), makeJob(id)];
     const [first, second] = await Promise.all([runRedeemJob(one, attempt, job), runRedeemJob(one, attempt, job)]);
-    expect(first).toMatchObject({ kind: "burnt" });
+    expect(first).toMatchObject({ kind: "redeemed" });
     expect(second).toEqual(first);
-    await expectOneBurn(id, first.kind === "burnt" && first.redeemCode);
+    await expectOneRedemption(id, first.kind === "redeemed" && first.redeemCode);
   });
 
-  it("decides anew when its first run was refused", async () => {
+  it("is decided again when its first run was refused", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
-    const rival = await makeKey(servers.db, partner.organizationId);
-    const held = await partnerClient(api.url, rival.key).reserve(code);
+    const { body: reservation } = await rival.reserve(code);
     const [attempt, job] = [newAttempt(id), makeJob(id)];
     expect(await runRedeemJob(one, attempt, job)).toEqual({ kind: "refused", code: "voucher_reserved" });
-    await till.release(held.body.ticket);
-    expect(await runRedeemJob(one, attempt, job)).toMatchObject({ kind: "burnt" });
+    await till.release(reservation.ticket);
+    expect(await runRedeemJob(one, attempt, job)).toMatchObject({ kind: "redeemed" });
   });
 });
 
 describe("another job with the same reference", () => {
-  it("is confirmed and burns nothing", async () => {
+  it("is confirmed and redeems nothing", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const job = makeJob(id);
     const first = await runRedeemJob(one, newAttempt(id), job);
     expect(await runRedeemJob(other, newAttempt(id), job)).toEqual({ kind: "confirmed" });
-    await expectOneBurn(id, first.kind === "burnt" && first.redeemCode);
+    await expectOneRedemption(id, first.kind === "redeemed" && first.redeemCode);
   });
 
-  it("is confirmed even when it names another voucher, which stays as it is", async () => {
-    const [burnt, spare] = await issueVouchers(servers.db, partner, 2);
-    const job = makeJob(burnt?.id as string);
+  it("is confirmed even when it names another voucher, which stays untouched", async () => {
+    const [redeemed, spare] = await issueVouchers(servers.db, partner, 2);
+    const job = makeJob(redeemed?.id as string);
     await runRedeemJob(one, newAttempt(job.voucherId), job);
     const retry = { ...job, voucherId: spare?.id as string };
     expect(await runRedeemJob(other, newAttempt(retry.voucherId), retry)).toEqual({ kind: "confirmed" });
     await expectUntouched(retry.voucherId);
   });
 
-  it("is confirmed even when its deadline has passed", async () => {
+  it("is confirmed even after its deadline", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const job = makeJob(id);
     await runRedeemJob(one, newAttempt(id), job);
     expect(await runRedeemJob(other, newAttempt(id), { ...job, deadlineMs: 0 })).toEqual({ kind: "confirmed" });
   });
 
-  it("is confirmed when it shares a transaction with the first", async () => {
+  it("is confirmed when it shares a transaction with the first job", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const job = makeJob(id);
     const [first, second] = await Promise.all([
       runRedeemJob(one, newAttempt(id), job),
       runRedeemJob(one, newAttempt(id), job),
     ]);
-    expect(first).toMatchObject({ kind: "burnt" });
+    expect(first).toMatchObject({ kind: "redeemed" });
     expect(second).toEqual({ kind: "confirmed" });
   });
 });
 
 describe("a job past its deadline", () => {
-  it("burns nothing", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
-    const deadlineMs = (await databaseTime(servers.db)).getTime() - 1;
-    expect(await runRedeemJob(one, newAttempt(id), makeJob(id, { deadlineMs }))).toEqual({ kind: "late" });
-    await expectUntouched(id);
-  });
-
-  it("burns nothing when the deadline passed while it waited for the voucher's row", async () => {
+  it("redeems nothing when the deadline passes while it waits for the voucher's row", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const { run } = await whileLocked(servers.db, [id], async () => {
       const deadline = new Date((await databaseTime(servers.db)).getTime() + 50);
@@ -180,25 +169,31 @@ describe("a job past its deadline", () => {
     await expectUntouched(id);
   });
 
-  it("burns nothing when the deadline passed while it waited in the queue", async () => {
+  it("redeems nothing when the deadline passes while it waits in the queue", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const deadline = new Date((await databaseTime(servers.db)).getTime() + 50);
     const attempt = newAttempt(id);
-    await queue.add(redeemQueue.name, makeJob(id, { deadlineMs: deadline.getTime() }), { jobId: attempt });
+    const { origin } = api.ctx.deployment;
+    await queue.add(
+      redeemQueue.name,
+      { ...makeJob(id, { deadlineMs: deadline.getTime() }), origin },
+      { jobId: attempt },
+    );
     await untilPast(servers.db, deadline);
     const workers = await startWorkers(servers);
     await until(async () => (await queue.getJobState(attempt)) === "completed");
     await workers.close();
-    expect((await queue.getJob(attempt))?.returnvalue).toEqual({ kind: "late" });
+    expect((await queue.getJob(attempt))?.returnvalue).toEqual({ kind: "late", origin });
     await expectUntouched(id);
   });
 });
 
-describe("a job with data that the queue does not carry", () => {
-  it("fails alone, and the same voucher's next redeem burns it", async () => {
+describe("a job with invalid data", () => {
+  it("fails alone, and the same voucher's next redeem succeeds", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     const attempts = [newAttempt(id), newAttempt(id), newAttempt(id)];
-    const bad = [{}, { ...makeJob(id), deadlineMs: "soon" }, { ...makeJob(id), externalRef: null }];
+    const { origin } = api.ctx.deployment;
+    const bad = [{}, { ...makeJob(id), deadlineMs: "soon", origin }, { ...makeJob(id), externalRef: null, origin }];
     for (const [n, data] of bad.entries()) await queue.add(redeemQueue.name, data, { jobId: attempts[n] as string });
     const workers = await startWorkers(servers);
     const redeem = await till.redeem({ code, externalRef: newRef() });
@@ -207,12 +202,12 @@ describe("a job with data that the queue does not carry", () => {
     );
     await workers.close();
     expect(redeem).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
-    await expectOneBurn(id, redeem.body.redeemCode);
+    await expectOneRedemption(id, redeem.body.redeemCode);
   });
 });
 
-describe("a job that the database cannot write", () => {
-  /** Runs a job in one batch with three good ones before and after it. */
+describe("a job that the database refuses", () => {
+  /** Runs a job in one batch with four valid ones around it. */
   async function runAmongOthers(poison: RedeemJob): Promise<{ poison: unknown; others: unknown[] }> {
     const [first, ...rest] = await issueVouchers(servers.db, partner, 4);
     const run = (job: RedeemJob) => runRedeemJob(one, newAttempt(job.voucherId), job).catch((error: unknown) => error);
@@ -224,23 +219,23 @@ describe("a job that the database cannot write", () => {
     return { poison: poisoned, others: [before, ...after] };
   }
 
-  const burnt = Array.from({ length: 4 }, () => ({ kind: "burnt" }));
+  const redeemed = Array.from({ length: 4 }, () => ({ kind: "redeemed" }));
 
   it.each([
     { title: "a reference that is too long", fields: { externalRef: "x".repeat(129) } },
     { title: "a reference with a NUL", fields: { externalRef: "a\0b" } },
-    { title: "a voucher that is none", fields: { voucherId: "vch_none" } },
+    { title: "an unknown voucher", fields: { voucherId: "vch_none" } },
     { title: "a voucher id with a NUL", fields: { voucherId: "vch_\0" } },
-    { title: "a note with half a character", fields: { note: "\ud800" } },
-  ])("fails alone with $title, and the others of its batch burn", async ({ fields }) => {
+    { title: "a note with a lone surrogate", fields: { note: "\ud800" } },
+  ])("fails alone with $title, and the rest of its batch redeems", async ({ fields }) => {
     const { id } = await issueVoucher(servers.db, partner);
     const { poison, others } = await runAmongOthers(makeJob(id, fields));
     expect(poison).toBeInstanceOf(Error);
-    expect(others).toMatchObject(burnt);
+    expect(others).toMatchObject(redeemed);
     await expectUntouched(id);
   });
 
-  it("fails alone when its voucher's chain is damaged, and the others of its batch burn", async () => {
+  it("fails alone when its voucher's chain is damaged, and the rest of its batch redeems", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const moveHead = (by: number) =>
       servers.db.query("UPDATE vouchers SET last_sequence = last_sequence + $2 WHERE id = $1", [id, by]);
@@ -248,20 +243,20 @@ describe("a job that the database cannot write", () => {
     const { poison, others } = await runAmongOthers(makeJob(id));
     await moveHead(-1);
     expect(poison).toBeInstanceOf(Error);
-    expect(others).toMatchObject(burnt);
+    expect(others).toMatchObject(redeemed);
     await expectUntouched(id);
   });
 
-  it("leaves its worker able to burn", async () => {
+  it("leaves its worker able to redeem the same voucher", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const run = (job: RedeemJob) => runRedeemJob(one, newAttempt(id), job);
     await expect(run(makeJob(id, { externalRef: "" }))).rejects.toMatchObject({ code: "23514" });
-    expect(await run(makeJob(id))).toMatchObject({ kind: "burnt" });
+    expect(await run(makeJob(id))).toMatchObject({ kind: "redeemed" });
   });
 });
 
 describe("a worker that is closed", () => {
-  it("finishes the jobs that are under way, and closes only then", async () => {
+  it("closes only after its running jobs have finished", async () => {
     const stuck = await issueVouchers(servers.db, partner, 3);
     const workers = await startWorkers(servers);
     const ids = stuck.map(({ id }) => id);
@@ -270,8 +265,8 @@ describe("a worker that is closed", () => {
       await untilWaiting(servers.db, 3, "worker");
       const closing = workers.close().then(() => "closed");
       const { id } = await issueVoucher(servers.db, partner);
-      const meanwhile = runRedeemJob(one, newAttempt(id), makeJob(id)).then(() => "still at work");
-      expect(await Promise.race([closing, meanwhile])).toBe("still at work");
+      const stillOpen = runRedeemJob(one, newAttempt(id), makeJob(id)).then(() => "still open");
+      expect(await Promise.race([closing, stillOpen])).toBe("still open");
       return { redeems, closing };
     });
     expect((await Promise.all(redeems)).map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -279,7 +274,7 @@ describe("a worker that is closed", () => {
     expect(await queue.getActiveCount()).toBe(0);
   });
 
-  it("leaves a job that it had not started to the next worker", async () => {
+  it("leaves jobs that it has not started to the next worker", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     await (await startWorkers(servers)).close();
     const redeem = till.redeem({ code, externalRef: newRef() });

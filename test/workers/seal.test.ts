@@ -1,23 +1,23 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { announceVoid } from "../../src/cli/announce-void.ts";
-import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
+import type { WorkerContext } from "../../src/context.ts";
 import { insertPendingEvent } from "../../src/db/events.ts";
 import { inTransaction, write } from "../../src/db/transaction.ts";
 import type { EventType } from "../../src/domain/chain.ts";
 import { sealQueue } from "../../src/queues/catalog.ts";
 import { openQueue } from "../../src/queues/open-queue.ts";
-import { runRedeemJob } from "../../src/services/burn-vouchers.ts";
-import { sealVoucher } from "../../src/services/seal-events.ts";
-import { voidVoucher } from "../../src/services/void-voucher.ts";
-import { type PartnerClient, partnerClient } from "../support/client.ts";
+import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
+import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
+import type { PartnerClient } from "../support/client.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import { databaseTime, lockRows, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, testConfig } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import type { TestServers } from "../support/servers.ts";
+import { startWorkers, type TestApi } from "../support/service.ts";
+import { startService } from "../support/start-service.ts";
+import { issueVoucher, provisioning, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
 let servers: TestServers;
@@ -29,19 +29,12 @@ let keyId: string;
 let till: PartnerClient;
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  api = await startApi(servers);
-  [one, other] = [openWorkerContext(testConfig(servers)), openWorkerContext(testConfig(servers))];
-  partner = await makePartner(servers.db);
-  const key = await makeKey(servers.db, partner.organizationId);
-  keyId = key.id;
-  till = partnerClient(api.url, key.key);
-});
-
-afterAll(async () => {
-  await assertInvariants(servers.db);
-  await Promise.all([one.close(), other.close(), api.close()]);
-  await servers.close();
+  const service = await startService({ contexts: 2 });
+  ({ servers, partner, keyId } = service);
+  [api] = service.apis as [TestApi];
+  [one, other] = service.contexts as [WorkerContext, WorkerContext];
+  [till] = service.tills as [PartnerClient];
+  return service.close;
 });
 
 /** Appends Pending events to an Active voucher's chain, as an operation outside the redeem job does. */
@@ -81,12 +74,12 @@ async function voidByCode(code: string) {
   return voidVoucher(provisioning(servers.db), partner.organizationId, code, "printed twice");
 }
 
-function burn(ctx: WorkerContext, voucherId: string) {
+function redeem(ctx: WorkerContext, voucherId: string) {
   return runRedeemJob(ctx, newAttempt(voucherId), redeemJob(partner, keyId, voucherId, `ref-${voucherId}`));
 }
 
 describe("a voided voucher's event", () => {
-  it("is served Pending without hash and payload until the seal worker seals it behind its predecessor", async () => {
+  it("is served Pending without hash and payload until the seal worker appends it to the chain", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     const voided = await voidByCode(code);
     const before = (await till.events(code)).body.events;
@@ -105,14 +98,27 @@ describe("a voided voucher's event", () => {
     });
   });
 
-  it("is sealed once by however many seal jobs", async () => {
+  it("is sealed by voucherctl itself when the queue is full", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     const voided = await voidByCode(code);
-    for (let n = 0; n < 6; n++) await announceVoid(servers, voided);
+    const wait = `${servers.queuePrefix}:${sealQueue.name}:wait`;
+    await servers.redis.rpush(wait, ...Array.from({ length: sealQueue.waitingMax }, (_, n) => `job-${n}`));
+    expect(await announceVoid(servers, voided)).toBe(true);
+    const waiting = await servers.redis.llen(wait);
+    await servers.redis.del(wait);
+    expect(waiting).toBe(sealQueue.waitingMax);
+    expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 voided Sealed"]);
+  });
+
+  it("is sealed once by several seal jobs", async () => {
+    const { id, code } = await issueVoucher(servers.db, partner);
+    await voidByCode(code);
+    const queue = openQueue(sealQueue, servers.deploymentId, api.ctx.redis, api.ctx.log);
+    const data = { voucherId: id, origin: api.ctx.deployment.origin };
+    for (let n = 0; n < 6; n++) await queue.add(sealQueue.name, data);
     const workers = await Promise.all([startWorkers(servers), startWorkers(servers)]);
-    await until(async () => (await countJobs(servers.redis, "seal")) === 0);
+    await until(async () => (await countJobs(servers, "seal")) === 0);
     await Promise.all(workers.map((worker) => worker.close()));
-    const queue = openQueue(sealQueue, api.ctx.redis, api.ctx.log);
     const finished = (await queue.getCompleted()).filter((job) => job.data.voucherId === id);
     await queue.close();
     expect(finished.map((job) => job.returnvalue.sealed).toSorted()).toEqual([0, 0, 0, 0, 0, 1]);
@@ -121,7 +127,7 @@ describe("a voided voucher's event", () => {
 });
 
 describe("a sealer", () => {
-  it("seals several Pending events in the order of their sequence, saying what was recorded", async () => {
+  it("seals several Pending events in sequence order with the recorded data", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     await appendPending(id, THREE);
     expect(await sealVoucher(one, id)).toBe(3);
@@ -138,7 +144,7 @@ describe("a sealer", () => {
     );
   });
 
-  it("seals nothing the second time", async () => {
+  it("seals nothing when it runs again", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     await appendPending(id, THREE);
     await sealVoucher(one, id);
@@ -147,11 +153,11 @@ describe("a sealer", () => {
     expect(await readRecorded(servers.db, id)).toEqual(sealed);
   });
 
-  it("finds nothing to do for a voucher that is none", async () => {
+  it("seals nothing for an unknown voucher", async () => {
     expect(await sealVoucher(one, "vch_none")).toBe(0);
   });
 
-  it("leaves everything to another that was first at the row", async () => {
+  it("seals nothing when another sealer locked the row first", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     await appendPending(id, THREE);
     const { seals } = await whileLocked(servers.db, [id], async () => {
@@ -163,7 +169,7 @@ describe("a sealer", () => {
     expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 expired Sealed"]);
   });
 
-  it("does not reach into a void that is under way at the same voucher", async () => {
+  it("waits for a void of the same voucher and seals its event as well", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     await appendPending(id, THREE.slice(0, 1));
     const { seal, voiding } = await whileLocked(servers.db, [id], async () => {
@@ -180,10 +186,10 @@ describe("a sealer", () => {
 });
 
 describe("a redeem of a voucher with Pending events", () => {
-  it("seals them and appends its own behind them in one transaction", async () => {
+  it("seals them and then appends its own event, in one transaction", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     await appendPending(id, THREE.slice(0, 2));
-    expect(await burn(one, id)).toMatchObject({ kind: "burnt" });
+    expect(await redeem(one, id)).toMatchObject({ kind: "redeemed" });
     expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 redeemed Sealed"]);
     const { rows } = await servers.db.query<{ transaction: string }>(
       `SELECT xmin::text AS transaction FROM voucher_events WHERE voucher_id = $1 AND sequence > 1
@@ -193,41 +199,41 @@ describe("a redeem of a voucher with Pending events", () => {
     expect(rows).toHaveLength(1);
   });
 
-  it("leaves a seal job that comes late nothing to seal", async () => {
+  it("leaves nothing to seal for a later seal job", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     await appendPending(id, THREE);
-    const { burning, seal } = await whileLocked(servers.db, [id], async () => {
-      const burning = burn(one, id);
+    const { redeeming, seal } = await whileLocked(servers.db, [id], async () => {
+      const redeeming = redeem(one, id);
       await untilWaiting(servers.db, 1, "worker");
       const seal = sealVoucher(other, id);
       await untilWaiting(servers.db, 2, "worker");
-      return { burning, seal };
+      return { redeeming, seal };
     });
-    expect(await burning).toMatchObject({ kind: "burnt" });
+    expect(await redeeming).toMatchObject({ kind: "redeemed" });
     expect(await seal).toBe(0);
     expect(await readRecorded(servers.db, id)).toMatchObject({ lastSequence: 5, sealedSequence: 5 });
   });
 
-  it("appends behind what a seal job sealed while it waited for the row", async () => {
+  it("appends its event after those that a seal job sealed first", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     await appendPending(id, THREE);
-    const { burning, seal } = await whileLocked(servers.db, [id], async () => {
+    const { redeeming, seal } = await whileLocked(servers.db, [id], async () => {
       const seal = sealVoucher(other, id);
       await untilWaiting(servers.db, 1, "worker");
-      const burning = burn(one, id);
+      const redeeming = redeem(one, id);
       await untilWaiting(servers.db, 2, "worker");
-      return { burning, seal };
+      return { redeeming, seal };
     });
     expect(await seal).toBe(3);
-    expect(await burning).toMatchObject({ kind: "burnt" });
+    expect(await redeeming).toMatchObject({ kind: "redeemed" });
     expect(await readRecorded(servers.db, id)).toMatchObject({ lastSequence: 5, sealedSequence: 5 });
   });
 
-  it("seals those of several vouchers of its batch, each in its own chain", async () => {
+  it("seals those of all vouchers in its batch, each in its own chain", async () => {
     const vouchers = await Promise.all([1, 2, 3].map(() => issueVoucher(servers.db, partner)));
     for (const [n, { id }] of vouchers.entries()) await appendPending(id, THREE.slice(0, n));
-    const replies = await Promise.all(vouchers.map(({ id }) => burn(one, id)));
-    expect(replies).toMatchObject(vouchers.map(() => ({ kind: "burnt" })));
+    const replies = await Promise.all(vouchers.map(({ id }) => redeem(one, id)));
+    expect(replies).toMatchObject(vouchers.map(() => ({ kind: "redeemed" })));
     expect(await Promise.all(vouchers.map(({ id }) => chainOf(id)))).toEqual([
       ["1 issued Sealed", "2 redeemed Sealed"],
       ["1 issued Sealed", "2 claimed Sealed", "3 redeemed Sealed"],
@@ -235,10 +241,10 @@ describe("a redeem of a voucher with Pending events", () => {
     ]);
   });
 
-  it("that is refused leaves them Pending for the next sealer", async () => {
+  it("leaves them Pending for the next sealer when it is refused", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     await voidByCode(code);
-    expect(await burn(one, id)).toEqual({ kind: "refused", code: "voucher_voided" });
+    expect(await redeem(one, id)).toEqual({ kind: "refused", code: "voucher_voided" });
     expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 voided Pending"]);
     expect(await sealVoucher(other, id)).toBe(1);
   });

@@ -1,17 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
-import { Leases, leaseKey, ORPHAN_AFTER_MS } from "../../src/holds/lease.ts";
-import { PREFIX, type SweepReport } from "../../src/queues/catalog.ts";
-import { checkChains } from "../../src/services/check-chains.ts";
-import { sealVoucher } from "../../src/services/seal-events.ts";
-import { sweep } from "../../src/services/sweep.ts";
-import { voidVoucher } from "../../src/services/void-voucher.ts";
+import type { SweepReport } from "../../src/contract/jobs.ts";
+import { countBrokenChains } from "../../src/db/broken-chains.ts";
+import { Leases, ORPHAN_AFTER_MS } from "../../src/holds/lease.ts";
+import { openLog } from "../../src/log.ts";
+import { sealQueue, sweepQueue } from "../../src/queues/catalog.ts";
+import { Schedule } from "../../src/queues/schedule.ts";
+import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
+import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
+import { checkChains } from "../../src/services/sweep/check-chains.ts";
+import { sweep } from "../../src/services/sweep/sweep.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { inSeconds, makeContract, newUser } from "../support/marketplace.ts";
 import { besideTransaction, untilPast, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded, readReservation } from "../support/recorded.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
+import { monitorRedis } from "../support/redis-monitor.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, testConfig } from "../support/service.ts";
 import {
@@ -22,51 +27,51 @@ import {
   provisioning,
   type TestPartner,
 } from "../support/supply.ts";
-import { until } from "../support/until.ts";
+import { until, untilStarted } from "../support/until.ts";
 
 let servers: TestServers;
-/** Its holds last ten minutes. */
+/** Its reservations last ten minutes. */
 let api: TestApi;
-/** Its holds last one second. */
-let hasty: TestApi;
+/** Its reservations last one second. */
+let brief: TestApi;
 let ctx: WorkerContext;
 let partner: TestPartner;
 let till: PartnerClient;
-let hastyTill: PartnerClient;
+let briefTill: PartnerClient;
 let rival: PartnerClient;
 
 beforeAll(async () => {
   servers = await openTestServers();
-  [api, hasty] = await Promise.all([
+  [api, brief] = await Promise.all([
     startApi(servers, { RESERVATION_SECONDS: "600" }),
     startApi(servers, { RESERVATION_SECONDS: "1" }),
   ]);
   ctx = openWorkerContext(testConfig(servers));
-  await until(() => ctx.redis.status === "ready");
+  await untilStarted(() => ctx.redis.status === "ready");
   partner = await makePartner(servers.db);
   const [one, other] = await Promise.all([
     makeKey(servers.db, partner.organizationId),
     makeKey(servers.db, partner.organizationId),
   ]);
   till = partnerClient(api.url, one.key);
-  hastyTill = partnerClient(hasty.url, one.key);
+  briefTill = partnerClient(brief.url, one.key);
   rival = partnerClient(api.url, other.key);
 });
 
 afterAll(async () => {
   await assertInvariants(servers.db);
-  await Promise.all([api.close(), hasty.close(), ctx.close()]);
+  await Promise.all([api.close(), brief.close(), ctx.close()]);
   await servers.close();
 });
 
-/** Leases that cannot be put back. */
+/** Fails to restore leases. */
 class FailingLeases extends Leases {
   override async restore(): Promise<boolean> {
-    throw new Error("Redis is away");
+    throw new Error("Redis is unavailable");
   }
 }
 
-/** Runs passes until one has been round everything, and adds up what they did. */
+/** Runs two passes, which together cover everything, and returns their sums. */
 async function sweepRound(): Promise<SweepReport> {
   const first = await sweep(ctx);
   const second = await sweep(ctx);
@@ -78,25 +83,32 @@ async function sweepRound(): Promise<SweepReport> {
   return sum;
 }
 
-/** A hold whose second is over. */
+/** A reservation past its end. */
 async function makeOverdue(): Promise<{ id: string; code: string; ticket: string; expiresAt: Date }> {
   const { id, code } = await issueVoucher(servers.db, partner);
-  const { ticket, expiresAt } = (await hastyTill.reserve(code)).body;
+  const { ticket, expiresAt } = (await briefTill.reserve(code)).body;
   await untilPast(servers.db, new Date(expiresAt));
   return { id, code, ticket, expiresAt: new Date(expiresAt) };
 }
 
 function leaseOf(voucherId: string): Promise<Record<string, string>> {
-  return servers.redis.hgetall(leaseKey(voucherId));
+  return servers.redis.hgetall(servers.leaseKey(voucherId));
 }
 
-describe("a pass of the sweeper", () => {
-  it("finds nothing to do where all is done, and writes nothing but how far it got", async () => {
+describe("a sweep", () => {
+  it("does nothing when everything is done", async () => {
     await sweepRound();
-    const { holdsExpired, leasesRestored, leasesRemoved, expiriesRecorded, sealsRequested, chainsBroken } =
+    const { reservationsExpired, leasesRestored, leasesRemoved, expiriesRecorded, sealsRequested, chainsBroken } =
       await sweepRound();
-    expect({ holdsExpired, leasesRestored, leasesRemoved, expiriesRecorded, sealsRequested, chainsBroken }).toEqual({
-      holdsExpired: 0,
+    expect({
+      reservationsExpired,
+      leasesRestored,
+      leasesRemoved,
+      expiriesRecorded,
+      sealsRequested,
+      chainsBroken,
+    }).toEqual({
+      reservationsExpired: 0,
       leasesRestored: 0,
       leasesRemoved: 0,
       expiriesRecorded: 0,
@@ -105,52 +117,52 @@ describe("a pass of the sweeper", () => {
     });
   });
 
-  it("goes on with its other tasks when one fails, and says which", async () => {
+  it("runs its other tasks when one fails, and reports the failure", async () => {
     const { ticket } = await makeOverdue();
     await till.reserve((await issueVoucher(servers.db, partner)).code);
-    const report = await sweep({ ...ctx, leases: new FailingLeases(ctx.redis) });
-    expect(report.failures).toEqual({ restoreLeases: "Redis is away" });
+    const report = await sweep({ ...ctx, leases: new FailingLeases(ctx.redis, ctx.deployment) });
+    expect(report.failures).toEqual({ restoreLeases: "Redis is unavailable" });
     expect((await readReservation(servers.db, ticket)).state).toBe("Expired");
   });
 });
 
-describe("holds past their time", () => {
-  it("are recorded as Expired at their own end, and their leases are gone", async () => {
+describe("reservations past their end", () => {
+  it("become Expired as of their end, and their leases are removed", async () => {
     const { id, ticket, expiresAt } = await makeOverdue();
-    await servers.redis.persist(leaseKey(id));
-    await servers.redis.hset(leaseKey(id), { ticket, key: "key", start: Date.now() });
-    expect((await sweepRound()).holdsExpired).toBe(1);
+    await servers.redis.persist(servers.leaseKey(id));
+    await servers.redis.hset(servers.leaseKey(id), { ticket, key: "key", start: Date.now() });
+    expect((await sweepRound()).reservationsExpired).toBe(1);
     expect(await readReservation(servers.db, ticket)).toMatchObject({ state: "Expired", endedAt: expiresAt });
     expect(await leaseOf(id)).toEqual({});
   });
 
-  it("lose no lease that another hold has by now", async () => {
+  it("leave the lease of a later reservation untouched", async () => {
     const { id } = await makeOverdue();
-    await servers.redis.hset(leaseKey(id), { ticket: "rsv_of_another", key: "key", start: Date.now() });
-    expect((await sweep(ctx)).holdsExpired).toBe(1);
+    await servers.redis.hset(servers.leaseKey(id), { ticket: "rsv_of_another", key: "key", start: Date.now() });
+    expect((await sweep(ctx)).reservationsExpired).toBe(1);
     expect(await leaseOf(id)).toMatchObject({ ticket: "rsv_of_another" });
   });
 
-  it("wait for the next pass when their voucher is locked, and hold no others up", async () => {
-    const stuck = await makeOverdue();
+  it("are left for the next sweep while their voucher is locked, and do not delay others", async () => {
+    const locked = await makeOverdue();
     const free = await makeOverdue();
-    await whileLocked(servers.db, [stuck.id], async () => {
-      expect((await sweep(ctx)).holdsExpired).toBe(1);
-      expect((await readReservation(servers.db, stuck.ticket)).state).toBe("Live");
+    await whileLocked(servers.db, [locked.id], async () => {
+      expect((await sweep(ctx)).reservationsExpired).toBe(1);
+      expect((await readReservation(servers.db, locked.ticket)).state).toBe("Live");
       expect((await readReservation(servers.db, free.ticket)).state).toBe("Expired");
     });
-    expect((await sweep(ctx)).holdsExpired).toBe(1);
-    expect((await readReservation(servers.db, stuck.ticket)).state).toBe("Expired");
+    expect((await sweep(ctx)).reservationsExpired).toBe(1);
+    expect((await readReservation(servers.db, locked.ticket)).state).toBe("Expired");
   });
 
-  it("are recorded once by two passes at the same time", async () => {
+  it("become Expired once in two simultaneous sweeps", async () => {
     const overdue = await Promise.all(Array.from({ length: 20 }, makeOverdue));
     const [one, other] = await Promise.all([sweep(ctx), sweep(ctx)]);
-    const { holdsExpired } = await sweep(ctx);
-    expect(one.holdsExpired + other.holdsExpired + holdsExpired).toBe(overdue.length);
+    const { reservationsExpired } = await sweep(ctx);
+    expect(one.reservationsExpired + other.reservationsExpired + reservationsExpired).toBe(overdue.length);
   });
 
-  it("leave a hold alone whose time is not over", async () => {
+  it("do not include a live reservation", async () => {
     const { code } = await issueVoucher(servers.db, partner);
     const { ticket } = (await till.reserve(code)).body;
     await sweepRound();
@@ -158,30 +170,30 @@ describe("holds past their time", () => {
   });
 });
 
-describe("leases of live holds", () => {
-  it("come back with the time that is left after Redis has lost everything, and turn others away again", async () => {
+describe("leases of live reservations", () => {
+  it("are restored with their remaining time after Redis lost everything, and turn other keys away again", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
-    const hold = (await till.reserve(code)).body;
+    const reservation = (await till.reserve(code)).body;
     const before = await leaseOf(id);
     await servers.redis.flushdb();
     expect((await sweepRound()).leasesRestored).toBeGreaterThanOrEqual(1);
     const after = await leaseOf(id);
     expect(after).toMatchObject({ ticket: before.ticket, key: before.key });
     expect(Math.abs(Number(after.start) - Number(before.start))).toBeLessThan(1_000);
-    const left = Date.parse(hold.expiresAt) - Date.now();
-    expect(Math.abs((await servers.redis.pttl(leaseKey(id))) - left)).toBeLessThan(1_000);
+    const left = Date.parse(reservation.expiresAt) - Date.now();
+    expect(Math.abs((await servers.redis.pttl(servers.leaseKey(id))) - left)).toBeLessThan(1_000);
     expect(await rival.reserve(code)).toMatchObject({ status: 409, body: { code: "voucher_reserved" } });
   });
 
-  it("take the place of another ticket's lease: the row is the truth", async () => {
+  it("replace the lease of another ticket", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     const { ticket } = (await till.reserve(code)).body;
-    await servers.redis.hset(leaseKey(id), { ticket: "rsv_of_another", key: "key", start: Date.now() });
+    await servers.redis.hset(servers.leaseKey(id), { ticket: "rsv_of_another", key: "key", start: Date.now() });
     expect((await sweepRound()).leasesRestored).toBe(1);
     expect(await leaseOf(id)).toMatchObject({ ticket });
   });
 
-  it("are all gone over, however many passes it takes", async () => {
+  it("are all restored, over several sweeps", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 1_100);
     await servers.db.query(
       `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
@@ -190,33 +202,37 @@ describe("leases of live holds", () => {
       [vouchers.map(({ id }) => id), partner.organizationId],
     );
     expect((await sweepRound()).leasesRestored).toBe(1_100);
-    expect(await servers.redis.exists(vouchers.map(({ id }) => leaseKey(id)))).toBe(1_100);
+    expect(await servers.redis.exists(vouchers.map(({ id }) => servers.leaseKey(id)))).toBe(1_100);
   });
 });
 
-describe("leases without a live hold", () => {
-  it("are removed once they are older than a reserve takes, and not before", async () => {
+describe("leases without a live reservation", () => {
+  it("are removed once they are older than a reserve can take", async () => {
     await servers.redis.flushdb();
     await sweepRound();
     const [old, young] = await issueVouchers(servers.db, partner, 2);
     const [seconds] = await servers.redis.time();
     const now = Number(seconds) * 1_000;
-    await servers.redis.hset(leaseKey(old?.id ?? ""), {
+    await servers.redis.hset(servers.leaseKey(old?.id ?? ""), {
       ticket: "rsv_old",
       key: "key",
       start: now - ORPHAN_AFTER_MS - 1_000,
     });
-    // Young for as long as this test may take.
-    await servers.redis.hset(leaseKey(young?.id ?? ""), { ticket: "rsv_young", key: "key", start: now + 60_000 });
+    // Stays young for the whole test.
+    await servers.redis.hset(servers.leaseKey(young?.id ?? ""), {
+      ticket: "rsv_young",
+      key: "key",
+      start: now + 60_000,
+    });
     expect((await sweep(ctx)).leasesRemoved).toBe(1);
     expect(await leaseOf(old?.id ?? "")).toEqual({});
     expect(await leaseOf(young?.id ?? "")).toMatchObject({ ticket: "rsv_young" });
   });
 
-  it("of a hold that lives are left alone, however old", async () => {
+  it("do not include an old lease of a live reservation", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     const { ticket } = (await till.reserve(code)).body;
-    await servers.redis.hincrby(leaseKey(id), "start", -300_000);
+    await servers.redis.hincrby(servers.leaseKey(id), "start", -300_000);
     await sweepRound();
     expect(await leaseOf(id)).toMatchObject({ ticket });
   });
@@ -229,7 +245,7 @@ describe("vouchers past their validUntil", () => {
       events.filter(({ eventType }) => eventType === "voucher.instance.expired"),
     );
 
-  it("get one sealed event that says so, at the end of their chain, and read Expired before and after", async () => {
+  it("get one sealed expired event at the end of their chain, and read Expired before and after", async () => {
     const validUntil = past();
     const [voucher] = await issueVouchers(servers.db, partner, 1, { validUntil });
     const read = async () => (await till.lookUp(voucher?.code ?? "")).body.voucher.status;
@@ -255,9 +271,9 @@ describe("vouchers past their validUntil", () => {
     });
   });
 
-  it("are all recorded, over many transactions, without a job each", async () => {
+  it("are all recorded, over many transactions, without a seal job each", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 1_200, { validUntil: past() });
-    const jobs = await countJobs(servers.redis, "seal");
+    const jobs = await countJobs(servers, "seal");
     let recorded = 0;
     while (recorded < vouchers.length) {
       const { expiriesRecorded, failures } = await sweep(ctx);
@@ -270,36 +286,36 @@ describe("vouchers past their validUntil", () => {
       [vouchers.map(({ id }) => id)],
     );
     expect(rows[0].n).toBe(vouchers.length);
-    expect(await countJobs(servers.redis, "seal")).toBe(jobs);
+    expect(await countJobs(servers, "seal")).toBe(jobs);
   });
 
-  it("that were burnt or voided stay what they are", async () => {
+  it("keep their status when they were redeemed or voided", async () => {
     const validUntil = new Date(Date.now() + 2_000);
-    const [burnt, voided, left] = await issueVouchers(servers.db, partner, 3, { validUntil });
+    const [redeemed, voided, left] = await issueVouchers(servers.db, partner, 3, { validUntil });
     const workers = await startWorkers(servers);
-    expect((await till.redeem({ code: burnt?.code, externalRef: "before-the-end" })).status).toBe(200);
+    expect((await till.redeem({ code: redeemed?.code, externalRef: "before-the-end" })).status).toBe(200);
     await workers.close();
     await voidVoucher(provisioning(servers.db), partner.organizationId, voided?.code ?? "", null);
     await untilPast(servers.db, validUntil);
     expect((await sweepRound()).expiriesRecorded).toBe(1);
-    expect(await expiredEvents(burnt?.id ?? "")).toEqual([]);
+    expect(await expiredEvents(redeemed?.id ?? "")).toEqual([]);
     expect(await expiredEvents(voided?.id ?? "")).toEqual([]);
     expect(await expiredEvents(left?.id ?? "")).toHaveLength(1);
   });
 
-  it("whose rows are locked are passed over and recorded later; the rest of the batch is not recorded twice", async () => {
+  it("are recorded later when their row is locked, and the others are recorded once", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 5, { validUntil: past() });
-    const stuck = vouchers[2]?.id ?? "";
-    await whileLocked(servers.db, [stuck], async () => {
+    const locked = vouchers[2]?.id ?? "";
+    await whileLocked(servers.db, [locked], async () => {
       expect((await sweep(ctx)).expiriesRecorded).toBe(4);
       expect((await sweep(ctx)).expiriesRecorded).toBe(0);
-      expect(await expiredEvents(stuck)).toEqual([]);
+      expect(await expiredEvents(locked)).toEqual([]);
     });
     expect((await sweep(ctx)).expiriesRecorded).toBe(1);
     for (const { id } of vouchers) expect(await expiredEvents(id)).toHaveLength(1);
   });
 
-  it("are recorded once by passes at the same time", async () => {
+  it("are recorded once by simultaneous sweeps", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 700, { validUntil: past() });
     const passes = await Promise.all([sweep(ctx), sweep(ctx), sweep(ctx)]);
     const { expiriesRecorded } = await sweep(ctx);
@@ -307,7 +323,7 @@ describe("vouchers past their validUntil", () => {
     expect(passes.map(({ failures }) => failures)).toEqual([{}, {}, {}]);
   });
 
-  it("get the seals of earlier Pending events first", async () => {
+  it("get their earlier Pending events sealed first", async () => {
     const validUntil = new Date(Date.now() + 1_000);
     const [voucher] = await issueVouchers(servers.db, partner, 1, { validUntil });
     const id = voucher?.id ?? "";
@@ -339,7 +355,7 @@ describe("referrer contracts past their end", () => {
   const contract = (...how: [status?: "Offered" | "Active" | "Ended" | "Declined", endsAt?: Date | null]) =>
     makeContract(servers.db, partner.brandId, newUser(), ...how);
 
-  it("are recorded as Ended, once, and make room for a new one; all others stay what they are", async () => {
+  it("become Ended once and allow a new contract; other contracts stay unchanged", async () => {
     const user = newUser();
     const over = await makeContract(servers.db, partner.brandId, user, "Active", inSeconds(-1));
     const others = [
@@ -356,7 +372,7 @@ describe("referrer contracts past their end", () => {
     await makeContract(servers.db, partner.brandId, user, "Active");
   });
 
-  it("are recorded once by passes at the same time, more than one pass's worth by the next ones", async () => {
+  it("become Ended once in simultaneous sweeps, the rest in later sweeps", async () => {
     const before = (await sweep(ctx)).contractsEnded;
     expect(before).toBe(0);
     await servers.db.query(
@@ -370,20 +386,20 @@ describe("referrer contracts past their end", () => {
     expect(passes.reduce((sum, pass) => sum + pass.contractsEnded, contractsEnded)).toBe(1_500);
   });
 
-  it("wait for the next pass when somebody else is moving them, and hold no others up", async () => {
-    const [stuck, free] = [await contract("Active", inSeconds(-1)), await contract("Active", inSeconds(-1))];
+  it("are left for the next sweep while another transaction locks them, and do not delay others", async () => {
+    const [locked, free] = [await contract("Active", inSeconds(-1)), await contract("Active", inSeconds(-1))];
     await besideTransaction(servers.db, async (outside) => {
-      await outside.query("SELECT 1 FROM referrer_contracts WHERE id = $1 FOR UPDATE", [stuck]);
+      await outside.query("SELECT 1 FROM referrer_contracts WHERE id = $1 FOR UPDATE", [locked]);
       expect((await sweep(ctx)).contractsEnded).toBe(1);
       expect(await statusOf(free)).toMatchObject({ status: "Ended" });
     });
     expect((await sweep(ctx)).contractsEnded).toBe(1);
-    expect(await statusOf(stuck)).toMatchObject({ status: "Ended" });
+    expect(await statusOf(locked)).toMatchObject({ status: "Ended" });
   });
 });
 
-describe("events that wait for their seal", () => {
-  it("get one seal job per voucher once they are a few seconds late, and are sealed by it", async () => {
+describe("overdue Pending events", () => {
+  it("get one seal job per voucher after a few seconds, which seals them", async () => {
     const { rows } = await servers.db.query("SELECT voucher_id FROM voucher_events WHERE seal_status = 'Pending'");
     for (const { voucher_id } of rows) await sealVoucher(ctx, voucher_id);
     const [late, recent] = await issueVouchers(servers.db, partner, 2);
@@ -400,42 +416,76 @@ describe("events that wait for their seal", () => {
     expect((await readRecorded(servers.db, recent?.id ?? "")).sealedSequence).toBe(1);
     // The second request finds the first one still waiting.
     await sweep(ctx);
-    const waiting = await servers.redis.lrange(`${PREFIX}:seal:wait`, "0", "-1");
+    const waiting = await servers.redis.lrange(`${servers.queuePrefix}:seal:wait`, "0", "-1");
     expect(waiting.filter((jobId) => jobId.startsWith(late?.id ?? ""))).toHaveLength(1);
     const workers = await startWorkers(servers);
     await until(async () => (await readRecorded(servers.db, late?.id ?? "")).sealedSequence === 2);
     await workers.close();
   });
+
+  it("get seal jobs only while the queue has room", async () => {
+    const vouchers = await issueVouchers(servers.db, partner, 3);
+    for (const { code } of vouchers) await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
+    const client = await servers.db.connect();
+    await client.query("SET session_replication_role = replica");
+    await client.query(
+      "UPDATE voucher_events SET occurred_at = occurred_at - interval '6 seconds' WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'",
+      [vouchers.map(({ id }) => id)],
+    );
+    client.release(true);
+    const wait = `${servers.queuePrefix}:${sealQueue.name}:wait`;
+    await servers.redis.rpush(wait, ...Array.from({ length: sealQueue.waitingMax - 2 }, (_, n) => `job-${n}`));
+    expect((await sweep(ctx)).sealsRequested).toBe(2);
+    expect((await sweep(ctx)).sealsRequested).toBe(0);
+    expect(await servers.redis.llen(wait)).toBe(sealQueue.waitingMax);
+    await servers.redis.del(wait);
+    for (const { id } of vouchers) await sealVoucher(ctx, id);
+  });
 });
 
 describe("chains", () => {
-  it("are all verified in turn, and a broken one is counted in every round", async () => {
+  it("are all verified in turn, and a broken one stays recorded until a later round finds it intact", async () => {
     const own = await openTestServers();
     const other = openWorkerContext(testConfig(own));
     try {
       const vouchers = await issueVouchers(own.db, await makePartner(own.db), 250);
       const client = await own.db.connect();
       await client.query("SET session_replication_role = replica");
-      await client.query("ALTER TABLE voucher_events DROP CONSTRAINT record_hash_is_of_payload");
-      const broken = vouchers[123]?.id;
+      await client.query("ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload");
+      const broken = vouchers[123]?.id ?? "";
+      const known = async () => (await own.db.query("SELECT * FROM broken_chains")).rows;
       await client.query("UPDATE voucher_events SET payload = payload || ' ' WHERE voucher_id = $1", [broken]);
-      client.release(true);
-      let checked = 0;
-      const found: string[] = [];
-      for (let pass = 0; pass < 6; pass++) {
-        const result = await checkChains(other);
-        checked += result.vouchers;
-        found.push(...result.broken.map(({ voucherId }) => voucherId));
+      const rounds = [];
+      for (let round = 0; round < 2; round++) {
+        let checked = 0;
+        const found: string[] = [];
+        for (let pass = 0; pass < 3; pass++) {
+          const result = await checkChains(other);
+          checked += result.vouchers;
+          found.push(...result.broken.map(({ voucherId }) => voucherId));
+        }
+        rounds.push({ checked, found, known: await known() });
       }
-      expect(checked).toBe(500);
-      expect(found).toEqual([broken, broken]);
+      const [first] = rounds;
+      expect(first).toEqual({
+        checked: 250,
+        found: [broken],
+        known: [{ found_at: expect.any(Date), whole_at: null, voucher_id: broken }],
+      });
+      expect(rounds[1]).toEqual(first);
+
+      await client.query("UPDATE voucher_events SET payload = rtrim(payload) WHERE voucher_id = $1", [broken]);
+      client.release(true);
+      for (let pass = 0; pass < 3; pass++) await checkChains(other);
+      expect(await known()).toEqual([{ ...first?.known[0], whole_at: expect.any(Date) }]);
+      expect(await countBrokenChains(own.db, 10)).toBe(0);
     } finally {
       await other.close();
       await own.close();
     }
   });
 
-  it("are verified faster when there are more of them than the time allows for", async () => {
+  it("are verified in larger portions when the round would take too long", async () => {
     const own = await openTestServers();
     const other = openWorkerContext(testConfig(own, { CHAIN_CHECK_HOURS: "1" }));
     try {
@@ -454,19 +504,44 @@ describe("chains", () => {
 });
 
 describe("the schedule", () => {
-  it("is one, however many workers keep it, and comes back when Redis has lost it", async () => {
-    const env = { WORKER_QUEUES: "sweep", SWEEP_INTERVAL_MS: "300" };
+  const env = { WORKER_QUEUES: "sweep", SWEEP_INTERVAL_MS: "300" };
+  const added = async () => Number(await servers.redis.get(`${servers.queuePrefix}:sweep:id`));
+  const finished = () => servers.redis.zcard(`${servers.queuePrefix}:sweep:completed`);
+
+  it("is shared by all workers, and is restored after Redis lost it", async () => {
     const workers = await Promise.all(Array.from({ length: 3 }, () => startWorkers(servers, env)));
-    const finished = () => servers.redis.zcard(`${PREFIX}:sweep:completed`);
-    const startedAt = Date.now();
-    await until(async () => (await finished()) >= 4);
-    // One pass per interval, not three.
-    expect(await finished()).toBeLessThanOrEqual(Math.ceil((Date.now() - startedAt) / 300) + 1);
+    const startedAt = performance.now();
+    await until(async () => (await finished()) >= 6);
+    // One sweep per interval, not three.
+    expect(await added()).toBeLessThanOrEqual(Math.ceil((performance.now() - startedAt) / 300) + 1);
     await servers.redis.flushdb();
     await until(async () => (await finished()) >= 2);
     await Promise.all(workers.map((worker) => worker.close()));
-    const overdue = await servers.redis.zrange(`${PREFIX}:sweep:completed`, "0", "0");
-    const [returned] = await servers.redis.hmget(`${PREFIX}:sweep:${overdue[0]}`, "returnvalue");
-    expect(JSON.parse(returned ?? "null")).toMatchObject({ holdsExpired: expect.any(Number), failures: {} });
+    const completed = await servers.redis.zrange(`${servers.queuePrefix}:sweep:completed`, "0", "0");
+    const [returned] = await servers.redis.hmget(`${servers.queuePrefix}:sweep:${completed[0]}`, "returnvalue");
+    expect(JSON.parse(returned ?? "null")).toMatchObject({ reservationsExpired: expect.any(Number), failures: {} });
+  });
+
+  it("continues with another worker when the first one closes", async () => {
+    await servers.redis.flushdb();
+    const first = await startWorkers(servers, env);
+    await until(async () => (await finished()) >= 1);
+    const second = await startWorkers(servers, env);
+    await until(async () => (await finished()) >= 3);
+    await first.close();
+    const before = await added();
+    await until(async () => (await added()) > before, 3_000).finally(() => second.close());
+  });
+
+  it("adds no sweep while one waits, so that a queue without workers does not grow", async () => {
+    await servers.redis.flushdb();
+    const log = openLog("silent", "test");
+    const schedule = new Schedule(sweepQueue, ctx.deployment, servers.redisUrl, 20, log);
+    await until(async () => (await added()) === 1);
+    const monitor = await monitorRedis(servers.redisUrl);
+    await until(async () => (await monitor.count(`${servers.queuePrefix}:sweep:ticks`)) >= 15);
+    monitor.close();
+    expect(await countJobs(servers, "sweep")).toBe(1);
+    schedule.close();
   });
 });

@@ -1,40 +1,39 @@
 import { readFileSync } from "node:fs";
 import pg from "pg";
+import { AppError } from "../../contract/errors.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
-import { AppError } from "../../domain/errors.ts";
 import { makeScramVerifier, SALT_BYTES } from "../../domain/scram-verifier.ts";
 import type { Transaction } from "../pool.ts";
 
-/** What the processes of the service and voucherctl may run as, with no more rights than their statements need. */
+/** The roles of the service's processes and of voucherctl. They have only the rights that their statements need. */
 export const ROLES = ["pva_api", "pva_admin"] as const;
 export type RoleName = (typeof ROLES)[number];
 
 const GRANTS = readFileSync(new URL("./grants.sql", import.meta.url), "utf8");
 
-/** How one of the roles stands after {@link applyRoles}. */
+/** The state of a role after {@link applyRoles}. */
 export interface AppliedRole {
   name: RoleName;
-  /** Made by this run. */
+  /** Whether this run created it. */
   created: boolean;
-  /** Whether somebody can log in as it; else it is granted to logins. */
+  /** Whether it can log in; otherwise it is granted to logins. */
   login: boolean;
-  /** Given a password by this run. */
+  /** Whether this run set its password. */
   passwordSet: boolean;
 }
 
-/** What {@link applyRoles} did. */
 export interface AppliedRoles {
   roles: AppliedRole[];
-  /** Rights that every role had by default and that nobody but the owner has any more. */
+  /** Rights that this run revoked from PUBLIC. */
   takenFromPublic: string[];
 }
 
 /**
- * Makes the roles that are missing and gives both exactly the rights of `grants.sql` in this database; with a password, a role also
- * becomes a login with it. The passwords themselves never leave this process. Run it again after each migration.
- * @param tx a transaction of the owner of the database, who must be allowed to create roles if one is missing or gets a password.
+ * Creates the missing roles and gives both exactly the rights of `grants.sql` in this database. A role with a password becomes a login.
+ * Passwords never leave this process. Run this after each migration.
+ * @param tx a transaction of the database's owner, who must be allowed to create roles if one is missing or gets a password.
  * @param passwords by role, visible ASCII; null: leaves the role's login as it is.
- * @throws AppError `invalid_request` when a role could do more than its rights say, and naming what.
+ * @throws AppError `invalid_request`, with a list of the rights that a role has in excess of `grants.sql`.
  */
 export async function applyRoles(
   tx: Transaction,
@@ -45,7 +44,7 @@ export async function applyRoles(
   const roles: AppliedRole[] = [];
   for (const name of ROLES) roles.push(await applyRole(tx, randomBytes, name, passwords[name]));
   await tx.query(GRANTS);
-  await refuseExcess(tx);
+  await rejectExcess(tx);
   return { roles, takenFromPublic };
 }
 
@@ -67,7 +66,7 @@ async function applyRole(
   return { name, created, login: password !== null || rows[0]?.login === true, passwordSet: password !== null };
 }
 
-/** What everybody may do in this database that the roles must not. */
+/** The rights of PUBLIC in this database that the roles must not have. */
 async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
   const { rows } = await tx.query<{ what: string }>(
     `SELECT 'CREATE on schema public' AS what WHERE has_schema_privilege('public', 'public', 'CREATE')
@@ -78,8 +77,8 @@ async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
   return rows.map((row) => row.what);
 }
 
-/** @throws AppError when a role has more than the grants gave it: by its attributes, as a member of another role, or as PUBLIC. */
-async function refuseExcess(tx: Transaction): Promise<void> {
+/** @throws AppError when a role has rights beyond the grants: by an attribute, as a member of another role, or through PUBLIC. */
+async function rejectExcess(tx: Transaction): Promise<void> {
   const { rows } = await tx.query<{ what: string }>(
     `WITH role AS (SELECT * FROM pg_roles WHERE rolname = ANY ($1::text[]))
      SELECT rolname || ' has the attribute ' || a.name AS what

@@ -1,8 +1,8 @@
--- The rights of the two roles, in this database alone. Everything they had here is taken away first, in the same transaction, so that
--- this file says all of it and a run after every migration settles what is new. A table that is not named gives them nothing.
--- Nobody may DELETE or TRUNCATE anything, and nobody but the owner may change a definition.
+-- All rights of the two roles in this database. The file first revokes what they have, in the same transaction, so it can run after every
+-- migration. The roles have no right on a table that it does not name. Neither may DELETE or TRUNCATE, and only the owner may change a
+-- definition.
 
--- Only where they have something: the owner of this database may have no say over other tables in it.
+-- Revokes only where a right was granted, because the owner of this database may not own every table in it.
 DO $$
 DECLARE
   held record;
@@ -20,8 +20,8 @@ $$;
 REVOKE ALL ON SCHEMA public FROM pva_api, pva_admin;
 GRANT USAGE ON SCHEMA public TO pva_api, pva_admin;
 
--- Every role has what PUBLIC has. PostgreSQL 15 gives PUBLIC no CREATE in a new database, but an upgraded one may still have it, and
--- temporary tables are everybody's by default. The service needs neither.
+-- Every role has the rights of PUBLIC. An upgraded database may still let PUBLIC create tables (not since PostgreSQL 15), and every database
+-- lets PUBLIC create temporary ones. The service needs neither.
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 DO $$
 BEGIN
@@ -30,51 +30,58 @@ BEGIN
 END
 $$;
 
--- What both roles' statements call. A database may give PUBLIC no right to run functions.
-GRANT EXECUTE ON FUNCTION demand_rows(bigint, integer, text) TO pva_api, pva_admin;
+-- Statements of both roles call this function. PUBLIC may have no right to run functions.
+GRANT EXECUTE ON FUNCTION assert_row_count(bigint, integer, text) TO pva_api, pva_admin;
 
 -- pva_api: the API and worker processes.
 
--- What administration makes and the service reads. No right on organizations: every statement knows its organization from the key.
-GRANT SELECT ON deployment, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links,
+-- Written by administration and read by the service. No right on organizations: every statement gets its organization from the API key.
+GRANT SELECT ON deployment, migrations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links,
                 api_keys, api_key_secrets
    TO pva_api;
--- The sweeper's mark on expired batches, and the end of contracts past theirs.
+-- The sweeper records the expiry of batches and the end of contracts.
 GRANT UPDATE (expiry_recorded_to) ON batches TO pva_api;
 GRANT UPDATE (status, changed_at) ON referrer_contracts TO pva_api;
 
--- Vouchers move and are never made here. An UPDATE right on any column is also what locking a row asks for.
+-- Vouchers are changed, never inserted. Locking a row also needs the UPDATE right on some column.
 GRANT SELECT ON vouchers TO pva_api;
 GRANT UPDATE (status, redeemed_at, pickable, last_sequence, sealed_sequence, sealed_hash) ON vouchers TO pva_api;
 
--- Holds open and end. What a hold was opened with stays.
+-- Reservations are opened and ended. The columns of the opening never change.
 GRANT SELECT ON reservations TO pva_api;
 GRANT INSERT (ticket, voucher_id, organization_id, key_id, state, started_at, expires_at, token_secret_id) ON reservations TO pva_api;
 GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_api;
 
--- Burns are written once.
+-- Redemptions are inserted and never changed.
 GRANT SELECT, INSERT ON redemptions TO pva_api;
 
--- Events are appended, and the four columns of the seal are filled once; the table's trigger sees to the once.
+-- Events are appended, and the four columns of the seal are set once. A trigger rejects every later change.
 GRANT SELECT, INSERT ON voucher_events TO pva_api;
 GRANT UPDATE (seal_status, previous_hash, record_hash, payload) ON voucher_events TO pva_api;
 
--- Takings: the user's row comes first, its voucher is filled in before the commit.
+-- Acquisitions are inserted without a voucher, which is set before the commit.
 GRANT SELECT ON claims, purchases TO pva_api;
 GRANT INSERT (user_id, product_id), UPDATE (voucher_id) ON claims TO pva_api;
 GRANT INSERT (user_id, payment_ref), UPDATE (voucher_id) ON purchases TO pva_api;
 
--- How far the sweeper's rolling tasks are.
+-- How far the sweeper's rolling tasks have come.
 GRANT SELECT, INSERT ON sweep_positions TO pva_api;
 GRANT UPDATE (moved_at, position) ON sweep_positions TO pva_api;
 
--- When keys were last used. The keys themselves are out of reach.
+-- Chains that the sweeper found broken, and those that verify again.
+GRANT SELECT, INSERT ON broken_chains TO pva_api;
+GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
+
+-- When keys were last used. The keys themselves cannot be changed.
 GRANT SELECT, INSERT ON api_key_uses TO pva_api;
 GRANT UPDATE (last_used_at) ON api_key_uses TO pva_api;
 
 -- pva_admin: voucherctl.
 
--- The catalogue is added to and never changed.
+-- The adoption of a restored database.
+GRANT SELECT, UPDATE (id, system_identifier, database_oid) ON deployment TO pva_admin;
+
+-- The catalog grows and never changes.
 GRANT SELECT ON organizations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links
    TO pva_admin;
 GRANT INSERT (id, name) ON organizations TO pva_admin;
@@ -88,13 +95,13 @@ GRANT INSERT (organization_id, user_id, role), UPDATE (role) ON members TO pva_a
 GRANT INSERT (id, brand_id, user_id, ends_at), UPDATE (status, changed_at) ON referrer_contracts TO pva_admin;
 GRANT INSERT (code, contract_id, product_id, brand_id) ON referral_links TO pva_admin;
 
--- Keys are made, get another secret, and end.
+-- Keys are created, rotated and revoked.
 GRANT SELECT ON api_keys, api_key_secrets, api_key_uses TO pva_admin;
 GRANT INSERT (id, organization_id, label, scopes, allow_ips, expires_at), UPDATE (revoked_at) ON api_keys TO pva_admin;
 GRANT INSERT (key_id, secret_hash), UPDATE (expires_at) ON api_key_secrets TO pva_admin;
 
--- Vouchers are issued with their first event, shown and voided; a hold on a voided one ends. Without Redis the event of a voided
--- voucher is sealed here.
+-- Vouchers are issued with their first event, shown and voided. Voiding ends a live reservation. Without Redis, voucherctl also seals the
+-- event of a voided voucher.
 GRANT SELECT ON vouchers, reservations, redemptions, voucher_events TO pva_admin;
 GRANT INSERT (id, organization_id, batch_id, serial, last_sequence, sealed_sequence, code, code_key, sealed_hash, pickable)
    ON vouchers TO pva_admin;
@@ -103,6 +110,6 @@ GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_admin;
 GRANT INSERT ON voucher_events TO pva_admin;
 GRANT UPDATE (seal_status, previous_hash, record_hash, payload) ON voucher_events TO pva_admin;
 
--- Acts are recorded, with moment and role filled in by the table's trigger, and read.
-GRANT SELECT ON admin_acts TO pva_admin;
-GRANT INSERT (os_user, host, command, arguments, entity_type, entity_id, before, after) ON admin_acts TO pva_admin;
+-- Audit entries are inserted and read. A trigger sets their time and role.
+GRANT SELECT ON audit_entries TO pva_admin;
+GRANT INSERT (os_user, host, command, arguments, entity_type, entity_id, before, after) ON audit_entries TO pva_admin;

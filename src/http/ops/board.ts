@@ -2,13 +2,11 @@ import { createBullBoard } from "@bull-board/api";
 import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
 import { ExpressAdapter } from "@bull-board/express";
 import type { RequestHandler } from "express";
-import type { ApiContext } from "../../context.ts";
 import type { QueueView } from "../../queues/queue-views.ts";
-import { DASHBOARD_PATH } from "./dashboard-path.ts";
 
 /**
- * Actions that stay refused on a writable board. Adding and editing send back data that the board has shown redacted, and
- * obliterating takes a queue's own limits away with its jobs.
+ * Actions that are refused even on a writable board. Adding and editing would send back data that the board shows redacted, and
+ * obliterating deletes a queue's limits with its jobs.
  */
 const NEVER = [
   "/api/queues/:queueName/add",
@@ -17,12 +15,12 @@ const NEVER = [
 ];
 
 /**
- * Builds bull-board over the queues: without callers' words and secrets, without what it would tell of Redis, and read-only
- * unless the configuration says otherwise. Loading this module costs what bull-board costs.
+ * Builds bull-board for the queues, without callers' data, secrets and details of Redis. Import this module on demand: it loads
+ * bull-board.
+ * @param path its path in the browser, including the base path.
  */
-export function buildBoard(views: readonly QueueView[], config: ApiContext["config"]): RequestHandler {
-  const readOnlyMode = !config.ops.writable;
-  const serverAdapter = new ExpressAdapter().setBasePath(config.basePath + DASHBOARD_PATH);
+export function buildBoard(views: readonly QueueView[], path: string, readOnlyMode: boolean): RequestHandler {
+  const serverAdapter = new ExpressAdapter().setBasePath(path);
   createBullBoard({
     queues: views.map(({ queue, shown }) => {
       const adapter = new BullMQAdapter(queue, { readOnlyMode });
@@ -34,10 +32,9 @@ export function buildBoard(views: readonly QueueView[], config: ApiContext["conf
     options: {
       uiConfig: {
         boardTitle: "Voucher queues",
-        miscLinks: [{ text: "Sign out", url: `${config.basePath}/ops/login` }],
         hideRedisDetails: true,
         hideDocsLink: true,
-        // Would ask Redis for all its connections with every poll.
+        // Showing them would list all Redis connections at every poll.
         showWorkers: false,
       },
       handlerHooks: { before: ({ route }) => ({ allow: !NEVER.includes(route), status: 403 }) },
@@ -47,8 +44,8 @@ export function buildBoard(views: readonly QueueView[], config: ApiContext["conf
 }
 
 /**
- * Keeps the fields that may be shown. The others become objects, which no queue takes for the text that stood there: a job made
- * from what the board shows would be refused by its worker.
+ * Keeps the fields that may be shown. The others become objects instead of text, so that a worker rejects a job created from the
+ * redacted data.
  */
 function redact(value: unknown, shown: readonly string[]): unknown {
   if (value === null || value === undefined) return value;

@@ -1,17 +1,17 @@
 import type { Request, RequestHandler } from "express";
-import { AppError } from "../../domain/errors.ts";
+import { AppError } from "../../contract/errors.ts";
 
 const SAFE_METHODS = ["GET", "HEAD", "OPTIONS"];
 
 /**
- * Refuses what a page of another site makes a browser send, unless the method changes nothing. Asks what Go's
- * `http.CrossOriginProtection` asks: `Sec-Fetch-Site`, and of browsers too old to send it whether `Origin` is this host. What says
- * neither is no browser.
+ * Refuses requests that a page of another site makes a browser send, except for safe methods. The checks are those of Go's
+ * `http.CrossOriginProtection`: `Sec-Fetch-Site`, or in older browsers whether `Origin` is this host. A request with neither header does
+ * not come from a browser.
  * @throws AppError `cross_site`.
  */
 export const refuseCrossSite: RequestHandler = (request, _response, next) => {
   if (!SAFE_METHODS.includes(request.method) && !isFromThisSite(request)) {
-    throw new AppError("cross_site", "This was sent from a page of another site.");
+    throw new AppError("cross_site");
   }
   next();
 };

@@ -12,9 +12,9 @@ const CONTENT_TYPES: Record<string, string> = {
   ".svg": "image/svg+xml",
 };
 
-/** A file that pages load, under a name that changes with its content. */
+/** A file that pages load. Its name contains a hash of its content. */
 export interface Asset {
-  /** Last part of its path. */
+  /** The last part of its path. */
   fileName: string;
   contentType: string;
   content: Buffer;
@@ -29,12 +29,12 @@ function readAsset(path: string): Asset {
   return { fileName: `${basename(path, extension)}.${fingerprint}${extension}`, contentType, content };
 }
 
-/** A file of our own. */
+/** Reads a file of this folder's `static/`. */
 function readOwn(name: string): Asset {
   return readAsset(fileURLToPath(new URL(`./static/${name}`, import.meta.url)));
 }
 
-/** Everything that pages load. */
+/** Every file that pages load. */
 export const ASSETS = {
   style: readOwn("pages.css"),
   icon: readOwn("icon.svg"),
@@ -47,7 +47,7 @@ export const ASSETS = {
 
 const BY_NAME = new Map<string, Asset>(Object.values(ASSETS).map((asset) => [asset.fileName, asset]));
 
-/** The asset of that name, or null. */
+/** The asset with this name, or null. */
 export function findAsset(fileName: string): Asset | null {
   return BY_NAME.get(fileName) ?? null;
 }

@@ -1,16 +1,17 @@
-import type { AppError } from "../../domain/errors.ts";
+import type { AppError } from "../../contract/errors.ts";
 import { type Html, html } from "./html.ts";
 import { layOut, type Site } from "./layout.ts";
 
 const HEADINGS: Record<number, string> = {
-  400: "That address is not quite right",
+  400: "Invalid address",
+  401: "Please sign in",
   403: "Not allowed",
-  404: "Nothing here",
+  404: "Page not found",
   429: "Too many requests",
-  503: "Not available at the moment",
+  503: "Temporarily unavailable",
 };
 
-/** The page of a refusal: what JSON callers read in `error` and `requestId`. */
+/** The page of an error: what JSON callers read in `error` and `requestId`. */
 export function renderErrorPage(site: Site, refusal: AppError, status: number, requestId: string): Html {
   const heading = HEADINGS[status] ?? "Something went wrong";
   return layOut(site, {
@@ -18,7 +19,7 @@ export function renderErrorPage(site: Site, refusal: AppError, status: number, r
     main: html`<p class="eyebrow">${status}</p>
 <h1>${heading}</h1>
 <p class="lead">${refusal.message}</p>
-<p class="fine">If you ask someone about this, tell them the request id: <code>${requestId}</code></p>
-<p><a href="${site.basePath}/">To the start page</a></p>`,
+<p class="fine">If you report this, include the request id: <code>${requestId}</code></p>
+<p><a href="${site.basePath}/">Go to the start page</a></p>`,
   });
 }

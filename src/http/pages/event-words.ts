@@ -1,6 +1,6 @@
 import type { EventType } from "../../domain/chain.ts";
 
-/** What an event means, for a person who has never heard of event types. */
+/** An event type in words for the public. */
 export interface EventWords {
   title: string;
   sentence: string;
@@ -15,10 +15,10 @@ const WORDS: Record<EventType, EventWords> = {
     sentence: "The voucher was used at a checkout. It cannot be used again.",
   },
   "voucher.instance.voided": { title: "Cancelled", sentence: "The issuer cancelled the voucher. It cannot be used." },
-  "voucher.instance.expired": { title: "Expired", sentence: "The voucher's time ran out before it was used." },
+  "voucher.instance.expired": { title: "Expired", sentence: "The voucher was not used before its end date." },
 };
 
-/** The words for an event; for a type that has none, the type itself. */
+/** The words for an event type; for an unknown type, the type itself. */
 export function describeEvent(eventType: string): EventWords {
   return Object.hasOwn(WORDS, eventType) ? WORDS[eventType as EventType] : { title: eventType, sentence: "" };
 }

@@ -1,4 +1,4 @@
-/** Text that is markup already. Only {@link html} makes it, so nothing gets into a page without being escaped. */
+/** Escaped markup. Only {@link html} creates it, so that no unescaped text gets into a page. */
 export class Html {
   readonly markup: string;
 
@@ -7,10 +7,10 @@ export class Html {
   }
 }
 
-/** What may stand in a template: text is escaped, markup and lists of it are put in as they are, null leaves nothing. */
+/** A value in a template: text is escaped, markup and lists of markup are inserted unchanged, null inserts nothing. */
 type Part = string | number | Html | readonly Html[] | null;
 
-/** A template of markup. Every text put into it is escaped for element content and for attribute values in double quotes. */
+/** A template of markup. Text is escaped for element content and for attribute values in double quotes. */
 export function html(template: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(String.raw({ raw: template }, ...parts.map(render)));
 }

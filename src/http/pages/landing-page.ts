@@ -2,40 +2,40 @@ import type { ApiContext } from "../../context.ts";
 import { type Html, html } from "./html.ts";
 import { layOut } from "./layout.ts";
 
-/** The page at the root: what this service is and where to go from here. */
+/** The page at the root: what this service does and where to go next. */
 export function renderLandingPage(config: ApiContext["config"]): Html {
   const { basePath, baseUrl, ops } = config;
   return layOut(config, {
-    title: "Vouchers that burn exactly once",
-    main: html`<h1>Vouchers that burn exactly once</h1>
-<p class="lead">With this API a shop or a till looks up what a voucher is worth, holds it while its customer checks out, redeems
-it under its own order number, or gives it back. Whatever happens to a voucher is sealed into a history that anyone can check.</p>
+    title: "Redeem each voucher exactly once",
+    main: html`<h1>Redeem each voucher exactly once</h1>
+<p class="lead">Shops and tills use this API to look up what a voucher is worth, reserve it during checkout, redeem it under their
+own order number, or release it. Each change is sealed into a history that anyone can check.</p>
 <ul class="cards">
-${card(`${basePath}/docs`, "API reference", "Every request, answer and error, with examples to try.")}
+${card(`${basePath}/docs`, "API reference", "Every request, response and error, with examples to try.")}
 ${card(`${basePath}/openapi.json`, "OpenAPI document", "The same for programs, to generate a client from.")}
-${card(`${basePath}/readyz`, "Health", "Whether the service and the servers behind it answer right now.")}
-${ops.token === null ? null : card(`${basePath}/ops/queues`, "Queue dashboard", "For operators. Asks for the operations token.")}
+${card(`${basePath}/readyz`, "Health", "Whether the service and its servers are up.")}
+${ops.token === null ? null : card(`${basePath}/ops/queues`, "Queue dashboard", "For operators. Requires the operations token.")}
 </ul>
 <section aria-labelledby="course">
 <h2 id="course">From look-up to proof</h2>
 <ol class="steps">
 ${step("Look up", "What is it worth, and can it be used?", "GET /partner/vouchers/{code}")}
-${step("Hold", "Nobody else gets it while your customer pays.", "POST /partner/vouchers/reserve")}
-${step("Redeem", "Once, under your order number. Repeat it as often as you like.", "POST /partner/vouchers/redeem")}
-${step("Prove", "Read its sealed history and hash it yourself.", "GET /partner/vouchers/{code}/events")}
+${step("Reserve", "No other caller can use it while your customer pays.", "POST /partner/vouchers/reserve")}
+${step("Redeem", "Once, under your order number. Repeating the request is safe.", "POST /partner/vouchers/redeem")}
+${step("Prove", "Read its sealed history and check the hashes yourself.", "GET /partner/vouchers/{code}/events")}
 </ol>
-<p>With an API key in <code>$KEY</code>; it says whose vouchers you see:</p>
+<p>With your API key in <code>$KEY</code>, which determines the vouchers that you can see:</p>
 <pre><code>curl -s '${baseUrl}/partner/vouchers/7Q4K-9MZX-2HTB-W8RC' -H "X-Api-Key: $KEY"</code></pre>
 </section>
 <section aria-labelledby="retry">
-<h2 id="retry">One rule for every trouble</h2>
-<p>No answer to a redeem, or a 503? Send it again with the same <code>externalRef</code> until it answers. One reference burns one
-voucher, ever, and a repeat gets the first answer again.</p>
+<h2 id="retry">If in doubt, send it again</h2>
+<p>No response to a redeem, or a 503? Send the request again with the same <code>externalRef</code> until you get a response. One
+reference redeems at most one voucher, and a repeated request gets the first response again.</p>
 </section>
 <section aria-labelledby="history">
 <h2 id="history">A history that can be checked</h2>
-<p>Answers about a voucher carry a <code>verifyUrl</code>. Opened in a browser, it shows when the voucher was issued, redeemed or
-cancelled, and checks in front of you that no entry was changed, removed or slipped in. It tells nobody the voucher's code.</p>
+<p>Responses about a voucher contain a <code>verifyUrl</code>. In a browser, it shows when the voucher was issued, redeemed or
+cancelled, and checks that no entry was changed, removed or inserted. It does not reveal the voucher's code.</p>
 </section>`,
   });
 }

@@ -2,23 +2,23 @@ import type { ApiContext } from "../../context.ts";
 import { ASSETS, type Asset } from "./assets.ts";
 import { type Html, html } from "./html.ts";
 
-/** What a page needs to know to name other addresses. */
+/** What a page needs to build URLs. */
 export type Site = Pick<ApiContext["config"], "basePath" | "baseUrl">;
 
 /** One page of the site. */
 export interface PageContent {
-  /** In the browser's tab, before the name of the service. */
+  /** Shown in the browser's tab, before the name of the service. */
   title: string;
   main: Html;
   script?: Asset;
 }
 
-/** The address of an asset. */
+/** The path of an asset. */
 export function assetPath(site: Site, asset: Asset): string {
   return `${site.basePath}/assets/${asset.fileName}`;
 }
 
-/** A whole page: the frame that all pages share, around `main`. */
+/** A complete page: the shared frame around `main`. */
 export function layOut(site: Site, { title, main, script }: PageContent): Html {
   return html`<!doctype html>
 <html lang="en">

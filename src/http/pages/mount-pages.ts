@@ -8,11 +8,11 @@ import { offerPage } from "./offer-page.ts";
 import { pageHeaders } from "./page-headers.ts";
 
 /**
- * Mounts the pages. Where an address answers with a page or with JSON, the page stands before the endpoint, which gets every
- * caller who does not prefer a page.
+ * Mounts the pages. Where a path serves both a page and JSON, the page's handler comes first and passes requests that prefer JSON on to
+ * the endpoint.
  */
 export function mountPages(router: Router, ctx: ApiContext): void {
   mount(router, landingRoute(ctx));
   mount(router, assetsRoute);
-  router.get("/integrity/events/:entityType/:entityId", pageHeaders(), offerPage(ctx.config), showChainPage(ctx));
+  router.get("/integrity/events/:entityType/:entityId", pageHeaders, offerPage(ctx.config), showChainPage(ctx));
 }

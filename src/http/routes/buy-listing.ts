@@ -1,11 +1,11 @@
-import { takeVoucher } from "../../services/take-voucher.ts";
-import { EXAMPLE } from "../answers/example.ts";
-import { TAKEN_EXAMPLES, taken } from "../answers/taken.ts";
-import { signedInUser } from "../authenticate-user.ts";
+import { ACQUIRE_EXAMPLES, acquireResponse, BUY_REQUEST_EXAMPLES, buyRequest } from "../../contract/acquire.ts";
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { listingId } from "../../contract/listings.ts";
+import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
 import { endpoint } from "../endpoint.ts";
-import { buyBody, listingId, pathId } from "../fields.ts";
+import { signedInUser } from "../middleware/authenticate-user.ts";
+import { pathId } from "../validate.ts";
 
-/** POST /marketplace/listings/{id}/buy (contract, "Referrer-only rules on open windows"). */
 export const buyListing = endpoint({
   method: "post",
   path: "/marketplace/listings/:id/buy",
@@ -13,23 +13,15 @@ export const buyListing = endpoint({
   tag: "Marketplace",
   summary: "Buy from a listing",
   description:
-    "Gives the user a voucher of the listing's batch for a payment that the storefront has captured. Once per user and `paymentRef`, over both ways to buy: a repeat answers the same voucher, whatever became of the offer.",
+    "Gives the user a voucher of the listing's batch for a payment that the storefront has captured. One voucher per user and `paymentRef`, across both purchase endpoints: a repeat returns the same voucher, even if the offer has since closed.",
   access: signedInUser,
   parameters: { id: listingId },
-  body: buyBody,
-  bodyExamples: { payment: { summary: "A captured payment", value: { paymentRef: EXAMPLE.paymentRef } } },
-  answer: taken,
-  answerDescription: "The user's voucher.",
-  answerExamples: TAKEN_EXAMPLES,
-  errors: [
-    "listing_not_found",
-    "referrers_only",
-    "window_closed",
-    "sold_out",
-    "voucher_busy",
-    "overloaded",
-    "unavailable",
-  ],
-  work: (ctx, { who, parameters, body }) =>
-    takeVoucher(ctx, who, { by: "listing", listingId: pathId(parameters.id), paymentRef: body.paymentRef }),
+  body: buyRequest,
+  bodyExamples: BUY_REQUEST_EXAMPLES,
+  response: acquireResponse,
+  responseDescription: "The user's voucher.",
+  responseExamples: ACQUIRE_EXAMPLES,
+  errors: ERRORS_OF.buyListing,
+  handler: (ctx, { caller, parameters, body }) =>
+    acquireVoucher(ctx, caller, { by: "listing", listingId: pathId(parameters.id), paymentRef: body.paymentRef }),
 });

@@ -1,11 +1,16 @@
-import { takeVoucher } from "../../services/take-voucher.ts";
-import { EXAMPLE } from "../answers/example.ts";
-import { TAKEN_EXAMPLES, taken } from "../answers/taken.ts";
-import { signedInUser } from "../authenticate-user.ts";
+import {
+  ACQUIRE_EXAMPLES,
+  acquireResponse,
+  BUY_REQUEST_EXAMPLES,
+  buyRequest,
+  productId,
+} from "../../contract/acquire.ts";
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
 import { endpoint } from "../endpoint.ts";
-import { buyBody, pathId, productId } from "../fields.ts";
+import { signedInUser } from "../middleware/authenticate-user.ts";
+import { pathId } from "../validate.ts";
 
-/** POST /products/{id}/buy (contract, "Referrer-only rules on open windows"). */
 export const buyProduct = endpoint({
   method: "post",
   path: "/products/:id/buy",
@@ -13,23 +18,15 @@ export const buyProduct = endpoint({
   tag: "Marketplace",
   summary: "Buy a product's voucher",
   description:
-    "Gives the user a voucher of the product for a payment that the storefront has captured, from the batch that expires first among those open to the user. Once per user and `paymentRef`, over both ways to buy.",
+    "Gives the user a voucher of the product for a payment that the storefront has captured. The voucher comes from the batch that expires first among those open to the user. One voucher per user and `paymentRef`, across both purchase endpoints.",
   access: signedInUser,
   parameters: { id: productId },
-  body: buyBody,
-  bodyExamples: { payment: { summary: "A captured payment", value: { paymentRef: EXAMPLE.paymentRef } } },
-  answer: taken,
-  answerDescription: "The user's voucher.",
-  answerExamples: TAKEN_EXAMPLES,
-  errors: [
-    "product_not_found",
-    "referrers_only",
-    "window_closed",
-    "sold_out",
-    "voucher_busy",
-    "overloaded",
-    "unavailable",
-  ],
-  work: (ctx, { who, parameters, body }) =>
-    takeVoucher(ctx, who, { by: "product", productId: pathId(parameters.id), paymentRef: body.paymentRef }),
+  body: buyRequest,
+  bodyExamples: BUY_REQUEST_EXAMPLES,
+  response: acquireResponse,
+  responseDescription: "The user's voucher.",
+  responseExamples: ACQUIRE_EXAMPLES,
+  errors: ERRORS_OF.buyProduct,
+  handler: (ctx, { caller, parameters, body }) =>
+    acquireVoucher(ctx, caller, { by: "product", productId: pathId(parameters.id), paymentRef: body.paymentRef }),
 });

@@ -1,21 +1,21 @@
 import type { RequestHandler } from "express";
 import type { ApiContext } from "../../context.ts";
-import { readPublicChain } from "../../services/read-chain.ts";
-import { eventsPageQuery } from "../fields.ts";
+import { eventsPageQuery } from "../../contract/events.ts";
+import { readPublicChain } from "../../services/partner/read-chain.ts";
+import { consumeAddressLimit } from "../middleware/rate-limit.ts";
 import { renderChainPage } from "../pages/chain-page.ts";
 import { sendPage, wantsPage } from "../pages/offer-page.ts";
-import { spendAddress } from "../spend-limit.ts";
 import { validate } from "../validate.ts";
 
-/** GET /integrity/events/{entityType}/{entityId} for people: a page that says no more than the JSON does. */
+/** `GET /integrity/events/{entityType}/{entityId}` as a page for people, with the same content as the JSON. */
 export function showChainPage(ctx: ApiContext): RequestHandler<{ entityType: string; entityId: string }> {
   return async (request, response, next) => {
     if (!wantsPage(response)) return next();
     response.locals.route = "/integrity/events/:entityType/:entityId";
-    await spendAddress(ctx, request, response);
+    await consumeAddressLimit(ctx, request, response);
     const { entityType, entityId } = request.params;
     const { after, limit } = validate(eventsPageQuery, request.query);
-    // One event more at the front: the one that the page's first event links to.
+    // Also reads the event before the page, which the page's first event links to.
     const overlap = Math.min(after, 1);
     const chain = await readPublicChain(ctx, entityType, entityId, { after: after - overlap, limit: limit + overlap });
     const before = chain.events[0]?.sequence === after ? (chain.events.shift() ?? null) : null;

@@ -1,24 +1,26 @@
-import { takeVoucher } from "../../services/take-voucher.ts";
-import { TAKEN_EXAMPLES, taken } from "../answers/taken.ts";
-import { signedInUser } from "../authenticate-user.ts";
+import { ACQUIRE_EXAMPLES, acquireResponse, claimRequest, linkCode } from "../../contract/acquire.ts";
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
 import { endpoint } from "../endpoint.ts";
-import { emptyBody, linkCode, pathId } from "../fields.ts";
+import { signedInUser } from "../middleware/authenticate-user.ts";
+import { pathId } from "../validate.ts";
 
-/** POST /r/{code}/claim: the referrer's own link, which opens both audiences (contract, "Referrer-only rules on open windows"). */
+/** The referrer's own link, which opens both audiences. */
 export const claimByLink = endpoint({
   method: "post",
   path: "/r/:code/claim",
   operationId: "claimByLink",
   tag: "Marketplace",
-  summary: "Claim by a referrer's link",
+  summary: "Claim through a referrer's link",
   description:
-    "Gives the user a voucher of the link's product for nothing, from batches of either audience, and records who sent them. Works while the referrer's contract is active. Once per user and product, like every claim.",
+    "Gives the user a free voucher of the link's product, from batches of either audience, and records the referrer. Works while the referrer's contract is active. One voucher per user and product, like every claim.",
   access: signedInUser,
   parameters: { code: linkCode },
-  body: emptyBody,
-  answer: taken,
-  answerDescription: "The user's voucher.",
-  answerExamples: TAKEN_EXAMPLES,
-  errors: ["link_not_found", "window_closed", "sold_out", "voucher_busy", "overloaded", "unavailable"],
-  work: (ctx, { who, parameters }) => takeVoucher(ctx, who, { by: "link", linkCode: pathId(parameters.code) }),
+  body: claimRequest,
+  response: acquireResponse,
+  responseDescription: "The user's voucher.",
+  responseExamples: ACQUIRE_EXAMPLES,
+  errors: ERRORS_OF.claimByLink,
+  handler: (ctx, { caller, parameters }) =>
+    acquireVoucher(ctx, caller, { by: "link", linkCode: pathId(parameters.code) }),
 });

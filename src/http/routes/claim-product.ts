@@ -1,10 +1,10 @@
-import { takeVoucher } from "../../services/take-voucher.ts";
-import { TAKEN_EXAMPLES, taken } from "../answers/taken.ts";
-import { signedInUser } from "../authenticate-user.ts";
+import { ACQUIRE_EXAMPLES, acquireResponse, claimRequest, productId } from "../../contract/acquire.ts";
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
 import { endpoint } from "../endpoint.ts";
-import { emptyBody, pathId, productId } from "../fields.ts";
+import { signedInUser } from "../middleware/authenticate-user.ts";
+import { pathId } from "../validate.ts";
 
-/** POST /products/{id}/claim (contract, "Referrer-only rules on open windows"). */
 export const claimProduct = endpoint({
   method: "post",
   path: "/products/:id/claim",
@@ -12,22 +12,14 @@ export const claimProduct = endpoint({
   tag: "Marketplace",
   summary: "Claim a product's voucher",
   description:
-    "Gives the user a voucher of the product for nothing, from the batch that expires first among those open to the user. Once per user and product: a repeat answers the same voucher.",
+    "Gives the user a free voucher of the product, from the batch that expires first among those open to the user. One voucher per user and product: a repeat returns the same voucher.",
   access: signedInUser,
   parameters: { id: productId },
-  body: emptyBody,
-  answer: taken,
-  answerDescription: "The user's voucher.",
-  answerExamples: TAKEN_EXAMPLES,
-  errors: [
-    "product_not_found",
-    "referrers_only",
-    "window_closed",
-    "sold_out",
-    "voucher_busy",
-    "overloaded",
-    "unavailable",
-  ],
-  work: (ctx, { who, parameters }) =>
-    takeVoucher(ctx, who, { by: "product", productId: pathId(parameters.id), paymentRef: null }),
+  body: claimRequest,
+  response: acquireResponse,
+  responseDescription: "The user's voucher.",
+  responseExamples: ACQUIRE_EXAMPLES,
+  errors: ERRORS_OF.claimProduct,
+  handler: (ctx, { caller, parameters }) =>
+    acquireVoucher(ctx, caller, { by: "product", productId: pathId(parameters.id), paymentRef: null }),
 });

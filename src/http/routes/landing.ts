@@ -1,11 +1,11 @@
 import type { ApiContext } from "../../context.ts";
+import { limitAddress } from "../middleware/rate-limit.ts";
 import { renderLandingPage } from "../pages/landing-page.ts";
 import { offerPage, sendPage, wantsPage } from "../pages/offer-page.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
-import { answer, type Route } from "../route.ts";
-import { limitAddress } from "../spend-limit.ts";
+import { type Route, respondJson } from "../route.ts";
 
-/** GET /: what this is, as a page for people and as a handful of addresses for programs. */
+/** The start page, and its links as JSON for programs. */
 export function landingRoute(ctx: Pick<ApiContext, "config" | "limits">): Route {
   const { config } = ctx;
   const page = renderLandingPage(config);
@@ -20,14 +20,14 @@ export function landingRoute(ctx: Pick<ApiContext, "config" | "limits">): Route 
     path: "/",
     methods: {
       get: [
-        pageHeaders(),
+        pageHeaders,
         offerPage(config),
         limitAddress(ctx),
         (_request, response, next) => {
           if (wantsPage(response)) sendPage(response, 200, page);
           else next();
         },
-        answer(async () => links),
+        respondJson(async () => links),
       ],
     },
   };

@@ -1,28 +1,22 @@
-import { viewOneListing } from "../../services/view-listings.ts";
-import { LISTING_EXAMPLE, listing as listingAnswer } from "../answers/listing.ts";
-import { anyUser } from "../authenticate-user.ts";
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { LISTING_EXAMPLES, listingId, listingResponse } from "../../contract/listings.ts";
+import { viewOneListing } from "../../services/marketplace/view-listings.ts";
 import { endpoint } from "../endpoint.ts";
-import { listingId, pathId } from "../fields.ts";
+import { anyUser } from "../middleware/authenticate-user.ts";
+import { pathId } from "../validate.ts";
 
-/** GET /marketplace/listings/{id}. The token is optional. */
 export const listing = endpoint({
   method: "get",
   path: "/marketplace/listings/:id",
   operationId: "readListing",
   tag: "Marketplace",
-  summary: "See one listing",
-  description: "One listing as the caller sees it.",
+  summary: "Read one listing",
+  description: "One listing as the caller sees it. The token is optional.",
   access: anyUser,
   parameters: { id: listingId },
-  answer: listingAnswer,
-  answerDescription: "The listing.",
-  answerExamples: {
-    open: { summary: "Open to everyone", value: LISTING_EXAMPLE },
-    referrersOnly: {
-      summary: "For referrers, seen by somebody who is none",
-      value: { ...LISTING_EXAMPLE, audience: "ReferrerOnly", referrerOnly: true, canBuy: false },
-    },
-  },
-  errors: ["listing_not_found", "overloaded", "unavailable"],
-  work: (ctx, { who, parameters }) => viewOneListing(ctx, who, pathId(parameters.id)),
+  response: listingResponse,
+  responseDescription: "The listing.",
+  responseExamples: LISTING_EXAMPLES,
+  errors: ERRORS_OF.readListing,
+  handler: (ctx, { caller, parameters }) => viewOneListing(ctx, caller, pathId(parameters.id)),
 });

@@ -1,30 +1,23 @@
-import { viewListings } from "../../services/view-listings.ts";
-import { EXAMPLE } from "../answers/example.ts";
-import { LISTING_EXAMPLE, listingsPage } from "../answers/listing.ts";
-import { anyUser } from "../authenticate-user.ts";
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { LISTINGS_EXAMPLES, listingsQuery, listingsResponse } from "../../contract/listings.ts";
+import { viewListings } from "../../services/marketplace/view-listings.ts";
 import { endpoint } from "../endpoint.ts";
-import { listingsQuery } from "../fields.ts";
+import { anyUser } from "../middleware/authenticate-user.ts";
 
-/** GET /marketplace/listings: what is offered, a page at a time. The token is optional. */
 export const listings = endpoint({
   method: "get",
   path: "/marketplace/listings",
   operationId: "readListings",
   tag: "Marketplace",
-  summary: "See what is offered",
+  summary: "List the marketplace",
   description:
-    "Every listing of vouchers that are still valid, a page at a time. Listings for referrers are shown to everyone; `canBuy` tells whether this very caller may buy. Without a token, the caller is judged like a user without any contract.",
+    "Every listing whose vouchers are still valid, one page at a time. Everyone sees listings for referrers; `canBuy` tells whether this caller may buy. A caller without a token is treated as a user without a contract.",
   access: anyUser,
   parameters: {},
   query: listingsQuery,
-  answer: listingsPage,
-  answerDescription: "A page of listings.",
-  answerExamples: {
-    page: {
-      summary: "A page with another behind it",
-      value: { listings: [LISTING_EXAMPLE], nextCursor: EXAMPLE.listingId },
-    },
-  },
-  errors: ["overloaded", "unavailable"],
-  work: (ctx, { who, query }) => viewListings(ctx, who, query.cursor, query.limit),
+  response: listingsResponse,
+  responseDescription: "A page of listings.",
+  responseExamples: LISTINGS_EXAMPLES,
+  errors: ERRORS_OF.readListings,
+  handler: (ctx, { caller, query }) => viewListings(ctx, caller, query.cursor, query.limit),
 });

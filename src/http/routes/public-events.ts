@@ -1,24 +1,23 @@
-import { readPublicChain } from "../../services/read-chain.ts";
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { entityId, entityType, eventsQuery, PUBLIC_CHAIN_EXAMPLES, publicChain } from "../../contract/events.ts";
+import { readPublicChain } from "../../services/partner/read-chain.ts";
 import { anyone } from "../access.ts";
-import { PUBLIC_CHAIN_EXAMPLE, publicChain } from "../answers/chain.ts";
 import { endpoint } from "../endpoint.ts";
-import { entityId, entityType, eventsQuery } from "../fields.ts";
 
-/** GET /integrity/events/{entityType}/{entityId}: open to anyone; without payloads, because payloads carry codes. */
 export const publicEvents = endpoint({
   method: "get",
   path: "/integrity/events/:entityType/:entityId",
   operationId: "readPublicEvents",
   tag: "Public verification",
-  summary: "Check a voucher's history without a key",
+  summary: "Verify a voucher's history without a key",
   description:
-    "The chain's hashes for anyone who knows the voucher's id; every `verifyUrl` leads here. Payloads are left out because they carry codes: whoever holds one can hash it and find the hash here. A browser gets a page that shows the chain and checks it.",
+    "The chain's hashes, for anyone who knows the voucher's id; every `verifyUrl` points here. Payloads are left out because they contain codes: the holder of a payload can hash it and find the hash here. A browser gets a page that shows the chain and verifies it.",
   access: anyone,
   parameters: { entityType, entityId },
   query: eventsQuery,
-  answer: publicChain,
-  answerDescription: "A page of the chain, oldest events first.",
-  answerExamples: { chain: { summary: "Issued and redeemed", value: PUBLIC_CHAIN_EXAMPLE } },
-  errors: ["entity_not_found", "overloaded", "unavailable"],
-  work: (ctx, { parameters, query }) => readPublicChain(ctx, parameters.entityType, parameters.entityId, query),
+  response: publicChain,
+  responseDescription: "A page of the chain, oldest events first.",
+  responseExamples: PUBLIC_CHAIN_EXAMPLES,
+  errors: ERRORS_OF.readPublicEvents,
+  handler: (ctx, { parameters, query }) => readPublicChain(ctx, parameters.entityType, parameters.entityId, query),
 });

@@ -1,49 +1,31 @@
-import { z } from "zod";
-import { reserveVoucher } from "../../services/reserve-voucher.ts";
-import { EXAMPLE } from "../answers/example.ts";
-import { reserved } from "../answers/reserved.ts";
-import { partnerKey } from "../authenticate.ts";
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { RESERVE_EXAMPLES, RESERVE_REQUEST_EXAMPLES, reserveRequest, reserveResponse } from "../../contract/reserve.ts";
+import { reserveVoucher } from "../../services/partner/reserve-voucher.ts";
 import { endpoint } from "../endpoint.ts";
-import { code } from "../fields.ts";
+import { partnerKey } from "../middleware/authenticate.ts";
 
-/** POST /partner/vouchers/reserve (contract, "Endpoints"). */
 export const reserve = endpoint({
   method: "post",
   path: "/partner/vouchers/reserve",
   leavesToLater: ["GET", "HEAD"],
   operationId: "reserveVoucher",
   tag: "Partner",
-  summary: "Hold a voucher for one checkout",
-  description:
-    "Holds a voucher for 15 minutes, so that nobody else can redeem it meanwhile. The same key may ask again: it gets the same ticket, token and end. Any other key is refused while the hold lives.",
+  summary: "Reserve a voucher for one checkout",
+  description: ({ reservationSeconds }) =>
+    `Reserves a voucher for ${showDuration(reservationSeconds)}, so that no other key can redeem it without the reservation's token. A repeat by the same key returns the same ticket, token and expiry. Every other key is refused while the reservation is live.`,
   access: partnerKey("voucher.redeem"),
   parameters: {},
-  body: z.object({ code }),
-  bodyExamples: { code: { summary: "By its code", value: { code: EXAMPLE.code } } },
-  answer: reserved,
-  answerDescription: "The hold, new or repeated.",
-  answerExamples: {
-    held: {
-      summary: "Held",
-      value: {
-        ticket: EXAMPLE.ticket,
-        token: EXAMPLE.token,
-        expiresAt: EXAMPLE.reservedUntil,
-        voucher: EXAMPLE.voucherId,
-      },
-    },
-  },
-  errors: [
-    "voucher_not_found",
-    "too_many_misses",
-    "voucher_used",
-    "voucher_voided",
-    "voucher_expired",
-    "reservation_ended",
-    "voucher_reserved",
-    "voucher_busy",
-    "overloaded",
-    "unavailable",
-  ],
-  work: (ctx, { who, body }) => reserveVoucher(ctx, who, body.code),
+  body: reserveRequest,
+  bodyExamples: RESERVE_REQUEST_EXAMPLES,
+  response: reserveResponse,
+  responseDescription: "The reservation, new or repeated.",
+  responseExamples: RESERVE_EXAMPLES,
+  errors: ERRORS_OF.reserveVoucher,
+  handler: (ctx, { caller, body }) => reserveVoucher(ctx, caller, body.code),
 });
+
+/** Whole minutes as minutes, everything else in seconds. */
+function showDuration(seconds: number): string {
+  const [count, unit] = seconds % 60 === 0 ? [seconds / 60, "minute"] : [seconds, "second"];
+  return new Intl.NumberFormat("en", { style: "unit", unit, unitDisplay: "long" }).format(count);
+}

@@ -1,24 +1,23 @@
 import { type Job, Worker } from "bullmq";
 import { readConfig } from "../../../src/config.ts";
 import { openWorkerContext } from "../../../src/context.ts";
-import { AppError } from "../../../src/domain/errors.ts";
+import { AppError } from "../../../src/contract/errors.ts";
 import { configureProcess, drainOnSignal } from "../../../src/process.ts";
-import { NAIVE_PREFIX, NAIVE_QUEUE, type NaiveReply, naiveJob } from "./naive-queue.ts";
-import { redeemInOneTransaction } from "./one-transaction.ts";
-import { openTransactionPool } from "./open-transaction-pool.ts";
+import { NAIVE_PREFIX, NAIVE_QUEUE, type NaiveJob, type NaiveReply } from "./naive-queue.ts";
+import { openTransactionPool, redeemInOneTransaction } from "./one-transaction.ts";
 
-// Baseline (b), the working end: one transaction per job.
+// Baseline (b), the worker: one transaction per job.
 
-/** Jobs under way at once, and as many connections: eight for each of two cores. */
+/** Concurrent jobs and connections: eight for each of two cores. */
 const CONCURRENCY = 16;
 
 const config = configureProcess(readConfig);
 const ctx = openWorkerContext(config);
-const own = { ...ctx, inSteps: false, pool: openTransactionPool(config, CONCURRENCY, ctx.log) };
+const own = { ...ctx, pool: openTransactionPool(config, CONCURRENCY, ctx.log) };
 const worker = new Worker(
   NAIVE_QUEUE,
-  async (job: Job): Promise<NaiveReply> => {
-    const { organizationId, keyId, ...input } = naiveJob.parse(job.data);
+  async (job: Job<NaiveJob>): Promise<NaiveReply> => {
+    const { organizationId, keyId, ...input } = job.data;
     try {
       return { result: await redeemInOneTransaction(own, { organizationId, keyId }, input) };
     } catch (error) {

@@ -1,20 +1,20 @@
 import type { Request } from "express";
 import type { ApiContext } from "../../../src/context.ts";
 import type { Scope } from "../../../src/domain/api-keys.ts";
-import { partnerKey } from "../../../src/http/authenticate.ts";
 import type { Endpoint } from "../../../src/http/endpoint.ts";
-import { jsonBody } from "../../../src/http/json-body.ts";
-import { answer } from "../../../src/http/route.ts";
+import { partnerKey } from "../../../src/http/middleware/authenticate.ts";
+import { jsonBody } from "../../../src/http/middleware/json-body.ts";
+import { respondJson } from "../../../src/http/route.ts";
 import { validate } from "../../../src/http/validate.ts";
-import type { Caller } from "../../../src/services/caller.ts";
+import type { Caller } from "../../../src/services/auth/caller.ts";
 
-/** An endpoint of the service with the same checks of key and body before another work. */
+/** Replaces the work of an endpoint after its checks of key and body. */
 export function replaceWork<Body>(
   endpoint: Endpoint,
   scope: Scope,
   work: (ctx: ApiContext, caller: Caller, body: Body, request: Request) => Promise<unknown>,
 ): Endpoint {
-  const { guard, whoOf } = partnerKey(scope);
+  const { guard, callerOf } = partnerKey(scope);
   const { path, method, body, leavesToLater = [] } = endpoint;
   return {
     ...endpoint,
@@ -25,9 +25,9 @@ export function replaceWork<Body>(
         [method]: [
           ...guard(ctx),
           ...(body === undefined ? [] : jsonBody),
-          answer((request, response) => {
+          respondJson((request, response) => {
             const read = body === undefined ? undefined : validate(body, request.body);
-            return work(ctx, whoOf(response), read as Body, request);
+            return work(ctx, callerOf(response), read as Body, request);
           }),
         ],
       },

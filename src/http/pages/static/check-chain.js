@@ -1,8 +1,8 @@
-// Checks a voucher's chain in the reader's browser, from the very text that the reader sees: it asks the server for nothing.
+// Checks a voucher's chain in the reader's browser, from the text on the page and without requests to the server.
 
 const FIRST_PREVIOUS_HASH = "0".repeat(64);
 
-/** Makes an element; what is put into it is text, never markup. */
+/** Creates an element. Its children are text or elements, never markup. */
 function make(tag, className, ...children) {
   const element = document.createElement(tag);
   if (className !== "") element.className = className;
@@ -14,7 +14,7 @@ function textOf(parent, selector) {
   return parent.querySelector(selector)?.textContent?.trim() ?? null;
 }
 
-/** The entries on the page, in order. Hashes are null where an entry is not sealed. */
+/** The entries on the page, in order. The hashes of unsealed entries are null. */
 function readEntries() {
   return [...document.querySelectorAll("table.chain tbody tr")].map((row) => ({
     row,
@@ -28,23 +28,23 @@ function readEntries() {
   }));
 }
 
-/** The entry before the page's first one: its number and hash, or the beginning of every chain. */
+/** The number and hash of the entry before the page's first one; on the first page, the start of every chain. */
 function readBefore() {
   const element = document.querySelector("#before");
   if (element === null) return { sequence: 0, recordHash: FIRST_PREVIOUS_HASH };
   return { sequence: Number(element.dataset.sequence), recordHash: textOf(element, ".record-hash") };
 }
 
-/** What is wrong with an entry behind another one, in words, or null. */
+/** What is wrong with an entry that follows `previous`, as a sentence, or null. */
 function findFault(entry, previous) {
   if (entry.sequence !== previous.sequence + 1) return `Entry ${previous.sequence + 1} is missing before it.`;
   if (!entry.sealed) return null;
   if (!/^[0-9a-f]{64}$/.test(entry.recordHash ?? "")) return "Its hash is not a SHA-256 hash.";
-  if (previous.recordHash === null) return "It is sealed although the entry before it is not.";
+  if (previous.recordHash === null) return "It is sealed, but the previous entry is not.";
   if (entry.previousHash === previous.recordHash) return null;
   return previous.sequence === 0
-    ? "It is the first entry and does not begin with 64 zeros."
-    : `The hash before that it names is not the hash of entry ${previous.sequence}.`;
+    ? "It is the first entry, but its previous hash is not 64 zeros."
+    : `Its previous hash is not the hash of entry ${previous.sequence}.`;
 }
 
 function checkLinks(entries, before) {
@@ -59,7 +59,7 @@ function checkLinks(entries, before) {
   return faults;
 }
 
-/** Writes beside an entry's link whether it holds. */
+/** Shows next to an entry's previous hash whether it is right. */
 function markLink(entry, previous, fault) {
   if (fault === null && !entry.sealed) return;
   const sentence =
@@ -79,17 +79,13 @@ function showVerdict(entries, faults) {
   const sealed = entries.length - pending;
   if (entries.length === 0) return;
   const waiting =
-    pending === 0 ? "" : ` ${count(pending, "entry is", "entries are")} not sealed yet; that takes seconds as a rule.`;
+    pending === 0 ? "" : ` ${count(pending, "entry is", "entries are")} not sealed yet; sealing usually takes seconds.`;
   if (faults.length > 0) {
     verdict.className = "verdict bad";
     const [first] = faults;
     verdict.append(
       make("strong", "", "The chain is broken"),
-      make(
-        "p",
-        "",
-        `Entry ${first.entry.sequence}: ${first.fault} Do not trust what this page says about the voucher.`,
-      ),
+      make("p", "", `Entry ${first.entry.sequence}: ${first.fault} Do not trust this page about the voucher.`),
     );
   } else if (sealed === 0) {
     verdict.className = "verdict waiting";
@@ -97,27 +93,26 @@ function showVerdict(entries, faults) {
   } else {
     verdict.className = "verdict good";
     verdict.append(
-      make("strong", "", "Every link holds"),
+      make("strong", "", "Every link is valid"),
       make("p", "", `${describeLinks(entries[0].sequence, sealed)} Your browser checked this just now.${waiting}`),
     );
   }
 }
 
-/** What holds of this many sealed entries, the first of which is number `first`. */
+/** Describes the links of `sealed` entries, the first of which has the number `first`. */
 function describeLinks(first, sealed) {
   if (first === 1)
-    return `Entry 1 starts the chain${sealed > 1 ? ", and each entry after it names the hash of the one before" : ""}.`;
-  if (sealed === 1) return `Entry ${first} names the hash of the entry before.`;
-  return `Entries ${first} to ${first + sealed - 1} each name the hash of the entry before.`;
+    return `Entry 1 starts the chain${sealed > 1 ? ", and each later entry contains the hash of the previous one" : ""}.`;
+  if (sealed === 1) return `Entry ${first} contains the hash of the previous entry.`;
+  return `Entries ${first} to ${first + sealed - 1} each contain the hash of the previous entry.`;
 }
 
-/** Adds the reader's own time behind each UTC time, unless that is the same. */
+/** Adds the reader's local time after each UTC time, unless they are equal. */
 function showLocalTimes() {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
   for (const time of document.querySelectorAll("table.chain time")) {
     const moment = new Date(time.dateTime);
-    if (moment.getTimezoneOffset() !== 0)
-      time.after(" ", make("span", "local", `${format.format(moment)} where you are`));
+    if (moment.getTimezoneOffset() !== 0) time.after(" ", make("span", "local", `${format.format(moment)} local time`));
   }
 }
 
@@ -126,7 +121,7 @@ async function sha256Hex(text) {
   return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** The payload in what was pasted: blanks around it are nobody's, and a quoted one is taken out of its quotes. */
+/** The payload in pasted text: without surrounding spaces, and without the quotes of a JSON string. */
 function unwrapPayload(pasted) {
   const text = pasted.trim();
   if (!text.startsWith('"')) return text;
@@ -138,31 +133,31 @@ function unwrapPayload(pasted) {
   }
 }
 
-/** The fields of a payload, or null when it is none. */
+/** The fields of a payload, or null when the text is not a payload. */
 function readPayload(payload) {
   try {
-    const said = JSON.parse(payload);
-    return typeof said === "object" && said !== null && typeof said.entityId === "string" ? said : null;
+    const fields = JSON.parse(payload);
+    return typeof fields?.entityId === "string" ? fields : null;
   } catch {
     return null;
   }
 }
 
-/** Judges a payload against the chain on the page. Each check is a sentence and whether it holds. */
-function judgePayload(payload, hash, entries) {
+/** Compares a payload with the chain on the page. Each check is a result and a sentence. */
+function comparePayload(payload, hash, entries) {
   const entityId = textOf(document, "#entity-id");
   const { entityType } = document.querySelector("#entity-id").dataset;
-  const said = readPayload(payload);
+  const fields = readPayload(payload);
   const entry = entries.find((candidate) => candidate.recordHash === hash);
   if (entry !== undefined) {
     const checks = [
       [true, `Its SHA-256 is the hash of entry ${entry.sequence}.`],
-      [said?.sequence === entry.sequence, `It says that it is entry ${said?.sequence}.`],
-      [said?.previousHash === entry.previousHash, "It names the same hash before as the chain does."],
-      [said?.entityType === entityType && said?.entityId === entityId, "It is about this voucher."],
+      [fields?.sequence === entry.sequence, `Its sequence number is ${entry.sequence}.`],
+      [fields?.previousHash === entry.previousHash, "Its previous hash is the one in the chain."],
+      [fields?.entityType === entityType && fields?.entityId === entityId, "It is about this voucher."],
       [
-        said?.eventType === entry.eventType && said?.occurredAt === entry.occurredAt,
-        "It says the same event at the same time as the chain does.",
+        fields?.eventType === entry.eventType && fields?.occurredAt === entry.occurredAt,
+        "Its event and time are those in the chain.",
       ],
     ];
     const holds = checks.every(([ok]) => ok);
@@ -170,41 +165,41 @@ function judgePayload(payload, hash, entries) {
       holds,
       heading: holds
         ? `This is entry ${entry.sequence}, “${entry.title}”, exactly as it was sealed`
-        : `This is the text of entry ${entry.sequence}, and the chain here does not say the same`,
+        : `This is the text of entry ${entry.sequence}, but the chain on this page differs`,
       checks,
       entry,
     };
   }
-  return { holds: false, ...explainMismatch(said, entityId, entries) };
+  return { holds: false, ...explainMismatch(fields, entityId, entries) };
 }
 
-/** Why a payload is none of the entries on the page. */
-function explainMismatch(said, entityId, entries) {
-  if (said === null) {
+/** Why a payload matches no entry on the page. */
+function explainMismatch(fields, entityId, entries) {
+  if (fields === null) {
     return {
       heading: "This is not the payload of an entry",
       checks: [
         [
           false,
-          "No entry on this page has its hash, and it is not the text of one. Copy the payload field alone, whole.",
+          "It has the hash of no entry on this page and is not the text of an entry. Copy the whole payload field and nothing else.",
         ],
       ],
     };
   }
-  if (said.entityId !== entityId) {
+  if (fields.entityId !== entityId) {
     return {
-      heading: "This is about another voucher",
-      checks: [[false, `It names ${said.entityId}, while this is the history of ${entityId}.`]],
+      heading: "This payload is about another voucher",
+      checks: [[false, `It names ${fields.entityId}, but this is the history of ${entityId}.`]],
     };
   }
-  const claimed = entries.find((candidate) => candidate.sequence === said.sequence);
+  const claimed = entries.find((candidate) => candidate.sequence === fields.sequence);
   if (claimed === undefined) {
     return {
       heading: "This entry is not on this page",
       checks: [
         [
           false,
-          `It says that it is entry ${said.sequence}. Paste it on the page of the history that shows that entry.`,
+          `Its sequence number is ${fields.sequence}. Paste it on the page of the history that shows this entry.`,
         ],
       ],
     };
@@ -212,7 +207,7 @@ function explainMismatch(said, entityId, entries) {
   if (!claimed.sealed) {
     return {
       heading: "This entry is not sealed yet",
-      checks: [[false, `It says that it is entry ${said.sequence}, which has no hash to compare with yet.`]],
+      checks: [[false, `Its sequence number is ${fields.sequence}. That entry has no hash yet.`]],
     };
   }
   return {
@@ -220,14 +215,14 @@ function explainMismatch(said, entityId, entries) {
     checks: [
       [
         false,
-        `It says that it is entry ${claimed.sequence}, but its hash is not that entry's. One changed character is enough, and so is writing its JSON anew: it must be the text as the API gave it.`,
+        `Its sequence number is ${claimed.sequence}, but its hash is not that entry's. One changed character is enough, and so is reformatted JSON: paste the text exactly as the API returned it.`,
       ],
     ],
     entry: claimed,
   };
 }
 
-function showJudgement(hash, { holds, heading, checks, entry }) {
+function showComparison(hash, { holds, heading, checks, entry }) {
   const list = make(
     "ul",
     "checks",
@@ -256,17 +251,17 @@ function offerPayloadCheck(entries) {
   if (globalThis.crypto?.subtle === undefined) {
     result.className = "verdict waiting";
     result.append(
-      make("strong", "", "This browser cannot hash here"),
+      make("strong", "", "This browser cannot compute hashes here"),
       make(
         "p",
         "",
-        "Browsers hash on secure connections only, and this page came over plain http. Open it by its https address.",
+        "Browsers compute hashes on secure connections only, and this page was loaded over plain http. Open its https address.",
       ),
     );
     for (const control of form.elements) control.disabled = true;
     return;
   }
-  // What was said of another text would mislead.
+  // The result of an earlier text would mislead.
   form.addEventListener("input", () => {
     result.className = "";
     result.replaceChildren();
@@ -276,11 +271,11 @@ function offerPayloadCheck(entries) {
     const payload = unwrapPayload(form.elements.payload.value);
     if (payload === "") {
       result.className = "verdict waiting";
-      result.replaceChildren(make("strong", "", "There is nothing to hash: paste a payload first"));
+      result.replaceChildren(make("strong", "", "There is nothing to hash. Paste a payload first."));
       return;
     }
     const hash = await sha256Hex(payload);
-    showJudgement(hash, judgePayload(payload, hash, entries));
+    showComparison(hash, comparePayload(payload, hash, entries));
   });
 }
 

@@ -1,11 +1,11 @@
-// Draws the reference from the document that this same service serves. Swagger UI comes as a global, SwaggerUIBundle.
+// Renders the reference from the OpenAPI document of this service. Swagger UI is the global SwaggerUIBundle.
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const followScheme = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 dark.addEventListener("change", followScheme);
 followScheme();
 
-// What Swagger UI leaves without a name gets one that a screen reader can say.
+// Names the elements that Swagger UI leaves unnamed, for screen readers.
 const nameParts = () => {
   for (const choice of document.querySelectorAll("select:not([aria-label])")) {
     choice.setAttribute("aria-label", choice.closest(".servers") ? "Server" : "Example");
@@ -34,12 +34,12 @@ SwaggerUIBundle({
   defaultModelsExpandDepth: 0,
   defaultModelExpandDepth: 3,
   syntaxHighlight: { theme: "obsidian" },
-  // Nothing is asked of anybody else, and no key is kept when the page is closed.
+  // No request goes to another site, and no key is kept after the page is closed.
   validatorUrl: null,
   persistAuthorization: false,
 });
 
-/** A browser lets a page call its own origin only, and the document names one address of possibly several. */
+/** Shows a link to the server of the document if it has another origin, which the browser does not let this page call. */
 function tellWhereRequestsGo(server) {
   if (new URL(server).origin === location.origin) return;
   const notice = document.querySelector("#elsewhere");

@@ -1,0 +1,36 @@
+-- The identity of this deployment and of its database, in one row that this migration writes.
+
+CREATE TABLE deployment (
+  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+  -- Event payloads are kept unchanged from this moment on. Served as canonPreservedSinceUtc.
+  canon_preserved_since timestamptz NOT NULL,
+  -- Part of every queue key, job and reply, so that processes of another deployment take no part in this one's work. Short (48 random
+  -- bits), because Redis reads it many times in every job.
+  id text COLLATE "C" NOT NULL,
+  -- The server and database that wrote this row. They differ from the current ones in a copy of the database.
+  system_identifier bigint NOT NULL,
+  database_oid oid NOT NULL
+);
+
+INSERT INTO deployment (canon_preserved_since, id, system_identifier, database_oid)
+SELECT date_trunc('milliseconds', clock_timestamp()), left(replace(gen_random_uuid()::text, '-', ''), 12), s.system_identifier, d.oid
+  FROM pg_control_system() AS s JOIN pg_database AS d ON d.datname = current_database();
+
+CREATE FUNCTION check_deployment_update() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.canon_preserved_since <> OLD.canon_preserved_since OR NEW.id = OLD.id
+     OR NEW.system_identifier <> (SELECT s.system_identifier FROM pg_control_system() AS s)
+     OR NEW.database_oid <> (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+  THEN
+    RAISE EXCEPTION 'UPDATE on deployment is not allowed: only an adoption changes the row, to a new id and the identity of this database'
+      USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER deployment_adoption_only BEFORE UPDATE ON deployment
+  FOR EACH ROW EXECUTE FUNCTION check_deployment_update();
+
+CREATE TRIGGER deployment_no_delete BEFORE DELETE OR TRUNCATE ON deployment
+  FOR EACH STATEMENT EXECUTE FUNCTION reject_change('the row is permanent');

@@ -1,0 +1,36 @@
+-- The audit log of administration: one row per change, written in the transaction of the change. Append-only.
+
+CREATE TABLE audit_entries (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- The database's clock and the connected role. A trigger sets both, whatever the INSERT says.
+  at timestamptz NOT NULL,
+  database_role text NOT NULL,
+  -- The operating-system user and machine, as the client reports them.
+  os_user text NOT NULL CHECK (os_user <> ''),
+  host text NOT NULL CHECK (host <> ''),
+  -- Noun and verb of voucherctl, and its arguments without secrets.
+  command text NOT NULL CHECK (command <> ''),
+  arguments jsonb NOT NULL,
+  entity_type text NOT NULL CHECK (entity_type <> ''),
+  entity_id text COLLATE "C" NOT NULL CHECK (entity_id <> ''),
+  -- The entity before and after the change, without secrets. NULL: it did not exist.
+  before jsonb,
+  after jsonb,
+  CONSTRAINT audit_entries_change CHECK (before IS DISTINCT FROM after)
+);
+
+CREATE INDEX audit_entries_by_entity ON audit_entries (entity_id, id);
+
+CREATE FUNCTION stamp_audit_entry() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.at := date_trunc('milliseconds', clock_timestamp());
+  NEW.database_role := session_user;
+  RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER audit_entries_stamp BEFORE INSERT ON audit_entries
+  FOR EACH ROW EXECUTE FUNCTION stamp_audit_entry();
+
+CREATE TRIGGER audit_entries_immutable BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_entries
+  FOR EACH STATEMENT EXECUTE FUNCTION reject_change('audit entries are permanent');

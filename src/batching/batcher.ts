@@ -1,0 +1,117 @@
+/** `submit` rejects with this error when the queue is full. */
+export class BatcherFull extends Error {
+  constructor() {
+    super("too many items are waiting");
+    this.name = "BatcherFull";
+  }
+}
+
+interface Waiting<Item, Result> {
+  item: Item;
+  resolve: (result: Result | PromiseLike<Result>) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Measures and traces the batches of a batcher. */
+export interface BatchObserver {
+  /** Called for each item in the submitter's asynchronous context. */
+  submitted(item: unknown): void;
+  /** Runs a batch. Returns what `work` returns and throws what it throws. */
+  run<T>(items: readonly unknown[], work: () => Promise<T>): Promise<T>;
+}
+
+export interface BatcherOptions {
+  /** Maximum number of items in one batch. */
+  batchMax: number;
+  /** Maximum number of waiting items. Further items are rejected with {@link BatcherFull}. */
+  waitingMax: number;
+  /** Maximum number of batches that run at the same time. Default: 1. Use more only when batches do not depend on each other. */
+  concurrency?: number;
+  /** Returns true if a batch that failed with this error is retried one item at a time, so that only the bad item fails. Default: false. */
+  splitOn?: (error: unknown) => boolean;
+  observer?: BatchObserver;
+}
+
+/**
+ * Collects the items that are submitted while earlier batches run, and runs them as the next batch. There is no timer: when
+ * fewer than `concurrency` batches run, the next one starts at the end of the current turn of the event loop with every item that
+ * has arrived by then.
+ *
+ * `run` receives the items in submission order and returns one result per item in the same order. A result may be a promise. The
+ * item's submitter awaits it; the batch does not.
+ */
+export class Batcher<Item, Result> {
+  readonly #run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>;
+  readonly #options: Required<Omit<BatcherOptions, "observer">>;
+  readonly #observer: BatchObserver | undefined;
+  #waiting: Waiting<Item, Result>[] = [];
+  #running = 0;
+  #scheduled = false;
+  #idle: (() => void)[] = [];
+
+  constructor(run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>, options: BatcherOptions) {
+    const { observer, ...limits } = options;
+    this.#run = observer === undefined ? run : (items) => observer.run(items, () => run(items));
+    this.#observer = observer;
+    this.#options = { concurrency: 1, splitOn: () => false, ...limits };
+  }
+
+  /**
+   * Adds an item to the next batch. Validate the item first: if `run` throws, every item in the batch is rejected, unless `splitOn`
+   * returns true.
+   * @throws BatcherFull, or the error that `run` threw.
+   */
+  submit(item: Item): Promise<Result> {
+    if (this.#waiting.length >= this.#options.waitingMax) return Promise.reject(new BatcherFull());
+    this.#observer?.submitted(item);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Resolves once no item waits and no batch runs. */
+  drain(): Promise<void> {
+    if (this.#running === 0 && this.#waiting.length === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#running >= this.#options.concurrency) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      while (this.#running < this.#options.concurrency && this.#waiting.length > 0) void this.#start();
+    });
+  }
+
+  async #start(): Promise<void> {
+    const batch =
+      this.#waiting.length <= this.#options.batchMax ? this.#waiting : this.#waiting.slice(0, this.#options.batchMax);
+    this.#waiting = this.#waiting.slice(batch.length);
+    this.#running += 1;
+    try {
+      await this.#apply(batch);
+    } finally {
+      this.#running -= 1;
+      if (this.#waiting.length > 0) this.#schedule();
+      else if (this.#running === 0) for (const resolve of this.#idle.splice(0)) resolve();
+    }
+  }
+
+  async #apply(batch: Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await this.#run(batch.map((waiting) => waiting.item));
+      if (results.length !== batch.length) {
+        throw new Error(`a batch of ${batch.length} items returned ${results.length} results`);
+      }
+      for (const [index, waiting] of batch.entries()) waiting.resolve(results[index] as Result);
+    } catch (error) {
+      if (batch.length > 1 && this.#options.splitOn(error)) {
+        for (const waiting of batch) await this.#apply([waiting]);
+        return;
+      }
+      for (const waiting of batch) waiting.reject(error);
+    }
+  }
+}

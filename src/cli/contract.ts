@@ -1,0 +1,45 @@
+import { changeContract, offerContract } from "../services/admin/manage-contracts.ts";
+import { action, type Noun } from "./command.ts";
+import { formatUtcWithZone } from "./format.ts";
+import { isoDate, subject } from "./option-parsers.ts";
+
+const TRANSITIONS = [
+  ["accept", "Active", "accept an offered contract, which activates it"],
+  ["decline", "Declined", "decline an offered contract"],
+  ["end", "Ended", "end an active contract; its links stop working"],
+] as const;
+
+export const contract: Noun = {
+  name: "contract",
+  description: "referrer contracts between users and brands",
+  addVerbs(noun) {
+    action<{ brand: string; user: string; endsAt?: Date }>(
+      noun
+        .command("offer")
+        .description("offer a user a contract; it has no effect until it is accepted")
+        .requiredOption("--brand <id>", "the brand")
+        .requiredOption("--user <sub>", "the subject of the user's tokens", subject)
+        .option("--ends-at <time>", "when it ends", isoDate),
+      ["contract offer --brand brd_… --user bob", "contract offer --brand brd_… --user bob --ends-at 2027-12-31"],
+      async (ctx, { brand, user, endsAt }) => {
+        const id = await offerContract(ctx, { brandId: brand, userId: user, endsAt: endsAt ?? null });
+        const end = endsAt === undefined ? "" : ` It ends at ${formatUtcWithZone(endsAt)}.`;
+        const ended =
+          endsAt !== undefined && endsAt <= new Date()
+            ? "\nWarning: this time is in the past, so the contract has no effect."
+            : "";
+        ctx.print({ id }, () => `Offered contract ${id} to ${user}.${end}${ended}`);
+      },
+    );
+    for (const [verb, status, description] of TRANSITIONS) {
+      action(
+        noun.command(`${verb} <id>`).description(description),
+        [`contract ${verb} ctr_…`],
+        async (ctx, _options, id = "") => {
+          await changeContract(ctx, id, status);
+          ctx.print({ id, status }, () => `Contract ${id} is ${status}.`);
+        },
+      );
+    }
+  },
+};

@@ -1,0 +1,23 @@
+import { createListing } from "../services/admin/manage-catalogue.ts";
+import { action, type Noun } from "./command.ts";
+
+export const listing: Noun = {
+  name: "listing",
+  description: "batches listed on the marketplace",
+  addVerbs(noun) {
+    action<{ batch: string }>(
+      noun
+        .command("create")
+        .description("list a batch, from which users can buy while its buy window is open")
+        .requiredOption("--batch <id>", "the batch"),
+      ["listing create --batch bat_…"],
+      async (ctx, { batch }) => {
+        const { id, canBeBought } = await createListing(ctx, batch);
+        const warning = canBeBought
+          ? ""
+          : "\nWarning: users cannot buy these vouchers, because the batch has no buy window.";
+        ctx.print({ id }, () => `Listing ${id} offers batch ${batch}.${warning}`);
+      },
+    );
+  },
+};

@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { EXAMPLE, EXAMPLE_VERIFY_URL, type Examples } from "./example.ts";
+import { reference, verifyUrl } from "./fields.ts";
+import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
+
+export const productId = z.string().meta({ description: "The product's id.", examples: [EXAMPLE.productId] });
+export const linkCode = z.string().meta({ description: "The link's code.", examples: [EXAMPLE.linkCode] });
+
+export const buyRequest = z.object({
+  paymentRef: reference(
+    "The id of the captured payment. Each payment of a user can buy only one voucher.",
+    EXAMPLE.paymentRef,
+  ),
+});
+
+export const BUY_REQUEST_EXAMPLES: Examples<z.input<typeof buyRequest>> = {
+  payment: { summary: "A captured payment", value: { paymentRef: EXAMPLE.paymentRef } },
+};
+
+export const claimRequest = z.object({}).meta({ description: "The body is ignored and may be omitted." });
+
+/** The response to a claim or purchase. */
+export const acquireResponse = z
+  .object({
+    voucher: voucherView,
+    alreadyConfirmed: z.boolean().meta({
+      description:
+        "False: this call gave the user the voucher. True: an earlier call did; this is the same voucher in its current state.",
+    }),
+    verifyUrl,
+  })
+  .meta({ id: "Acquisition" });
+
+export type AcquireResponse = z.output<typeof acquireResponse>;
+
+export const ACQUIRE_EXAMPLES: Examples<AcquireResponse> = {
+  acquired: {
+    summary: "The user now has the voucher",
+    value: { voucher: VOUCHER_EXAMPLE, alreadyConfirmed: false, verifyUrl: EXAMPLE_VERIFY_URL },
+  },
+  repeated: {
+    summary: "A repeat: the same voucher",
+    value: { voucher: VOUCHER_EXAMPLE, alreadyConfirmed: true, verifyUrl: EXAMPLE_VERIFY_URL },
+  },
+};

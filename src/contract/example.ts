@@ -1,0 +1,32 @@
+/** Named requests or responses that the API reference shows. */
+export type Examples<Value> = Record<string, { summary: string; value: Value }>;
+
+/** The values of every example in the API reference: one fictional voucher's life. */
+export const EXAMPLE = {
+  baseUrl: "https://vouchers.example.com",
+  voucherId: "vch_01m7zjmag2eh3rfc071drn775z",
+  code: "25QP-086Q-XM9Q-S8QT",
+  serial: 1042,
+  brand: "Blue Door Studios",
+  productId: "prd_01m7zjmag4eh3rfc12yych2kay",
+  productName: "Studio Pass, 3 months",
+  productKey: "studio-pass-3",
+  retailPriceUsd: 29.9,
+  priceUsd: 19.9,
+  issuedAt: "2026-11-02T08:00:12.481Z",
+  validUntil: "2027-12-31T23:59:59.000Z",
+  keyId: "key_01m7zjmag2eh3rfc0nmdxz2f2a",
+  ticket: "rsv_01m7zjmag2eh3rfc0c44b0yr38",
+  token: "S7wbuIyIyPXwKbzyVFtXS8HXQvY5Bij2ETQpjXhTJWE",
+  reservedAt: "2026-11-21T11:58:31.902Z",
+  reservedUntil: "2026-11-21T12:13:31.902Z",
+  externalRef: "order-20261121-0007",
+  redeemedAt: "2026-11-21T12:02:58.137Z",
+  redeemCode: "FZPY-DXN7-0MV2",
+  listingId: "lst_01m7zjmag4eh3rfc0th0k5h2aa",
+  linkCode: "cxj4tnzf279b",
+  paymentRef: "pay_3QK9v2Lx81",
+  requestId: "48949506-6721-4252-90f3-fa52b013b41e",
+} as const;
+
+export const EXAMPLE_VERIFY_URL = `${EXAMPLE.baseUrl}/integrity/events/VoucherInstance/${EXAMPLE.voucherId}`;

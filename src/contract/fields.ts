@@ -1,0 +1,158 @@
+import { z } from "zod";
+import { EXAMPLE, EXAMPLE_VERIFY_URL } from "./example.ts";
+
+/** Largest value of a Postgres `integer`. */
+export const INTEGER_MAX = 2_147_483_647;
+
+/** A time in a response. */
+export function timestamp(description: string, example: string) {
+  return z
+    .string()
+    .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    .meta({
+      format: "date-time",
+      description: `${description} ISO 8601 in UTC, with milliseconds.`,
+      examples: [example],
+    });
+}
+
+/** An amount of money in a response. */
+export function usd(description: string, example: number) {
+  return z
+    .number()
+    .min(0)
+    .meta({ description: `${description} US dollars, at most two decimals.`, examples: [example] });
+}
+
+/** A count or an ordinal in a response. */
+export function count(min: number, description: string, example: number) {
+  return z
+    .int()
+    .min(min)
+    .max(INTEGER_MAX)
+    .meta({ description, examples: [example] });
+}
+
+/** A lower-case hex SHA-256 in a response. */
+export function sha256(description: string) {
+  return z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .meta({ description });
+}
+
+export const voucherId = z.string().meta({
+  description: "The voucher's id. Identifies it where its code must not be shown.",
+  examples: [EXAMPLE.voucherId],
+});
+
+export const serial = count(1, "The voucher's number within its batch, starting at 1.", EXAMPLE.serial);
+
+export const brand = z.string().meta({ description: "The brand's name.", examples: [EXAMPLE.brand] });
+
+export const productName = z.string().meta({
+  description: "The product's name, as shown to customers.",
+  examples: [EXAMPLE.productName],
+});
+
+export const productKey = z.string().meta({
+  description: "The product's key in the brand's catalogue. Stable, so programs can rely on it.",
+  examples: [EXAMPLE.productKey],
+});
+
+export const benefitMonths = count(
+  0,
+  "Duration of the benefit in months. 0 means that the product states no duration.",
+  3,
+);
+
+export const usageUnitLabel = z
+  .string()
+  .nullable()
+  .meta({
+    description: "The unit in which uses are counted, such as `visit`. Null when uses are not counted.",
+    examples: ["visit"],
+  });
+
+export const verifyUrl = z.string().meta({
+  format: "uri",
+  description: "Where anyone can verify the voucher's history without a key. May be printed on a receipt.",
+  examples: [EXAMPLE_VERIFY_URL],
+});
+
+const text = z.string({ error: (issue) => (issue.input === undefined ? "is required" : "must be a string") });
+
+/** Text in a request. `max` counts Unicode code points, as JSON Schema `maxLength` does. */
+export function textUpTo(max: number, description: string, ...examples: string[]) {
+  return text
+    .refine((value) => [...value].length <= max, `must be at most ${max} characters long`)
+    .meta({ maxLength: max, description, examples });
+}
+
+/** Text in a request that must not be empty. */
+export function filledTextUpTo(max: number, description: string, ...examples: string[]) {
+  const field = textUpTo(max, description, ...examples);
+  return field.min(1, "must not be empty").meta(field.meta() ?? {});
+}
+
+const REFERENCE_MAX = 128;
+
+/** A caller's own reference in a request, trimmed. */
+export function reference(description: string, example: string) {
+  return text
+    .trim()
+    .min(1, "must not be empty")
+    .refine((value) => [...value].length <= REFERENCE_MAX, `must be at most ${REFERENCE_MAX} characters long`)
+    .refine((value) => !/\p{Cc}/u.test(value), "must not contain control characters")
+    .meta({
+      maxLength: REFERENCE_MAX,
+      description: `${description} Surrounding spaces are removed; control characters are rejected.`,
+      examples: [example],
+    });
+}
+
+/** A whole number in a query string. */
+export function queryInteger(min: number, max: number, fallback: number, description: string) {
+  const sentence = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string({ error: sentence })
+    .regex(/^\d{1,10}$/, sentence)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, sentence)
+    .default(fallback)
+    .meta({
+      description,
+      // Document an integer, although the schema parses a string.
+      override: { type: "integer", pattern: undefined, minimum: min, maximum: max, default: fallback },
+    });
+}
+
+/** Maximum input length of a code or ticket. A normalised code has at most 64 characters; the rest allows for spaces and hyphens. */
+const CODE_INPUT_MAX = 256;
+
+export const code = filledTextUpTo(
+  CODE_INPUT_MAX,
+  "The voucher's code, in any case, with or without spaces and hyphens, with O for 0 and I or L for 1. A reservation's ticket also works.",
+  EXAMPLE.code,
+);
+
+export const ticket = filledTextUpTo(CODE_INPUT_MAX, "The ticket of a reservation.", EXAMPLE.ticket);
+
+export const codeOrTicket = z.string().meta({
+  description: "A voucher's code in any accepted spelling, or a reservation's ticket.",
+  examples: [EXAMPLE.code],
+});
+
+/** Maximum length of an id in a request. */
+export const ID_INPUT_MAX = 128;
+
+/** Copies only the schema's fields, in the schema's order. A loop, because `Object.fromEntries` is 2 µs slower per response. */
+export function pickFields<Shape extends z.ZodRawShape>(
+  { shape }: z.ZodObject<Shape>,
+  values: z.output<z.ZodObject<Shape>>,
+): z.output<z.ZodObject<Shape>> {
+  const from = values as Record<string, unknown>;
+  const picked: Record<string, unknown> = {};
+  for (const field in shape) picked[field] = from[field];
+  return picked as typeof values;
+}

@@ -1,0 +1,20 @@
+import { z } from "zod";
+
+const status = z
+  .literal("ok")
+  .meta({ description: "Always `ok`. When the service is not ready, it sends an error response instead." });
+
+export const healthResponse = z.object({ status }).meta({ id: "Health" });
+
+/** The state of each dependency, in the success and the error response of the readiness probe. */
+export const serverStates = z.object({
+  postgres: z.enum(["ok", "unavailable", "outdated", "copied"]).meta({
+    description:
+      "`unavailable`: Postgres does not answer; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database; run `voucherctl db adopt`.",
+  }),
+  redis: z
+    .enum(["ok", "unavailable"])
+    .meta({ description: "`unavailable`: Redis does not answer, or redemptions cannot be queued." }),
+});
+
+export const readinessResponse = z.object({ status, ...serverStates.shape }).meta({ id: "Readiness" });

@@ -1,0 +1,75 @@
+import { z } from "zod";
+import { REFUSAL_CODES } from "./errors.ts";
+
+/** Fields of every job besides its data. */
+export const jobEnvelope = z.object({
+  /** The deployment and database that the job belongs to. Workers of another deployment or database reject the job. */
+  origin: z.string(),
+  /** The Redis channel on which a caller waits for the reply. */
+  replyTo: z.string().optional(),
+  /** The trace that the job is part of (W3C Trace Context). An invalid value is ignored. */
+  traceparent: z.string().optional().catch(undefined),
+});
+
+/** One attempt to redeem one voucher. Contains the voucher's id instead of its code, and the token's hash instead of the token. */
+export const redeemJob = z.object({
+  voucherId: z.string(),
+  organizationId: z.string(),
+  keyId: z.string(),
+  externalRef: z.string(),
+  /** Null when the caller identified the voucher by its code. */
+  ticket: z.string().nullable(),
+  /** SHA-256 in hex of the token that the caller sent; null when there was none. */
+  tokenHash: z.string().nullable(),
+  note: z.string().nullable(),
+  /** Database time in milliseconds after which this attempt must not redeem. */
+  deadlineMs: z.number(),
+});
+export type RedeemJob = z.output<typeof redeemJob>;
+
+/** The outcome of one attempt. A refusal is a normal reply; a job fails only on an unexpected error. */
+export const redeemReply = z.discriminatedUnion("kind", [
+  /** This attempt redeemed the voucher. */
+  z.object({ kind: z.literal("redeemed"), redeemCode: z.string(), redeemedAtMs: z.number() }),
+  /** Another attempt has redeemed a voucher under this reference; read it from the database. */
+  z.object({ kind: z.literal("confirmed") }),
+  z.object({ kind: z.literal("refused"), code: z.enum(REFUSAL_CODES) }),
+  /** The deadline had passed. This attempt redeemed nothing. */
+  z.object({ kind: z.literal("late") }),
+  /** The voucher's row stayed locked. This attempt redeemed nothing. */
+  z.object({ kind: z.literal("busy") }),
+]);
+export type RedeemReply = z.output<typeof redeemReply>;
+
+/** A request to seal the Pending events of one voucher. */
+export const sealJob = z.object({ voucherId: z.string() });
+export type SealJob = z.output<typeof sealJob>;
+
+/** The number of events sealed: 0 when they were already sealed. */
+export const sealReply = z.object({ sealed: z.number() });
+export type SealReply = z.output<typeof sealReply>;
+
+/** One pass of the sweeper. It finds its work in Postgres. */
+export const sweepJob = z.object({});
+
+/** The results of one pass. */
+export const sweepReport = z.object({
+  /** Expired reservations whose end was recorded. */
+  reservationsExpired: z.number(),
+  /** Live reservations whose missing lease was restored. */
+  leasesRestored: z.number(),
+  /** Leases without a live reservation that were removed. */
+  leasesRemoved: z.number(),
+  /** Expired vouchers whose expiry was recorded as an event. */
+  expiriesRecorded: z.number(),
+  /** Expired referrer contracts whose end was recorded. */
+  contractsEnded: z.number(),
+  /** Vouchers with Pending events for which a seal job was added. */
+  sealsRequested: z.number(),
+  chainsChecked: z.number(),
+  chainsBroken: z.number(),
+  /** Error messages of failed tasks, by task. The next pass retries them. */
+  failures: z.record(z.string(), z.string()),
+  durationMs: z.number(),
+});
+export type SweepReport = z.output<typeof sweepReport>;

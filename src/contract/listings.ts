@@ -1,0 +1,112 @@
+import { z } from "zod";
+import { AUDIENCES, VOUCHER_TYPES } from "../domain/voucher.ts";
+import { EXAMPLE, type Examples } from "./example.ts";
+import {
+  benefitMonths,
+  brand,
+  count,
+  ID_INPUT_MAX,
+  productKey,
+  productName,
+  queryInteger,
+  timestamp,
+  usageUnitLabel,
+  usd,
+} from "./fields.ts";
+
+/** Maximum number of listings on one page. */
+const LISTINGS_LIMIT_MAX = 100;
+/** Available vouchers are counted only up to this number. */
+export const AVAILABLE_MAX = 1_000;
+
+export const listingId = z.string().meta({ description: "The listing's id.", examples: [EXAMPLE.listingId] });
+
+/** The query of the marketplace. A cursor is the id of the page's last listing. */
+export const listingsQuery = z.object({
+  cursor: z
+    .string({ error: "must be one value" })
+    .max(ID_INPUT_MAX, "is not a cursor")
+    .regex(/^[^\0]*$/, "is not a cursor")
+    .default("")
+    .meta({
+      description: "The previous page's `nextCursor`; omit it for the first page.",
+      override: { pattern: undefined, default: undefined },
+    }),
+  limit: queryInteger(1, LISTINGS_LIMIT_MAX, 20, "Maximum number of listings on the page."),
+});
+
+/** A listing as one caller sees it. */
+export const listingResponse = z
+  .object({
+    id: listingId,
+    productId: z.string().meta({ description: "The product's id.", examples: [EXAMPLE.productId] }),
+    productName,
+    productKey,
+    type: z.enum(VOUCHER_TYPES).meta({ description: "The kind of product." }),
+    brand,
+    retailPriceUsd: usd("The product's list price.", EXAMPLE.retailPriceUsd),
+    priceUsd: usd("The price of a voucher in this listing.", EXAMPLE.priceUsd),
+    benefitMonths,
+    usageUnitLabel,
+    audience: z.enum(AUDIENCES).meta({
+      description:
+        "OpenToAll: any user can claim or buy a voucher. ReferrerOnly: only users with an active referrer contract with the brand can.",
+    }),
+    referrerOnly: z.boolean().meta({ description: "Whether to mark the listing as for referrers only." }),
+    available: count(0, `Vouchers that can be bought now, counted up to ${AVAILABLE_MAX}.`, 214),
+    availableMore: z.boolean().meta({ description: "Whether more vouchers are available than `available` states." }),
+    validUntil: timestamp("The first moment at which its vouchers are no longer valid.", EXAMPLE.validUntil),
+    canBuy: z.boolean().meta({
+      description:
+        "Whether a purchase by this caller would succeed now, given the audience, the window and the supply. Use this field instead of deriving it from others.",
+    }),
+  })
+  .meta({ id: "Listing" });
+
+export type ListingResponse = z.output<typeof listingResponse>;
+
+export const listingsResponse = z
+  .object({
+    listings: z.array(listingResponse).meta({ description: "The oldest listings first." }),
+    nextCursor: z
+      .string()
+      .nullable()
+      .meta({
+        description: "Send it as `cursor` to get the next page; null on the last page.",
+        examples: [EXAMPLE.listingId],
+      }),
+  })
+  .meta({ id: "ListingsPage" });
+
+export type ListingsResponse = z.output<typeof listingsResponse>;
+
+const LISTING: ListingResponse = {
+  id: EXAMPLE.listingId,
+  productId: EXAMPLE.productId,
+  productName: EXAMPLE.productName,
+  productKey: EXAMPLE.productKey,
+  type: "Subscription",
+  brand: EXAMPLE.brand,
+  retailPriceUsd: EXAMPLE.retailPriceUsd,
+  priceUsd: EXAMPLE.priceUsd,
+  benefitMonths: 3,
+  usageUnitLabel: null,
+  audience: "OpenToAll",
+  referrerOnly: false,
+  available: 214,
+  availableMore: false,
+  validUntil: EXAMPLE.validUntil,
+  canBuy: true,
+};
+
+export const LISTING_EXAMPLES: Examples<ListingResponse> = {
+  open: { summary: "Open to everyone", value: LISTING },
+  referrersOnly: {
+    summary: "Referrers only, seen by a user who is not a referrer",
+    value: { ...LISTING, audience: "ReferrerOnly", referrerOnly: true, canBuy: false },
+  },
+};
+
+export const LISTINGS_EXAMPLES: Examples<ListingsResponse> = {
+  page: { summary: "A page that is not the last", value: { listings: [LISTING], nextCursor: EXAMPLE.listingId } },
+};

@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { EXAMPLE, EXAMPLE_VERIFY_URL, type Examples } from "./example.ts";
+import { timestamp, verifyUrl } from "./fields.ts";
+import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
+
+const reservation = z
+  .object({
+    ticket: z
+      .string()
+      .nullable()
+      .meta({
+        description: "The ticket. Shown only to the key that made the reservation; null for other keys.",
+        examples: [EXAMPLE.ticket],
+      }),
+    startedAt: timestamp("When the reservation began.", EXAMPLE.reservedAt),
+    expiresAt: timestamp("When the reservation expires.", EXAMPLE.reservedUntil),
+    heldByCaller: z.boolean().meta({ description: "Whether the calling key made the reservation." }),
+  })
+  .meta({ id: "LiveReservation", description: "The voucher's live reservation. Never contains its token." });
+
+export const lookUpResponse = z
+  .object({
+    voucher: voucherView,
+    reservation: reservation.nullable().meta({ description: "The live reservation; null when there is none." }),
+    verifyUrl,
+  })
+  .meta({ id: "LookUp" });
+
+export type LookUpResponse = z.output<typeof lookUpResponse>;
+
+export const LOOK_UP_EXAMPLES: Examples<LookUpResponse> = {
+  free: {
+    summary: "Active and not reserved",
+    value: { voucher: VOUCHER_EXAMPLE, reservation: null, verifyUrl: EXAMPLE_VERIFY_URL },
+  },
+  reserved: {
+    summary: "Reserved by the calling key",
+    value: {
+      voucher: VOUCHER_EXAMPLE,
+      reservation: {
+        ticket: EXAMPLE.ticket,
+        startedAt: EXAMPLE.reservedAt,
+        expiresAt: EXAMPLE.reservedUntil,
+        heldByCaller: true,
+      },
+      verifyUrl: EXAMPLE_VERIFY_URL,
+    },
+  },
+  used: {
+    summary: "Redeemed",
+    value: {
+      voucher: { ...VOUCHER_EXAMPLE, status: "Redeemed", redeemedAt: EXAMPLE.redeemedAt },
+      reservation: null,
+      verifyUrl: EXAMPLE_VERIFY_URL,
+    },
+  },
+};

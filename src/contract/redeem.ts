@@ -1,0 +1,100 @@
+import { z } from "zod";
+import { EXAMPLE, EXAMPLE_VERIFY_URL, type Examples } from "./example.ts";
+import {
+  benefitMonths,
+  code,
+  productKey,
+  productName,
+  reference,
+  serial,
+  textUpTo,
+  ticket,
+  timestamp,
+  usd,
+  verifyUrl,
+  voucherId,
+} from "./fields.ts";
+
+const TOKEN_MAX = 128;
+const NOTE_MAX = 500;
+
+// Many clients send their empty fields as null.
+export const redeemRequest = z
+  .object({
+    code: code.nullish(),
+    ticket: ticket.nullish(),
+    externalRef: reference(
+      "Your reference for this redemption, such as the order number. It is the idempotency key: it must be unique in your organization and can redeem only one voucher.",
+      EXAMPLE.externalRef,
+    ),
+    token: textUpTo(
+      TOKEN_MAX,
+      "The token from the reservation's response. Required only to redeem a voucher that another key of your organization has reserved. A wrong token is refused, even from the key that made the reservation.",
+      EXAMPLE.token,
+    ).nullish(),
+    note: textUpTo(
+      NOTE_MAX,
+      "Free text, kept permanently in the voucher's sealed history. Do not send personal data.",
+      "Till 4, evening shift",
+    ).nullish(),
+  })
+  .refine((input) => input.code != null || input.ticket != null, "code or ticket is required")
+  .refine((input) => input.code == null || input.ticket == null, "code and ticket must not be given together")
+  .meta({
+    description: "Exactly one of `code` and `ticket` identifies the voucher. A null field is treated as absent.",
+  });
+
+export const REDEEM_REQUEST_EXAMPLES: Examples<z.input<typeof redeemRequest>> = {
+  code: { summary: "By its code", value: { code: EXAMPLE.code, externalRef: EXAMPLE.externalRef } },
+  ticket: {
+    summary: "By a reservation's ticket, with a note",
+    value: { ticket: EXAMPLE.ticket, externalRef: EXAMPLE.externalRef, note: "Till 4, evening shift" },
+  },
+  till: {
+    summary: "At a till: reserved by the web shop's key",
+    value: { ticket: EXAMPLE.ticket, token: EXAMPLE.token, externalRef: EXAMPLE.externalRef },
+  },
+};
+
+export const redeemResponse = z
+  .object({
+    redeemed: z.literal(true).meta({ description: "The voucher is redeemed under your `externalRef`." }),
+    alreadyConfirmed: z.boolean().meta({
+      description:
+        "Confirmed means redeemed under this `externalRef`. False: this call redeemed the voucher. True: an earlier call redeemed it; the other fields repeat that call's result, and nothing was redeemed again. Both are successes.",
+    }),
+    voucherInstanceId: voucherId,
+    redeemCode: z.string().meta({
+      description: "The code to give to the customer, who uses it to get the benefit.",
+      examples: [EXAMPLE.redeemCode],
+    }),
+    serial,
+    productName,
+    productKey,
+    discountPriceUsd: usd("The voucher's value.", EXAMPLE.priceUsd),
+    benefitMonths,
+    redeemedAt: timestamp("When the voucher was redeemed.", EXAMPLE.redeemedAt),
+    verifyUrl,
+  })
+  .meta({ id: "Redemption" });
+
+export type RedeemResponse = z.output<typeof redeemResponse>;
+
+const REDEEMED: RedeemResponse = {
+  redeemed: true,
+  alreadyConfirmed: false,
+  voucherInstanceId: EXAMPLE.voucherId,
+  redeemCode: EXAMPLE.redeemCode,
+  serial: EXAMPLE.serial,
+  productName: EXAMPLE.productName,
+  productKey: EXAMPLE.productKey,
+  discountPriceUsd: EXAMPLE.priceUsd,
+  benefitMonths: 3,
+  redeemedAt: EXAMPLE.redeemedAt,
+  verifyUrl: EXAMPLE_VERIFY_URL,
+};
+
+export const REDEEM_EXAMPLES: Examples<RedeemResponse> = {
+  redeemed: { summary: "Redeemed by this call", value: REDEEMED },
+  repeated: { summary: "A repeat: redeemed by an earlier call", value: { ...REDEEMED, alreadyConfirmed: true } },
+};

@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { EXAMPLE, type Examples } from "./example.ts";
+import { textUpTo, ticket } from "./fields.ts";
+
+const REASON_MAX = 200;
+
+export const releaseRequest = z.object({
+  ticket,
+  reason: textUpTo(
+    REASON_MAX,
+    "Why the reservation is not needed. Stored with the reservation.",
+    "customer left",
+  ).nullish(),
+});
+
+export const RELEASE_REQUEST_EXAMPLES: Examples<z.input<typeof releaseRequest>> = {
+  ticket: { summary: "The customer left", value: { ticket: EXAMPLE.ticket, reason: "customer left" } },
+};
+
+export const releaseResponse = z
+  .discriminatedUnion("released", [
+    z
+      .object({ released: z.literal(true).meta({ description: "This call ended the reservation." }) })
+      .meta({ id: "Released", description: "The voucher is free again." }),
+    z
+      .object({
+        released: z.literal(false).meta({ description: "There was no live reservation." }),
+        reason: z.string().meta({ description: "Why there was nothing to release, as a sentence." }),
+      })
+      .meta({ id: "NothingReleased", description: "The ticket has no live reservation. This is not an error." }),
+  ])
+  .meta({ id: "Release" });
+
+export type ReleaseResponse = z.output<typeof releaseResponse>;
+
+/** The response for ended, unknown and foreign tickets alike. */
+export const NOTHING_RELEASED: ReleaseResponse = {
+  released: false,
+  reason: "This ticket has no live reservation. Nothing needs to be released.",
+};
+
+export const RELEASE_EXAMPLES: Examples<ReleaseResponse> = {
+  released: { summary: "The reservation was ended", value: { released: true } },
+  nothing: { summary: "There was nothing to release", value: NOTHING_RELEASED },
+};

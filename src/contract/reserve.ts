@@ -1,0 +1,40 @@
+import { z } from "zod";
+import { EXAMPLE, type Examples } from "./example.ts";
+import { code, timestamp, voucherId } from "./fields.ts";
+
+export const reserveRequest = z.object({ code });
+
+export const RESERVE_REQUEST_EXAMPLES: Examples<z.input<typeof reserveRequest>> = {
+  code: { summary: "By its code", value: { code: EXAMPLE.code } },
+};
+
+export const reserveResponse = z
+  .object({
+    ticket: z.string().meta({
+      description:
+        "Identifies the reservation. Accepted wherever a code is accepted; required to release the reservation.",
+      examples: [EXAMPLE.ticket],
+    }),
+    token: z.string().meta({
+      description:
+        "A secret that lets another key of the same organization redeem the reserved voucher. Treat it as a password: pass it on only to complete the sale, and never log it.",
+      examples: [EXAMPLE.token],
+    }),
+    expiresAt: timestamp("When the reservation expires. Reserving again does not extend it.", EXAMPLE.reservedUntil),
+    voucher: voucherId,
+  })
+  .meta({ id: "Reservation" });
+
+export type ReserveResponse = z.output<typeof reserveResponse>;
+
+export const RESERVE_EXAMPLES: Examples<ReserveResponse> = {
+  reserved: {
+    summary: "Reserved",
+    value: {
+      ticket: EXAMPLE.ticket,
+      token: EXAMPLE.token,
+      expiresAt: EXAMPLE.reservedUntil,
+      voucher: EXAMPLE.voucherId,
+    },
+  },
+};

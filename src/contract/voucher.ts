@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { VOUCHER_TYPES } from "../domain/voucher.ts";
+import { EXAMPLE } from "./example.ts";
+import {
+  benefitMonths,
+  brand,
+  productKey,
+  productName,
+  serial,
+  timestamp,
+  usageUnitLabel,
+  usd,
+  voucherId,
+} from "./fields.ts";
+
+/** A voucher in the responses to look-ups, claims and purchases. */
+export const voucherView = z
+  .object({
+    id: voucherId,
+    code: z.string().meta({
+      description: "The code as it was issued. A secret: it can be redeemed.",
+      examples: [EXAMPLE.code],
+    }),
+    serial,
+    brand,
+    productName,
+    productKey,
+    type: z.enum(VOUCHER_TYPES).meta({ description: "The kind of product." }),
+    retailPriceUsd: usd("The product's list price when the voucher was issued.", EXAMPLE.retailPriceUsd),
+    priceUsd: usd("The voucher's value.", EXAMPLE.priceUsd),
+    benefitMonths,
+    usageUnitLabel,
+    validUntil: timestamp("The first moment at which the voucher is no longer valid.", EXAMPLE.validUntil),
+    status: z.enum(["Active", "Redeemed", "Voided", "Expired"]).meta({
+      description:
+        "The status at the time of the call, by the service's clock. Active: can be reserved and redeemed. Redeemed and Voided are final and do not change after `validUntil`.",
+    }),
+    redeemedAt: timestamp("When the voucher was redeemed; null until then.", EXAMPLE.redeemedAt).nullable(),
+  })
+  .meta({ id: "Voucher", description: "A voucher, its value and its status." });
+
+export type VoucherView = z.output<typeof voucherView>;
+
+/** An active voucher. */
+export const VOUCHER_EXAMPLE: VoucherView = {
+  id: EXAMPLE.voucherId,
+  code: EXAMPLE.code,
+  serial: EXAMPLE.serial,
+  brand: EXAMPLE.brand,
+  productName: EXAMPLE.productName,
+  productKey: EXAMPLE.productKey,
+  type: "Subscription",
+  retailPriceUsd: EXAMPLE.retailPriceUsd,
+  priceUsd: EXAMPLE.priceUsd,
+  benefitMonths: 3,
+  usageUnitLabel: null,
+  validUntil: EXAMPLE.validUntil,
+  status: "Active",
+  redeemedAt: null,
+};

@@ -1,0 +1,120 @@
+-- name: lock_entity
+-- Serializes changes of one entity until the transaction ends, even if the entity does not exist yet. The first number separates these
+-- locks from all other advisory locks.
+-- $1 entity_type text, $2 entity_id text
+SELECT pg_advisory_xact_lock(1633907828, hashtext($1::text || ' ' || $2::text));
+
+-- name: state_of_organization
+-- $1 id text
+SELECT o.name, o.created_at AS "createdAt" FROM organizations AS o WHERE o.id = $1::text;
+
+-- name: state_of_brand
+-- $1 id text
+SELECT b.organization_id AS "organizationId", b.name, b.created_at AS "createdAt" FROM brands AS b WHERE b.id = $1::text;
+
+-- name: state_of_product
+-- $1 id text
+SELECT p.brand_id AS "brandId", p.key, p.name, p.type, p.retail_price_usd AS "retailPriceUsd", p.price_usd AS "priceUsd",
+       p.benefit_months AS "benefitMonths", p.usage_unit_label AS "usageUnitLabel", p.created_at AS "createdAt"
+  FROM products AS p WHERE p.id = $1::text;
+
+-- name: state_of_api_key
+-- A key with the ends of its secrets, oldest first; NULL: the current one.
+-- $1 id text
+SELECT k.organization_id AS "organizationId", k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at AS "createdAt",
+       k.expires_at AS "expiresAt", k.revoked_at AS "revokedAt",
+       ARRAY(SELECT s.expires_at FROM api_key_secrets AS s WHERE s.key_id = k.id ORDER BY s.created_at) AS "secretsExpireAt"
+  FROM api_keys AS k WHERE k.id = $1::text;
+
+-- name: state_of_batch
+-- A batch with its windows, without its vouchers.
+-- $1 id text
+SELECT b.product_id AS "productId", b.audience, b.voucher_count AS "voucherCount", b.valid_until AS "validUntil",
+       b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
+       b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt", w.windows, w."windowsOpenAt", w."windowsCloseAt"
+  FROM batches AS b
+ CROSS JOIN LATERAL (
+       SELECT coalesce(array_agg(o.kind ORDER BY o.kind), '{}') AS windows,
+              coalesce(array_agg(o.opens_at ORDER BY o.kind), '{}') AS "windowsOpenAt",
+              coalesce(array_agg(o.closes_at ORDER BY o.kind), '{}') AS "windowsCloseAt"
+         FROM batch_windows AS o WHERE o.batch_id = b.id
+       ) AS w
+ WHERE b.id = $1::text;
+
+-- name: state_of_voucher
+-- A voucher without its code. Locks the row, as every change of a voucher does first.
+-- $1 id text
+SELECT v.organization_id AS "organizationId", v.batch_id AS "batchId", v.serial, v.status, v.redeemed_at AS "redeemedAt",
+       v.last_sequence AS "lastSequence"
+  FROM vouchers AS v WHERE v.id = $1::text FOR UPDATE;
+
+-- name: state_of_member
+-- $1 organization_id and user_id text, separated by a slash
+SELECT m.role, m.created_at AS "createdAt" FROM members AS m
+ WHERE m.organization_id = split_part($1::text, '/', 1) AND m.user_id = substr($1::text, strpos($1::text, '/') + 1);
+
+-- name: state_of_contract
+-- Locks the contract, because the sweeper also changes contracts.
+-- $1 id text
+SELECT c.brand_id AS "brandId", c.user_id AS "userId", c.status, c.ends_at AS "endsAt", c.offered_at AS "offeredAt",
+       c.changed_at AS "changedAt"
+  FROM referrer_contracts AS c WHERE c.id = $1::text FOR NO KEY UPDATE;
+
+-- name: state_of_link
+-- A link by the hash of its code, because the code itself is a credential.
+-- $1 SHA-256 of the code in hex text
+SELECT l.contract_id AS "contractId", l.product_id AS "productId", l.brand_id AS "brandId", l.created_at AS "createdAt"
+  FROM referral_links AS l WHERE encode(sha256(convert_to(l.code, 'UTF8')), 'hex') = $1::text;
+
+-- name: state_of_listing
+-- $1 id text
+SELECT l.batch_id AS "batchId", l.created_at AS "createdAt" FROM listings AS l WHERE l.id = $1::text;
+
+-- name: state_of_roles
+-- The roles of the service and voucherctl, and every right in this database that was granted to one of them or to PUBLIC, including the
+-- defaults of PUBLIC.
+-- $1 name of the connected database text
+WITH granted AS (
+  SELECT acl.grantee, acl.privilege_type || ' ON DATABASE ' || d.datname AS what
+    FROM pg_database AS d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) AS acl WHERE d.datname = $1::text
+   UNION ALL
+  SELECT acl.grantee, acl.privilege_type || ' ON SCHEMA ' || n.nspname
+    FROM pg_namespace AS n, aclexplode(n.nspacl) AS acl WHERE n.nspname = 'public'
+   UNION ALL
+  SELECT acl.grantee, acl.privilege_type || ' ON ' || c.relname
+    FROM pg_class AS c, aclexplode(c.relacl) AS acl WHERE c.relnamespace = 'public'::regnamespace
+   UNION ALL
+  SELECT acl.grantee, acl.privilege_type || ' (' || a.attname || ') ON ' || c.relname
+    FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid, aclexplode(a.attacl) AS acl
+   WHERE c.relnamespace = 'public'::regnamespace
+)
+SELECT ARRAY(SELECT r.rolname || CASE WHEN r.rolcanlogin THEN ' LOGIN' ELSE ' NOLOGIN' END FROM pg_roles AS r
+              WHERE r.rolname IN ('pva_api', 'pva_admin') ORDER BY 1) AS roles,
+       ARRAY(SELECT coalesce(r.rolname, 'PUBLIC') || ' ' || g.what FROM granted AS g LEFT JOIN pg_roles AS r ON r.oid = g.grantee
+              WHERE g.grantee = 0 OR r.rolname IN ('pva_api', 'pva_admin') ORDER BY 1) AS rights;
+
+-- name: state_of_deployment
+-- $1 id text before the change; an adoption changes it
+SELECT d.id, d.system_identifier::text AS "systemIdentifier", d.database_oid::text AS "databaseOid"
+  FROM deployment AS d WHERE d.singleton AND $1::text IS NOT NULL;
+
+-- name: insert_audit_entry
+-- A trigger sets the time and the role.
+-- $1 os_user text, $2 host text, $3 command text, $4 arguments jsonb, $5 entity_type text, $6 entity_id text, $7 before jsonb or null,
+-- $8 after jsonb or null
+INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, before, after)
+VALUES ($1::text, $2::text, $3::text, $4::jsonb, $5::text, $6::text, $7::jsonb, $8::jsonb);
+
+-- name: select_audit_entries
+-- The newest audit entries, newest first.
+-- $1 limit int
+SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.host, a.command, a.arguments,
+       a.entity_type AS "entityType", a.entity_id AS "entityId", a.before, a.after
+  FROM audit_entries AS a ORDER BY a.id DESC LIMIT $1::int;
+
+-- name: select_audit_entries_on_entity
+-- The newest audit entries of one entity, newest first.
+-- $1 entity_id text, $2 limit int
+SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.host, a.command, a.arguments,
+       a.entity_type AS "entityType", a.entity_id AS "entityId", a.before, a.after
+  FROM audit_entries AS a WHERE a.entity_id = $1::text ORDER BY a.id DESC LIMIT $2::int;

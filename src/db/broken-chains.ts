@@ -1,0 +1,24 @@
+import { integer } from "./columns.ts";
+import type { Queryable } from "./pool.ts";
+import { execute, loadStatements, readRow } from "./statements.ts";
+
+export const sql = loadStatements(new URL("./broken-chains.sql", import.meta.url), {
+  mark_broken_chains: {},
+  mark_whole_chains: {},
+  count_broken_chains: { broken: integer },
+});
+
+/** Records a check of the vouchers after `afterId` up to `lastId`: the chains in `broken` are broken, all others verify. */
+export async function recordChainCheck(
+  db: Queryable,
+  range: { afterId: string; lastId: string },
+  broken: readonly string[],
+): Promise<void> {
+  if (broken.length > 0) await execute(db, sql.mark_broken_chains, [broken]);
+  await execute(db, sql.mark_whole_chains, [range.afterId, range.lastId, broken]);
+}
+
+/** How many chains were broken at their last check, counted up to `max`. */
+export async function countBrokenChains(db: Queryable, max: number): Promise<number> {
+  return (await readRow(db, sql.count_broken_chains, [max]))?.broken ?? 0;
+}

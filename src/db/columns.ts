@@ -1,0 +1,59 @@
+/** A result column: its Postgres type, and the TypeScript type that `pg` reads it as. */
+export interface Column<T> {
+  /** As `format_type` spells it. */
+  readonly type: string;
+  /** For the compiler alone; never set. */
+  readonly value?: T;
+}
+
+/** Columns `"group.member"` of a row that an outer join may not have found, read as one object or null. */
+export interface Group<Members extends Record<string, Column<unknown>>> {
+  /** The first one is null exactly when there is no row. */
+  readonly members: Members;
+}
+
+/** The columns of a statement's result, by the names that SQL gives them. */
+export type Columns = Record<string, Column<unknown> | Group<Record<string, Column<unknown>>>>;
+
+/** What a row of a result is read as. */
+export type Row<C extends Columns> = {
+  [Name in keyof C]: C[Name] extends Column<infer T>
+    ? T
+    : C[Name] extends Group<infer Members>
+      ? Row<Members> | null
+      : never;
+};
+
+export const integer: Column<number> = { type: "integer" };
+export const bigint: Column<number> = { type: "bigint" };
+export const real: Column<number> = { type: "real" };
+export const double: Column<number> = { type: "double precision" };
+export const numeric: Column<number> = { type: "numeric" };
+export const boolean: Column<boolean> = { type: "boolean" };
+export const text: Column<string> = { type: "text" };
+export const timestamptz: Column<Date> = { type: "timestamp with time zone" };
+
+/** A text with a few possible values, which a constraint of its table enforces. */
+export function textOf<T extends string>(): Column<T> {
+  return { type: "text" };
+}
+
+export function json<T>(): Column<T> {
+  return { type: "json" };
+}
+
+export function jsonb<T>(): Column<T> {
+  return { type: "jsonb" };
+}
+
+export function arrayOf<T>(column: Column<T>): Column<T[]> {
+  return { type: `${column.type}[]` };
+}
+
+export function orNull<T>(column: Column<T>): Column<T | null> {
+  return column as Column<T | null>;
+}
+
+export function outerJoined<Members extends Record<string, Column<unknown>>>(members: Members): Group<Members> {
+  return { members };
+}

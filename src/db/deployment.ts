@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
+import type { Logger } from "pino";
+import type { DeploymentIdentity } from "../domain/deployment.ts";
+import { boolean, text } from "./columns.ts";
+import type { Queryable } from "./pool.ts";
+import { findMissingMigrations, outdated, rejectAsOutdated, UnusableDatabase } from "./schema.ts";
+import { loadStatements, readRow } from "./statements.ts";
+
+export const sql = loadStatements(new URL("./deployment.sql", import.meta.url), {
+  identify_database: { deploymentId: text, readOnly: boolean, isCopy: boolean, database: text, timeline: text },
+  read_deployment_id: { id: text },
+  adopt_database: { id: text },
+});
+
+/** Pause between attempts to reach the database for the first time. Milliseconds. */
+const TRY_AGAIN_MS = 500;
+
+interface Identity {
+  id: string;
+  /** Fingerprint of server and database. */
+  database: string;
+  /** In hex, of fixed length. */
+  timeline: string;
+  origin: string;
+}
+
+/**
+ * The deployment that a process serves. Every new connection must reach the primary server of the same deployment, and not a copy of
+ * its database.
+ */
+export class Deployment implements DeploymentIdentity {
+  readonly #log: Logger;
+  readonly #ready = Promise.withResolvers<void>();
+  #identity: Identity | null = null;
+  readonly #connections = new Set<pg.ClientBase>();
+  #closed = false;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  /** The deployment's id. @throws UnusableDatabase before the first connection. */
+  get id(): string {
+    return this.#known.id;
+  }
+
+  /**
+   * Marks the jobs and replies of this process: the deployment, and the server, timeline and database of the newest connection.
+   * @throws UnusableDatabase before the first connection.
+   */
+  get origin(): string {
+    return this.#known.origin;
+  }
+
+  get #known(): Identity {
+    if (this.#identity === null) throw new UnusableDatabase("unavailable", "The database has not been reached yet.");
+    return this.#identity;
+  }
+
+  /** Resolves once the database is reachable and has the migrations of this release. */
+  ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** Connects again and again until the database is ready, which resolves {@link ready}. Never rejects. */
+  async connect(db: Queryable): Promise<void> {
+    let reported = "";
+    while (!this.#closed) {
+      try {
+        const missing = await findMissingMigrations(db);
+        if (missing.length === 0) return this.#ready.resolve();
+        throw outdated(missing);
+      } catch (error) {
+        const { message } = error as Error;
+        if (message !== reported) this.#log.error({ err: error }, "the database cannot be used yet");
+        reported = message;
+        await sleep(TRY_AGAIN_MS);
+      }
+    }
+  }
+
+  /** Ends {@link connect}. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** Checks the database of a new connection. @throws UnusableDatabase */
+  async admit(client: pg.ClientBase): Promise<void> {
+    const found = await readRow(client, sql.identify_database, []).catch(rejectAsOutdated);
+    if (found === null) throw new Error("the database has no deployment");
+    if (found.readOnly) throw new UnusableDatabase("unavailable", "This database server is read-only.");
+    if (found.isCopy) {
+      throw new UnusableDatabase(
+        "copied",
+        "This database is a copy. To let it take over, stop every process that uses the original and run: voucherctl db adopt",
+      );
+    }
+    const { deploymentId: id, database, timeline } = found;
+    const known = this.#identity;
+    if (known !== null && known.id !== id) {
+      throw new UnusableDatabase(
+        "copied",
+        "This database was adopted after this process started. Restart the process.",
+      );
+    }
+    if (known !== null && known.database === database && timeline < known.timeline) {
+      throw new UnusableDatabase("unavailable", "This database server was the primary before a standby was promoted.");
+    }
+    const origin = `${id}/${database}/${timeline}`;
+    if (known !== null && known.origin !== origin) this.#closeConnections();
+    this.#identity = { id, database, timeline, origin };
+    this.#connections.add(client);
+    client.once("end", () => this.#connections.delete(client));
+  }
+
+  /** Closes the connections to a server that is no longer the primary: what it answers does not count, and what it commits is lost. */
+  #closeConnections(): void {
+    for (const client of this.#connections) (client as pg.Client).connection.stream.destroy();
+    this.#connections.clear();
+  }
+}
+
+/** The id of the deployment that this database belongs to. */
+export async function readDeploymentId(db: Queryable): Promise<string> {
+  const row = await readRow(db, sql.read_deployment_id, []);
+  if (row === null) throw new Error("the database has no deployment");
+  return row.id;
+}
+
+/** Makes the connected database a deployment of its own and returns the new id. Every process that uses it must be restarted. */
+export async function adoptDatabase(db: Queryable): Promise<string> {
+  const row = await readRow(db, sql.adopt_database, []);
+  if (row === null) throw new Error("the database has no deployment");
+  return row.id;
+}

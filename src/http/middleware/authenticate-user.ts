@@ -1,0 +1,71 @@
+import type { NextFunction, Request, RequestHandler, Response } from "express";
+import type { ApiContext } from "../../context.ts";
+import { AppError } from "../../contract/errors.ts";
+import type { Access } from "../access.ts";
+import { assertRefusalsLeft, consumeAddressLimit, consumeRateLimit, consumeRefusalLimit } from "./rate-limit.ts";
+
+declare global {
+  namespace Express {
+    interface Locals {
+      /** The subject of the user's token; null for an anonymous caller. Set by {@link authenticateUser}. */
+      userId?: string | null;
+    }
+  }
+}
+
+/** Signed-in users, identified by their subject. */
+export const signedInUser: Access<string> = {
+  security: [{ userToken: [] }],
+  errors: ["missing_token", "invalid_token", "rate_limited", "unavailable"],
+  guard: (ctx) => [authenticateUser(ctx, false)],
+  callerOf: userOf,
+};
+
+/** Signed-in users, and anonymous callers as null. */
+export const anyUser: Access<string | null> = {
+  security: [{ userToken: [] }, {}],
+  errors: ["missing_token", "invalid_token", "rate_limited", "unavailable"],
+  guard: (ctx) => [authenticateUser(ctx, true)],
+  callerOf: (response) => response.locals.userId ?? null,
+};
+
+/**
+ * Admits a request with a valid `Authorization: Bearer` token (RFC 6750), or, when `optional`, without any; an invalid token is always
+ * 401. Users have one limit for browsing, where the token is optional, and one for acquisitions. Anonymous callers and failed
+ * authentications count against limits of the caller's address.
+ */
+function authenticateUser(ctx: Pick<ApiContext, "users" | "limits">, optional: boolean): RequestHandler {
+  const limiter = optional ? ctx.limits.browse : ctx.limits.take;
+  return async (request: Request, response: Response, next: NextFunction) => {
+    const header = request.get("authorization");
+    if (header === undefined && optional) {
+      await consumeAddressLimit(ctx, request, response);
+      response.locals.userId = null;
+      return next();
+    }
+    const refuse = async (error: AppError): Promise<never> => {
+      await consumeRefusalLimit(ctx, request, response);
+      response.setHeader("WWW-Authenticate", "Bearer");
+      throw error;
+    };
+    const token = /^Bearer +([^\s]+) *$/i.exec(header ?? "")?.[1];
+    if (token === undefined) {
+      return refuse(new AppError("missing_token"));
+    }
+    // A flood of invalid tokens must not cost a signature check each.
+    assertRefusalsLeft(ctx, request, response);
+    const userId = await ctx.users.authenticate(token).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === "invalid_token") return refuse(error);
+      throw error;
+    });
+    await consumeRateLimit(response, limiter, userId);
+    response.locals.userId = userId;
+    next();
+  };
+}
+
+function userOf(response: Response): string {
+  const { userId } = response.locals;
+  if (userId === undefined || userId === null) throw new Error("the route does not authenticate users");
+  return userId;
+}

@@ -1,0 +1,78 @@
+import type { NextFunction, Request, RequestHandler, Response } from "express";
+import type { ApiContext } from "../../context.ts";
+import { AppError } from "../../contract/errors.ts";
+import type { Scope } from "../../domain/api-keys.ts";
+import type { Caller } from "../../services/auth/caller.ts";
+import type { Access } from "../access.ts";
+import { assertRefusalsLeft, consumeRateLimit, consumeRefusalLimit } from "./rate-limit.ts";
+
+declare global {
+  namespace Express {
+    interface Locals {
+      /** Set by {@link authenticate}. */
+      caller?: Caller;
+    }
+  }
+}
+
+/** Partners with a key that has the scope. */
+export function partnerKey(scope: Scope): Access<Caller> {
+  return {
+    security: [{ apiKey: [scope] }],
+    errors: [
+      "missing_key",
+      "unknown_key",
+      "key_without_organization",
+      "address_not_allowed",
+      "missing_scope",
+      "rate_limited",
+      "unavailable",
+    ],
+    guard: (ctx) => [authenticate(ctx, scope)],
+    callerOf: callerOf,
+  };
+}
+
+/** Reads have a limit of their own, so that they cannot exhaust the one of reserve, redeem and release. */
+const LIMIT_OF_SCOPE = { "voucher.read": "read", "voucher.redeem": "move" } as const satisfies Record<Scope, string>;
+
+/**
+ * Admits a request whose `X-Api-Key` is known (else 401), is bound to an organization (403), may be used from the caller's address (403),
+ * has the scope (401) and is within its limit (429), checked in this order. Failed authentications count against a limit of the
+ * caller's address.
+ */
+function authenticate(ctx: Pick<ApiContext, "keys" | "limits">, scope: Scope): RequestHandler {
+  const limiter = ctx.limits[LIMIT_OF_SCOPE[scope]];
+  return async (request: Request, response: Response, next: NextFunction) => {
+    const secret = request.get("x-api-key");
+    if (secret === undefined || secret === "") {
+      await consumeRefusalLimit(ctx, request, response);
+      throw new AppError("missing_key");
+    }
+    const key = await ctx.keys.authenticate(secret, () => assertRefusalsLeft(ctx, request, response));
+    if (key === null) {
+      await consumeRefusalLimit(ctx, request, response);
+      throw new AppError("unknown_key");
+    }
+    response.locals.keyId = key.id;
+    if (key.organizationId === null) {
+      throw new AppError("key_without_organization");
+    }
+    response.locals.organizationId = key.organizationId;
+    if (!key.allows(request.ip ?? "")) {
+      throw new AppError("address_not_allowed");
+    }
+    if (!key.scopes.has(scope)) {
+      throw new AppError("missing_scope", `This API key lacks the scope ${scope}.`);
+    }
+    await consumeRateLimit(response, limiter, key.id);
+    response.locals.caller = { keyId: key.id, organizationId: key.organizationId };
+    next();
+  };
+}
+
+function callerOf(response: Response): Caller {
+  const { caller } = response.locals;
+  if (caller === undefined) throw new Error("the route does not authenticate partners");
+  return caller;
+}

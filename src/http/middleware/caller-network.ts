@@ -1,0 +1,51 @@
+import { isIPv4, isIPv6 } from "node:net";
+import type { RequestHandler } from "express";
+
+/** `203.0.113.7:51234`, `[2001:db8::1]:51234` and `[2001:db8::1]`: an address as the first or second group. */
+const ADDRESS_AND_PORT = /^ *(?:(\d+(?:\.\d+){3}):\d+|\[([\da-f]*:[\da-f]*:[\da-f:.]*)\](?::\d+)?) *$/i;
+
+/** Removes the ports that some proxies add to X-Forwarded-For: Express accepts no address with a port. */
+export const dropForwardedPorts: RequestHandler = ({ headers }, _response, next) => {
+  const forwarded = headers["x-forwarded-for"];
+  if (typeof forwarded === "string") headers["x-forwarded-for"] = withoutPorts(forwarded);
+  next();
+};
+
+/** A list of addresses without their ports. Other entries stay as they are. */
+export function withoutPorts(forwarded: string): string {
+  const entries = forwarded.split(",");
+  return entries.map((entry) => entry.replace(ADDRESS_AND_PORT, "$1$2")).join(",");
+}
+
+/** Stands for every missing or invalid address, such as a proxy's `unknown` or that of a closed connection. */
+const NO_ADDRESS = "none";
+/** ::ffff:0:0/96, as URLs write it: an IPv4 caller on a dual-stack socket. */
+const MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
+
+/**
+ * The network by which a caller is limited: the address for IPv4, also when mapped into IPv6, and the /64 for IPv6, which belongs to one
+ * subscriber. Each network has one spelling.
+ */
+export function networkOf(address: string | undefined): string {
+  if (address === undefined) return NO_ADDRESS;
+  if (isIPv4(address)) return address;
+  const [withoutZone = ""] = address.split("%");
+  if (!isIPv6(withoutZone)) return NO_ADDRESS;
+  // The URL parser writes the canonical form of RFC 5952, without dotted quads.
+  const canonical = new URL(`http://[${withoutZone}]`).hostname.slice(1, -1);
+  const mapped = MAPPED.exec(canonical);
+  if (mapped !== null) return toIPv4(mapped[1] ?? "", mapped[2] ?? "");
+  const [head = "", tail] = canonical.split("::");
+  const [first, last] = [groupsOf(head), groupsOf(tail ?? "")];
+  const zeros = Array<string>(8 - first.length - last.length).fill("0");
+  return `${[...first, ...zeros, ...last].slice(0, 4).join(":")}::/64`;
+}
+
+function groupsOf(text: string): string[] {
+  return text === "" ? [] : text.split(":");
+}
+
+function toIPv4(high: string, low: string): string {
+  const bytes = Buffer.from(high.padStart(4, "0") + low.padStart(4, "0"), "hex");
+  return bytes.join(".");
+}

@@ -1,0 +1,61 @@
+import type { ServerResponse } from "node:http";
+import type { Request, RequestHandler } from "express";
+import type { ApiContext } from "../../context.ts";
+import { AppError } from "../../contract/errors.ts";
+import type { RateLimiter, Verdict } from "../../limits/rate-limiter.ts";
+import { networkOf } from "./caller-network.ts";
+
+type Deps = Pick<ApiContext, "limits">;
+
+/**
+ * Counts one request and sets the fields of draft-ietf-httpapi-ratelimit-headers-10. A null limiter is a limit that is off.
+ * @throws AppError `rate_limited`.
+ */
+export async function consumeRateLimit(
+  response: ServerResponse,
+  limiter: RateLimiter | null,
+  id: string,
+): Promise<void> {
+  if (limiter !== null) applyVerdict(response, limiter, await limiter.take(id));
+}
+
+/**
+ * Counts one request of the caller's address, for what is open to anyone.
+ * @throws AppError `rate_limited`.
+ */
+export function consumeAddressLimit(ctx: Deps, request: Request, response: ServerResponse): Promise<void> {
+  return consumeRateLimit(response, ctx.limits.address, networkOf(request.ip));
+}
+
+/** Limits a route that is open to anyone. */
+export function limitAddress(ctx: Deps): RequestHandler {
+  return async (request, response, next) => {
+    await consumeAddressLimit(ctx, request, response);
+    next();
+  };
+}
+
+/**
+ * Counts one failed authentication of the caller's address.
+ * @throws AppError `rate_limited`.
+ */
+export function consumeRefusalLimit(ctx: Deps, request: Request, response: ServerResponse): Promise<void> {
+  return consumeRateLimit(response, ctx.limits.refused, networkOf(request.ip));
+}
+
+/**
+ * Stops a caller whose address has failed to authenticate too often, before a key or token is verified. Counts nothing.
+ * @throws AppError `rate_limited`.
+ */
+export function assertRefusalsLeft(ctx: Deps, request: Request, response: ServerResponse): void {
+  const { refused } = ctx.limits;
+  const refusal = refused?.findRefusal(networkOf(request.ip)) ?? null;
+  if (refused !== null && refusal !== null) applyVerdict(response, refused, refusal);
+}
+
+function applyVerdict(response: ServerResponse, limiter: RateLimiter, { allowed, remaining, resetMs }: Verdict): void {
+  const resetSeconds = Math.max(1, Math.ceil(resetMs / 1_000));
+  response.setHeader("RateLimit-Policy", `"${limiter.name}";q=${limiter.limit};w=1`);
+  response.setHeader("RateLimit", `"${limiter.name}";r=${remaining};t=${resetSeconds}`);
+  if (!allowed) throw new AppError("rate_limited", undefined, { retryAfterSeconds: resetSeconds });
+}

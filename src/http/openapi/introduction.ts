@@ -1,0 +1,49 @@
+import type { Tag } from "../endpoint.ts";
+
+/** What a reader must know before the first endpoint, in Markdown. */
+export const INTRODUCTION = `Look up vouchers, reserve one for a checkout, redeem it exactly once under your own order reference, release a reservation, and read a voucher's sealed events. Users claim and buy vouchers from open windows.
+
+## Conventions
+
+- Bodies are JSON objects in UTF-8 of at most 16 KiB. Unknown fields are ignored. Every success is a 200.
+- Times are ISO 8601 in UTC with milliseconds, by the service's clock. Amounts are numbers in US dollars with at most two decimals.
+- Codes may be typed in any case, with or without spaces and hyphens, with O for 0 and I or L for 1. A reservation's ticket works wherever a code does.
+- Every response has \`X-Request-Id\`: the value you send, if it has up to 128 letters, digits and \`. _ : -\`, or a new one.
+- Responses contain codes and reservations, so they have \`Cache-Control: no-store\`.
+- New fields and new error codes may be added: ignore fields that you do not know, and branch on the status when you do not know the code.
+
+## Errors
+
+Every error response is JSON: \`error\` is a sentence for a person, \`code\` is stable and for programs, \`requestId\` identifies the request when you contact us.
+
+**Limits.** Each key has one limit per second for reads and another for reserve, redeem and release. Users have their own limits, and so do addresses without a key or token. Responses state what remains in \`RateLimit\`. A request over the limit gets a 429 with \`Retry-After\`. A key that tries too many codes that do not exist gets a 429 for every request by code, whether the code exists or not; requests by ticket, releases and retries of confirmed references still work.
+
+**Retries.** If you get no response, or a 503, send the request again, after \`Retry-After\` seconds if the header is present. Keep the \`externalRef\` of a redemption and the \`paymentRef\` of a purchase: one reference takes one voucher, ever, so a repeat is safe, and a new reference takes another voucher. Of the 4xx errors, only a 429 and a 409 \`voucher_reserved\` or \`window_closed\` can succeed later.
+`;
+
+const DESCRIPTIONS: Record<Tag, string> = {
+  Partner:
+    "For sellers and tills, with an API key. A key has access only to vouchers of its own organization's brands.",
+  "Public verification": "For anyone who wants to verify a voucher's history.",
+  Marketplace: "For storefronts: signed-in users claim and buy vouchers from open windows, with their own token.",
+  Health: "For probes and load balancers.",
+};
+
+/** The groups of the reference, in order. */
+export const TAGS = Object.entries(DESCRIPTIONS).map(([name, description]) => ({ name, description }));
+
+export const SECURITY_SCHEMES = {
+  apiKey: {
+    type: "apiKey",
+    in: "header",
+    name: "X-Api-Key",
+    description:
+      "A partner's key, bound to one organization. Its scopes are `voucher.read` (look up, events) and `voucher.redeem` (reserve, redeem, release).",
+  },
+  userToken: {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "JWT",
+    description: "The token of a signed-in user; its subject is the user.",
+  },
+} as const;

@@ -1,0 +1,58 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { parse } from "basic-auth";
+import type { Request, RequestHandler } from "express";
+import { RateLimiterMemory } from "rate-limiter-flexible";
+import type { ApiContext } from "../../context.ts";
+import { AppError } from "../../contract/errors.ts";
+import { networkOf } from "../middleware/caller-network.ts";
+import { consumeRefusalLimit } from "../middleware/rate-limit.ts";
+
+/**
+ * Wrong passwords allowed from one address in 15 minutes, per process. OPS_TOKEN is too long to guess; this limit only keeps failed attempts
+ * from filling the log.
+ */
+const WRONG_PASSWORDS_MAX = 10;
+const WRONG_PASSWORDS_SECONDS = 900;
+
+/**
+ * Accepts requests whose password (HTTP Basic, RFC 7617) is OPS_TOKEN, with any user name. Browsers prompt for it and keep sending it
+ * until they are closed.
+ * @throws AppError `missing_password`, `wrong_password`; `rate_limited` after too many wrong passwords from the address.
+ */
+export function authenticateOperator(ctx: ApiContext, token: string): RequestHandler {
+  const tokenDigest = digest(token);
+  const wrong = new RateLimiterMemory({ points: WRONG_PASSWORDS_MAX, duration: WRONG_PASSWORDS_SECONDS });
+  return async (request, response, next) => {
+    const password = passwordOf(request);
+    const address = networkOf(request.ip);
+    const isRight = password !== undefined && timingSafeEqual(digest(password), tokenDigest);
+    if (password !== undefined) {
+      // Count the attempt before checking the limit, so that concurrent attempts cannot exceed it.
+      const attempts = isRight ? await wrong.get(address) : await wrong.penalty(address);
+      const earlier = (attempts?.consumedPoints ?? 0) - (isRight ? 0 : 1);
+      if (attempts !== null && earlier >= WRONG_PASSWORDS_MAX) throw tooManyAttempts(attempts.msBeforeNext);
+    }
+    if (isRight) return next();
+    await consumeRefusalLimit(ctx, request, response);
+    response.setHeader("WWW-Authenticate", 'Basic realm="Queue dashboard", charset="UTF-8"');
+    if (password === undefined) {
+      throw new AppError("missing_password");
+    }
+    throw new AppError("wrong_password");
+  };
+}
+
+function passwordOf(request: Request): string | undefined {
+  return parse(request.get("authorization") ?? "")?.pass;
+}
+
+function tooManyAttempts(waitMs: number): AppError {
+  return new AppError("rate_limited", "Too many wrong passwords from your address. Try again later.", {
+    retryAfterSeconds: Math.ceil(waitMs / 1_000),
+  });
+}
+
+/** Digests have equal length, so that comparing them takes the same time for every password. */
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,21 @@
+import { createServer } from "node:net";
+
+/**
+ * Asserts that the API can listen on a port, on all interfaces. Otherwise the process that already listens there would answer in its place.
+ * @throws Error with a message for the user.
+ */
+export function assertPortFree(port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", (error: NodeJS.ErrnoException) => reject(new Error(explain(port, error), { cause: error })));
+    probe.listen(port, () => probe.close(() => resolve()));
+  });
+}
+
+function explain(port: number, { code, message }: NodeJS.ErrnoException): string {
+  if (code === "EADDRINUSE") {
+    return `Another process listens on port ${port}. Stop it or use another port: PORT=${port === 65_535 ? port - 1 : port + 1} npm start`;
+  }
+  if (code === "EACCES") return `Listening on port ${port} is not permitted. Use another port: PORT=3000 npm start`;
+  return `Cannot listen on port ${port}: ${message}`;
+}

@@ -1,0 +1,178 @@
+/** Seconds; from a look-up on a quiet machine to a redeem that waited in vain. */
+const REQUEST_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
+/** Seconds; from a lone job on a quiet machine to a wait that timed out. */
+const REDEEM_BUCKETS = [0.001, ...REQUEST_BUCKETS];
+/** Seconds; a batch takes milliseconds, and seconds when it waits for a locked row. */
+const BATCH_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** Seconds; each of the sweeper's tasks may run for two. */
+const SWEEP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
+/** Powers of two up to the largest batch. */
+const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+const SWEEP_TASKS = [
+  "expireReservations",
+  "restoreLeases",
+  "removeOrphanLeases",
+  "recordExpiries",
+  "endContracts",
+  "requestSeals",
+];
+
+/** One metric, as Prometheus sees it. */
+export interface MetricDefinition {
+  name: string;
+  type: "counter" | "gauge" | "histogram";
+  /** The processes that report it. */
+  process: "api" | "worker" | "every";
+  help: string;
+  labels: readonly string[];
+  /** Upper bounds of a histogram. */
+  buckets?: readonly number[];
+  /** Values of its one label that are reported as 0 from the start: a counter that begins at 1 hides its first increase from `rate`. */
+  zero?: readonly string[];
+}
+
+/** Every metric of the service. Code records a metric under its key here, and nothing else declares one. */
+export const METRICS = {
+  requestDuration: {
+    name: "voucher_http_request_duration_seconds",
+    type: "histogram",
+    process: "api",
+    help: "Time from a request's arrival to the end of its response, by route pattern.",
+    labels: ["route", "method", "status"],
+    buckets: REQUEST_BUCKETS,
+  },
+  refusals: {
+    name: "voucher_refusals_total",
+    type: "counter",
+    process: "api",
+    help: "Requests that were answered with an error, by error code.",
+    labels: ["code"],
+  },
+  redeemWait: {
+    name: "voucher_redeem_wait_seconds",
+    type: "histogram",
+    process: "api",
+    help: "What a redeem waited for: a worker (queue), its decision and commit (transaction), the way there and back (reply).",
+    labels: ["phase"],
+    buckets: REDEEM_BUCKETS,
+  },
+  serverUp: {
+    name: "voucher_server_up",
+    type: "gauge",
+    process: "api",
+    help: "Whether Postgres and Redis answered this process within two seconds: 1 or 0.",
+    labels: ["server"],
+  },
+  queueJobs: {
+    name: "voucher_queue_jobs",
+    type: "gauge",
+    process: "api",
+    help: "Jobs in a queue: waiting for a worker, active, or failed and kept for inspection.",
+    labels: ["queue", "state"],
+  },
+  queueOldestWaiting: {
+    name: "voucher_queue_oldest_waiting_seconds",
+    type: "gauge",
+    process: "api",
+    help: "Age of the oldest job that waits for a worker; 0 when none waits.",
+    labels: ["queue"],
+  },
+  liveReservations: {
+    name: "voucher_live_reservations",
+    type: "gauge",
+    process: "api",
+    help: "Live reservations, counted up to 100 000.",
+    labels: [],
+  },
+  sealLag: {
+    name: "voucher_seal_lag_seconds",
+    type: "gauge",
+    process: "api",
+    help: "Age of the oldest event that waits for its seal; 0 when none waits.",
+    labels: [],
+  },
+  brokenChains: {
+    name: "voucher_chains_broken",
+    type: "gauge",
+    process: "api",
+    help: "Chains that were broken at their last check, counted up to 1 000.",
+    labels: [],
+  },
+  foreignMessages: {
+    name: "voucher_foreign_messages_total",
+    type: "counter",
+    process: "every",
+    help: "Jobs and replies in Redis that were refused because they belong to another deployment or database.",
+    labels: ["message"],
+    zero: ["job", "reply"],
+  },
+  batchItems: {
+    name: "voucher_batch_items",
+    type: "histogram",
+    process: "every",
+    help: "Items in one batch: redeems or reservation changes in a transaction, look-ups in a statement.",
+    labels: ["batch"],
+    buckets: SIZE_BUCKETS,
+  },
+  batchDuration: {
+    name: "voucher_batch_duration_seconds",
+    type: "histogram",
+    process: "every",
+    help: "Time that a batch takes, including its waits in Postgres.",
+    labels: ["batch"],
+    buckets: BATCH_BUCKETS,
+  },
+  poolConnections: {
+    name: "voucher_postgres_pool_connections",
+    type: "gauge",
+    process: "every",
+    help: "Open connections to Postgres, in use (busy) or not (idle).",
+    labels: ["state"],
+  },
+  poolConnectionsMax: {
+    name: "voucher_postgres_pool_connections_max",
+    type: "gauge",
+    process: "every",
+    help: "Most connections to Postgres that the pool opens.",
+    labels: [],
+  },
+  poolWaitingCalls: {
+    name: "voucher_postgres_pool_waiting_calls",
+    type: "gauge",
+    process: "every",
+    help: "Calls that wait for a connection to Postgres.",
+    labels: [],
+  },
+  sweepDuration: {
+    name: "voucher_sweep_duration_seconds",
+    type: "histogram",
+    process: "worker",
+    help: "Time that one pass of the sweeper takes.",
+    labels: [],
+    buckets: SWEEP_BUCKETS,
+  },
+  sweepItems: {
+    name: "voucher_sweep_items_total",
+    type: "counter",
+    process: "worker",
+    help: "Items that the sweeper processed, by task.",
+    labels: ["task"],
+    zero: SWEEP_TASKS,
+  },
+  sweepFailures: {
+    name: "voucher_sweep_failures_total",
+    type: "counter",
+    process: "worker",
+    help: "Failures of the sweeper's tasks; the next pass retries them.",
+    labels: ["task"],
+    zero: [...SWEEP_TASKS, "checkChains"],
+  },
+  chainsChecked: {
+    name: "voucher_chains_checked_total",
+    type: "counter",
+    process: "worker",
+    help: "Chains that the sweeper verified.",
+    labels: [],
+  },
+} as const satisfies Record<string, MetricDefinition>;

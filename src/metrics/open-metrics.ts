@@ -1,0 +1,67 @@
+import type { QueueBacklog } from "../queues/measure-queues.ts";
+import { type ApiMetrics, openMetrics, type ServiceMetrics, type WorkerMetrics } from "./metrics.ts";
+
+/** The state of a pool of database connections. */
+export interface MeasuredPool {
+  readonly totalCount: number;
+  readonly idleCount: number;
+  readonly waitingCount: number;
+  readonly options: { readonly max: number };
+}
+
+/** Unfinished work in Postgres. */
+export interface DatabaseBacklog {
+  liveReservations: number;
+  /** Age of the oldest event that waits for its seal; 0 when none waits. */
+  sealLagMs: number;
+  /** Chains that were broken at their last check. */
+  brokenChains: number;
+}
+
+/** Unfinished work of the whole deployment; null for a server that did not answer. */
+export interface Backlog {
+  queues: readonly QueueBacklog[] | null;
+  database: DatabaseBacklog | null;
+}
+
+/**
+ * Opens the metrics of an API process. Every API process also reports the backlog of the whole deployment, so that it is known when all
+ * workers are gone: take the maximum over processes, not the sum.
+ * @param measureBacklog runs at each scrape; must not fail.
+ */
+export function openApiMetrics(pool: MeasuredPool, measureBacklog: () => Promise<Backlog>): ApiMetrics {
+  return openMetrics("api", async (metrics) => {
+    // First, because measuring the backlog takes a connection itself.
+    recordPool(metrics, pool);
+    recordBacklog(metrics, await measureBacklog());
+  });
+}
+
+/** Opens the metrics of a worker process. */
+export function openWorkerMetrics(pool: MeasuredPool): WorkerMetrics {
+  return openMetrics("worker", (metrics) => recordPool(metrics, pool));
+}
+
+function recordPool(metrics: ServiceMetrics, pool: MeasuredPool): void {
+  metrics.poolConnectionsMax.with().set(pool.options.max);
+  metrics.poolConnections.with("busy").set(pool.totalCount - pool.idleCount);
+  metrics.poolConnections.with("idle").set(pool.idleCount);
+  metrics.poolWaitingCalls.with().set(pool.waitingCount);
+}
+
+/** Replaces the last backlog. What could not be measured is left out, rather than reported as it was. */
+function recordBacklog(metrics: Omit<ApiMetrics, "scrape" | "contentType">, { queues, database }: Backlog): void {
+  const { serverUp, queueJobs, queueOldestWaiting, liveReservations, sealLag, brokenChains } = metrics;
+  for (const metric of [queueJobs, queueOldestWaiting, liveReservations, sealLag, brokenChains]) metric.clear();
+  serverUp.with("redis").set(queues === null ? 0 : 1);
+  serverUp.with("postgres").set(database === null ? 0 : 1);
+  for (const { queue, oldestWaitingMs, ...jobs } of queues ?? []) {
+    for (const [state, count] of Object.entries(jobs)) queueJobs.with(queue, state).set(count);
+    queueOldestWaiting.with(queue).set(oldestWaitingMs / 1_000);
+  }
+  if (database !== null) {
+    liveReservations.with().set(database.liveReservations);
+    sealLag.with().set(database.sealLagMs / 1_000);
+    brokenChains.with().set(database.brokenChains);
+  }
+}

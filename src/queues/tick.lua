@@ -1,0 +1,11 @@
+-- Returns the tick counter, and 1 if this process must add a job: no other process has ticked since this one's last tick, and no job
+-- waits. Compares no clocks. A counter that Redis has lost counts as unchanged.
+-- KEYS[1] counter, KEYS[2] wait list; ARGV[1] the counter at this process's last tick, empty at its first
+local seen = redis.call('GET', KEYS[1])
+if seen and seen ~= ARGV[1] then
+  return {seen, 0}
+end
+if redis.call('LLEN', KEYS[2]) > 0 then
+  return {ARGV[1], 0}
+end
+return {tostring(redis.call('INCR', KEYS[1])), 1}

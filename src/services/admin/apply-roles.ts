@@ -1,0 +1,23 @@
+import { type AppliedRoles, applyRoles, type RoleName } from "../../db/roles/apply-roles.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+
+/**
+ * Creates the database's roles or applies their grants again (see {@link applyRoles}) and records the change, all or nothing. The
+ * database does not show passwords, so setting one always counts as a change.
+ * @throws AppError `invalid_request` when a role could do more than its grants allow.
+ */
+export async function applyRoleGrants(
+  ctx: AuditContext,
+  passwords: Record<RoleName, string | null>,
+): Promise<AppliedRoles> {
+  const { rows } = await ctx.pool.query<{ name: string }>("SELECT current_database() AS name");
+  return withAuditEntry(
+    ctx,
+    { type: "DatabaseRoles", id: rows[0]?.name ?? "" },
+    (tx) => applyRoles(tx, ctx.randomBytes, passwords),
+    {
+      before: { passwordsSet: [] },
+      after: ({ roles }) => ({ passwordsSet: roles.filter((role) => role.passwordSet).map((role) => role.name) }),
+    },
+  );
+}

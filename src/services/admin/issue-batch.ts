@@ -1,0 +1,164 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { AppError } from "../../contract/errors.ts";
+import { type BatchTerms, insertBatch } from "../../db/catalogue.ts";
+import { copyVouchers, type NewVoucher } from "../../db/copy.ts";
+import { insertWindow } from "../../db/listings.ts";
+import { violates } from "../../db/transaction.ts";
+import { GENESIS_HASH, makeNonce, sealEvent } from "../../domain/chain.ts";
+import { CODE_KEY_MAX, CODE_KEY_MIN, makeVoucherCode, normaliseCode } from "../../domain/codes.ts";
+import { newId } from "../../domain/ids.ts";
+import type { Window, WindowKind } from "../../domain/offer.ts";
+import type { Audience } from "../../domain/voucher.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+
+/** Vouchers written at once: less than a megabyte. */
+const CHUNK_SIZE = 1_000;
+/** Vouchers made in one turn of the event loop: about a millisecond. */
+const TURN_SIZE = 50;
+
+export interface IssueInput {
+  productId: string;
+  count: number;
+  validUntil: Date;
+  audience: Audience;
+  /** The windows through which users may acquire the vouchers. */
+  windows: Partial<Record<WindowKind, Window>>;
+  /** Exactly `count` printed codes to import, or null to generate new ones. */
+  codes: AsyncIterable<string> | null;
+}
+
+export interface IssuedVoucher {
+  id: string;
+  code: string;
+  serial: number;
+}
+
+export interface IssueResult {
+  id: string;
+  count: number;
+  firstSerial: number;
+  lastSerial: number;
+}
+
+/**
+ * Issues a batch with its vouchers and their sealed `issued` events in one transaction. Uses the memory of two chunks, whatever the
+ * count.
+ * @param onChunk receives every chunk once it is written. The vouchers exist only after this function has returned.
+ * @throws AppError `invalid_request` for codes that cannot be imported, `not_found` for an unknown product.
+ */
+export async function issueBatch(
+  ctx: AuditContext,
+  input: IssueInput,
+  onChunk: (vouchers: readonly IssuedVoucher[]) => Promise<void> | void,
+): Promise<IssueResult> {
+  const id = newId("bat");
+  try {
+    await withAuditEntry(ctx, { type: "Batch", id }, async (tx) => {
+      const terms = await insertBatch(tx, { ...input, id });
+      if (terms === null) throw new AppError("not_found", `There is no product ${input.productId}.`);
+      const windows = Object.entries(input.windows) as [WindowKind, Window][];
+      for (const [kind, window] of windows) await insertWindow(tx, id, kind, window);
+      const codes = input.codes === null ? newCodes(ctx, input.count) : printedCodes(input.codes, input.count);
+      const write = async (vouchers: readonly NewVoucher[]) => {
+        await copyVouchers(tx, vouchers);
+        await onChunk(vouchers.map(({ issued, code, serial }) => ({ id: issued.event.voucherId, code, serial })));
+      };
+      let chunk: NewVoucher[] = [];
+      // Postgres writes one chunk while the next one is made.
+      let writing = Promise.resolve();
+      let serial = 0;
+      for await (const code of codes) {
+        serial += 1;
+        chunk.push(makeVoucher(ctx, { ...input, id }, terms, code, serial));
+        if (chunk.length === CHUNK_SIZE) {
+          await writing;
+          writing = write(chunk);
+          // Prevents an unhandled rejection; the next await of `writing` throws.
+          writing.catch(() => undefined);
+          chunk = [];
+        }
+        // Lets the event loop serve the connection.
+        if (serial % TURN_SIZE === 0) await nextTurn();
+      }
+      await writing;
+      if (chunk.length > 0) await write(chunk);
+    });
+  } catch (error) {
+    if (violates(error, "vouchers_code_key")) {
+      throw notIssued("A code occurs twice, or the organization already has it.", error);
+    }
+    throw error;
+  }
+  return { id, count: input.count, firstSerial: 1, lastSerial: input.count };
+}
+
+interface Code {
+  code: string;
+  codeKey: string;
+}
+
+/** Makes a voucher with its sealed `issued` event. */
+function makeVoucher(
+  ctx: Pick<AuditContext, "randomBytes">,
+  batch: Pick<IssueInput, "audience" | "validUntil" | "windows"> & { id: string },
+  terms: BatchTerms,
+  code: Code,
+  serial: number,
+): NewVoucher {
+  const event = {
+    voucherId: newId("vch"),
+    sequence: 1,
+    eventType: "voucher.instance.issued" as const,
+    occurredAt: terms.issuedAt,
+    actorConnectedId: null,
+    actorIsEmployee: null,
+    data: {
+      nonce: makeNonce(ctx.randomBytes),
+      voucherCode: code.code,
+      serial,
+      batchId: batch.id,
+      productKey: terms.productKey,
+      audience: batch.audience,
+      validUntil: batch.validUntil.toISOString(),
+      retailPriceUsd: terms.retailPriceUsd,
+      priceUsd: terms.priceUsd,
+    },
+  };
+  return {
+    organizationId: terms.organizationId,
+    batchId: batch.id,
+    serial,
+    pickable: Object.keys(batch.windows).length > 0,
+    ...code,
+    issued: { event, seal: sealEvent(event, GENESIS_HASH) },
+  };
+}
+
+function* newCodes(ctx: Pick<AuditContext, "randomBytes">, count: number): Generator<Code> {
+  for (let i = 0; i < count; i++) {
+    const code = makeVoucherCode(ctx.randomBytes);
+    yield { code, codeKey: code.replaceAll("-", "") };
+  }
+}
+
+async function* printedCodes(lines: AsyncIterable<string>, count: number): AsyncGenerator<Code> {
+  let line = 0;
+  for await (const text of lines) {
+    line += 1;
+    if (line > count) throw notIssued(`The file contains more than ${count} codes.`);
+    const code = text.trim();
+    const codeKey = normaliseCode(code);
+    if (codeKey === null) {
+      throw notIssued(
+        `Line ${line} is not a code: codes have ${CODE_KEY_MIN} to ${CODE_KEY_MAX} visible ASCII characters, not counting spaces and hyphens.`,
+      );
+    }
+    if (/^rsv_/i.test(codeKey)) throw notIssued(`Line ${line} starts like a reservation ticket.`);
+    yield { code, codeKey };
+  }
+  if (line < count) throw notIssued(`The file contains ${line} codes, not ${count}.`);
+}
+
+function notIssued(reason: string, cause?: unknown): AppError {
+  return new AppError("invalid_request", `${reason} Nothing was issued.`, { cause });
+}

@@ -1,0 +1,55 @@
+import { AppError } from "../../contract/errors.ts";
+import { insertBrand, insertOrganization, insertProduct, type NewProduct, selectWindows } from "../../db/catalogue.ts";
+import { insertListing } from "../../db/listings.ts";
+import { violates } from "../../db/transaction.ts";
+import { newId } from "../../domain/ids.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+
+/** Creates an organization and returns its id. */
+export async function createOrganization(ctx: AuditContext, name: string): Promise<string> {
+  const id = newId("org");
+  await withAuditEntry(ctx, { type: "Organization", id }, (tx) => insertOrganization(tx, id, name));
+  return id;
+}
+
+/** Creates a brand of an organization and returns its id. */
+export async function createBrand(ctx: AuditContext, organizationId: string, name: string): Promise<string> {
+  const id = newId("brd");
+  await withAuditEntry(ctx, { type: "Brand", id }, (tx) => insertBrand(tx, id, organizationId, name));
+  return id;
+}
+
+/**
+ * Creates a product of a brand and returns its id.
+ * @throws AppError `invalid_request` when the brand already has a product with this key.
+ */
+export async function createProduct(ctx: AuditContext, product: Omit<NewProduct, "id">): Promise<string> {
+  const id = newId("prd");
+  try {
+    await withAuditEntry(ctx, { type: "Product", id }, (tx) => insertProduct(tx, { ...product, id }));
+  } catch (error) {
+    if (!violates(error, "products_brand_id_key_key")) throw error;
+    const message = `The brand already has a product with the key ${product.key}.`;
+    throw new AppError("invalid_request", message, { cause: error });
+  }
+  return id;
+}
+
+/**
+ * Lists a batch on the marketplace.
+ * @returns the listing's id, and whether the batch has a window through which users can buy.
+ * @throws AppError `invalid_request` when the batch is already listed.
+ */
+export async function createListing(ctx: AuditContext, batchId: string): Promise<{ id: string; canBeBought: boolean }> {
+  const id = newId("lst");
+  try {
+    const { buy } = await withAuditEntry(ctx, { type: "Listing", id }, async (tx) => {
+      await insertListing(tx, id, batchId);
+      return selectWindows(tx, batchId);
+    });
+    return { id, canBeBought: buy !== null };
+  } catch (error) {
+    if (!violates(error, "listings_batch_id_key")) throw error;
+    throw new AppError("invalid_request", `Batch ${batchId} is already listed.`, { cause: error });
+  }
+}

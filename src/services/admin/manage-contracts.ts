@@ -1,0 +1,59 @@
+import { createHash } from "node:crypto";
+import { AppError } from "../../contract/errors.ts";
+import { findContractStatus, insertContract, insertLink, moveContract } from "../../db/contracts.ts";
+import { violates } from "../../db/transaction.ts";
+import { CONTRACT_MOVES } from "../../domain/audience.ts";
+import { makeLinkCode } from "../../domain/codes.ts";
+import { newId } from "../../domain/ids.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+
+/**
+ * Offers a user a referrer contract with a brand and returns its id.
+ * @throws AppError `invalid_request` when the user already has an open contract with the brand.
+ */
+export async function offerContract(
+  ctx: AuditContext,
+  contract: { brandId: string; userId: string; endsAt: Date | null },
+): Promise<string> {
+  const id = newId("ctr");
+  try {
+    await withAuditEntry(ctx, { type: "ReferrerContract", id }, (tx) => insertContract(tx, { ...contract, id }));
+  } catch (error) {
+    if (!violates(error, "referrer_contracts_one_open")) throw error;
+    throw new AppError(
+      "invalid_request",
+      "This user already has an open contract with this brand. Decline or end it first.",
+      { cause: error },
+    );
+  }
+  return id;
+}
+
+/**
+ * Changes a contract's status: from `Offered` to `Active` or `Declined`, or from `Active` to `Ended`.
+ * @throws AppError `not_found`, or `invalid_request` when the contract has another status.
+ */
+export async function changeContract(ctx: AuditContext, id: string, to: keyof typeof CONTRACT_MOVES): Promise<void> {
+  await withAuditEntry(ctx, { type: "ReferrerContract", id }, async (tx) => {
+    if (await moveContract(tx, id, to, CONTRACT_MOVES[to])) return;
+    const status = await findContractStatus(tx, id);
+    if (status === null) throw new AppError("not_found", `There is no contract ${id}.`);
+    throw new AppError("invalid_request", `The contract is ${status} and cannot become ${to}.`);
+  });
+}
+
+/**
+ * Creates a referrer's link to a product of the contract's brand.
+ * @returns the link's code.
+ * @throws AppError `not_found` when the contract or the product does not exist, or they belong to different brands.
+ */
+export async function makeLink(ctx: AuditContext, contractId: string, productId: string): Promise<string> {
+  const code = makeLinkCode(ctx.randomBytes);
+  const id = createHash("sha256").update(code).digest("hex");
+  await withAuditEntry(ctx, { type: "ReferralLink", id }, async (tx) => {
+    if (!(await insertLink(tx, code, contractId, productId))) {
+      throw new AppError("not_found", `There is no contract ${contractId} with the brand of a product ${productId}.`);
+    }
+  });
+  return code;
+}

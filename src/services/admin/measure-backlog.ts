@@ -1,0 +1,52 @@
+import type { Redis } from "ioredis";
+import pTimeout from "p-timeout";
+import type pg from "pg";
+import type { Logger } from "pino";
+import { countBrokenChains } from "../../db/broken-chains.ts";
+import { findOldestPendingAge } from "../../db/events.ts";
+import { countLiveReservations } from "../../db/reservations.ts";
+import type { DeploymentIdentity } from "../../domain/deployment.ts";
+import type { Backlog, DatabaseBacklog } from "../../metrics/open-metrics.ts";
+import { measureQueues, type QueueBacklog } from "../../queues/measure-queues.ts";
+
+/** Live reservations are counted up to this number, which takes Postgres some 25 ms. */
+const RESERVATIONS_MAX = 100_000;
+/** Broken chains are counted up to this number. Even one is an alarm. */
+const BROKEN_CHAINS_MAX = 1_000;
+/** Longest wait for a server: a scrape has a short timeout of its own and must report that a server is down. Milliseconds. */
+const WAIT_MAX_MS = 2_000;
+
+interface Deps {
+  pool: pg.Pool;
+  redis: Redis;
+  deployment: DeploymentIdentity;
+  log: Logger;
+}
+
+/** Measures the backlogs in Redis and Postgres. Never fails: the part of a server that does not respond in two seconds is null. */
+export async function measureBacklog(ctx: Deps): Promise<Backlog> {
+  const [queues, database] = await Promise.all([inTime(ctx, measureJobs(ctx)), inTime(ctx, measureDatabase(ctx))]);
+  return { queues, database };
+}
+
+// Async, so that a deployment id that is not known yet rejects instead of throwing.
+async function measureJobs({ redis, deployment }: Deps): Promise<QueueBacklog[]> {
+  return measureQueues(redis, deployment.id);
+}
+
+async function measureDatabase({ pool }: Deps): Promise<DatabaseBacklog> {
+  return {
+    liveReservations: await countLiveReservations(pool, RESERVATIONS_MAX),
+    sealLagMs: await findOldestPendingAge(pool),
+    brokenChains: await countBrokenChains(pool, BROKEN_CHAINS_MAX),
+  };
+}
+
+async function inTime<T>({ log }: Deps, measured: Promise<T>): Promise<T | null> {
+  try {
+    return await pTimeout(measured, { milliseconds: WAIT_MAX_MS });
+  } catch (error) {
+    log.debug({ err: error }, "cannot measure the backlog");
+    return null;
+  }
+}

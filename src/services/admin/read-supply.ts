@@ -1,0 +1,66 @@
+import type pg from "pg";
+import { AppError, voucherNotFound } from "../../contract/errors.ts";
+import { type ListedKey, selectKeys } from "../../db/api-keys.ts";
+import { type BatchSummary, findBatch, findOrganization } from "../../db/catalogue.ts";
+import { resolveVouchers, type Voucher } from "../../db/vouchers.ts";
+import { CODE_SYMBOLS, hasValidCheckSymbol, normaliseCode } from "../../domain/codes.ts";
+import type { Reservation } from "../../domain/reservation.ts";
+import { statusAt, type VoucherStatus } from "../../domain/voucher.ts";
+
+interface Deps {
+  pool: pg.Pool;
+}
+
+/** A voucher with its status now, which may be Expired. */
+export type CurrentVoucher = Omit<Voucher, "status"> & { status: VoucherStatus };
+
+/**
+ * Reads a batch and the states of its vouchers. Takes seconds for a million vouchers.
+ * @throws AppError `not_found`.
+ */
+export async function readBatch({ pool }: Deps, id: string): Promise<BatchSummary> {
+  const batch = await findBatch(pool, id);
+  if (batch === null) throw new AppError("not_found", `There is no batch ${id}.`);
+  return batch;
+}
+
+/**
+ * Reads an organization's API keys, newest first, without their secrets.
+ * @throws AppError `not_found` when there is no such organization.
+ */
+export async function readKeys({ pool }: Deps, organizationId: string): Promise<ListedKey[]> {
+  if ((await findOrganization(pool, organizationId)) === null) {
+    throw new AppError("not_found", `There is no organization ${organizationId}.`);
+  }
+  return selectKeys(pool, organizationId);
+}
+
+/**
+ * Reads a voucher by its code in any spelling, with its status now and its live reservation.
+ * @throws AppError `voucher_not_found`, with a hint when the code has a wrong check symbol.
+ */
+export async function readVoucher(
+  { pool }: Deps,
+  organizationId: string,
+  code: string,
+): Promise<{ voucher: CurrentVoucher; reservation: Omit<Reservation, "tokenSecretId"> | null }> {
+  const codeKey = normaliseCode(code);
+  const [found] = await resolveVouchers(pool, [{ organizationId, codeKey, ticket: null, externalRef: null }]);
+  if (!found?.voucher) {
+    if (codeKey?.length !== CODE_SYMBOLS || hasValidCheckSymbol(code)) throw voucherNotFound();
+    throw new AppError(
+      "voucher_not_found",
+      "No voucher has this code. Its check symbol is wrong: it is probably mistyped.",
+    );
+  }
+  const { voucher, reservation, now } = found;
+  return {
+    voucher: { ...voucher, status: statusAt(voucher, now) },
+    reservation: reservation && {
+      ticket: reservation.ticket,
+      keyId: reservation.keyId,
+      startedAt: reservation.startedAt,
+      expiresAt: reservation.expiresAt,
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import type pg from "pg";
+import { AppError } from "../../contract/errors.ts";
+import { selectEventsOfRange, selectEventsPage } from "../../db/events.ts";
+import type { Transaction } from "../../db/pool.ts";
+import { inTransaction } from "../../db/transaction.ts";
+import { findChainHead, findLastOfNext, selectChainHeadsOfRange } from "../../db/vouchers.ts";
+import { type ChainHead, type StoredEvent, verifyChain } from "../../domain/chain.ts";
+
+/** Vouchers verified from one snapshot; a few megabytes of payloads. */
+const RANGE = 2_000;
+/** Ranges in progress at the same time: Postgres reads one while another is verified. */
+const CONCURRENCY = 2;
+
+/** A limit that no chain reaches: the largest SQL integer. */
+const ALL_EVENTS = 2 ** 31 - 1;
+
+export interface BrokenChain {
+  voucherId: string;
+  sequence: number;
+  problem: string;
+}
+
+export interface VerifyResult {
+  vouchers: number;
+  events: number;
+  broken: BrokenChain[];
+}
+
+/** Vouchers in id order, after `afterId` and up to `lastId`. */
+interface ChainRange {
+  afterId: string;
+  lastId: string;
+}
+
+/** Chain heads and all their events, in chain order, from one database snapshot. */
+interface Snapshot {
+  heads: (ChainHead & { voucherId: string })[];
+  events: StoredEvent[];
+}
+
+/**
+ * Verifies the chain of one voucher.
+ * @throws AppError `not_found`.
+ */
+export async function verifyOneChain(ctx: { pool: pg.Pool }, voucherId: string): Promise<VerifyResult> {
+  const snapshot = await onSnapshot(ctx, async (tx): Promise<Snapshot> => {
+    const head = await findChainHead(tx, voucherId);
+    if (head === null) throw new AppError("not_found", `There is no voucher ${voucherId}.`);
+    return { heads: [head], events: await selectEventsPage(tx, voucherId, 0, ALL_EVENTS) };
+  });
+  return verifySnapshot(snapshot);
+}
+
+/**
+ * Verifies every chain, range by range. Holds only the ranges in progress in memory and does not block writers.
+ * @param onRange receives the totals so far. If it throws, the verification ends with that error.
+ */
+export async function verifyAllChains(
+  ctx: { pool: pg.Pool },
+  onRange: (sofar: VerifyResult) => void = () => undefined,
+): Promise<VerifyResult> {
+  const total: VerifyResult = { vouchers: 0, events: 0, broken: [] };
+  const ranges = allRanges(ctx);
+  const verifyRanges = async () => {
+    // The loops share one generator, so a failure in one ends the ranges for all.
+    for await (const range of ranges) {
+      const result = await verifyRange(ctx, range);
+      total.vouchers += result.vouchers;
+      total.events += result.events;
+      total.broken.push(...result.broken);
+      onRange(total);
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, verifyRanges));
+  total.broken.sort((a, b) => (a.voucherId < b.voucherId ? -1 : 1));
+  return total;
+}
+
+/** Verifies the chains of the next `limit` vouchers in id order and returns the last id. Holds all of them in memory. */
+export async function verifyNextChains(
+  ctx: { pool: pg.Pool },
+  afterId: string,
+  limit: number,
+): Promise<{ result: VerifyResult; last: string }> {
+  const lastId = await findLastOfNext(ctx.pool, afterId, limit);
+  if (lastId === null) return { result: { vouchers: 0, events: 0, broken: [] }, last: afterId };
+  return { result: await verifyRange(ctx, { afterId, lastId }), last: lastId };
+}
+
+/** Verifies the chains of a range in one snapshot. */
+async function verifyRange(ctx: { pool: pg.Pool }, { afterId, lastId }: ChainRange): Promise<VerifyResult> {
+  const snapshot = await onSnapshot(ctx, async (tx) => ({
+    heads: await selectChainHeadsOfRange(tx, afterId, lastId),
+    events: await selectEventsOfRange(tx, afterId, lastId),
+  }));
+  return verifySnapshot(snapshot);
+}
+
+async function* allRanges(ctx: { pool: pg.Pool }): AsyncGenerator<ChainRange, void, void> {
+  for (let afterId = ""; ; ) {
+    const lastId = await findLastOfNext(ctx.pool, afterId, RANGE);
+    if (lastId === null) return;
+    yield { afterId, lastId };
+    afterId = lastId;
+  }
+}
+
+/** Runs `work` in one snapshot, so that heads and events match. */
+function onSnapshot<T>(ctx: { pool: pg.Pool }, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  return inTransaction(ctx.pool, async (tx) => {
+    await tx.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    return work(tx);
+  });
+}
+
+function verifySnapshot({ heads, events }: Snapshot): VerifyResult {
+  const chains = new Map<string, StoredEvent[]>();
+  for (const event of events) {
+    const chain = chains.get(event.voucherId);
+    if (chain === undefined) chains.set(event.voucherId, [event]);
+    else chain.push(event);
+  }
+  const broken = heads.flatMap((head): BrokenChain[] => {
+    const problem = verifyChain(head.voucherId, head, chains.get(head.voucherId) ?? []);
+    return problem === null ? [] : [{ voucherId: head.voucherId, ...problem }];
+  });
+  return { vouchers: heads.length, events: events.length, broken };
+}

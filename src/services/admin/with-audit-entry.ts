@@ -1,0 +1,77 @@
+import { hostname, userInfo } from "node:os";
+import { isDeepStrictEqual } from "node:util";
+import type pg from "pg";
+import { type Entity, insertAuditEntry, lockEntity, readEntityState } from "../../db/audit-entries.ts";
+import type { Transaction } from "../../db/pool.ts";
+import { inTransaction, waitForLocks } from "../../db/transaction.ts";
+import type { RandomBytes } from "../../domain/codes.ts";
+
+/** Longest wait of an administrative command for each lock, bounded because a person is waiting. Milliseconds. */
+const LOCK_WAIT_MS = 10_000;
+
+/** The command that an audit entry records, and the user who runs it. */
+export interface AuditedCommand {
+  command: string;
+  arguments: Record<string, unknown>;
+  osUser: string;
+  host: string;
+}
+
+/** What an administrative service needs. */
+export interface AuditContext {
+  pool: pg.Pool;
+  randomBytes: RandomBytes;
+  audited: AuditedCommand;
+}
+
+/** Describes a command that the operating system's current user runs. `args` must contain no secret and no voucher code. */
+export function auditedCommand(command: string, args: Record<string, unknown>): AuditedCommand {
+  return { command, arguments: args, osUser: userName(), host: hostname() };
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run under a uid without a user name.
+    return `uid ${process.getuid?.()}`;
+  }
+}
+
+/** Thrown to roll back a command that changed nothing. Never leaves this file. */
+const NOTHING_CHANGED = Symbol("nothing changed");
+
+/**
+ * Runs one administrative command and records it in the audit log, in one transaction. The entry holds the entity's state before and
+ * after. If both are equal, rolls everything back and records nothing. Commands on the same entity run one at a time.
+ * Administrative connections write only here.
+ * @param work makes the change, in the transaction that it receives.
+ * @param unseen the part of the entity's state that the database does not show, before and after the change.
+ */
+export async function withAuditEntry<T>(
+  ctx: Pick<AuditContext, "pool" | "audited">,
+  entity: Entity,
+  work: (tx: Transaction) => Promise<T>,
+  unseen?: { before: Record<string, unknown>; after: (result: T) => Record<string, unknown> },
+): Promise<T> {
+  let result: T | undefined;
+  try {
+    await inTransaction(ctx.pool, async (tx) => {
+      await tx.query("SET TRANSACTION READ WRITE");
+      await waitForLocks(tx, LOCK_WAIT_MS);
+      await lockEntity(tx, entity);
+      const before = merge(await readEntityState(tx, entity), unseen?.before);
+      result = await work(tx);
+      const after = merge(await readEntityState(tx, entity), unseen?.after(result));
+      if (isDeepStrictEqual(before, after)) throw NOTHING_CHANGED;
+      await insertAuditEntry(tx, { ...ctx.audited, entity, before, after });
+    });
+  } catch (error) {
+    if (error !== NOTHING_CHANGED) throw error;
+  }
+  return result as T;
+}
+
+function merge<State>(read: State | null, unseen: Record<string, unknown> | undefined): State | null {
+  return unseen === undefined ? read : ({ ...read, ...unseen } as State);
+}

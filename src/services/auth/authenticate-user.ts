@@ -1,0 +1,120 @@
+import { readFileSync } from "node:fs";
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  errors,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  jwtVerify,
+} from "jose";
+import type { Config } from "../../config.ts";
+import { AppError } from "../../contract/errors.ts";
+
+type UserTokens = Config["users"];
+
+/** Asymmetric signatures only: anyone who can verify a token with a shared secret can also forge one. */
+const ALGORITHMS = [
+  "EdDSA",
+  "Ed25519",
+  "ES256",
+  "ES384",
+  "ES512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "RS256",
+  "RS384",
+  "RS512",
+];
+/** Accepted difference between the clocks of issuer and service, in seconds. */
+const CLOCK_TOLERANCE_S = 10;
+/** Lifetime of fetched keys, pause before an unknown key id triggers another fetch, and longest duration of a fetch. Milliseconds. */
+const KEYS = { cacheMaxAge: 600_000, cooldownDuration: 10_000, timeoutDuration: 2_000 };
+/** Longest subject, in characters. */
+const SUBJECT_MAX = 255;
+
+/** Verifies users' tokens: JWTs (RFC 7519) signed with a key of the configured JWKS (RFC 7517). */
+export class UserAuthenticator {
+  readonly #tokens: UserTokens;
+  readonly #keys: JWTVerifyGetKey | null;
+
+  /** @throws Error when `jwksUrl` names a file that cannot be read as a key set. */
+  constructor(tokens: UserTokens) {
+    this.#tokens = tokens;
+    this.#keys = tokens.jwksUrl === null ? null : openKeys(new URL(tokens.jwksUrl));
+  }
+
+  /**
+   * Verifies a token and returns its subject.
+   * @throws AppError `invalid_token`, or `unavailable` when the keys cannot be fetched.
+   */
+  async authenticate(token: string): Promise<string> {
+    if (this.#keys === null) throw invalidToken();
+    const { issuer, audience } = this.#tokens;
+    try {
+      const { sub } = await verify(token, this.#keys, {
+        algorithms: ALGORITHMS,
+        clockTolerance: CLOCK_TOLERANCE_S,
+        requiredClaims: ["sub", "exp"],
+        ...(issuer !== null && { issuer }),
+        ...(audience !== null && { audience }),
+      });
+      if (!isSubject(sub)) throw invalidToken();
+      return sub;
+    } catch (error) {
+      if (error instanceof AppError) throw error;
+      if (isKeysUnavailable(error)) {
+        throw new AppError("unavailable", "Sign-in cannot be checked at the moment. Please try again.", {
+          cause: error,
+        });
+      }
+      throw invalidToken(error);
+    }
+  }
+}
+
+function openKeys(url: URL): JWTVerifyGetKey {
+  if (url.protocol !== "file:") return createRemoteJWKSet(url, KEYS);
+  try {
+    return createLocalJWKSet(JSON.parse(readFileSync(url, "utf8")));
+  } catch {
+    // No cause: a parse error quotes the file, which may contain secrets.
+    throw new Error("AUTH_JWKS_URL names a file that cannot be read as a JSON Web Key Set");
+  }
+}
+
+/** Verifies a token. If the token does not name its key, tries every matching key of the set. */
+async function verify(token: string, keys: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, keys, options)).payload;
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    for await (const key of error) {
+      const verified = await jwtVerify(token, key, options).catch((failure: unknown) => {
+        if (failure instanceof errors.JWSSignatureVerificationFailed) return null;
+        throw failure;
+      });
+      if (verified !== null) return verified.payload;
+    }
+    throw new errors.JWSSignatureVerificationFailed();
+  }
+}
+
+function isSubject(subject: unknown): subject is string {
+  return (
+    typeof subject === "string" && subject !== "" && subject.length <= SUBJECT_MAX && !/[\p{Cc}\p{Cs}]/u.test(subject)
+  );
+}
+
+/** Whether verification failed because of the keys and not because of the token. */
+function isKeysUnavailable(error: unknown): boolean {
+  if (!(error instanceof errors.JOSEError)) return true;
+  return (
+    error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid || error.code === "ERR_JOSE_GENERIC"
+  );
+}
+
+function invalidToken(cause?: unknown): AppError {
+  return new AppError("invalid_token", undefined, { cause });
+}

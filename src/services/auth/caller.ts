@@ -1,0 +1,5 @@
+/** The caller of a partner route: an API key and its organization, which limits everything that the key can read and change. */
+export interface Caller {
+  keyId: string;
+  organizationId: string;
+}

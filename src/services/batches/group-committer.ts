@@ -1,0 +1,244 @@
+import pLimit, { type LimitFunction } from "p-limit";
+import type pg from "pg";
+import { Batcher, type BatchObserver } from "../../batching/batcher.ts";
+import type { Transaction } from "../../db/pool.ts";
+import {
+  type Decided,
+  isDatabaseUnavailable,
+  isLockTimeout,
+  isRetryable,
+  readThenWrite,
+  waitForLocks,
+} from "../../db/transaction.ts";
+import { lockFreeVouchers, lockVoucher } from "../../db/vouchers.ts";
+import { runInTurn } from "./run-in-turn.ts";
+
+export interface GroupCommitterOptions<Item, State, Result> {
+  pool: pg.Pool;
+  /**
+   * Reads the state that `decide` needs, in statements of its own after the locking one. Must send all of them before it awaits
+   * any. They leave before the locks are known, so they may cover items that are not decided in this transaction.
+   */
+  read: (tx: Transaction, items: Item[]) => Promise<State>;
+  /**
+   * Decides items whose vouchers this transaction has locked: returns one result per item, in order, and the statements to write.
+   * May run several times for the same items; only the run that commits counts.
+   */
+  decide: (items: Item[], state: State, tx: Transaction) => Promise<Decided<Result[]>>;
+  /** The result of an item whose voucher stays locked for `lockWaitMs`, or that finds no room on the slow path. */
+  busy: Result;
+  /** Observes the batches of both paths. */
+  observer: BatchObserver;
+  /** Longest wait for a locked row, including the wait for a connection. Milliseconds. */
+  lockWaitMs: number;
+  /** Most items that may wait in this process. */
+  waitingMax: number;
+}
+
+/** Most items in one transaction: large enough to share the cost of a commit, small enough to take milliseconds. */
+const BATCH_MAX = 128;
+/** Attempts to decide a whole batch before its items are tried one by one. */
+const ATTEMPTS_MAX = 3;
+/** Connections of the slow path, each of which may wait for one row. The fast path has one connection of its own. */
+const SLOW_PATH_CONNECTIONS = 4;
+/** The share of all waiting items that may be on the slow path. In a worker each item holds a job slot, and the fast path needs the rest. */
+const SLOW_PATH_SHARE = 1 / 4;
+/** The share of the slow path that may hold a slot for the same row. */
+const ROW_SHARE = 1 / 2;
+/** How long a row may make no progress before items beyond a share are told that their voucher is busy. Milliseconds. */
+const STALLED_AFTER_MS = 1_000;
+
+/** An item on the slow path. */
+interface SlowItem<Result> {
+  /** The end of its wait, on the monotonic clock. Milliseconds. */
+  giveUpAt: number;
+  result: Promise<Result>;
+}
+
+/** A row that another transaction holds locked, and the items that wait for it. */
+interface LockedRow<Item, Result> {
+  batcher: Batcher<Item, Result>;
+  slots: LimitFunction;
+  /** Items that wait for the row, with or without a slot. */
+  waiting: number;
+  /** When an item of this row was last decided, or else when the first one began to wait, on the monotonic clock. Milliseconds. */
+  progressAt: number;
+}
+
+/**
+ * Group commit for every change of a voucher. An item takes one of two paths:
+ *
+ * - Fast path: all items that are ready share one transaction. It locks their vouchers in id order and skips rows that are already
+ *   locked, so it never waits for one.
+ * - Slow path: an item whose row was skipped waits for that row in a later transaction, together with the other items for the same
+ *   voucher. Up to four rows are waited for at the same time, each on a connection of its own.
+ *
+ * The fast transaction can still run into a lock that is not a voucher row, such as another transaction's uncommitted reference.
+ * After the pool's `lock_timeout` all its items move to the slow path, where each row waits alone.
+ *
+ * The slow path holds only a share of all items, and one row only a share of the slow path. So neither many locked rows nor a
+ * crowd that wants the same voucher delays other vouchers.
+ */
+export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
+  readonly #options: GroupCommitterOptions<Item, State, Result>;
+  readonly #fastPath: Batcher<Item, Result>;
+  readonly #lockedRows = new Map<string, LockedRow<Item, Result>>();
+  readonly #slowItems = new Map<Item, SlowItem<Result>>();
+  readonly #slowItemsMax: number;
+  readonly #slowConnections = pLimit(SLOW_PATH_CONNECTIONS);
+
+  constructor(options: GroupCommitterOptions<Item, State, Result>) {
+    this.#options = options;
+    this.#slowItemsMax = shareOf(options.waitingMax, SLOW_PATH_SHARE);
+    this.#fastPath = this.#openBatcher((items) => this.#runFastPath(items));
+  }
+
+  /**
+   * Decides one item and commits the decision.
+   * @throws BatcherFull when too many items wait, or the database's error.
+   */
+  submit(item: Item): Promise<Result> {
+    return this.#fastPath.submit(item);
+  }
+
+  /** Resolves once no item is waiting or being decided. */
+  async drain(): Promise<void> {
+    await this.#fastPath.drain();
+    await Promise.allSettled([...this.#slowItems.values()].map(({ result }) => result));
+  }
+
+  #openBatcher(run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>): Batcher<Item, Result> {
+    return new Batcher((items: Item[]) => retry(() => run(items)), {
+      batchMax: BATCH_MAX,
+      waitingMax: this.#options.waitingMax,
+      observer: this.#options.observer,
+      splitOn: (error) => !isDatabaseUnavailable(error),
+    });
+  }
+
+  async #runFastPath(items: Item[]): Promise<(Result | PromiseLike<Result>)[]> {
+    const { pool, read, decide, busy } = this.#options;
+    const voucherIds = [...new Set(items.map((item) => item.voucherId))];
+    let free = new Set<string>();
+    const decided = await readThenWrite(
+      pool,
+      (tx) => Promise.all([lockFreeVouchers(tx, voucherIds), read(tx, items)]),
+      async ([locked, state], tx) => {
+        free = locked;
+        const ours = items.filter((item) => locked.has(item.voucherId));
+        const { result, writes } = ours.length > 0 ? await decide(ours, state, tx) : { result: [], writes: [] };
+        return { result: new Map(ours.map((item, index) => [item, result[index] as Result])), writes };
+      },
+    ).catch((error) => {
+      if (isLockTimeout(error)) return new Map<Item, Result>();
+      throw error;
+    });
+    return items.map((item) => {
+      if (decided.has(item)) return decided.get(item) as Result;
+      // A free row without a decision: the transaction timed out on another lock, for which only one of its items has to wait.
+      return free.has(item.voucherId) || this.#hasSlowRoom(item.voucherId) ? this.#takeSlowPath(item) : busy;
+    });
+  }
+
+  /** Whether one more item may wait for a locked row. Beyond the share, only if its row makes progress. */
+  #hasSlowRoom(voucherId: string): boolean {
+    if (this.#slowItems.size < this.#slowItemsMax) return true;
+    const row = this.#lockedRows.get(voucherId);
+    // A row makes progress only while it has a connection.
+    return row !== undefined && this.#lockedRows.size <= SLOW_PATH_CONNECTIONS && timeToStallMs(row) > 0;
+  }
+
+  #takeSlowPath(item: Item): Promise<Result> {
+    const row = this.#lockedRow(item.voucherId);
+    const result = runInTurn(
+      row.slots,
+      () => row.batcher.submit(item),
+      () => timeToStallMs(row),
+      () => this.#options.busy,
+    );
+    this.#slowItems.set(item, { giveUpAt: performance.now() + this.#options.lockWaitMs, result });
+    row.waiting += 1;
+    const leave = () => {
+      this.#slowItems.delete(item);
+      row.waiting -= 1;
+      if (row.waiting === 0) this.#lockedRows.delete(item.voucherId);
+    };
+    result.then(leave, leave);
+    return result;
+  }
+
+  #lockedRow(voucherId: string): LockedRow<Item, Result> {
+    const known = this.#lockedRows.get(voucherId);
+    if (known !== undefined) return known;
+    const row: LockedRow<Item, Result> = {
+      batcher: this.#openBatcher((items) => this.#runSlowPath(row, voucherId, items)),
+      slots: pLimit(shareOf(this.#slowItemsMax, ROW_SHARE)),
+      waiting: 0,
+      progressAt: performance.now(),
+    };
+    this.#lockedRows.set(voucherId, row);
+    return row;
+  }
+
+  /** Waits for a connection and then for the row. Both waits together end when the first item's wait ends. */
+  #runSlowPath(row: LockedRow<Item, Result>, voucherId: string, items: Item[]): Promise<Result[]> {
+    const giveUpAt = Math.min(...items.map((item) => this.#slowItems.get(item)?.giveUpAt ?? 0));
+    const remainingMs = () => giveUpAt - performance.now();
+    return runInTurn(
+      this.#slowConnections,
+      () => this.#lockAndDecide(row, voucherId, items, remainingMs),
+      remainingMs,
+      () => items.map(() => this.#options.busy),
+    );
+  }
+
+  async #lockAndDecide(
+    row: LockedRow<Item, Result>,
+    voucherId: string,
+    items: Item[],
+    remainingMs: () => number,
+  ): Promise<Result[]> {
+    const { pool, read, decide, busy } = this.#options;
+    try {
+      const results = await readThenWrite(
+        pool,
+        (tx) =>
+          Promise.all([
+            // At least 1 ms: a lock_timeout of 0 disables the timeout.
+            waitForLocks(tx, Math.max(1, Math.ceil(remainingMs()))),
+            lockVoucher(tx, voucherId),
+            read(tx, items),
+          ]),
+        ([, locked, state], tx) => {
+          if (!locked) throw new Error(`there is no voucher ${voucherId}`);
+          return decide(items, state, tx);
+        },
+      );
+      row.progressAt = performance.now();
+      return results;
+    } catch (error) {
+      if (isLockTimeout(error)) return items.map(() => busy);
+      throw error;
+    }
+  }
+}
+
+/** A share of a number of items, at least one. */
+function shareOf(items: number, share: number): number {
+  return Math.max(1, Math.floor(items * share));
+}
+
+/** Time until a row counts as stalled, and items without a slot stop waiting for it. Milliseconds. */
+function timeToStallMs(row: { progressAt: number }): number {
+  return row.progressAt + STALLED_AFTER_MS - performance.now();
+}
+
+async function retry<T>(run: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!isRetryable(error) || attempt === ATTEMPTS_MAX) throw error;
+    }
+  }
+}

@@ -1,0 +1,32 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LimitFunction } from "p-limit";
+
+/**
+ * Runs `work` when `limit` has a free slot, or calls `giveUp` if that takes too long. Work that has started is always awaited.
+ * @param remainingMs how much longer to wait for a slot, in milliseconds. Called again each time that much time has passed, so
+ * the bound may move while the work waits.
+ * @param giveUp returns the result to use instead of the work's, or throws.
+ */
+export async function runInTurn<T>(
+  limit: LimitFunction,
+  work: () => Promise<T>,
+  remainingMs: () => number,
+  giveUp: () => T,
+): Promise<T> {
+  let state: "waiting" | "started" | "given up" = "waiting";
+  const result = limit(() => {
+    if (state === "given up") return giveUp();
+    state = "started";
+    return work();
+  });
+  if (limit.pendingCount === 0) return result;
+  const timeOut = async (): Promise<T> => {
+    for (let leftMs = remainingMs(); leftMs > 0; leftMs = remainingMs()) {
+      await sleep(leftMs);
+      if (state === "started") return result;
+    }
+    state = "given up";
+    return giveUp();
+  };
+  return Promise.race([result, timeOut()]);
+}

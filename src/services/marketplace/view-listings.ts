@@ -1,0 +1,57 @@
+import type pg from "pg";
+import { AppError } from "../../contract/errors.ts";
+import { pickFields } from "../../contract/fields.ts";
+import {
+  AVAILABLE_MAX,
+  type ListingResponse,
+  type ListingsResponse,
+  listingResponse,
+} from "../../contract/listings.ts";
+import { findListing, type Listing, selectListings } from "../../db/listings.ts";
+import { canBuy } from "../../domain/offer.ts";
+import type { BoundedReads } from "../batches/bounded-reads.ts";
+
+/**
+ * Reads a page of the marketplace. Omits listings of expired batches and shows referrer-only ones to everyone.
+ * @throws AppError `overloaded`.
+ */
+export async function viewListings(
+  ctx: { pool: pg.Pool; publicReads: BoundedReads },
+  userId: string | null,
+  cursor: string,
+  limit: number,
+): Promise<ListingsResponse> {
+  const found = await ctx.publicReads(() => selectListings(ctx.pool, userId, cursor, limit + 1));
+  const page = found.slice(0, limit);
+  return {
+    listings: page.map(viewListing),
+    nextCursor: found.length > limit ? (page.at(-1)?.id ?? null) : null,
+  };
+}
+
+/**
+ * Reads one listing.
+ * @throws AppError `listing_not_found`, `overloaded`.
+ */
+export async function viewOneListing(
+  ctx: { pool: pg.Pool; publicReads: BoundedReads },
+  userId: string | null,
+  listingId: string,
+): Promise<ListingResponse> {
+  const listing = await ctx.publicReads(() => findListing(ctx.pool, userId, listingId));
+  if (listing === null) throw new AppError("listing_not_found");
+  return viewListing(listing);
+}
+
+function viewListing(listing: Listing): ListingResponse {
+  const { offer, eligibility, available, now } = listing;
+  return pickFields(listingResponse, {
+    ...listing,
+    audience: offer.audience,
+    referrerOnly: offer.audience === "ReferrerOnly",
+    available: Math.min(available, AVAILABLE_MAX),
+    availableMore: available > AVAILABLE_MAX,
+    validUntil: offer.validUntil.toISOString(),
+    canBuy: canBuy(offer, available, eligibility, now),
+  });
+}

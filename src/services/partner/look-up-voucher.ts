@@ -1,0 +1,39 @@
+import type { Config } from "../../config.ts";
+import { voucherNotFound } from "../../contract/errors.ts";
+import type { LookUpResponse } from "../../contract/look-up.ts";
+import type { ResolvedVoucher } from "../../db/vouchers.ts";
+import type { Limits } from "../../limits/open-limits.ts";
+import type { Caller } from "../auth/caller.ts";
+import type { VoucherReads } from "./resolve-voucher.ts";
+import { resolveVoucher } from "./resolve-voucher.ts";
+import { verifyUrl, viewVoucher } from "./voucher-view.ts";
+
+/**
+ * Returns a voucher's value and status, and its live reservation. Changes nothing and works without Redis.
+ * @throws AppError `voucher_not_found`, `too_many_misses`.
+ */
+export async function lookUpVoucher(
+  ctx: { voucherReads: VoucherReads; limits: Limits; config: Config },
+  caller: Caller,
+  codeOrTicket: string,
+): Promise<LookUpResponse> {
+  const { now, voucher, reservation } = await resolveVoucher(ctx, caller, codeOrTicket);
+  if (voucher === null) throw voucherNotFound();
+  return {
+    voucher: viewVoucher(voucher, now),
+    reservation: viewReservation(reservation, caller),
+    verifyUrl: verifyUrl(ctx, voucher.id),
+  };
+}
+
+/** Only the key that made the reservation sees its ticket. */
+function viewReservation(reservation: ResolvedVoucher["reservation"], caller: Caller): LookUpResponse["reservation"] {
+  if (reservation === null) return null;
+  const heldByCaller = reservation.keyId === caller.keyId;
+  return {
+    ticket: heldByCaller ? reservation.ticket : null,
+    startedAt: reservation.startedAt.toISOString(),
+    expiresAt: reservation.expiresAt.toISOString(),
+    heldByCaller,
+  };
+}

@@ -1,0 +1,91 @@
+import type pg from "pg";
+import { AppError, voucherNotFound } from "../../contract/errors.ts";
+import {
+  type EventsQuery,
+  type PartnerChain,
+  type PartnerEvent,
+  type PublicChain,
+  partnerEvent,
+  publicEvent,
+} from "../../contract/events.ts";
+import { pickFields } from "../../contract/fields.ts";
+import { selectCanonPreservedSince, selectEventsPage } from "../../db/events.ts";
+import { findChainHead } from "../../db/vouchers.ts";
+import { ANCHOR_NAMESPACE, ENTITY_TYPE, EVENT_CODES, type EventType, type StoredEvent } from "../../domain/chain.ts";
+import type { Limits } from "../../limits/open-limits.ts";
+import type { Caller } from "../auth/caller.ts";
+import type { BoundedReads } from "../batches/bounded-reads.ts";
+import type { VoucherReads } from "./resolve-voucher.ts";
+import { resolveVoucher } from "./resolve-voucher.ts";
+
+/** Returns a function that reads when this deployment began to keep payloads. Queries once per process: the time never changes. */
+export function openPreservedSince(pool: pg.Pool): () => Promise<Date> {
+  let known: Date | undefined;
+  return async () => {
+    known ??= await selectCanonPreservedSince(pool);
+    return known;
+  };
+}
+
+type Deps = { pool: pg.Pool; preservedSince: () => Promise<Date> };
+
+/**
+ * Reads a voucher's chain with the canonical payloads, for the partner that owns the voucher. Works without Redis.
+ * @throws AppError `voucher_not_found`, `too_many_misses`, `overloaded`.
+ */
+export async function readPartnerChain(
+  ctx: Deps & { partnerReads: BoundedReads; voucherReads: VoucherReads; limits: Limits },
+  caller: Caller,
+  codeOrTicket: string,
+  page: EventsQuery,
+): Promise<PartnerChain> {
+  const { voucher } = await resolveVoucher(ctx, caller, codeOrTicket);
+  if (voucher === null) throw voucherNotFound();
+  return ctx.partnerReads(() => readChain(ctx, voucher.id, page, viewEvent));
+}
+
+/**
+ * Reads a chain's hashes, for anyone who knows the entity's id.
+ * @throws AppError `entity_not_found` for an unknown id or type; `overloaded`.
+ */
+export async function readPublicChain(
+  ctx: Deps & { publicReads: BoundedReads },
+  entityType: string,
+  entityId: string,
+  page: EventsQuery,
+): Promise<PublicChain> {
+  return ctx.publicReads(async () => {
+    const known = entityType === ENTITY_TYPE && !entityId.includes("\0") && (await findChainHead(ctx.pool, entityId));
+    if (!known) throw new AppError("entity_not_found");
+    return readChain(ctx, entityId, page, (event) => pickFields(publicEvent, viewEvent(event)));
+  });
+}
+
+async function readChain<Event>(
+  ctx: Deps,
+  voucherId: string,
+  page: EventsQuery,
+  view: (event: StoredEvent) => Event,
+): Promise<Omit<PublicChain, "events"> & { events: Event[] }> {
+  // Sequential: each bounded read may use one connection at a time.
+  const events = await selectEventsPage(ctx.pool, voucherId, page.after, page.limit + 1);
+  const preservedSince = await ctx.preservedSince();
+  return {
+    entityType: ENTITY_TYPE,
+    entityId: voucherId,
+    anchorNamespace: ANCHOR_NAMESPACE,
+    events: events.slice(0, page.limit).map(view),
+    canonPreservedSinceUtc: preservedSince.toISOString(),
+    hasMore: events.length > page.limit,
+  };
+}
+
+function viewEvent(event: StoredEvent): PartnerEvent {
+  const eventType = event.eventType as EventType;
+  return pickFields(partnerEvent, {
+    ...event,
+    eventType,
+    code: EVENT_CODES[eventType],
+    occurredAt: event.occurredAt.toISOString(),
+  });
+}

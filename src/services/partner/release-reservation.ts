@@ -1,0 +1,38 @@
+import type { Logger } from "pino";
+import { voucherBusy } from "../../contract/errors.ts";
+import { NOTHING_RELEASED, type ReleaseResponse } from "../../contract/release.ts";
+import { isTicket } from "../../domain/ids.ts";
+import type { Leases } from "../../holds/lease.ts";
+import { releaseLease } from "../../holds/lease.ts";
+import type { Limits } from "../../limits/open-limits.ts";
+import type { Caller } from "../auth/caller.ts";
+import type { ReservationCommitter } from "./reservation-committer.ts";
+import type { VoucherReads } from "./resolve-voucher.ts";
+import { resolveVoucher } from "./resolve-voucher.ts";
+
+/**
+ * Releases a reservation without redeeming its voucher. Every key of the organization may release by ticket. Works without Redis:
+ * a lease that cannot be deleted expires.
+ * @throws AppError `voucher_busy` when another transaction keeps the voucher locked.
+ */
+export async function releaseReservation(
+  ctx: {
+    voucherReads: VoucherReads;
+    limits: Limits;
+    reservationCommitter: ReservationCommitter;
+    leases: Leases;
+    log: Logger;
+  },
+  caller: Caller,
+  ticket: string,
+  reason: string | null,
+): Promise<ReleaseResponse> {
+  if (!isTicket(ticket)) return NOTHING_RELEASED;
+  const { voucher } = await resolveVoucher(ctx, caller, ticket);
+  if (voucher === null) return NOTHING_RELEASED;
+  const outcome = await ctx.reservationCommitter.submit({ kind: "release", voucherId: voucher.id, ticket, reason });
+  if (outcome.kind === "busy") throw voucherBusy();
+  if (outcome.kind !== "released") return NOTHING_RELEASED;
+  await releaseLease(ctx, voucher.id, ticket);
+  return { released: true };
+}

@@ -1,0 +1,84 @@
+import type pg from "pg";
+import {
+  type EndedReservation,
+  endReservations,
+  type NewReservation,
+  openReservations,
+} from "../../db/reservations.ts";
+import type { Decided } from "../../db/transaction.ts";
+import { type LockedVouchers, readLockedVouchers } from "../../db/vouchers.ts";
+import {
+  decideReservation,
+  liveReservation,
+  type ReservationOutcome,
+  type ReservationRequest,
+} from "../../domain/reservation.ts";
+import type { ServiceMetrics } from "../../metrics/metrics.ts";
+import type { Traces } from "../../traces/traces.ts";
+import { GroupCommitter } from "../batches/group-committer.ts";
+import { observeBatches } from "../batches/observe-batches.ts";
+
+/** A reserve call that has the lease and needs the row, or a release by ticket. */
+export type ReservationMove =
+  | ({ kind: "open"; voucherId: string; organizationId: string } & ReservationRequest)
+  | { kind: "release"; voucherId: string; ticket: string; reason: string | null };
+
+export type ReservationMoveOutcome =
+  | ReservationOutcome
+  | { kind: "released" }
+  | { kind: "nothing_live" }
+  | { kind: "busy" };
+
+/** Longest wait of a move for a locked voucher row. Milliseconds. */
+const LOCK_WAIT_MS = 3_000;
+/** Moves that may wait in one process. */
+const WAITING_MAX = 2_000;
+
+export type ReservationCommitter = GroupCommitter<ReservationMove, LockedVouchers, ReservationMoveOutcome>;
+
+/** Opens the group committer for reservations of an API process. */
+export function openReservationCommitter(ctx: {
+  pool: pg.Pool;
+  metrics: Pick<ServiceMetrics, "batchItems" | "batchDuration"> | null;
+  traces: Traces;
+}): ReservationCommitter {
+  return new GroupCommitter({
+    pool: ctx.pool,
+    read: (tx, moves) => readLockedVouchers(tx, [...new Set(moves.map((move) => move.voucherId))]),
+    decide: moveReservations,
+    busy: { kind: "busy" },
+    observer: observeBatches(ctx, "reservations"),
+    lockWaitMs: LOCK_WAIT_MS,
+    waitingMax: WAITING_MAX,
+  });
+}
+
+/**
+ * Decides moves of locked vouchers, one after another on the state in memory. All changes are written together. The writes fail if
+ * a reservation was changed without the voucher's lock.
+ */
+async function moveReservations(
+  moves: readonly ReservationMove[],
+  { now, vouchers }: LockedVouchers,
+): Promise<Decided<ReservationMoveOutcome[]>> {
+  const ended: EndedReservation[] = [];
+  const opened: NewReservation[] = [];
+  const result = moves.map((move): ReservationMoveOutcome => {
+    const voucher = vouchers.get(move.voucherId);
+    if (voucher === undefined) throw new Error(`the locked voucher ${move.voucherId} was not read`);
+    if (move.kind === "release") {
+      if (liveReservation(voucher.reservation, now)?.ticket !== move.ticket) return { kind: "nothing_live" };
+      ended.push({ ticket: move.ticket, state: "Released", reason: move.reason });
+      voucher.reservation = null;
+      return { kind: "released" };
+    }
+    const outcome = decideReservation(voucher, voucher.reservation, move, now);
+    if (outcome.kind === "opened") {
+      if (voucher.reservation !== null) ended.push({ ticket: voucher.reservation.ticket, state: "Expired" });
+      opened.push({ ...outcome.reservation, voucherId: move.voucherId, organizationId: move.organizationId });
+      voucher.reservation = outcome.reservation;
+    }
+    return outcome;
+  });
+  return { result, writes: [...endReservations(ended, now), ...openReservations(opened)] };
+}

@@ -1,0 +1,101 @@
+import type { Logger } from "pino";
+import type { Config } from "../../config.ts";
+import { AppError, refusal, voucherBusy, voucherNotFound } from "../../contract/errors.ts";
+import type { ReserveResponse } from "../../contract/reserve.ts";
+import { isTicket, newId } from "../../domain/ids.ts";
+import type { Reservation } from "../../domain/reservation.ts";
+import type { TokenSecret } from "../../domain/reservation-token.ts";
+import { reservationToken, signingSecret } from "../../domain/reservation-token.ts";
+import { finalRefusal } from "../../domain/voucher.ts";
+import { type LeaseHolder, type Leases, releaseLease } from "../../holds/lease.ts";
+import type { Limits } from "../../limits/open-limits.ts";
+import type { Caller } from "../auth/caller.ts";
+import type { ReservationCommitter, ReservationMoveOutcome } from "./reservation-committer.ts";
+import type { VoucherReads } from "./resolve-voucher.ts";
+import { resolveVoucher } from "./resolve-voucher.ts";
+
+/**
+ * Reserves a voucher for one checkout. A repeat by the same key returns its reservation unchanged, token included.
+ *
+ * The lease in Redis turns competing callers away before they queue for the row. The row, written under the voucher's lock and
+ * guarded by a unique index, is the reservation. If the row cannot be written, the lease is released.
+ * @throws AppError `voucher_not_found`, `too_many_misses`, a refusal, `voucher_busy`, `unavailable` when Redis does not answer.
+ */
+export async function reserveVoucher(
+  ctx: {
+    voucherReads: VoucherReads;
+    limits: Limits;
+    leases: Leases;
+    reservationCommitter: ReservationCommitter;
+    tokenSecrets: readonly TokenSecret[];
+    config: Config;
+    log: Logger;
+  },
+  caller: Caller,
+  codeOrTicket: string,
+): Promise<ReserveResponse> {
+  const { now, voucher, reservation } = await resolveVoucher(ctx, caller, codeOrTicket);
+  if (voucher === null) throw voucherNotFound();
+  const final = finalRefusal(voucher, now);
+  if (final !== null) throw refusal(final);
+  if (isTicket(codeOrTicket) && reservation?.ticket !== codeOrTicket) throw refusal("reservation_ended");
+  if (reservation !== null) return answerHeld(ctx, caller, voucher.id, reservation);
+
+  const { id: tokenSecretId } = signingSecret(ctx.tokenSecrets);
+  const lifetimeMs = ctx.config.reservationSeconds * 1_000;
+  const wanted: LeaseHolder = { ticket: newId("rsv"), keyId: caller.keyId };
+  const held = await acquireLease(ctx, voucher.id, wanted, lifetimeMs);
+  // A lease of the caller's own key belongs to another of its calls, or to an ended reservation. The row's lock decides which.
+  if (held !== null && held.keyId !== caller.keyId) throw refusal("voucher_reserved");
+
+  let outcome: ReservationMoveOutcome | undefined;
+  try {
+    outcome = await ctx.reservationCommitter.submit({
+      kind: "open",
+      voucherId: voucher.id,
+      organizationId: caller.organizationId,
+      ...wanted,
+      tokenSecretId,
+      seconds: ctx.config.reservationSeconds,
+    });
+  } finally {
+    if (held === null && outcome?.kind !== "opened") await releaseLease(ctx, voucher.id, wanted.ticket);
+  }
+  switch (outcome.kind) {
+    case "opened":
+    case "repeated":
+      return answerHeld(ctx, caller, voucher.id, outcome.reservation);
+    case "refused":
+      throw refusal(outcome.code);
+    default:
+      throw voucherBusy();
+  }
+}
+
+function answerHeld(
+  ctx: { tokenSecrets: readonly TokenSecret[] },
+  caller: Caller,
+  voucherId: string,
+  reservation: Reservation,
+): ReserveResponse {
+  if (reservation.keyId !== caller.keyId) throw refusal("voucher_reserved");
+  return {
+    ticket: reservation.ticket,
+    token: reservationToken(ctx.tokenSecrets, reservation.ticket, reservation.tokenSecretId),
+    expiresAt: reservation.expiresAt.toISOString(),
+    voucher: voucherId,
+  };
+}
+
+async function acquireLease(
+  ctx: { leases: Leases },
+  voucherId: string,
+  wanted: LeaseHolder,
+  lifetimeMs: number,
+): Promise<LeaseHolder | null> {
+  try {
+    return await ctx.leases.acquire(voucherId, wanted, lifetimeMs);
+  } catch (cause) {
+    throw new AppError("unavailable", "Reservations are not available at the moment. Please try again.", { cause });
+  }
+}

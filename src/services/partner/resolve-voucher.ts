@@ -1,0 +1,75 @@
+import type pg from "pg";
+import { Batcher } from "../../batching/batcher.ts";
+import { AppError } from "../../contract/errors.ts";
+import { isDatabaseUnavailable, isLockTimeout } from "../../db/transaction.ts";
+import { type ResolvedVoucher, resolveVouchers, type WantedVoucher } from "../../db/vouchers.ts";
+import { normaliseCode } from "../../domain/codes.ts";
+import { isTicket } from "../../domain/ids.ts";
+import type { Limits } from "../../limits/open-limits.ts";
+import type { ServiceMetrics } from "../../metrics/metrics.ts";
+import type { Traces } from "../../traces/traces.ts";
+import type { Caller } from "../auth/caller.ts";
+import { observeBatches } from "../batches/observe-batches.ts";
+
+/** Look-ups in one statement. */
+const BATCH_MAX = 256;
+/** Statements that run at the same time: with two, the database works while the process unpacks a result. */
+const CONCURRENCY = 2;
+/** Look-ups that may wait in one process. */
+const WAITING_MAX = 10_000;
+
+/** Batched reads of the vouchers that callers name. */
+export type VoucherReads = Batcher<WantedVoucher, ResolvedVoucher>;
+
+/** Opens the batcher for look-ups and for the first read of reserve, redeem, release and events. */
+export function openVoucherReads(ctx: {
+  pool: pg.Pool;
+  metrics: Pick<ServiceMetrics, "batchItems" | "batchDuration"> | null;
+  traces: Traces;
+}): VoucherReads {
+  return new Batcher((wanted) => resolveVouchers(ctx.pool, wanted), {
+    batchMax: BATCH_MAX,
+    waitingMax: WAITING_MAX,
+    concurrency: CONCURRENCY,
+    observer: observeBatches(ctx, "lookups"),
+    splitOn: (error) => !isDatabaseUnavailable(error) && !isLockTimeout(error),
+  });
+}
+
+/**
+ * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same statement
+ * as all others, so that a response never distinguishes another organization's voucher from an unknown one.
+ *
+ * A code that matches no voucher is a miss. A key with too many misses can no longer look up codes; it can only find out whether
+ * its `externalRef` is confirmed. Tickets cannot be guessed, so they are not counted.
+ * @throws AppError `too_many_misses`.
+ */
+export async function resolveVoucher(
+  ctx: { voucherReads: VoucherReads; limits: Limits },
+  caller: Caller,
+  codeOrTicket: string,
+  externalRef: string | null = null,
+): Promise<ResolvedVoucher> {
+  const { organizationId } = caller;
+  const { misses } = ctx.limits;
+  const resolve = (named: Pick<WantedVoucher, "codeKey" | "ticket">) =>
+    ctx.voucherReads.submit({ organizationId, ...named, externalRef });
+  if (isTicket(codeOrTicket)) {
+    return resolve({ codeKey: null, ticket: codeOrTicket.includes("\0") ? null : codeOrTicket });
+  }
+  const byCode = () => resolve({ codeKey: normaliseCode(codeOrTicket), ticket: null });
+  if (misses === null) return byCode();
+  const guarded = await misses.guard(
+    caller.keyId,
+    byCode,
+    ({ voucher, redeemed }) => voucher === null && redeemed === null,
+  );
+  if (guarded.allowed) return guarded.result;
+  if (externalRef !== null) {
+    const byReference = await resolve({ codeKey: null, ticket: null });
+    if (byReference.redeemed !== null) return byReference;
+  }
+  throw new AppError("too_many_misses", undefined, {
+    retryAfterSeconds: Math.max(1, Math.ceil(guarded.resetMs / 1_000)),
+  });
+}

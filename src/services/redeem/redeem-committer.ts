@@ -1,0 +1,211 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import type { Config } from "../../config.ts";
+import type { RedeemJob, RedeemReply } from "../../contract/jobs.ts";
+import type { Transaction } from "../../db/pool.ts";
+import { findConfirmations, insertRedemptions, type NewRedemption, refKey } from "../../db/redemptions.ts";
+import { type EndedReservation, endReservations } from "../../db/reservations.ts";
+import type { PreparedStatements } from "../../db/statements.ts";
+import type { Decided } from "../../db/transaction.ts";
+import { type LockedVoucher, type LockedVouchers, readLockedVouchers, redeemVouchers } from "../../db/vouchers.ts";
+import { type EventContent, makeNonce } from "../../domain/chain.ts";
+import type { RandomBytes } from "../../domain/codes.ts";
+import { makeRedeemCode } from "../../domain/codes.ts";
+import { type Confirmation, decideRedeem } from "../../domain/redeem.ts";
+import { liveReservation, type Reservation } from "../../domain/reservation.ts";
+import type { TokenSecret } from "../../domain/reservation-token.ts";
+import { hashToken, reservationToken } from "../../domain/reservation-token.ts";
+import type { Leases } from "../../holds/lease.ts";
+import { releaseLease } from "../../holds/lease.ts";
+import type { ServiceMetrics } from "../../metrics/metrics.ts";
+import type { Traces } from "../../traces/traces.ts";
+import { GroupCommitter } from "../batches/group-committer.ts";
+import { observeBatches } from "../batches/observe-batches.ts";
+import { advancesOf, appendSealed, headsOf, sealPending, selectUnsealed } from "./seal-events.ts";
+
+/** One attempt: its job and the job's id. */
+type RedeemRequest = RedeemJob & { attemptId: string };
+
+/** A worker's reply, and the ticket of the reservation that the redemption consumed. */
+export interface RedeemJobResult {
+  reply: RedeemReply;
+  consumedTicket: string | null;
+}
+
+/** What a batch is decided on: the locked vouchers, the database's time after the locks, and redemptions by the same references. */
+interface RedeemState extends LockedVouchers {
+  confirmations: Map<string, Confirmation>;
+}
+
+export type RedeemCommitter = GroupCommitter<RedeemRequest, RedeemState, RedeemJobResult>;
+
+interface DecidedRedeem {
+  request: RedeemRequest;
+  voucher: LockedVoucher;
+  redemption: NewRedemption;
+}
+
+/**
+ * Opens the group committer of a worker process. It writes a redemption and its sealed event in one transaction, so no voucher is
+ * redeemed without a sealed event.
+ */
+export function openRedeemCommitter(ctx: {
+  pool: pg.Pool;
+  config: Config;
+  tokenSecrets: readonly TokenSecret[];
+  randomBytes: RandomBytes;
+  metrics: Pick<ServiceMetrics, "batchItems" | "batchDuration"> | null;
+  traces: Traces;
+}): RedeemCommitter {
+  return new GroupCommitter({
+    pool: ctx.pool,
+    read: readRedeemState,
+    decide: (requests, state, tx) => redeemBatch(ctx, tx, requests, state),
+    busy: { reply: { kind: "busy" }, consumedTicket: null },
+    observer: observeBatches(ctx, "redeem"),
+    lockWaitMs: Math.min(5_000, Math.ceil(ctx.config.redeemWaitMs / 2)),
+    waitingMax: ctx.config.workerConcurrency,
+  });
+}
+
+/**
+ * Runs one redeem job. Does not wait for the release of a consumed reservation's lease: the voucher is redeemed, so the lease
+ * delays no other caller.
+ */
+export async function runRedeemJob(
+  ctx: { redeemCommitter: RedeemCommitter; leases: Leases; log: Logger },
+  attemptId: string,
+  job: RedeemJob,
+): Promise<RedeemReply> {
+  const { reply, consumedTicket } = await ctx.redeemCommitter.submit({ ...job, attemptId });
+  if (consumedTicket !== null) void releaseLease(ctx, job.voucherId, consumedTicket);
+  return reply;
+}
+
+async function readRedeemState(tx: Transaction, requests: readonly RedeemRequest[]): Promise<RedeemState> {
+  const [locked, confirmations] = await Promise.all([
+    readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]),
+    findConfirmations(tx, requests),
+  ]);
+  return { ...locked, confirmations };
+}
+
+/**
+ * Decides requests whose vouchers this transaction has locked, one after another on the state in memory. All redemptions are
+ * written together. The writes fail if another transaction has used a reference in the meantime, or changed a reservation
+ * without the voucher's lock.
+ */
+async function redeemBatch(
+  ctx: { tokenSecrets: readonly TokenSecret[]; randomBytes: RandomBytes },
+  tx: Transaction,
+  requests: readonly RedeemRequest[],
+  { now, vouchers, confirmations }: RedeemState,
+): Promise<Decided<RedeemJobResult[]>> {
+  const decidedOn = new Set(requests.map((request) => request.voucherId));
+  const expired = [...vouchers.values()].flatMap(({ id, reservation }): EndedReservation[] =>
+    reservation !== null && decidedOn.has(id) && liveReservation(reservation, now) === null
+      ? [{ ticket: reservation.ticket, state: "Expired" }]
+      : [],
+  );
+  const expectedTokenHash = (reservation: Reservation) =>
+    hashToken(reservationToken(ctx.tokenSecrets, reservation.ticket, reservation.tokenSecretId));
+
+  const decided: DecidedRedeem[] = [];
+  const result = requests.map((request): RedeemJobResult => {
+    const voucher = vouchers.get(request.voucherId);
+    if (voucher === undefined) throw new Error(`the locked voucher ${request.voucherId} was not read`);
+    // The API has checked this, but the job came through Redis, which is not trusted.
+    if (voucher.organizationId !== request.organizationId) {
+      throw new Error(`voucher ${voucher.id} does not belong to the organization that redeems it`);
+    }
+    const confirmation = confirmations.get(refKey(request)) ?? null;
+    const decision = decideRedeem(voucher, voucher.reservation, confirmation, request, now, expectedTokenHash);
+    switch (decision.kind) {
+      case "redeem": {
+        const ticket = decision.consumed?.ticket ?? null;
+        const redemption = { ...request, ticket, redeemCode: makeRedeemCode(ctx.randomBytes) };
+        decided.push({ request, voucher, redemption });
+        // Later requests in this batch must see the redemption.
+        vouchers.set(voucher.id, { ...voucher, status: "Redeemed", reservation: null });
+        confirmations.set(refKey(request), { ...redemption, redeemedAt: now });
+        return { reply: redeemed(redemption.redeemCode, now), consumedTicket: ticket };
+      }
+      case "redeemed_before":
+        return {
+          reply: redeemed(decision.confirmation.redeemCode, decision.confirmation.redeemedAt),
+          consumedTicket: null,
+        };
+      case "refused":
+        return { reply: { kind: "refused", code: decision.code }, consumedTicket: null };
+      default:
+        return { reply: { kind: decision.kind }, consumedTicket: null };
+    }
+  });
+  const pending = await selectUnsealed(
+    tx,
+    decided.map((one) => one.voucher),
+  );
+  return { result, writes: writeRedemptions(ctx, decided, expired, pending, now) };
+}
+
+function redeemed(redeemCode: string, redeemedAt: Date): RedeemReply {
+  return { kind: "redeemed", redeemCode, redeemedAtMs: redeemedAt.getTime() };
+}
+
+/**
+ * Returns the statements that write the redemptions, end consumed and expired reservations, seal what is Pending on the chains and
+ * append the redeemed events. Redemptions come first: only they can wait for another transaction, and at that point this one has
+ * written nothing that others wait for.
+ */
+function writeRedemptions(
+  ctx: { randomBytes: RandomBytes },
+  decided: readonly DecidedRedeem[],
+  expired: readonly EndedReservation[],
+  pending: readonly EventContent[],
+  now: Date,
+): PreparedStatements {
+  const redemptions = decided.map((one) => one.redemption);
+  const consumed = redemptions.flatMap(({ ticket }): EndedReservation[] =>
+    ticket ? [{ ticket, state: "Consumed" }] : [],
+  );
+  const chains = decided.map((one) => one.voucher);
+  const heads = headsOf(chains);
+  const seals = sealPending(heads, pending);
+  const events = appendSealed(
+    heads,
+    decided.map((one) => redeemedEvent(ctx, one, now)),
+  );
+  return [
+    ...insertRedemptions(redemptions, now),
+    ...endReservations([...consumed, ...expired], now),
+    ...seals,
+    ...events,
+    ...redeemVouchers(advancesOf(chains, heads), now),
+  ];
+}
+
+function redeemedEvent(
+  ctx: { randomBytes: RandomBytes },
+  { request, voucher, redemption }: DecidedRedeem,
+  now: Date,
+): EventContent {
+  return {
+    voucherId: voucher.id,
+    sequence: voucher.lastSequence + 1,
+    eventType: "voucher.instance.redeemed",
+    occurredAt: now,
+    actorConnectedId: request.keyId,
+    actorIsEmployee: null,
+    data: {
+      nonce: makeNonce(ctx.randomBytes),
+      voucherCode: voucher.code,
+      serial: voucher.serial,
+      externalRef: request.externalRef,
+      redeemCode: redemption.redeemCode,
+      ticket: redemption.ticket,
+      note: request.note ?? undefined,
+      retailPriceUsd: voucher.retailPriceUsd,
+      priceUsd: voucher.priceUsd,
+    },
+  };
+}

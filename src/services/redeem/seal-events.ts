@@ -1,0 +1,103 @@
+import type pg from "pg";
+import { insertSealedEvents, type SealedEvent, selectPendingEvents, writeSeals } from "../../db/events.ts";
+import type { Transaction } from "../../db/pool.ts";
+import type { PreparedStatements } from "../../db/statements.ts";
+import { readThenWrite, waitForLocks } from "../../db/transaction.ts";
+import { advanceChains, type ChainAdvance, findChainHead, lockVoucher } from "../../db/vouchers.ts";
+import { type ChainHead, type EventContent, GENESIS_HASH, sealEvent } from "../../domain/chain.ts";
+
+/** A chain whose voucher the current transaction has locked. */
+export interface LockedChain extends ChainHead {
+  id: string;
+}
+
+/** Heads of locked chains by voucher id. They advance as events are sealed. */
+export type ChainHeads = Map<string, ChainHead>;
+
+/** Returns the heads of locked chains as they were read. */
+export function headsOf(chains: readonly LockedChain[]): ChainHeads {
+  return new Map(
+    chains.map(({ id, lastSequence, sealedSequence, sealedHash }) => [
+      id,
+      { lastSequence, sealedSequence, sealedHash },
+    ]),
+  );
+}
+
+/** Reads the Pending events of locked chains in order of voucher and sequence. Makes no query when there are none. */
+export async function selectUnsealed(tx: Transaction, chains: readonly LockedChain[]): Promise<EventContent[]> {
+  const unsealed = chains.filter((chain) => chain.sealedSequence < chain.lastSequence).map((chain) => chain.id);
+  return unsealed.length === 0 ? [] : selectPendingEvents(tx, unsealed);
+}
+
+/**
+ * Returns the statements that seal Pending events of locked vouchers, given in chain order, and advances `heads`. The caller writes
+ * the heads, together with its other changes to the vouchers.
+ */
+export function sealPending(heads: ChainHeads, pending: readonly EventContent[]): PreparedStatements {
+  return writeSeals(pending.map((event) => sealNext(heads, event)));
+}
+
+/**
+ * Returns the statements that append one sealed event to each of several locked, completely sealed chains, and advances `heads`.
+ * The caller writes the heads.
+ */
+export function appendSealed(heads: ChainHeads, events: readonly EventContent[]): PreparedStatements {
+  const sealed = events.map((event) => {
+    const head = selectHead(heads, event.voucherId);
+    heads.set(event.voucherId, { ...head, lastSequence: head.lastSequence + 1 });
+    return sealNext(heads, event);
+  });
+  return insertSealedEvents(sealed);
+}
+
+/** Returns how far `heads` has advanced since the chains were read. */
+export function advancesOf(chains: readonly LockedChain[], heads: ChainHeads): ChainAdvance[] {
+  return chains.map((chain) => ({
+    voucherId: chain.id,
+    lastSequenceBefore: chain.lastSequence,
+    after: selectHead(heads, chain.id),
+  }));
+}
+
+function sealNext(heads: ChainHeads, event: EventContent): SealedEvent {
+  const head = selectHead(heads, event.voucherId);
+  if (event.sequence !== head.sealedSequence + 1) {
+    throw new Error(
+      `cannot seal event ${event.sequence} of ${event.voucherId}: event ${head.sealedSequence} is the last sealed one`,
+    );
+  }
+  const seal = sealEvent(event, head.sealedHash ?? GENESIS_HASH);
+  heads.set(event.voucherId, { ...head, sealedSequence: event.sequence, sealedHash: seal.recordHash });
+  return { event, seal };
+}
+
+function selectHead(heads: ChainHeads, voucherId: string): ChainHead {
+  const head = heads.get(voucherId);
+  if (head === undefined) throw new Error(`the chain of ${voucherId} is not locked`);
+  return head;
+}
+
+/** Longest wait for a voucher's row before a seal job fails. The sweeper then requests the seal again. Milliseconds. */
+const LOCK_WAIT_MS = 5_000;
+
+/** Seals the Pending events of one voucher. Returns how many: none if another transaction has sealed them first. */
+export async function sealVoucher(ctx: { pool: pg.Pool }, voucherId: string): Promise<number> {
+  return readThenWrite(
+    ctx.pool,
+    (tx) =>
+      Promise.all([
+        waitForLocks(tx, LOCK_WAIT_MS),
+        lockVoucher(tx, voucherId),
+        findChainHead(tx, voucherId),
+        selectPendingEvents(tx, [voucherId]),
+      ]),
+    async ([, , before, pending]) => {
+      if (before === null || pending.length === 0) return { result: 0, writes: [] };
+      const chain = { id: voucherId, ...before };
+      const heads = headsOf([chain]);
+      const seals = sealPending(heads, pending);
+      return { result: pending.length, writes: [...seals, ...advanceChains(advancesOf([chain], heads))] };
+    },
+  );
+}

@@ -1,0 +1,58 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import {
+  type EndedReservation,
+  endReservations,
+  FIRST_RESERVATION,
+  type ReservationPosition,
+  selectOverdueReservations,
+} from "../../db/reservations.ts";
+import { readThenWrite } from "../../db/transaction.ts";
+import { lockFreeVouchers, readLockedVouchers } from "../../db/vouchers.ts";
+import { liveReservation } from "../../domain/reservation.ts";
+import type { Leases } from "../../holds/lease.ts";
+import { releaseLease } from "../../holds/lease.ts";
+
+/** Reservations ended in one transaction. */
+const BATCH_MAX = 500;
+
+/**
+ * Records the end of reservations past `expiresAt` and releases their leases. Skips locked vouchers: the transaction that holds
+ * the lock records the end, or the next pass does. No decision depends on this record: a reservation past `expiresAt` does not count.
+ * @returns the number of reservations ended.
+ */
+export async function expireReservations(
+  ctx: { pool: pg.Pool; leases: Leases; log: Logger },
+  untilMs: number,
+): Promise<number> {
+  let count = 0;
+  let after: ReservationPosition = FIRST_RESERVATION;
+  do {
+    const overdue = await selectOverdueReservations(ctx.pool, after, BATCH_MAX);
+    const last = overdue.at(-1);
+    if (last === undefined) return count;
+    after = last;
+    const expired = await endOverdue(ctx, [...new Set(overdue.map((reservation) => reservation.voucherId))]);
+    await Promise.all(expired.map(({ voucherId, ticket }) => releaseLease(ctx, voucherId, ticket)));
+    count += expired.length;
+  } while (performance.now() < untilMs);
+  return count;
+}
+
+function endOverdue(
+  ctx: { pool: pg.Pool },
+  voucherIds: readonly string[],
+): Promise<(EndedReservation & { voucherId: string })[]> {
+  return readThenWrite(
+    ctx.pool,
+    (tx) => Promise.all([lockFreeVouchers(tx, voucherIds), readLockedVouchers(tx, voucherIds)]),
+    async ([locked, { now, vouchers }]) => {
+      const expired = [...vouchers.values()].flatMap(({ id, reservation }) =>
+        locked.has(id) && reservation !== null && liveReservation(reservation, now) === null
+          ? [{ voucherId: id, ticket: reservation.ticket, state: "Expired" as const }]
+          : [],
+      );
+      return { result: expired, writes: endReservations(expired, now) };
+    },
+  );
+}

@@ -1,0 +1,87 @@
+import type pg from "pg";
+import type { Transaction } from "../../db/pool.ts";
+import { inTransaction, write } from "../../db/transaction.ts";
+import {
+  advanceChains,
+  advanceExpiry,
+  type LockedVoucher,
+  lockExpiredBatch,
+  lockUnrecordedExpiries,
+  readLockedVouchers,
+} from "../../db/vouchers.ts";
+import { type EventContent, makeNonce } from "../../domain/chain.ts";
+import type { RandomBytes } from "../../domain/codes.ts";
+import { finalRefusal } from "../../domain/voucher.ts";
+import { advancesOf, appendSealed, headsOf, sealPending, selectUnsealed } from "../redeem/seal-events.ts";
+
+interface Deps {
+  pool: pg.Pool;
+  randomBytes: RandomBytes;
+}
+
+/** Serials of a batch that one transaction covers. Writing 500 events takes some 50 ms. */
+const RANGE = 500;
+
+/**
+ * Appends an expired event to the chains of vouchers past `validUntil`, batch by batch in order of serial. Seals the events in the
+ * same transaction, many at once, so a million expiries do not make a million seal jobs. Skips locked vouchers; their batch's mark
+ * stays before them, so a later pass returns to them. No decision depends on this: every reader sees a voucher past `validUntil`
+ * as Expired.
+ * @returns the number of expiries recorded.
+ */
+export async function recordExpiries(ctx: Deps, untilMs: number): Promise<number> {
+  let count = 0;
+  const incomplete: string[] = [];
+  do {
+    const range = await inTransaction(ctx.pool, (tx) => recordRange(ctx, tx, incomplete));
+    if (range === null) return count;
+    count += range.recorded;
+    if (!range.complete) incomplete.push(range.batchId);
+  } while (performance.now() < untilMs);
+  return count;
+}
+
+async function recordRange(
+  ctx: Deps,
+  tx: Transaction,
+  except: readonly string[],
+): Promise<{ batchId: string; recorded: number; complete: boolean } | null> {
+  const batch = await lockExpiredBatch(tx, except);
+  if (batch === null) return null;
+  const { batchId, recordedTo } = batch;
+  const last = Math.min(recordedTo + RANGE, batch.voucherCount);
+  const voucherIds = await lockUnrecordedExpiries(tx, batchId, recordedTo, last);
+  const recorded = voucherIds.length === 0 ? 0 : await recordLocked(ctx, tx, voucherIds);
+  const mark = await advanceExpiry(tx, batchId, recordedTo, last);
+  return { batchId, recorded, complete: mark === last };
+}
+
+async function recordLocked(ctx: Deps, tx: Transaction, voucherIds: readonly string[]): Promise<number> {
+  const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
+  const expired = [...vouchers.values()].filter((voucher) => finalRefusal(voucher, now) === "voucher_expired");
+  const heads = headsOf(expired);
+  const seals = sealPending(heads, await selectUnsealed(tx, expired));
+  const events = appendSealed(
+    heads,
+    expired.map((voucher) => expiredEvent(ctx, voucher, now)),
+  );
+  await write(tx, [...seals, ...events, ...advanceChains(advancesOf(expired, heads))]);
+  return expired.length;
+}
+
+function expiredEvent(ctx: Deps, voucher: LockedVoucher, now: Date): EventContent {
+  return {
+    voucherId: voucher.id,
+    sequence: voucher.lastSequence + 1,
+    eventType: "voucher.instance.expired",
+    occurredAt: now,
+    actorConnectedId: null,
+    actorIsEmployee: null,
+    data: {
+      nonce: makeNonce(ctx.randomBytes),
+      voucherCode: voucher.code,
+      serial: voucher.serial,
+      validUntil: voucher.validUntil.toISOString(),
+    },
+  };
+}

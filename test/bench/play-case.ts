@@ -1,0 +1,133 @@
+import type { Case } from "./cases.ts";
+import { findContradiction, type Receipt } from "./check-answers.ts";
+import type { RunningContender } from "./contenders.ts";
+import { runLoad, type Unit } from "./load.ts";
+import { readCpuMicros, withChildren } from "./process-usage.ts";
+import type { BenchServers, Stage, Subject } from "./stage.ts";
+import { quantile, type Round, type Series } from "./table.ts";
+
+/** A running contender and its stage. */
+export interface Player {
+  running: RunningContender;
+  stage: Stage;
+}
+
+export interface PlayOptions {
+  rounds: number;
+  /** Length of a turn. */
+  seconds: number;
+  /**
+   * Seconds of warm-up load before the first turn of each case, so that the JIT compiles the code. Before that, a redeem takes a third
+   * more CPU time.
+   */
+  warmUpSeconds: number;
+  signal: AbortSignal;
+  say: (line: string) => void;
+}
+
+/** Load before each later turn, until the connections are open. */
+const LEAD_SECONDS = 1;
+/** Supply for a turn as a multiple of what the previous one used. */
+const SUPPLY_FACTOR = 2;
+
+let turns = 0;
+
+/**
+ * Lets contenders take turns, round after round, so that other load on the machine affects all of them alike. The others are idle.
+ * @throws Error on a wrong answer.
+ */
+export async function playCase(
+  servers: BenchServers,
+  loadCase: Case,
+  connections: number,
+  players: readonly Player[],
+  { rounds, seconds, warmUpSeconds, signal, say }: PlayOptions,
+): Promise<Series[]> {
+  const series = players.map(({ running }): Series => ({ contender: running.id, rounds: [] }));
+  const rates = players.map(() => loadCase.supplyPerSecond);
+  for (let round = 1; round <= rounds; round++) {
+    for (const [index, player] of players.entries()) {
+      const play = async (turnSeconds: number) => {
+        const wanted = (rates[index] as number) * turnSeconds * SUPPLY_FACTOR + 2 * connections;
+        await player.stage.ensure(loadCase.supply, Math.ceil(wanted));
+        const played = await playTurn(servers, loadCase, connections, player, turnSeconds, signal);
+        rates[index] = played.rate;
+        return played;
+      };
+      await play(round === 1 ? warmUpSeconds : LEAD_SECONDS);
+      const played = await play(seconds);
+      series[index]?.rounds.push(played);
+      say(`${loadCase.title}, ${connections}, round ${round}, ${player.running.id}: ${Math.round(played.rate)}/s`);
+    }
+  }
+  return series;
+}
+
+async function playTurn(
+  servers: BenchServers,
+  loadCase: Case,
+  connections: number,
+  { running, stage }: Player,
+  seconds: number,
+  signal: AbortSignal,
+): Promise<Round> {
+  const turn = `turn-${++turns}`;
+  const pool = stage[loadCase.supply];
+  const isUsedUp = loadCase.proof !== null && running.id !== "c";
+  const asked: Subject[] = [];
+  const nextUnit = () => {
+    const subject = isUsedUp ? pool.pop() : pool[asked.length % pool.length];
+    if (subject === undefined) throw new Error("the supply is too small for this machine");
+    asked.push(subject);
+    return { subject, reference: `${turn}-${asked.length}` };
+  };
+  const before = readSpent(servers, running);
+  const load = { ports: running.ports, connections, seconds, steps: loadCase.steps(stage), nextUnit, signal };
+  const { units, seconds: elapsed } = await runLoad(load).catch((cause) => {
+    throw new Error(`${loadCase.title}, ${running.id}: ${cause.message}`, { cause });
+  });
+  const after = readSpent(servers, running);
+  running.check();
+  // (c) answers a constant.
+  if (running.id !== "c") await checkAnswers(loadCase, running, stage, asked, units);
+  await loadCase.afterwards?.(stage, running.redisUrl);
+  const latencies = units.map(({ latencyMs }) => latencyMs).sort((one, other) => one - other);
+  const spent = (who: keyof Round["cpu"]) => (after[who] - before[who]) / units.length;
+  return {
+    rate: units.length / elapsed,
+    p50Ms: quantile(latencies, 0.5),
+    p99Ms: quantile(latencies, 0.99),
+    cpu: {
+      ...{ api: spent("api"), worker: spent("worker"), redis: spent("redis"), postgres: spent("postgres") },
+      client: spent("client"),
+    },
+  };
+}
+
+async function checkAnswers(
+  { title, isRight, proof }: Case,
+  { id }: RunningContender,
+  { db }: Stage,
+  asked: readonly Subject[],
+  units: readonly Unit[],
+): Promise<void> {
+  const wrong = units.find((unit) => !isRight(unit));
+  if (wrong !== undefined) throw new Error(`${title}, ${id}: about ${wrong.subject.id}: ${wrong.body}`);
+  if (proof === null) return;
+  const { rows } = await db.query<Receipt>(proof.sql, [asked.map((subject) => subject.id)]);
+  const answered = units.map((unit) => ({ subject: unit.subject.id, receipt: proof.receipt(unit) }));
+  const contradiction = findContradiction(answered, rows);
+  if (contradiction !== null) throw new Error(`${title}, ${id}: ${contradiction}`);
+}
+
+/** CPU time so far, in microseconds. */
+function readSpent({ redisPid, postgresPid }: BenchServers, running: RunningContender): Round["cpu"] {
+  const { user, system } = process.cpuUsage();
+  return {
+    api: readCpuMicros(running.apiPids),
+    worker: readCpuMicros(running.workerPids),
+    redis: redisPid === null ? Number.NaN : readCpuMicros([redisPid]),
+    postgres: readCpuMicros(withChildren(postgresPid)),
+    client: user + system,
+  };
+}

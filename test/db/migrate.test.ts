@@ -1,0 +1,138 @@
+import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { explainMigration } from "../../src/cli/explain-migration.ts";
+import { migrateDatabase } from "../../src/db/migrate.ts";
+import { besideTransaction } from "../support/outside-transaction.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { until } from "../support/until.ts";
+
+const MIGRATIONS = fileURLToPath(new URL("../../migrations", import.meta.url));
+
+let servers: TestServers;
+let directory: string;
+/** What the runs reported about their waits. */
+let reported: string[];
+const onWait = (sentence: string) => reported.push(sentence);
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  await servers.db.query("CREATE TABLE busy (id integer); CREATE TABLE quiet (id integer)");
+  directory = mkdtempSync(join(tmpdir(), "voucher-migrations-"));
+  cpSync(MIGRATIONS, directory, { recursive: true });
+});
+
+beforeEach(() => {
+  reported = [];
+});
+
+afterAll(async () => {
+  rmSync(directory, { recursive: true });
+  await servers.close();
+});
+
+/** Adds a migration after all others. */
+function addMigration(name: string, sql: string): string {
+  const file = `${String(readdirSync(directory).length + 1).padStart(5, "0")}_${name}.sql`;
+  writeFileSync(join(directory, file), sql);
+  return file;
+}
+
+async function columnsOf(table: string): Promise<string[]> {
+  const { rows } = await servers.db.query<{ column_name: string }>(
+    "SELECT column_name FROM information_schema.columns WHERE table_name = $1 ORDER BY ordinal_position",
+    [table],
+  );
+  return rows.map((row) => row.column_name);
+}
+
+describe("a migration of a table that a long transaction is reading", () => {
+  let reader: pg.Client;
+
+  beforeEach(async () => {
+    reader = new pg.Client({ connectionString: servers.ownerUrl, application_name: "nightly dump" });
+    await reader.connect();
+    await reader.query("BEGIN; SELECT * FROM busy");
+  });
+
+  afterEach(() => reader.end());
+
+  it("blocks no look-up for longer than 2 s, reports what it waits for, and succeeds after the reader ends", async () => {
+    const first = addMigration("quiet", "ALTER TABLE quiet ADD COLUMN before integer");
+    const second = addMigration(
+      "busy",
+      "ALTER TABLE quiet ADD COLUMN beside integer; ALTER TABLE busy ADD COLUMN added integer",
+    );
+    let ended = false;
+    const migrated = migrateDatabase(servers.ownerUrl, { directory, onWait }).finally(() => {
+      ended = true;
+    });
+    const waits: number[] = [];
+    const beganAt = performance.now();
+    // Longer than two attempts.
+    while (performance.now() - beganAt < 4_500) {
+      const askedAt = performance.now();
+      await servers.db.query("SELECT * FROM busy");
+      waits.push(performance.now() - askedAt);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(ended).toBe(false);
+    expect(Math.max(...waits)).toBeGreaterThan(500);
+    expect(Math.max(...waits)).toBeLessThan(2_500);
+    expect(reported).toEqual([
+      expect.stringMatching(/^Waiting for table busy, which is held by process \d+ \(nightly dump\)\.$/),
+    ]);
+    expect(await columnsOf("quiet")).toEqual(["id", "before"]);
+    await reader.query("COMMIT");
+    expect(await migrated).toEqual([first, second]);
+    expect(await columnsOf("quiet")).toEqual(["id", "before", "beside"]);
+    expect(await columnsOf("busy")).toEqual(["id", "added"]);
+  });
+
+  it("gives up after its longest wait, changes nothing, and reports which session holds the lock", async () => {
+    const file = addMigration("busy_again", "ALTER TABLE busy ADD COLUMN again integer");
+    const refused = await migrateDatabase(servers.ownerUrl, { directory, waitMaxMs: 1_000 }).catch((error) => error);
+    expect(explainMigration(refused)).toEqual({
+      message: expect.stringMatching(
+        /^The migration gave up after \d+ seconds of waiting for table busy, which is held by process \d+ \(nightly dump\)\.$/,
+      ),
+      hint: expect.stringContaining("Run this again"),
+      exitCode: 69,
+    });
+    expect(await columnsOf("busy")).not.toContain("again");
+    await reader.query("COMMIT");
+    expect(await migrateDatabase(servers.ownerUrl, { directory })).toEqual([file]);
+  });
+});
+
+describe("two runs at the same time", () => {
+  it("wait for each other, and apply each migration once", async () => {
+    const file = addMigration("slow", "ALTER TABLE busy ADD COLUMN slow integer");
+    const [one, other] = await besideTransaction(servers.db, async (outside) => {
+      await outside.query("SELECT * FROM busy");
+      const runs = [1, 2].map(() => migrateDatabase(servers.ownerUrl, { directory, onWait }));
+      await until(() => reported.length === 2);
+      await outside.query("COMMIT");
+      return Promise.all(runs);
+    });
+    expect([...(one ?? []), ...(other ?? [])]).toEqual([file]);
+    expect(reported.sort()).toEqual([
+      "Waiting for another migration.",
+      expect.stringMatching(/^Waiting for table busy/),
+    ]);
+  });
+
+  it("give up when the other one takes too long", async () => {
+    await besideTransaction(servers.db, async (outside) => {
+      await outside.query("SELECT pg_advisory_xact_lock(-8525285245963000605)");
+      const refused = await migrateDatabase(servers.ownerUrl, { waitMaxMs: 500 }).catch((error) => error);
+      expect(explainMigration(refused)).toMatchObject({
+        message: expect.stringContaining("waiting for another migration"),
+        exitCode: 69,
+      });
+    });
+  });
+});

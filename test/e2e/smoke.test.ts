@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildProgram } from "../../src/cli/program.ts";
+import { freePort } from "../../src/local/servers.ts";
+import { type Started, startNode } from "../support/child-process.ts";
+import { partnerClient, send } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { START_MS, until, untilStarted } from "../support/until.ts";
+import { openVoucherctl } from "../support/voucherctl.ts";
+
+// Each command, each page and one kill, once. The campaigns try them at length.
+
+const OPS_TOKEN = "a-token-for-the-smoke-test";
+
+let servers: TestServers;
+const running: Started[] = [];
+
+beforeAll(async () => {
+  servers = await openTestServers();
+});
+
+afterAll(async () => {
+  for (const { child } of running) child.kill("SIGKILL");
+  await Promise.all(running.map(({ ended }) => ended));
+  await assertInvariants(servers.db);
+  await servers.close();
+});
+
+function start(script: string, env: Record<string, string>): Started {
+  const started = startNode([script], { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl, ...env });
+  running.push(started);
+  return started;
+}
+
+describe("npm start with given servers", () => {
+  let url: string;
+  let service: Started;
+
+  beforeAll(async () => {
+    const port = await freePort();
+    url = `http://127.0.0.1:${port}`;
+    service = start("src/local/start.ts", {
+      DATABASE_URL: servers.ownerUrl,
+      PORT: String(port),
+      OPS_TOKEN,
+      LOG_LEVEL: "silent",
+    });
+    await until(() => service.output().includes("CODE=") || service.child.exitCode !== null, 2 * START_MS);
+  });
+
+  it("makes a demo whose key redeems its voucher once", async () => {
+    const key = /pvk_[0-9A-Z]+/.exec(service.output())?.[0] ?? service.output();
+    const code = /CODE=(\S+)/.exec(service.output())?.[1] ?? "";
+    const till = partnerClient(url, key);
+    expect((await till.lookUp(code)).body).toMatchObject({ voucher: { status: "Active" }, reservation: null });
+    const order = { code, externalRef: "smoke" };
+    expect(await till.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
+    expect(await till.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
+  });
+
+  it("serves each page", async () => {
+    const { rows } = await servers.db.query("SELECT id FROM vouchers WHERE status = 'Redeemed'");
+    const authorization = `Basic ${Buffer.from(`:${OPS_TOKEN}`).toString("base64")}`;
+    for (const [path, words] of [
+      ["/", /voucher/i],
+      ["/docs", /swagger/i],
+      [`/integrity/events/VoucherInstance/${rows[0]?.id}`, /redeemed/i],
+      ["/ops/queues", /queue|dashboard/i],
+    ] as const) {
+      const page = await fetch(`${url}${path}`, { headers: { accept: "text/html", authorization } });
+      expect({ path, status: page.status }).toEqual({ path, status: 200 });
+      expect(await page.text(), path).toMatch(words);
+    }
+    expect((await fetch(`${url}/ops/queues`)).status).toBe(401);
+    expect(await send("GET", `${url}/readyz`)).toMatchObject({ status: 200 });
+  });
+
+  it("stops in order on Ctrl-C", async () => {
+    service.child.kill("SIGINT");
+    expect((await service.ended).exitCode).toBe(0);
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+  });
+});
+
+/** Their smoke needs what this database does not have: `user token` the embedded servers, `db` a role that makes roles. */
+const TRIED_ELSEWHERE = ["user", "db"];
+
+it("voucherctl runs a command of each noun", async () => {
+  const voucherctl = openVoucherctl(servers);
+  const tried = new Set<string>();
+  const run = (...args: string[]) => {
+    tried.add(args[0] ?? "");
+    return voucherctl.json(...args);
+  };
+  try {
+    const org = (await run("org", "create", "--name", "Corner Shop")).id;
+    const brand = (await run("brand", "create", "--org", org, "--name", "Corner")).id;
+    const price = ["--retail-price-usd", "20", "--price-usd", "15"];
+    const named = ["--key", "day", "--name", "Day pass", "--type", "Service"];
+    const product = (await run("product", "create", "--brand", brand, ...named, ...price)).id;
+    const end = ["--valid-until", "2099-12-31T23:59:59Z"];
+    const batch = (await run("batch", "issue", "--product", product, "--count", "2", ...end, "--claim", "--buy")).id;
+    expect(await run("key", "create", "--org", org, "--scope", "voucher.read")).toMatchObject({
+      key: expect.stringMatching(/^pvk_/),
+    });
+    await run("listing", "create", "--batch", batch);
+    await run("member", "add", "--org", org, "--user", "alice", "--role", "owner");
+    const contract = (await run("contract", "offer", "--brand", brand, "--user", "bob")).id;
+    await run("contract", "accept", contract);
+    expect((await run("link", "create", "--contract", contract, "--product", product)).code).toMatch(/\S/);
+    const { rows } = await servers.db.query("SELECT code FROM vouchers WHERE batch_id = $1 ORDER BY serial", [batch]);
+    expect(await run("voucher", "void", rows[0]?.code, "--org", org)).toBeTypeOf("object");
+    expect(await run("chain", "verify", "--all")).toMatchObject({ broken: [] });
+    expect(await run("audit", "list", "--limit", "5")).toBeTypeOf("object");
+  } finally {
+    voucherctl.close();
+  }
+  const nouns = buildProgram().commands.map((command) => command.name());
+  expect([...tried, ...TRIED_ELSEWHERE].sort()).toEqual(nouns.filter((noun) => noun !== "help").sort());
+});
+
+it("a worker killed in the middle of many redeems costs none of them: retried, each redeems its voucher once", async () => {
+  const port = await freePort();
+  // What the killed worker had in its hands is retried when this wait is over.
+  const env = { REDEEM_WAIT_MS: "2000" };
+  const api = start("src/main.ts", { ...env, PORT: String(port), RATE_LIMIT_RPS: "0" });
+  const workers = [start("workers/main.ts", env), start("workers/main.ts", env)];
+  await untilStarted(() => workers.every((worker) => worker.output().includes('"working"')));
+  await untilStarted(() => api.output().includes('"listening"'));
+  await untilStarted(async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok);
+  const partner = await makePartner(servers.db);
+  const till = partnerClient(`http://127.0.0.1:${port}`, (await makeKey(servers.db, partner.organizationId)).key);
+  const vouchers = await issueVouchers(servers.db, partner, 200);
+
+  const [victim] = workers;
+  const redeemed = vouchers.map(({ code }) =>
+    until(async () => {
+      const { status, body } = await till.redeem({ code, externalRef: `killed ${code}` });
+      expect([200, 503]).toContain(status);
+      return status === 200 ? body : null;
+    }, START_MS),
+  );
+  await Promise.any(redeemed);
+  victim?.child.kill("SIGKILL");
+  const bodies = await Promise.all(redeemed);
+
+  expect(bodies.map(({ voucherInstanceId }) => voucherInstanceId)).toEqual(vouchers.map(({ id }) => id));
+  const { rows } = await servers.db.query(
+    "SELECT count(*)::int AS redemptions FROM redemptions WHERE organization_id = $1",
+    [partner.organizationId],
+  );
+  expect(rows).toEqual([{ redemptions: vouchers.length }]);
+});

@@ -1,0 +1,382 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import {
+  countOutcomes,
+  inSeconds,
+  type MarketClient,
+  makeContract,
+  makeOffer,
+  makeReferral,
+  newPayment,
+  newUser,
+  type Offered,
+  offerBatch,
+  outcome,
+  readAcquisitions,
+  reservationVouchers,
+  signedIn,
+} from "../support/marketplace.ts";
+import { besideTransaction, lockRows, untilPast, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
+import { readRecorded } from "../support/recorded.ts";
+import { dumpRows } from "../support/row-dump.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+
+let servers: TestServers;
+let apis: TestApi[];
+let worker: TestWorker;
+let key: IssuerKey;
+let keysFile: KeysFile;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  key = await makeIssuerKey();
+  keysFile = writeKeysFile(key);
+  const env = { AUTH_JWKS_URL: keysFile.url };
+  apis = await Promise.all([startApi(servers, env), startApi(servers, env)]);
+  worker = await startWorkers(servers);
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await Promise.all(apis.map((api) => api.close()));
+  await worker.close();
+  await servers.close();
+  keysFile.remove();
+});
+
+/** A user's client, at either API in turn. */
+let turn = 0;
+function as(userId?: string): Promise<MarketClient> {
+  turn += 1;
+  return signedIn((apis[turn % 2] as TestApi).url, key, userId);
+}
+
+/** Clients of `count` different users. */
+function crowd(count: number): Promise<MarketClient[]> {
+  return Promise.all(Array.from({ length: count }, () => as()));
+}
+
+async function makeTill({ organizationId }: TestPartner): Promise<PartnerClient> {
+  return partnerClient((apis[0] as TestApi).url, (await makeKey(servers.db, organizationId)).key);
+}
+
+const idsOf = ({ vouchers }: Offered) => vouchers.map(({ id }) => id);
+const acquired = (replies: readonly Reply[]) =>
+  replies.flatMap(({ status, body }) => (status === 200 ? [body.voucher.id] : []));
+
+describe("many users at open windows", () => {
+  it("500 simultaneous buyers get 100 of 100 vouchers, each a different one, and the other 400 get 409 sold_out", async () => {
+    const offer = await makeOffer(servers.db, 100);
+    const buyers = await crowd(500);
+    const replies = await Promise.all(buyers.map((buyer) => buyer.buyListing(offer.listingId)));
+    expect(countOutcomes(replies)).toEqual({ "200": 100, "409 sold_out": 400 });
+    expect(acquired(replies).toSorted()).toEqual(idsOf(offer).toSorted());
+    const acquisitions = await readAcquisitions(servers.db, idsOf(offer));
+    expect(acquisitions).toHaveLength(100);
+    expect(new Set(acquisitions.map(({ userId }) => userId)).size).toBe(100);
+  });
+
+  it("claims, links and both buy routes give each voucher once, and the batch that expires first before the other", async () => {
+    const partner = await makePartner(servers.db);
+    const late = await offerBatch(servers.db, partner, 20, { validUntil: inSeconds(7_200) });
+    const soon = await offerBatch(servers.db, partner, 40, { validUntil: inSeconds(3_600) });
+    const { code } = await makeReferral(servers.db, partner);
+    const users = await crowd(30);
+    const first = await Promise.all(
+      users.map((user, n) =>
+        n % 3 === 0
+          ? user.claimByLink(code)
+          : n % 3 === 1
+            ? user.claimProduct(partner.productId)
+            : user.buyProduct(partner.productId),
+      ),
+    );
+    expect(countOutcomes(first)).toEqual({ "200": 30 });
+    expect(new Set(acquired(first)).size).toBe(30);
+    for (const id of acquired(first)) expect(idsOf(soon)).toContain(id);
+    const rest = await Promise.all((await crowd(50)).map((user) => user.buyProduct(partner.productId)));
+    expect(countOutcomes(rest)).toEqual({ "200": 30, "409 sold_out": 20 });
+    expect([...acquired(first), ...acquired(rest)].toSorted()).toEqual([...idsOf(soon), ...idsOf(late)].toSorted());
+  });
+
+  it("never get a reserved voucher", async () => {
+    const offer = await makeOffer(servers.db, 20);
+    const reserved = idsOf(offer).filter((_, n) => n % 2 === 0);
+    await reservationVouchers(servers.db, reserved, inSeconds(600));
+    const replies = await Promise.all((await crowd(30)).map((user) => user.buyListing(offer.listingId)));
+    expect(countOutcomes(replies)).toEqual({ "200": 10, "409 sold_out": 20 });
+    expect(acquired(replies).filter((id) => reserved.includes(id))).toEqual([]);
+  });
+});
+
+describe("simultaneous calls of one user", () => {
+  it("50 claims give one voucher, once with alreadyConfirmed false and 49 times true", async () => {
+    const offer = await makeOffer(servers.db, 50);
+    const { code } = await makeReferral(servers.db, offer);
+    const user = newUser();
+    const [one, other] = [await as(user), await as(user)];
+    const replies = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => {
+        const client = n % 2 === 0 ? one : other;
+        return n % 5 === 0 ? client.claimByLink(code) : client.claimProduct(offer.productId);
+      }),
+    );
+    expect(countOutcomes(replies)).toEqual({ "200": 50 });
+    expect(new Set(acquired(replies)).size).toBe(1);
+    expect(replies.filter(({ body }) => !body.alreadyConfirmed)).toHaveLength(1);
+    expect(await readAcquisitions(servers.db, idsOf(offer))).toHaveLength(1);
+  });
+
+  it("40 buys with one payment over both buy routes give one voucher", async () => {
+    const [offer, another] = [await makeOffer(servers.db, 40), await makeOffer(servers.db, 40)];
+    const user = newUser();
+    const [one, other] = [await as(user), await as(user)];
+    const body = { paymentRef: newPayment() };
+    const replies = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => {
+        const { listingId, productId } = n % 4 < 2 ? offer : another;
+        return n % 2 === 0 ? one.buyListing(listingId, body) : other.buyProduct(productId, body);
+      }),
+    );
+    expect(countOutcomes(replies)).toEqual({ "200": 40 });
+    expect(new Set(acquired(replies)).size).toBe(1);
+    expect(replies.filter(({ body }) => !body.alreadyConfirmed)).toHaveLength(1);
+    expect(await readAcquisitions(servers.db, [...idsOf(offer), ...idsOf(another)])).toHaveLength(1);
+  });
+
+  it("a repeat waits for the first call and gets its voucher, even the last one", async () => {
+    const offer = await makeOffer(servers.db, 1);
+    const user = newUser();
+    const [one, other] = [await as(user), await as(user)];
+    const { calls } = await whileLocked(servers.db, idsOf(offer), async () => {
+      const calls = [one.claimProduct(offer.productId), other.claimProduct(offer.productId)];
+      await untilWaiting(servers.db, 2, "api");
+      return { calls };
+    });
+    const replies = await Promise.all(calls);
+    expect(acquired(replies)).toEqual([...idsOf(offer), ...idsOf(offer)]);
+    expect(replies.map(({ body }) => body.alreadyConfirmed).toSorted()).toEqual([false, true]);
+  });
+
+  it("a repeat gets a voucher itself when the call that it waited for rolls back", async () => {
+    const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
+    const user = newUser();
+    const client = await as(user);
+    const body = { paymentRef: newPayment() };
+    const { calls } = await besideTransaction(servers.db, async (outside) => {
+      await outside.query("INSERT INTO purchases (user_id, payment_ref) VALUES ($1, $2)", [user, body.paymentRef]);
+      await makeContract(servers.db, offer.brandId, user);
+      const calls = [client.buyListing(offer.listingId, body)];
+      await untilWaiting(servers.db, 1, "api");
+      return { calls };
+    });
+    expect(await calls[0]).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
+  });
+});
+
+describe("a reserve and a buy of the same voucher", () => {
+  it("a buy that locks the row second answers sold_out and leaves the reservation untouched", async () => {
+    const offer = await makeOffer(servers.db, 1);
+    const [voucher] = offer.vouchers;
+    const till = await makeTill(offer);
+    const buyer = await as();
+    const { reserve, buy } = await whileLocked(servers.db, idsOf(offer), async () => {
+      const reserve = till.reserve(voucher?.code ?? "");
+      await untilWaiting(servers.db, 1, "api");
+      const buy = buyer.buyListing(offer.listingId);
+      await untilWaiting(servers.db, 2, "api");
+      return { reserve, buy };
+    });
+    expect(await reserve).toMatchObject({ status: 200 });
+    expect(outcome(await buy)).toBe("409 sold_out");
+    expect((await readRecorded(servers.db, voucher?.id ?? "")).liveTicket).toBe((await reserve).body.ticket);
+  });
+
+  it("a buy that locks the row second gets the next voucher", async () => {
+    const offer = await makeOffer(servers.db, 2);
+    const [first, second] = offer.vouchers;
+    const till = await makeTill(offer);
+    const buyer = await as();
+    const { reserve, buy } = await whileLocked(servers.db, idsOf(offer), async () => {
+      const reserve = till.reserve(first?.code ?? "");
+      await untilWaiting(servers.db, 1, "api");
+      const buy = buyer.buyListing(offer.listingId);
+      await untilWaiting(servers.db, 2, "api");
+      return { reserve, buy };
+    });
+    expect(await reserve).toMatchObject({ status: 200 });
+    expect((await buy).body.voucher.id).toBe(second?.id);
+  });
+
+  it("a buy never gets a reserved voucher, in 40 simultaneous tries", async () => {
+    const offers = await Promise.all(Array.from({ length: 40 }, () => makeOffer(servers.db, 1)));
+    const tills = await Promise.all(offers.map(makeTill));
+    const buyers = await crowd(40);
+    await Promise.all(
+      offers.map(async (offer, n) => {
+        const calls = [
+          () => tills[n]?.reserve(offer.vouchers[0]?.code ?? "") as Promise<Reply>,
+          () => buyers[n]?.buyListing(offer.listingId) as Promise<Reply>,
+        ];
+        const replies = await Promise.all((n % 2 === 0 ? calls : calls.toReversed()).map((call) => call()));
+        const [reserve, buy] = n % 2 === 0 ? replies : replies.toReversed();
+        // A till may reserve a bought voucher, so a reserve always succeeds here.
+        expect(reserve?.status).toBe(200);
+        expect(["200", "409 sold_out"]).toContain(outcome(buy as Reply));
+      }),
+    );
+    // The invariants forbid an acquisition of a reserved voucher.
+    await assertInvariants(servers.db);
+  });
+});
+
+describe("a buy that meets locked rows", () => {
+  it("skips them while other vouchers are left", async () => {
+    const offer = await makeOffer(servers.db, 3);
+    const ids = idsOf(offer);
+    await whileLocked(servers.db, ids.slice(0, 2), async () => {
+      expect(acquired([await (await as()).buyListing(offer.listingId)])).toEqual(ids.slice(2));
+    });
+  });
+
+  it("waits for the last rows before it answers sold_out, and gets the voucher when they are unlocked", async () => {
+    const offer = await makeOffer(servers.db, 1);
+    const buyer = await as();
+    const { buy } = await whileLocked(servers.db, idsOf(offer), async () => {
+      const buy = buyer.buyListing(offer.listingId);
+      await untilWaiting(servers.db, 1, "api");
+      return { buy };
+    });
+    expect(acquired([await buy])).toEqual(idsOf(offer));
+  });
+
+  it("answers sold_out when other transactions use up the vouchers that it waited for", async () => {
+    const offer = await makeOffer(servers.db, 2);
+    const buyer = await as();
+    const buy = await besideTransaction(servers.db, async (outside) => {
+      await lockRows(outside, idsOf(offer));
+      await outside.query("UPDATE vouchers SET status = 'Voided', pickable = false WHERE id = ANY ($1)", [
+        idsOf(offer),
+      ]);
+      const buy = { reply: buyer.buyListing(offer.listingId) };
+      await untilWaiting(servers.db, 1, "api");
+      await outside.query("COMMIT");
+      return buy;
+    });
+    expect(outcome(await buy.reply)).toBe("409 sold_out");
+  });
+
+  it("answers 503 voucher_busy with Retry-After when they stay locked, and writes nothing", async () => {
+    const offer = await makeOffer(servers.db, 1);
+    const buyer = await as();
+    const body = { paymentRef: newPayment() };
+    const before = await dumpRows(servers.db);
+    await whileLocked(servers.db, idsOf(offer), async () => {
+      const reply = await buyer.buyListing(offer.listingId, body);
+      expect(outcome(reply)).toBe("503 voucher_busy");
+      expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
+    });
+    expect((await dumpRows(servers.db, ["purchases", "voucher_events"])).purchases).toEqual(before.purchases);
+    expect(await buyer.buyListing(offer.listingId, body)).toMatchObject({
+      status: 200,
+      body: { alreadyConfirmed: false },
+    });
+  });
+});
+
+describe("many buyers that wait for one locked row", () => {
+  it("do not delay a buy of another product", async () => {
+    const [locked, other] = [await makeOffer(servers.db, 1), await makeOffer(servers.db, 1)];
+    const [api] = apis as [TestApi];
+    const waiting = await Promise.all(Array.from({ length: 8 }, () => signedIn(api.url, key)));
+    const buyer = await signedIn(api.url, key);
+    let answered = 0;
+    const { waitingBuys, reply, answeredBefore } = await whileLocked(servers.db, idsOf(locked), async () => {
+      const waitingBuys = waiting.map(async (user) => {
+        const reply = await user.buyListing(locked.listingId);
+        answered += 1;
+        return reply;
+      });
+      await untilWaiting(servers.db, 1, "api");
+      const reply = await buyer.buyListing(other.listingId);
+      return { waitingBuys, reply, answeredBefore: answered };
+    });
+    const replies = await Promise.all(waitingBuys);
+    expect({ answeredBefore, acquired: acquired([reply]) }).toEqual({ answeredBefore: 0, acquired: idsOf(other) });
+    expect(acquired(replies)).toEqual(idsOf(locked));
+  });
+
+  it("do not delay a sold_out of another product", async () => {
+    const [locked, soldOut] = [await makeOffer(servers.db, 1), await makeOffer(servers.db, 1)];
+    const [api] = apis as [TestApi];
+    const waiting = await Promise.all(Array.from({ length: 8 }, () => signedIn(api.url, key)));
+    const [first, late] = [await signedIn(api.url, key), await signedIn(api.url, key)];
+    await first.buyListing(soldOut.listingId);
+    let answered = 0;
+    const { waitingBuys, reply, answeredBefore } = await whileLocked(servers.db, idsOf(locked), async () => {
+      const waitingBuys = waiting.map(async (user) => {
+        await user.buyListing(locked.listingId);
+        answered += 1;
+      });
+      await untilWaiting(servers.db, 2, "api");
+      return { waitingBuys, reply: await late.buyListing(soldOut.listingId), answeredBefore: answered };
+    });
+    await Promise.all(waitingBuys);
+    expect({ answeredBefore, outcome: outcome(reply) }).toEqual({ answeredBefore: 0, outcome: "409 sold_out" });
+  });
+});
+
+describe("when something ends while a claim or buy waits for a voucher's row", () => {
+  /** Locks the only voucher until `moment` has passed, and returns the outcome of a call that waits for it. */
+  async function waitPast(
+    offer: Offered,
+    moment: Date,
+    call: (user: MarketClient) => Promise<Reply>,
+    userId = newUser(),
+  ) {
+    const client = await as(userId);
+    const { reply } = await whileLocked(servers.db, idsOf(offer), async () => {
+      const reply = call(client);
+      await untilWaiting(servers.db, 1, "api");
+      expect(moment.getTime()).toBeGreaterThan(Date.now());
+      await untilPast(servers.db, moment);
+      return { reply };
+    });
+    const answer = outcome(await reply);
+    expect(await readAcquisitions(servers.db, idsOf(offer))).toHaveLength(answer === "200" ? 1 : 0);
+    return answer;
+  }
+
+  it("answers 409 window_closed after the end of the window", async () => {
+    const closesAt = inSeconds(1.5);
+    const offer = await makeOffer(servers.db, 1, { windows: { buy: { opensAt: null, closesAt } } });
+    expect(await waitPast(offer, closesAt, (user) => user.buyListing(offer.listingId))).toBe("409 window_closed");
+  });
+
+  it("answers 409 window_closed after the end of the voucher's validity", async () => {
+    const validUntil = inSeconds(1.5);
+    const offer = await makeOffer(servers.db, 1, { validUntil });
+    expect(await waitPast(offer, validUntil, (user) => user.claimProduct(offer.productId))).toBe("409 window_closed");
+  });
+
+  it("answers 403 referrers_only after the end of the contract", async () => {
+    const endsAt = inSeconds(1.5);
+    const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
+    const user = newUser();
+    await makeContract(servers.db, offer.brandId, user, "Active", endsAt);
+    expect(await waitPast(offer, endsAt, (client) => client.buyProduct(offer.productId), user)).toBe(
+      "403 referrers_only",
+    );
+  });
+
+  it("answers 404 link_not_found after the end of the link's contract", async () => {
+    const endsAt = inSeconds(1.5);
+    const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
+    const { code } = await makeReferral(servers.db, offer, "Active", endsAt);
+    expect(await waitPast(offer, endsAt, (client) => client.claimByLink(code))).toBe("404 link_not_found");
+  });
+});

@@ -1,0 +1,161 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { openApiContext, openWorkerContext } from "../../src/context.ts";
+import { adoptDatabase } from "../../src/db/deployment.ts";
+import { type PartnerClient, partnerClient } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startApiUnready, startWorkers, type TestApi, testConfig } from "../support/service.ts";
+import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+
+const WAIT_MS = 500;
+
+let servers: TestServers;
+let other: TestServers;
+let api: TestApi;
+let partner: TestPartner;
+let till: PartnerClient;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  other = await openTestServers();
+  api = await startApi(servers, { REDEEM_WAIT_MS: String(WAIT_MS) });
+  partner = await makePartner(servers.db);
+  till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await api.close();
+  await other.close();
+  await servers.close();
+});
+
+/** Runs `work` with a copy of the database, such as a restored backup. */
+async function withCopy(work: (copy: TestServers) => Promise<void>): Promise<void> {
+  const original = new URL(servers.ownerUrl).pathname.slice(1);
+  const name = `${original}_copy`;
+  const admin = new pg.Client({ connectionString: inject("databaseUrl") });
+  await admin.connect();
+  const at = (url: string) => Object.assign(new URL(url), { pathname: `/${name}` }).href;
+  // Postgres copies a database only while it has no connections.
+  await admin.query(`ALTER DATABASE ${original} WITH ALLOW_CONNECTIONS false`);
+  await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [original]);
+  await until(() =>
+    admin.query(`CREATE DATABASE ${name} TEMPLATE ${original}`).then(
+      () => true,
+      () => false,
+    ),
+  );
+  await admin.query(`ALTER DATABASE ${original} WITH ALLOW_CONNECTIONS true`);
+  const db = new pg.Pool({ connectionString: at(servers.ownerUrl), max: 2 });
+  db.on("error", () => undefined);
+  try {
+    await work({ ...servers, db, databaseUrl: at(servers.databaseUrl), ownerUrl: at(servers.ownerUrl) });
+  } finally {
+    await db.end();
+    await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    await admin.end();
+  }
+}
+
+describe("two deployments on one Redis", () => {
+  it("run none of each other's jobs and leave each other's leases untouched", async () => {
+    const [voucher, reserved] = [await issueVoucher(servers.db, partner), await issueVoucher(servers.db, partner)];
+    expect(await till.reserve(reserved.code)).toMatchObject({ status: 200 });
+    const before = await servers.redis.hgetall(servers.leaseKey(reserved.id));
+    // Old enough to be removed as an orphan.
+    await servers.redis.hincrby(servers.leaseKey(reserved.id), "start", -60_000);
+    const worker = await startWorkers(other, { WORKER_QUEUES: "redeem,seal,sweep", SWEEP_INTERVAL_MS: "100" });
+    const swept = () => other.redis.zcard(`${other.queuePrefix}:sweep:completed`);
+    try {
+      expect(await till.redeem({ code: voucher.code, externalRef: "other-deployment" })).toMatchObject({
+        status: 503,
+        body: { code: "redeem_timeout" },
+      });
+      await until(async () => (await swept()) > 2);
+      expect(await servers.redis.hgetall(servers.leaseKey(reserved.id))).toMatchObject({ ticket: before.ticket });
+    } finally {
+      await worker.close();
+    }
+  });
+});
+
+describe("a copy of the database", () => {
+  it("is refused by API and workers until it is adopted, and then is a deployment of its own", async () => {
+    const voucher = await issueVoucher(servers.db, partner);
+    await withCopy(async (copy) => {
+      const worker = openWorkerContext(testConfig(copy));
+      const reader = await startApiUnready(copy);
+      let working = false;
+      void worker.deployment.ready().then(() => {
+        working = true;
+      });
+      try {
+        const unready = await fetch(`${reader.url}/readyz`);
+        expect(unready.status).toBe(503);
+        expect(await unready.json()).toMatchObject({ postgres: "copied", error: expect.stringContaining("db adopt") });
+        const foreign = partnerClient(reader.url, "pvk_anything");
+        expect((await foreign.lookUp(voucher.code)).status).toBeGreaterThanOrEqual(401);
+        expect(working).toBe(false);
+
+        const id = await adoptDatabase(copy.db);
+        expect(id).not.toBe(servers.deploymentId);
+        await worker.deployment.ready();
+        await until(async () => (await fetch(`${reader.url}/readyz`)).ok);
+        expect(reader.ctx.deployment.origin).not.toBe(api.ctx.deployment.origin);
+      } finally {
+        await reader.close();
+        await worker.close();
+      }
+    });
+  });
+
+  it("cannot replace the original under a running process: new connections are refused", async () => {
+    const ctx = openApiContext(testConfig(other));
+    await ctx.deployment.ready();
+    await adoptDatabase(other.db);
+    await other.db.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'api'",
+    );
+    await until(async () =>
+      ctx.pool.query("SELECT 1").then(
+        () => false,
+        (error: Error) => error.message.includes("Restart the process"),
+      ),
+    );
+    await ctx.close();
+  });
+});
+
+describe("a database that lacks a migration of this release", () => {
+  it("makes the API not ready and gives workers no jobs, until it is migrated", async () => {
+    const lagging = await openTestServers();
+    const last = "DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING *";
+    const { rows } = await lagging.db.query(last);
+    const reader = await startApiUnready(lagging);
+    const worker = openWorkerContext(testConfig(lagging));
+    let working = false;
+    void worker.deployment.ready().then(() => {
+      working = true;
+    });
+    try {
+      const unready = await fetch(`${reader.url}/readyz`);
+      expect(unready.status).toBe(503);
+      expect(await unready.json()).toMatchObject({
+        postgres: "outdated",
+        error: expect.stringContaining(`${rows[0].name}.sql`),
+      });
+      expect(working).toBe(false);
+      const { id, name, hash } = rows[0];
+      await lagging.db.query("INSERT INTO migrations (id, name, hash) VALUES ($1, $2, $3)", [id, name, hash]);
+      await until(async () => (await fetch(`${reader.url}/readyz`)).ok);
+      await worker.deployment.ready();
+    } finally {
+      await reader.close();
+      await worker.close();
+      await lagging.close();
+    }
+  });
+});

@@ -1,0 +1,96 @@
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { CONNECTIONS_MAX } from "../../src/context.ts";
+import { ERRORS } from "../../src/contract/errors.ts";
+
+describe("docs/errors.md", () => {
+  it("has the table of all error codes; `npx vitest run test/unit/documents.test.ts -u` writes it", async () => {
+    const table = Object.entries(ERRORS)
+      .toSorted(([, a], [, b]) => a.status - b.status)
+      .map(([code, { status, meaning }]) => `| ${status} | \`${code}\` | ${meaning} |\n`);
+    const written = readFileSync("docs/errors.md", "utf8");
+    const expected = written.replace(/(?<=^\|---\|---\|---\|\n)(\|.*\n)*/m, table.join(""));
+    await expect(expected).toMatchFileSnapshot("../../docs/errors.md");
+  });
+});
+
+describe("docs/configuration.md", () => {
+  const documented = readFileSync("docs/configuration.md", "utf8");
+  const variables = Array.from(
+    readFileSync("src/config.ts", "utf8").matchAll(/^ {2}([A-Z][A-Z_]+): /gm),
+    ([, name = ""]) => name,
+  );
+
+  it("describes every variable of the environment", () => {
+    expect(variables.length).toBeGreaterThan(20);
+    expect(variables.filter((name) => !documented.includes(`\`${name}\``))).toEqual([]);
+  });
+});
+
+describe("links of the documents", () => {
+  const files = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", ...globSync("docs/*.md")];
+  const links = files.flatMap((file) =>
+    Array.from(
+      readFileSync(file, "utf8").matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g),
+      ([, path = "", anchor]) => ({
+        file,
+        target: path === "" ? file : join(dirname(file), path),
+        anchor,
+      }),
+    ),
+  );
+
+  it("lead to files and headings that exist", () => {
+    expect(links.length).toBeGreaterThan(50);
+    expect(links.filter(({ target }) => !existsSync(target))).toEqual([]);
+    expect(links.filter(({ target, anchor }) => anchor !== undefined && !anchorsOf(target).includes(anchor))).toEqual(
+      [],
+    );
+  });
+});
+
+/** The anchors that GitHub makes of a document's headings. */
+function anchorsOf(file: string): string[] {
+  return Array.from(readFileSync(file, "utf8").matchAll(/^#+ (.+)$/gm), ([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+describe("connections to Postgres", () => {
+  const { api, worker } = CONNECTIONS_MAX;
+  const scaling = readFileSync("docs/scaling.md", "utf8");
+
+  it.each([
+    [
+      "docs/scaling.md",
+      new RegExp(String.raw`^\| API process \| ${api} \|[\s\S]*^\| Worker process \| ${worker} \|`, "m"),
+    ],
+    ["docs/scaling.md", new RegExp(`at least ${api} × APIs \\+ ${worker} × workers`)],
+    [
+      "docs/operations.md",
+      new RegExp(`^\\| API,.* ${api} connections[\\s\\S]*^\\| Worker,.* ${worker} connections`, "m"),
+    ],
+    ["docker-compose.yml", new RegExp(`An API process uses up to ${api} connections, a worker ${worker}\\.`)],
+  ])("are as many in %s as a process opens: %s", (file, told) => {
+    expect(readFileSync(file, "utf8")).toMatch(told);
+  });
+
+  it("are as many for an API as its table's row adds up to", () => {
+    const purposes = /^\| API process \| \d+ \| ([^|]+) \|/m.exec(scaling)?.[1] ?? "";
+    const counts = purposes.split(", ").map((purpose) => Number.parseInt(purpose, 10));
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(api);
+  });
+
+  it("leave the reserve that the example of sizing asks for, in the compose file's server as well", () => {
+    const [, reserve = "", max = "", apis = "", workers = "", sum = ""] =
+      /at least (\d+) more [\s\S]*with (\d+), for example (\w+) APIs and (\w+) workers \((\d+)\)/.exec(scaling) ?? [];
+    const numbers = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    expect(numbers.indexOf(apis) * api + numbers.indexOf(workers) * worker).toBe(Number(sum));
+    expect(Number(max) - Number(sum)).toBeGreaterThanOrEqual(Number(reserve));
+    expect(readFileSync("docker-compose.yml", "utf8")).toContain(`max_connections=${max}`);
+  });
+});
