@@ -39,8 +39,8 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   // Few clients send a request before the last response. Node handles every request in a chunk of 64 KiB, which may hold a thousand, and
   // keeps the responses in memory if the client does not read them.
   pipelinedMax: 32,
-  // Longer than a request takes around the world, and short compared with the 15 s in which a process must end.
-  closingIdleMs: 1_000,
+  // Longer than a request takes around the world or a busy client pauses, and short compared with the 15 s in which a process must end.
+  closingIdleMs: 2_000,
 };
 
 /** How long a client may read the response to a malformed request before its connection is closed. Milliseconds. */
@@ -86,10 +86,11 @@ export async function listen(
     logFullAt = performance.now() + LOG_FULL_EVERY_MS;
     log.warn({ connectionsMax: limits.connectionsMax }, "the server refuses connections: it has reached its limit");
   });
-  const connections = new Set<Socket>();
+  /** When each open connection last began to be idle, in milliseconds of `performance.now()`. */
+  const idleSince = new Map<Duplex, number>();
   server.on("connection", (socket: Socket) => {
-    connections.add(socket);
-    socket.once("close", () => connections.delete(socket));
+    idleSince.set(socket, performance.now());
+    socket.once("close", () => idleSince.delete(socket));
   });
   const inProgress = new Set<ServerResponse>();
   let closing = false;
@@ -110,6 +111,7 @@ export async function listen(
     response.once("close", () => {
       inProgress.delete(response);
       inProgressOn.set(socket, (inProgressOn.get(socket) ?? 1) - 1);
+      if (idleSince.has(socket)) idleSince.set(socket, performance.now());
     });
     app(request, response);
   };
@@ -129,12 +131,16 @@ export async function listen(
       closing = true;
       // Otherwise their clients would reuse these connections, and the server would never close.
       for (const response of inProgress) if (!response.headersSent) response.setHeader("Connection", "close");
+      const closingSince = performance.now();
       const endIdle = () => {
-        for (const socket of connections) if (!inProgressOn.get(socket)) socket.destroy();
+        const before = performance.now() - limits.closingIdleMs;
+        for (const [socket, since] of idleSince) {
+          if (!inProgressOn.get(socket) && Math.max(since, closingSince) <= before) socket.destroy();
+        }
       };
       // Repeated for responses that had begun without that header, whose connections become idle later. In a delayed process, timers run
       // before pending input is read, and immediates after it.
-      const timer = setInterval(() => setImmediate(endIdle), limits.closingIdleMs);
+      const timer = setInterval(() => setImmediate(endIdle), limits.closingIdleMs / 10);
       return new Promise((resolve, reject) => {
         // The HTTP server's own close() would end idle connections at once and reset requests that are on their way.
         TcpServer.prototype.close.call(server, (error) => {
