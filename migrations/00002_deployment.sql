@@ -32,5 +32,7 @@ $$;
 CREATE TRIGGER deployment_adoption_only BEFORE UPDATE ON deployment
   FOR EACH ROW EXECUTE FUNCTION check_deployment_update();
 
-CREATE TRIGGER deployment_no_delete BEFORE DELETE OR TRUNCATE ON deployment
+CREATE TRIGGER deployment_no_delete BEFORE DELETE ON deployment
+  FOR EACH ROW EXECUTE FUNCTION reject_change('the row is permanent');
+CREATE TRIGGER deployment_no_truncate BEFORE TRUNCATE ON deployment
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('the row is permanent');

@@ -19,5 +19,7 @@ CREATE TABLE redemptions (
 -- Unique within an organization. An expression, so that no plan looks up a reference through it.
 CREATE UNIQUE INDEX redemptions_redeem_code ON redemptions ((redeem_code || ' ' || organization_id));
 
-CREATE TRIGGER redemptions_immutable BEFORE UPDATE OR DELETE OR TRUNCATE ON redemptions
+CREATE TRIGGER redemptions_immutable BEFORE UPDATE OR DELETE ON redemptions
+  FOR EACH ROW EXECUTE FUNCTION reject_change('a redemption is final');
+CREATE TRIGGER redemptions_no_truncate BEFORE TRUNCATE ON redemptions
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('a redemption is final');

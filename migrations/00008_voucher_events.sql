@@ -48,5 +48,7 @@ $$;
 CREATE TRIGGER voucher_events_sealing_only BEFORE UPDATE ON voucher_events
   FOR EACH ROW EXECUTE FUNCTION check_event_update();
 
-CREATE TRIGGER voucher_events_no_delete BEFORE DELETE OR TRUNCATE ON voucher_events
+CREATE TRIGGER voucher_events_no_delete BEFORE DELETE ON voucher_events
+  FOR EACH ROW EXECUTE FUNCTION reject_change('events are permanent');
+CREATE TRIGGER voucher_events_no_truncate BEFORE TRUNCATE ON voucher_events
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('events are permanent');

@@ -45,7 +45,9 @@ CREATE TRIGGER referrer_contracts_transitions BEFORE UPDATE ON referrer_contract
 CREATE TRIGGER referrer_contracts_start_offered BEFORE INSERT ON referrer_contracts
   FOR EACH ROW WHEN (NEW.status <> 'Offered')
   EXECUTE FUNCTION reject_change('a contract starts as Offered');
-CREATE TRIGGER referrer_contracts_no_delete BEFORE DELETE OR TRUNCATE ON referrer_contracts
+CREATE TRIGGER referrer_contracts_no_delete BEFORE DELETE ON referrer_contracts
+  FOR EACH ROW EXECUTE FUNCTION reject_change('contracts are permanent');
+CREATE TRIGGER referrer_contracts_no_truncate BEFORE TRUNCATE ON referrer_contracts
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('contracts are permanent');
 
 -- A referrer's own link to one product. The two-column keys make sure that contract and product belong to the same brand.
@@ -100,7 +102,7 @@ CREATE FUNCTION check_voucher_is_set() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   missing boolean;
 BEGIN
-  EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I WHERE ctid = $1 AND voucher_id IS NULL)', TG_TABLE_NAME) INTO missing USING NEW.ctid;
+  EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I.%I WHERE ctid = $1 AND voucher_id IS NULL)', TG_TABLE_SCHEMA, TG_TABLE_NAME) INTO missing USING NEW.ctid;
   IF missing THEN
     RAISE EXCEPTION 'a row of % cannot be committed without a voucher', TG_TABLE_NAME USING ERRCODE = 'not_null_violation';
   END IF;
@@ -119,7 +121,11 @@ CREATE TRIGGER claims_immutable BEFORE UPDATE ON claims
 CREATE TRIGGER purchases_immutable BEFORE UPDATE ON purchases
   FOR EACH ROW WHEN (OLD.voucher_id IS NOT NULL)
   EXECUTE FUNCTION reject_change('a purchase is final');
-CREATE TRIGGER claims_no_delete BEFORE DELETE OR TRUNCATE ON claims
+CREATE TRIGGER claims_no_delete BEFORE DELETE ON claims
+  FOR EACH ROW EXECUTE FUNCTION reject_change('claims are permanent');
+CREATE TRIGGER claims_no_truncate BEFORE TRUNCATE ON claims
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('claims are permanent');
-CREATE TRIGGER purchases_no_delete BEFORE DELETE OR TRUNCATE ON purchases
+CREATE TRIGGER purchases_no_delete BEFORE DELETE ON purchases
+  FOR EACH ROW EXECUTE FUNCTION reject_change('purchases are permanent');
+CREATE TRIGGER purchases_no_truncate BEFORE TRUNCATE ON purchases
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('purchases are permanent');

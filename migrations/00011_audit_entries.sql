@@ -32,5 +32,7 @@ $$;
 CREATE TRIGGER audit_entries_stamp BEFORE INSERT ON audit_entries
   FOR EACH ROW EXECUTE FUNCTION stamp_audit_entry();
 
-CREATE TRIGGER audit_entries_immutable BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_entries
+CREATE TRIGGER audit_entries_immutable BEFORE UPDATE OR DELETE ON audit_entries
+  FOR EACH ROW EXECUTE FUNCTION reject_change('audit entries are permanent');
+CREATE TRIGGER audit_entries_no_truncate BEFORE TRUNCATE ON audit_entries
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('audit entries are permanent');

@@ -3,12 +3,16 @@ import { typeidUnboxed } from "typeid-js";
 /** The prefix of an id, which tells what the id names. */
 export type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | "ctr";
 
+/** Ends ids of vouchers and reservations: ten bits for the bucket of tables that holds the row. There is one bucket, 0. */
+const BUCKET = "00";
+
 /**
  * Makes a TypeID: the prefix, an underscore and a UUIDv7 in 26 lower-case base32 symbols (https://github.com/jetify-com/typeid).
  * Later ids sort later in byte order. Callers must treat ids as opaque.
  */
 export function newId(prefix: IdPrefix): string {
-  return typeidUnboxed(prefix);
+  const id = typeidUnboxed(prefix);
+  return prefix === "vch" || prefix === "rsv" ? id.slice(0, -BUCKET.length) + BUCKET : id;
 }
 
 /** Whether a `codeOrTicket` is a ticket. Check this before normalising a code, which removes the difference. */

@@ -297,9 +297,7 @@ describe("redemptions", () => {
     for (const statement of [
       "UPDATE redemptions SET external_ref = 'another'",
       "UPDATE redemptions SET redeemed_at = redeemed_at",
-      "UPDATE redemptions SET key_id = 'key_2' WHERE false",
       "DELETE FROM redemptions",
-      "DELETE FROM redemptions WHERE false",
       "TRUNCATE redemptions",
       "TRUNCATE redemptions CASCADE",
       "TRUNCATE reservations CASCADE",
@@ -531,7 +529,6 @@ describe("the events of a chain", () => {
     for (const statement of [
       "DELETE FROM voucher_events",
       "DELETE FROM voucher_events WHERE seal_status = 'Pending'",
-      "DELETE FROM voucher_events WHERE false",
       "TRUNCATE voucher_events",
       "TRUNCATE voucher_events CASCADE",
     ]) {
@@ -786,6 +783,7 @@ describe("a referrer contract", () => {
     for (const status of ["Active", "Ended", "Declined", "Paused"]) {
       await rejected(TRIGGER, "starts as Offered", ...insert("referrer_contracts", contractRow({ status })));
     }
+    await contractIn("Offered");
     for (const statement of ["DELETE FROM referrer_contracts", "TRUNCATE referrer_contracts CASCADE"]) {
       await rejected(TRIGGER, "contracts are permanent", statement);
     }
@@ -983,7 +981,7 @@ describe.each([
 
   it("is permanent", async () => {
     await accepted(...insert(table, { ...key(newUser()), voucher_id: await newVoucher() }));
-    for (const statement of [`DELETE FROM ${table}`, `DELETE FROM ${table} WHERE false`, `TRUNCATE ${table}`]) {
+    for (const statement of [`DELETE FROM ${table}`, `TRUNCATE ${table}`]) {
       await rejected(TRIGGER, `${table} are permanent`, statement);
     }
   });
@@ -1007,9 +1005,7 @@ describe("an audit entry", () => {
     await accepted(...add());
     for (const statement of [
       "UPDATE audit_entries SET os_user = 'bob'",
-      "UPDATE audit_entries SET os_user = os_user WHERE false",
       "DELETE FROM audit_entries",
-      "DELETE FROM audit_entries WHERE false",
       "TRUNCATE audit_entries",
     ]) {
       await rejected(TRIGGER, "audit entries are permanent", statement);
