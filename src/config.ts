@@ -27,10 +27,19 @@ const environment = z.object({
     .url({ protocol: /^https?$/, error: "must be an address like https://vouchers.example.com" })
     .refine((url) => !/[?#]/.test(url), "must have neither a query nor a fragment")
     .optional(),
-  DATABASE_URL: z.url({
-    protocol: /^postgres(ql)?$/,
-    error: "must be an address like postgres://user:password@host:5432/database",
-  }),
+  DATABASE_URL: z
+    .string()
+    .refine((url) => !namesSeveralHosts(url), {
+      error:
+        "names several hosts, which the service does not choose between; give one address that always leads to the primary, such as a proxy's",
+      abort: true,
+    })
+    .pipe(
+      z.url({
+        protocol: /^postgres(ql)?$/,
+        error: "must be an address like postgres://user:password@host:5432/database",
+      }),
+    ),
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: "must be an address like redis://host:6379/0" }),
   RESERVATION_SECONDS: integer(1, 86_400).default(RESERVATION_SECONDS),
   RESERVATION_TOKEN_SECRET: z
@@ -259,6 +268,12 @@ function parse<Schema extends z.ZodType>(schema: Schema, env: Record<string, str
     return set[name] === undefined ? `${name} is not set` : `${name} ${sentence(issue.message)}`;
   });
   throw new ConfigError(lines.join("\n"));
+}
+
+/** Whether an address of Postgres has a list of hosts, in its authority or in the parameter `host` or `port`. */
+function namesSeveralHosts(url: string): boolean {
+  const [, authority = "", query = ""] = /^postgres(?:ql)?:\/\/([^/?#]*)[^?#]*(.*)$/.exec(url) ?? [];
+  return authority.slice(authority.lastIndexOf("@") + 1).includes(",") || /[?&](host|port)=[^&]*(,|%2c)/i.test(query);
 }
 
 function splitList(text: string): string[] {

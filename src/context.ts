@@ -22,6 +22,7 @@ import { ReplyInbox } from "./queues/replies.ts";
 import { SealRequests } from "./queues/seal-requests.ts";
 import type { WorkerOptions } from "./queues/worker.ts";
 import { pooledRandomBytes } from "./random.ts";
+import { warnOfDurabilityRisks } from "./services/admin/find-durability-risks.ts";
 import { measureBacklog } from "./services/admin/measure-backlog.ts";
 import { KeyAuthenticator } from "./services/auth/authenticate-key.ts";
 import { UserAuthenticator } from "./services/auth/authenticate-user.ts";
@@ -180,6 +181,7 @@ function openServiceContext(
   closers.add(async () => deployment.close());
   const redis = openFailFast(config.redisUrl, role, log);
   closers.add(async () => redis.disconnect());
+  if (config.production) void deployment.ready().then(() => warnOfDurabilityRisks({ pool, redis, log }));
   return {
     config,
     log,

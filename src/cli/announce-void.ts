@@ -1,17 +1,13 @@
-import { once } from "node:events";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { Deployment } from "../db/deployment.ts";
 import { openPool } from "../db/pool.ts";
 import { Leases } from "../holds/lease.ts";
 import { openLog } from "../log.ts";
-import { openFailFast } from "../queues/connections.ts";
+import { openFailFast, untilReady } from "../queues/connections.ts";
 import { SealRequests } from "../queues/seal-requests.ts";
 import type { VoidResult } from "../services/admin/void-voucher.ts";
 import { sealVoucher } from "../services/redeem/seal-events.ts";
-
-/** Longest wait for a connection to Redis. Milliseconds. */
-const CONNECT_MAX_MS = 2_000;
 
 /**
  * Adds a job that seals a voided voucher's event, and releases the lease of its reservation. Without Redis or room in the queue, it seals
@@ -48,7 +44,7 @@ async function requestSeal(
   log: Logger,
 ): Promise<void> {
   if (redis === null) throw new Error("REDIS_URL is not set");
-  if (redis.status !== "ready") await once(redis, "ready", { signal: AbortSignal.timeout(CONNECT_MAX_MS) });
+  await untilReady(redis);
   const requests = new SealRequests(redis, deployment, log);
   const added = await requests.add([voucherId]).finally(() => requests.close());
   if (endedTicket !== null) await new Leases(redis, deployment).release(voucherId, endedTicket);

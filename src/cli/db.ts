@@ -2,11 +2,13 @@ import { readRolePasswords } from "../config.ts";
 import type { AppliedRole } from "../db/roles/apply-roles.ts";
 import { adopt } from "../services/admin/adopt-database.ts";
 import { applyRoleGrants } from "../services/admin/apply-roles.ts";
-import { action, type Noun } from "./command.ts";
+import { type DurabilityRisk, findDurabilityRisks } from "../services/admin/find-durability-risks.ts";
+import { action, type CommandContext, type Noun } from "./command.ts";
+import { EXIT, ServersUnavailable } from "./exit-code.ts";
 
 export const db: Noun = {
   name: "db",
-  description: "roles and identity of the database",
+  description: "roles, identity and durability of the database",
   addVerbs(noun) {
     action(
       noun
@@ -45,8 +47,38 @@ export const db: Noun = {
         );
       },
     );
+    action(
+      noun
+        .command("check")
+        .description("name each way in which acknowledged redemptions, jobs or leases could be lost")
+        .addHelpText(
+          "after",
+          "\nReads the settings of Postgres, and of Redis if REDIS_URL is set. Run it with\n" +
+            "the addresses that the service uses. Exits with 1 if it finds a risk.",
+        ),
+      ["db check"],
+      async (ctx) => {
+        const risks = await findRisks(ctx);
+        ctx.print({ risks }, () => risks.map(({ message }) => message).join("\n") || "No risk found.");
+        if (risks.length > 0) process.exitCode = EXIT.refused;
+      },
+    );
   },
 };
+
+async function findRisks({ pool, redisUrl, log }: CommandContext): Promise<DurabilityRisk[]> {
+  if (redisUrl === null) return await findDurabilityRisks({ pool, redis: null });
+  const { openFailFast, untilReady } = await import("../queues/connections.ts");
+  const redis = openFailFast(redisUrl, "voucherctl", log);
+  try {
+    await untilReady(redis).catch((cause) => {
+      throw new ServersUnavailable("Redis does not answer. Check REDIS_URL.", { cause });
+    });
+    return await findDurabilityRisks({ pool, redis });
+  } finally {
+    redis.disconnect();
+  }
+}
 
 function describe({ name, created, login, passwordSet }: AppliedRole): string {
   const access = passwordSet ? "logs in with the given password" : login ? "logs in as before" : "cannot log in";

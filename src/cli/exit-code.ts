@@ -2,7 +2,7 @@ import { constants } from "node:os";
 
 /** Exit codes of commands besides 0. Those above 2 are from sysexits(3). */
 export const EXIT = {
-  /** The command was refused, or a chain is broken. */
+  /** The command was refused, a chain is broken, or a setting is a risk. */
   refused: 1,
   usage: 2,
   /** EX_UNAVAILABLE: the database does not answer, a migration cannot get a lock, or the embedded servers do not start. */
@@ -16,7 +16,7 @@ export const EXIT = {
 /** The exit codes as `--help` lists them. */
 export const EXIT_HELP = `Exit status:
   0    done
-  1    refused without changes, or a chain is broken
+  1    refused without changes, a chain is broken, or db check found a risk
   2    the command line is wrong
   69   the database does not answer, or the embedded servers do not start
   70   a bug in this program

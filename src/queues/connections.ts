@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { Redis, type RedisOptions } from "ioredis";
 import type { Logger } from "pino";
 import { writeOnceATurn } from "../batching/write-once-a-turn.ts";
@@ -44,4 +45,12 @@ export function openPatient(redisUrl: string, name: string, log: Logger): Redis 
   redis.on("connect", () => writeOnceATurn(redis.stream));
   logErrors(redis, log.child({ connection: name }), "Redis connection");
   return redis;
+}
+
+/** Longest wait of a command for its first connection to Redis. Milliseconds. */
+const CONNECT_MAX_MS = 2_000;
+
+/** Resolves once a connection can send commands. @throws Error after two seconds. */
+export async function untilReady(redis: Redis): Promise<void> {
+  if (redis.status !== "ready") await once(redis, "ready", { signal: AbortSignal.timeout(CONNECT_MAX_MS) });
 }

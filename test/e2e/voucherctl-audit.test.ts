@@ -363,8 +363,8 @@ const READS: Record<string, () => Promise<string[]>> = {
 /** Commands that use no database: `user token` signs with a key file of the embedded servers. */
 const ELSEWHERE = ["user token"];
 
-/** Commands tested in test/db/roles.test.ts on a Postgres of their own, because roles belong to the whole server. */
-const ON_THE_SERVER = ["db roles"];
+/** Commands tested in test/db/{roles,durability}.test.ts on a Postgres of their own, because they are about the whole server. */
+const ON_THE_SERVER = ["db roles", "db check"];
 
 function leavesOf(command: Command): Command[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);

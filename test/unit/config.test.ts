@@ -184,6 +184,22 @@ describe("the configuration", () => {
     expect(complaints({ [name]: undefined })).toEqual([`${name} is not set`]);
   });
 
+  it.each([
+    "postgres://a,b/vouchers",
+    "postgres://app:pa55@a:5432,b:5432/vouchers",
+    "postgresql:///vouchers?host=a,b",
+    "postgres://a/vouchers?sslmode=require&host=a%2Cb",
+  ])("refuses the several hosts of %s, and says what to give instead", (url) => {
+    expect(complaints({ DATABASE_URL: url })).toEqual([
+      "DATABASE_URL names several hosts, which the service does not choose between; give one address that always leads to the primary, such as a proxy's",
+    ]);
+  });
+
+  it("accepts a comma in the password of DATABASE_URL", () => {
+    const url = "postgres://app:a,b@db.internal/vouchers";
+    expect(read({ DATABASE_URL: url }).databaseUrl).toBe(url);
+  });
+
   it.each<[name: string, ...values: string[]]>([
     ["PORT", "http", "-1", "65536", "80.5", "NaN", "Infinity", "3000;", "true"],
     ["BASE_URL", "vouchers.example", "/api", "ftp://vouchers.example", "javascript:alert(1)", "http://", "http:x"],

@@ -1,0 +1,17 @@
+-- name: select_durability_settings
+-- The settings that decide whether a committed transaction survives a crash or a failover, as this session has them, and whether the server
+-- is a standby.
+SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS "fullPageWrites",
+       current_setting('synchronous_commit') AS "synchronousCommit",
+       current_setting('synchronous_standby_names') AS "synchronousStandbyNames", pg_is_in_recovery() AS "isStandby";
+
+-- name: select_weakened_roles
+-- The roles and databases whose own settings make COMMIT return before the synchronous standbys have the transaction on disk.
+SELECT DISTINCT COALESCE('role ' || r.rolname, 'database ' || d.datname) AS subject, c.setting
+  FROM pg_db_role_setting AS s
+  LEFT JOIN pg_roles AS r ON r.oid = s.setrole
+  LEFT JOIN pg_database AS d ON d.oid = s.setdatabase
+ CROSS JOIN LATERAL unnest(s.setconfig) AS c (setting)
+ WHERE c.setting IN ('synchronous_commit=off', 'synchronous_commit=local', 'synchronous_commit=remote_write')
+   AND (s.setdatabase = 0 OR d.datname = current_database())
+ ORDER BY 1, 2;

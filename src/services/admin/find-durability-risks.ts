@@ -1,0 +1,87 @@
+import type { Redis } from "ioredis";
+import type pg from "pg";
+import type { Logger } from "pino";
+import { findWeakenedRoles, readDurabilitySettings } from "../../db/durability.ts";
+
+interface Deps {
+  pool: pg.Pool;
+  /** Null when Redis is not to be checked. */
+  redis: Redis | null;
+}
+
+/** One way in which acknowledged work could be lost. */
+export interface DurabilityRisk {
+  code:
+    | "no_synchronous_standby"
+    | "synchronous_commit"
+    | "fsync_off"
+    | "full_page_writes_off"
+    | "standby"
+    | "redis_without_aof"
+    | "redis_evicts";
+  /** What can be lost, and the setting to change. */
+  message: string;
+}
+
+/** The values of `synchronous_commit` that wait until a synchronous standby has the transaction on disk. */
+const WAITS_FOR_STANDBY = ["on", "remote_apply"];
+
+/**
+ * Finds the settings of Postgres and Redis with which acknowledged redemptions, or jobs and leases, could be lost.
+ * @throws Error when a server does not answer.
+ */
+export async function findDurabilityRisks({ pool, redis }: Deps): Promise<DurabilityRisk[]> {
+  return [...(await risksOfPostgres(pool)), ...(redis === null ? [] : risksOfRedis(await redis.info()))];
+}
+
+/** Logs a warning for each risk. Never fails: a server that does not answer is reported by readiness. */
+export async function warnOfDurabilityRisks({ log, ...deps }: Deps & { log: Logger }): Promise<void> {
+  const risks = await findDurabilityRisks(deps).catch(() => []);
+  for (const { code, message } of risks) log.warn({ risk: code }, message);
+}
+
+async function risksOfPostgres(pool: pg.Pool): Promise<DurabilityRisk[]> {
+  const settings = await readDurabilitySettings(pool);
+  const risks: DurabilityRisk[] = [];
+  if (settings.isStandby) {
+    risks.push({ code: "standby", message: "DATABASE_URL leads to a standby. It must always lead to the primary." });
+  }
+  if (settings.fsync !== "on") {
+    risks.push({ code: "fsync_off", message: "Postgres has fsync = off: a crash of its host can lose everything." });
+  }
+  if (settings.fullPageWrites !== "on") {
+    const message = "Postgres has full_page_writes = off: a crash of its host can leave damaged pages.";
+    risks.push({ code: "full_page_writes_off", message });
+  }
+  if (!WAITS_FOR_STANDBY.includes(settings.synchronousCommit)) {
+    const message = `Postgres has synchronous_commit = ${settings.synchronousCommit}: a crash or a failover can lose acknowledged redemptions. Set it to on.`;
+    risks.push({ code: "synchronous_commit", message });
+  }
+  for (const { subject, setting } of await findWeakenedRoles(pool)) {
+    const message = `The Postgres ${subject} has ${setting}: a crash or a failover can lose redemptions acknowledged to its connections.`;
+    risks.push({ code: "synchronous_commit", message });
+  }
+  if (settings.synchronousStandbyNames === "") {
+    const message =
+      "Postgres has no synchronous standby (synchronous_standby_names is empty): if the primary's disk is lost or a standby is promoted, " +
+      "acknowledged redemptions can be missing and their vouchers redeemed again.";
+    risks.push({ code: "no_synchronous_standby", message });
+  }
+  return risks;
+}
+
+function risksOfRedis(info: string): DurabilityRisk[] {
+  const read = (field: string) => new RegExp(`^${field}:(\\S+)`, "m").exec(info)?.[1];
+  const risks: DurabilityRisk[] = [];
+  if (read("aof_enabled") !== "1") {
+    const message =
+      "Redis has appendonly = no: a restart loses waiting jobs and leases. No redemption is lost, but callers wait and retry.";
+    risks.push({ code: "redis_without_aof", message });
+  }
+  const policy = read("maxmemory_policy");
+  if (policy !== undefined && policy !== "noeviction") {
+    const message = `Redis has maxmemory-policy = ${policy}: when memory is full it deletes jobs and leases. Set it to noeviction.`;
+    risks.push({ code: "redis_evicts", message });
+  }
+  return risks;
+}
