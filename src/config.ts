@@ -1,7 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import { z } from "zod";
 import { RESERVATION_SECONDS } from "./domain/reservation.ts";
-import { QUEUE_NAMES, type QueueName } from "./queues/catalog.ts";
+import { QUEUE_NAMES } from "./queues/catalog.ts";
 
 /** The default secret for reservation tokens. It is public, so production refuses it. */
 const DEVELOPMENT_TOKEN_SECRET = "development-only-reservation-token-secret";
@@ -83,70 +83,13 @@ const environment = z.object({
   OTEL_RESOURCE_ATTRIBUTES: z.string().optional(),
 });
 
-/** How users' tokens are verified. */
-export interface UserTokens {
-  /** The address of the keys that sign tokens. Null refuses every token. */
-  jwksUrl: string | null;
-  issuer: string | null;
-  audience: string | null;
-}
-
-/** The queue dashboard. */
-export interface Ops {
-  /** Its password. Null turns the dashboard off. */
-  token: string | null;
-  /** Whether it may change queues. */
-  writable: boolean;
-}
-
-/** What OpenTelemetry's variables say about traces. */
-export interface TraceSettings {
-  on: boolean;
-  /** Whether the variables set the service's name. */
-  serviceNamed: boolean;
-}
-
-/** The configuration of a process. Durations are milliseconds unless the name says otherwise. */
-export interface Config {
-  production: boolean;
-  port: number;
-  /** Without a trailing slash. */
-  baseUrl: string;
-  /** The path of `baseUrl`, which a proxy removes from requests. Empty when there is none. */
-  basePath: string;
-  databaseUrl: string;
-  redisUrl: string;
-  reservationSeconds: number;
-  /** The first signs new tokens. All are accepted. */
-  reservationTokenSecrets: string[];
-  redeemWaitMs: number;
-  /** Calls per second of one key in each class of routes. 0 turns all rate limits off. */
-  rateLimitRps: number;
-  /** Look-ups of unknown codes per minute and key. 0 turns the limit off. */
-  missLimitPerMinute: number;
-  /** Addresses and CIDRs of proxies whose X-Forwarded-For is trusted. */
-  trustProxy: string[];
-  logLevel: string;
-  workerConcurrency: number;
-  users: UserTokens;
-  ops: Ops;
-  workerQueues: QueueName[];
-  sweepIntervalMs: number;
-  /** The sweeper verifies every chain once in about this time. */
-  chainCheckMs: number;
-  /** The port of the metrics endpoint. Null turns metrics off. */
-  metricsPort: number | null;
-  traces: TraceSettings;
-}
+type Environment = Record<string, string | undefined>;
 
 /** The environment is invalid. `message` has one line per problem, which starts with the variable's name. */
 export class ConfigError extends Error {}
 
-/**
- * Reads the configuration of a process. Only this file reads the environment.
- * @throws ConfigError naming every variable that is missing or invalid.
- */
-export function readConfig(env: Record<string, string | undefined>): Config {
+/** Reads a process's configuration. Only this file reads the environment. @throws ConfigError naming each bad variable. */
+export function readConfig(env: Environment) {
   const values = parse(environment, env);
   const production = values.NODE_ENV === "production";
   if (production && values.RESERVATION_TOKEN_SECRET.includes(DEVELOPMENT_TOKEN_SECRET)) {
@@ -158,52 +101,63 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   return {
     production,
     port: values.PORT,
+    /** Without a trailing slash. */
     baseUrl,
+    /** The path of `baseUrl`, which a proxy removes from requests. Empty when there is none. */
     basePath: new URL(baseUrl).pathname.replace(/\/$/, ""),
     databaseUrl: values.DATABASE_URL,
     redisUrl: values.REDIS_URL,
     reservationSeconds: values.RESERVATION_SECONDS,
+    /** The first signs new tokens. All are accepted. */
     reservationTokenSecrets: values.RESERVATION_TOKEN_SECRET,
     redeemWaitMs: values.REDEEM_WAIT_MS,
+    /** Calls per second of one key in each class of routes. 0 turns all rate limits off. */
     rateLimitRps: values.RATE_LIMIT_RPS,
+    /** Look-ups of unknown codes per minute and key. 0 turns the limit off. */
     missLimitPerMinute: values.MISS_LIMIT_PER_MINUTE,
+    /** Addresses and CIDRs of proxies whose X-Forwarded-For is trusted. */
     trustProxy: values.TRUST_PROXY,
     logLevel: values.LOG_LEVEL,
     workerConcurrency: values.WORKER_CONCURRENCY,
+    /** How users' tokens are verified. Null for the address of the keys refuses every token. */
     users: {
       jwksUrl: values.AUTH_JWKS_URL ?? null,
       issuer: values.AUTH_ISSUER ?? null,
       audience: values.AUTH_AUDIENCE ?? null,
     },
+    /** The queue dashboard: its password, null when it is off, and whether it may change queues. */
     ops: {
       token: values.OPS_TOKEN === OPS_OFF ? null : (values.OPS_TOKEN ?? null),
       writable: values.OPS_WRITABLE === "true",
     },
     workerQueues: values.WORKER_QUEUES,
     sweepIntervalMs: values.SWEEP_INTERVAL_MS,
+    /** The sweeper verifies every chain once in about this time. */
     chainCheckMs: values.CHAIN_CHECK_HOURS * 3_600_000,
+    /** The port of the metrics endpoint. Null turns metrics off. */
     metricsPort: values.METRICS_PORT ?? null,
     traces: traceSettings(values),
   };
 }
 
+/** The configuration of a process. Durations are milliseconds unless the name says otherwise. */
+export type Config = ReturnType<typeof readConfig>;
+
 /** Traces are on when an exporter or an endpoint is set, unless the SDK is disabled or the exporter is `none`. */
-function traceSettings(values: z.output<typeof environment>): TraceSettings {
+function traceSettings(values: z.output<typeof environment>) {
   const exporters = splitList(values.OTEL_TRACES_EXPORTER ?? "");
   const endpoint = values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? values.OTEL_EXPORTER_OTLP_ENDPOINT;
   const disabled = values.OTEL_SDK_DISABLED?.trim().toLowerCase() === "true" || exporters.includes("none");
   return {
     on: !disabled && (exporters.length > 0 || endpoint !== undefined),
+    /** Whether the variables set the service's name. */
     serviceNamed:
       values.OTEL_SERVICE_NAME !== undefined || /(^|,)\s*service\.name\s*=/.test(values.OTEL_RESOURCE_ATTRIBUTES ?? ""),
   };
 }
 
-/**
- * Reads the configuration of an API process, which requires OPS_TOKEN in production.
- * @throws ConfigError naming every variable that is missing or invalid.
- */
-export function readApiConfig(env: Record<string, string | undefined>): Config {
+/** As {@link readConfig}, for an API process, which requires OPS_TOKEN in production. */
+export function readApiConfig(env: Environment): Config {
   const config = readConfig(env);
   if (config.production && !env.OPS_TOKEN) {
     throw new ConfigError(
@@ -213,16 +167,13 @@ export function readApiConfig(env: Record<string, string | undefined>): Config {
   return config;
 }
 
-/**
- * Reads only the database's address.
- * @throws ConfigError when it is missing or invalid.
- */
-export function readDatabaseUrl(env: Record<string, string | undefined>): string {
+/** Reads only the database's address. @throws ConfigError when it is missing or invalid. */
+export function readDatabaseUrl(env: Environment): string {
   return parse(environment.pick({ DATABASE_URL: true }), env).DATABASE_URL;
 }
 
 /** Reads the issuer and the audience that users' tokens must name. */
-export function readTokenClaims(env: Record<string, string | undefined>): Pick<UserTokens, "issuer" | "audience"> {
+export function readTokenClaims(env: Environment): Pick<Config["users"], "issuer" | "audience"> {
   const claims = parse(environment.pick({ AUTH_ISSUER: true, AUTH_AUDIENCE: true }), env);
   return { issuer: claims.AUTH_ISSUER ?? null, audience: claims.AUTH_AUDIENCE ?? null };
 }
@@ -232,13 +183,8 @@ const ROLE_PASSWORD = z
   .regex(/^[\x21-\x7e]{16,}$/, "must be 16 or more visible ASCII characters")
   .optional();
 
-/**
- * Reads the passwords that `voucherctl db roles` sets for the roles. Null sets none.
- * @throws ConfigError when a password is too short or has invalid characters.
- */
-export function readRolePasswords(
-  env: Record<string, string | undefined>,
-): Record<"pva_api" | "pva_admin", string | null> {
+/** Reads the passwords that `voucherctl db roles` sets; null sets none. @throws ConfigError */
+export function readRolePasswords(env: Environment): Record<"pva_api" | "pva_admin", string | null> {
   const given = parse(z.object({ PVA_API_PASSWORD: ROLE_PASSWORD, PVA_ADMIN_PASSWORD: ROLE_PASSWORD }), env);
   return { pva_api: given.PVA_API_PASSWORD ?? null, pva_admin: given.PVA_ADMIN_PASSWORD ?? null };
 }
@@ -249,16 +195,13 @@ export interface GivenServers {
   redisUrl: string | null;
 }
 
-/**
- * Reads the addresses of the servers that the environment names.
- * @throws ConfigError when an address is invalid.
- */
-export function readGivenServers(env: Record<string, string | undefined>): GivenServers {
+/** Reads the addresses of the servers that the environment names. @throws ConfigError when an address is invalid. */
+export function readGivenServers(env: Environment): GivenServers {
   const given = parse(environment.pick({ DATABASE_URL: true, REDIS_URL: true }).partial(), env);
   return { databaseUrl: given.DATABASE_URL ?? null, redisUrl: given.REDIS_URL ?? null };
 }
 
-function parse<Schema extends z.ZodType>(schema: Schema, env: Record<string, string | undefined>): z.output<Schema> {
+function parse<Schema extends z.ZodType>(schema: Schema, env: Environment): z.output<Schema> {
   // Compose files and shells pass unset variables as empty ones.
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
   const parsed = schema.safeParse(set);

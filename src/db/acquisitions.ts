@@ -58,10 +58,7 @@ export function findAcquisition(db: Queryable, acquisition: AcquisitionKey): Pro
   return readRow(db, STATEMENTS[acquisition.kind].find, keyOf(acquisition));
 }
 
-/**
- * Inserts an acquisition without its voucher; returns false when the key exists. Waits for a transaction that is inserting the same
- * key. Call `fillAcquisition` in the same transaction.
- */
+/** Inserts a key without its voucher, which `fillAcquisition` must set. False if the key exists; waits for a transaction inserting it. */
 export async function insertAcquisition(tx: Transaction, acquisition: AcquisitionKey): Promise<boolean> {
   return (await execute(tx, STATEMENTS[acquisition.kind].insert, keyOf(acquisition))) === 1;
 }

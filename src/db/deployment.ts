@@ -25,10 +25,7 @@ interface Identity {
   origin: string;
 }
 
-/**
- * The deployment that a process serves. Every new connection must reach the primary server of the same deployment, and not a copy of
- * its database.
- */
+/** The deployment of a process. Each new connection must reach its primary server, and not a copy of its database. */
 export class Deployment implements DeploymentIdentity {
   readonly #log: Logger;
   readonly #ready = Promise.withResolvers<void>();
@@ -45,10 +42,7 @@ export class Deployment implements DeploymentIdentity {
     return this.#known.id;
   }
 
-  /**
-   * Marks the jobs and replies of this process: the deployment, and the server, timeline and database of the newest connection.
-   * @throws UnusableDatabase before the first connection.
-   */
+  /** Marks jobs and replies with deployment, server, timeline and database. @throws UnusableDatabase before connecting. */
   get origin(): string {
     return this.#known.origin;
   }

@@ -1,7 +1,7 @@
 import type { EventContent, EventType, Seal, StoredEvent } from "../domain/chain.ts";
 import { bigint, boolean, integer, json, orNull, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import { loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
+import { columnsOf, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
 
 const STORED_EVENT = {
   voucherId: text,
@@ -45,17 +45,12 @@ export interface SealedEvent {
 /** Statements that append sealed events to the chains of locked vouchers. */
 export function insertSealedEvents(sealed: readonly SealedEvent[]): PreparedStatements {
   if (sealed.length === 0) return [];
+  const events = sealed.map(({ event }) => event);
+  const seals = sealed.map(({ seal }) => seal);
   return [
     prepare(sql.insert_sealed_events, [
-      sealed.map(({ event }) => event.voucherId),
-      sealed.map(({ event }) => event.sequence),
-      sealed.map(({ event }) => event.eventType),
-      sealed.map(({ event }) => event.occurredAt),
-      sealed.map(({ event }) => event.actorConnectedId),
-      sealed.map(({ event }) => event.actorIsEmployee),
-      sealed.map(({ seal }) => seal.previousHash),
-      sealed.map(({ seal }) => seal.recordHash),
-      sealed.map(({ seal }) => seal.payload),
+      ...columnsOf(events, "voucherId", "sequence", "eventType", "occurredAt", "actorConnectedId", "actorIsEmployee"),
+      ...columnsOf(seals, "previousHash", "recordHash", "payload"),
     ]),
   ];
 }
@@ -94,15 +89,8 @@ export async function findOldestPendingAge(db: Queryable): Promise<number> {
 /** Statements that seal Pending events of locked vouchers. */
 export function writeSeals(sealed: readonly SealedEvent[]): PreparedStatements {
   if (sealed.length === 0) return [];
-  return [
-    prepare(sql.seal_events, [
-      sealed.map(({ event }) => event.voucherId),
-      sealed.map(({ event }) => event.sequence),
-      sealed.map(({ seal }) => seal.previousHash),
-      sealed.map(({ seal }) => seal.recordHash),
-      sealed.map(({ seal }) => seal.payload),
-    ]),
-  ];
+  const rows = sealed.map(({ event, seal }) => ({ ...event, ...seal }));
+  return [prepare(sql.seal_events, columnsOf(rows, "voucherId", "sequence", "previousHash", "recordHash", "payload"))];
 }
 
 /** At most `limit` events of one voucher with a sequence greater than `after`, in order. */

@@ -19,20 +19,14 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const PATIENT_CONNECT_TIMEOUT_MS = 10_000;
 /** Longest a partner-facing statement may run. Lock waits have their own, shorter limit. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/**
- * If no reply arrives after the server's own timeout, treat the connection as dead. A host that lost power, or a firewall that dropped the
- * connection, does not close it.
- */
+/** After the server's own timeout, a connection without a reply is dead: a host without power closes none. */
 const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
 /** How long the server keeps an idle transaction and its locks, for instance of a process whose host lost power. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
 /** When TCP starts to probe an idle connection. */
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
-/**
- * Longest a partner-facing statement waits for a lock, unless its transaction allows more (`waitForLocks`). Other transactions hold locks for
- * a few milliseconds only.
- */
+/** Longest wait for a lock without `waitForLocks`: transactions hold locks for a few milliseconds. Milliseconds. */
 const LOCK_TIMEOUT_MS = 250;
 
 /**
@@ -68,10 +62,7 @@ export function openPool(options: {
   databaseUrl: string;
   max: number;
   applicationName: string;
-  /**
-   * The deployment that the process serves: the pool runs partner-facing statements only, with fixed plans and short timeouts. Null for
-   * administration, which reads whole tables and may wait.
-   */
+  /** The pool's deployment: fixed plans and short timeouts. Null for administration, which reads whole tables. */
   deployment: { admit(client: pg.ClientBase): Promise<void> } | null;
   /** Transactions are read-only unless they set READ WRITE. */
   readOnly?: boolean;

@@ -1,7 +1,7 @@
 import type { Confirmation } from "../domain/redeem.ts";
 import { integer, numeric, outerJoined, type Row, text, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { loadStatements, type PreparedStatements, prepare, readRows } from "./statements.ts";
+import { columnsOf, loadStatements, type PreparedStatements, prepare, readRows } from "./statements.ts";
 
 const REDEMPTION = {
   voucherId: text,
@@ -44,10 +44,7 @@ export async function findConfirmations(
   db: Queryable,
   refs: readonly ExternalRef[],
 ): Promise<Map<string, Confirmation>> {
-  const rows = await readRows(db, sql.find_confirmations, [
-    refs.map((ref) => ref.organizationId),
-    refs.map((ref) => ref.externalRef),
-  ]);
+  const rows = await readRows(db, sql.find_confirmations, columnsOf(refs, "organizationId", "externalRef"));
   return new Map(rows.map(({ organizationId, externalRef, ...its }) => [refKey({ organizationId, externalRef }), its]));
 }
 
@@ -63,10 +60,7 @@ export interface ReadRedemption {
 
 /** Reads the redemptions of many references in one statement; results are in the order of `refs`. */
 export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[]): Promise<ReadRedemption[]> {
-  const rows = await readRows(db, sql.read_redemptions, [
-    refs.map((ref) => ref.organizationId),
-    refs.map((ref) => ref.externalRef),
-  ]);
+  const rows = await readRows(db, sql.read_redemptions, columnsOf(refs, "organizationId", "externalRef"));
   const results: ReadRedemption[] = new Array(refs.length);
   for (const { n, now, redemption } of rows) results[n] = { now, redemption };
   return results;
@@ -86,13 +80,16 @@ export function insertRedemptions(redemptions: readonly NewRedemption[], redeeme
   return [
     prepare(sql.insert_redemptions, [
       redeemedAt,
-      redemptions.map((redemption) => redemption.voucherId),
-      redemptions.map((redemption) => redemption.organizationId),
-      redemptions.map((redemption) => redemption.keyId),
-      redemptions.map((redemption) => redemption.attemptId),
-      redemptions.map((redemption) => redemption.ticket),
-      redemptions.map((redemption) => redemption.redeemCode),
-      redemptions.map((redemption) => redemption.externalRef),
+      ...columnsOf(
+        redemptions,
+        "voucherId",
+        "organizationId",
+        "keyId",
+        "attemptId",
+        "ticket",
+        "redeemCode",
+        "externalRef",
+      ),
     ]),
   ];
 }

@@ -1,7 +1,7 @@
 import type { Reservation } from "../domain/reservation.ts";
 import { bigint, integer, type Row, text, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
+import { columnsOf, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
 
 /** A live reservation. Durations are milliseconds by the database's clock. */
 const LIVE_RESERVATION = {
@@ -41,15 +41,19 @@ export interface EndedReservation {
 export function openReservations(reservations: readonly NewReservation[]): PreparedStatements {
   if (reservations.length === 0) return [];
   return [
-    prepare(sql.open_reservations, [
-      reservations.map((reservation) => reservation.ticket),
-      reservations.map((reservation) => reservation.voucherId),
-      reservations.map((reservation) => reservation.organizationId),
-      reservations.map((reservation) => reservation.keyId),
-      reservations.map((reservation) => reservation.startedAt),
-      reservations.map((reservation) => reservation.expiresAt),
-      reservations.map((reservation) => reservation.tokenSecretId),
-    ]),
+    prepare(
+      sql.open_reservations,
+      columnsOf(
+        reservations,
+        "ticket",
+        "voucherId",
+        "organizationId",
+        "keyId",
+        "startedAt",
+        "expiresAt",
+        "tokenSecretId",
+      ),
+    ),
   ];
 }
 
@@ -58,8 +62,7 @@ export function endReservations(reservations: readonly EndedReservation[], ended
   if (reservations.length === 0) return [];
   return [
     prepare(sql.end_reservations, [
-      reservations.map((reservation) => reservation.ticket),
-      reservations.map((reservation) => reservation.state),
+      ...columnsOf(reservations, "ticket", "state"),
       reservations.map((reservation) => reservation.reason ?? null),
       endedAt,
     ]),

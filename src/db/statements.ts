@@ -76,15 +76,20 @@ export type PreparedStatements = QueryConfig[];
 
 type Scalar = string | number | boolean | Date | Buffer | null;
 
-/**
- * Parameters that `pg` can always send. A statement with any other parameter would fail alone, and the server would still carry out the
- * COMMIT that was sent after it.
- */
+/** What `pg` can always send. Any other parameter fails alone, and the COMMIT that was sent after it still takes effect. */
 export type Values = (Scalar | readonly Scalar[])[];
 
 /** A statement with its parameters, ready for `query`. */
 export function prepare(statement: Statement, values: Values): QueryConfig {
   return { name: statement.name, text: statement.text, values };
+}
+
+/** One array per field, for a statement that writes or reads many rows and joins the arrays again with `unnest`. */
+export function columnsOf<Field extends string>(
+  rows: readonly Readonly<Record<Field, Scalar>>[],
+  ...fields: readonly Field[]
+): Scalar[][] {
+  return fields.map((field) => rows.map((row) => row[field]));
 }
 
 /** Runs a statement and returns its rows. */

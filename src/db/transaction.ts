@@ -94,10 +94,7 @@ function hasSqlState(error: unknown, code: string): boolean {
   return error instanceof pg.DatabaseError && error.code === code;
 }
 
-/**
- * Whether the database is unreachable, starting, stopping, out of connections, too slow or not the primary, or has ended an idle transaction.
- * The same call may succeed later.
- */
+/** Whether the database is unreachable, starting, stopping, full, too slow or not the primary: a later call may succeed. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof UnusableDatabase) return true;

@@ -3,7 +3,15 @@ import type { Reservation } from "../domain/reservation.ts";
 import type { StoredStatus, VoucherType } from "../domain/voucher.ts";
 import { integer, numeric, orNull, outerJoined, type Row, real, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import { execute, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
+import {
+  columnsOf,
+  execute,
+  loadStatements,
+  type PreparedStatements,
+  prepare,
+  readRow,
+  readRows,
+} from "./statements.ts";
 
 /** A voucher with its terms, as partners see it. Prices are US dollars. */
 const VOUCHER = {
@@ -103,12 +111,8 @@ export interface ResolvedVoucher {
 
 /** Resolves many wanted vouchers in one statement; results are in the order of `wanted`. */
 export async function resolveVouchers(db: Queryable, wanted: readonly WantedVoucher[]): Promise<ResolvedVoucher[]> {
-  const rows = await readRows(db, sql.resolve_vouchers, [
-    wanted.map((entry) => entry.organizationId),
-    wanted.map((entry) => entry.codeKey),
-    wanted.map((entry) => entry.ticket),
-    wanted.map((entry) => entry.externalRef),
-  ]);
+  const columns = columnsOf(wanted, "organizationId", "codeKey", "ticket", "externalRef");
+  const rows = await readRows(db, sql.resolve_vouchers, columns);
   if (rows.length !== wanted.length) throw new Error(`expected ${wanted.length} rows, got ${rows.length}`);
   const resolved: ResolvedVoucher[] = new Array(wanted.length);
   for (const { n, ...found } of rows) resolved[n] = found;
@@ -121,10 +125,7 @@ export async function lockFreeVouchers(tx: Transaction, voucherIds: readonly str
   return new Set(rows.map((row) => row.id));
 }
 
-/**
- * Locks one voucher, waiting up to the transaction's `lock_timeout`; returns whether it exists.
- * @throws DatabaseError 55P03 when the lock is not granted in time.
- */
+/** Locks a voucher, waiting up to `lock_timeout`; returns whether it exists. @throws DatabaseError 55P03 after that. */
 export async function lockVoucher(tx: Transaction, voucherId: string): Promise<boolean> {
   return (await execute(tx, sql.lock_voucher, [voucherId])) === 1;
 }
@@ -147,11 +148,7 @@ export interface LockedVouchers {
   vouchers: Map<string, LockedVoucher>;
 }
 
-/**
- * Reads vouchers that an earlier statement of this transaction has locked, and the database's time. Ids must be unique. Leaves out ids
- * without a voucher.
- * @throws Error when no id has a voucher.
- */
+/** Reads unique, locked vouchers and the database's time; omits unknown ids. @throws Error when no id has a voucher. */
 export async function readLockedVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<LockedVouchers> {
   const rows = await readRows(tx, sql.read_locked_vouchers, [voucherIds]);
   const first = rows[0];
@@ -166,16 +163,17 @@ export interface ChainAdvance {
   after: ChainHead;
 }
 
+function headsAfter(advances: readonly ChainAdvance[]): ChainHead[] {
+  return advances.map((advance) => advance.after);
+}
+
 /** Statements that write the new chain heads of locked vouchers. */
 export function advanceChains(advances: readonly ChainAdvance[]): PreparedStatements {
   if (advances.length === 0) return [];
   return [
     prepare(sql.advance_chains, [
-      advances.map((advance) => advance.voucherId),
-      advances.map((advance) => advance.lastSequenceBefore),
-      advances.map((advance) => advance.after.lastSequence),
-      advances.map((advance) => advance.after.sealedSequence),
-      advances.map((advance) => advance.after.sealedHash),
+      ...columnsOf(advances, "voucherId", "lastSequenceBefore"),
+      ...columnsOf(headsAfter(advances), "lastSequence", "sealedSequence", "sealedHash"),
     ]),
   ];
 }
@@ -185,10 +183,8 @@ export function redeemVouchers(advances: readonly ChainAdvance[], redeemedAt: Da
   if (advances.length === 0) return [];
   return [
     prepare(sql.redeem_vouchers, [
-      advances.map((advance) => advance.voucherId),
-      advances.map((advance) => advance.lastSequenceBefore),
-      advances.map((advance) => advance.after.lastSequence),
-      advances.map((advance) => advance.after.sealedHash),
+      ...columnsOf(advances, "voucherId", "lastSequenceBefore"),
+      ...columnsOf(headsAfter(advances), "lastSequence", "sealedHash"),
       redeemedAt,
     ]),
   ];

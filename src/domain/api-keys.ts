@@ -39,10 +39,7 @@ export function hashApiKey(key: string): string {
   return hash("sha256", key);
 }
 
-/**
- * Makes a function that tells whether an IP address matches a list of addresses and CIDRs. An empty list allows every address. An
- * IPv4-mapped IPv6 address counts as the IPv4 address.
- */
+/** Matches addresses and CIDRs; an empty list matches all. An IPv4-mapped IPv6 address counts as the IPv4 address. */
 export function makeAllowlist(cidrs: readonly string[]): (address: string) => boolean {
   if (cidrs.length === 0) return () => true;
   const list = new BlockList();

@@ -19,7 +19,7 @@ export const EVENT_CODES = {
 } as const;
 export type EventType = keyof typeof EVENT_CODES;
 
-/** The content of an event. `data.nonce` has 128 random bits, so that nobody can guess a voucher code from the public hash. */
+/** The content of an event. `data.nonce` has 128 random bits, so that the public hash does not help to guess the voucher's code. */
 export interface EventContent {
   voucherId: string;
   sequence: number;
@@ -29,6 +29,25 @@ export interface EventContent {
   actorConnectedId: string | null;
   actorIsEmployee: boolean | null;
   data: { nonce: string; [field: string]: unknown };
+}
+
+/** The next event of a locked voucher, by the issuer or the service itself. `data` adds to the fields that every event has. */
+export function nextEvent(
+  randomBytes: RandomBytes,
+  voucher: { id: string; lastSequence: number; code: string; serial: number },
+  eventType: EventType,
+  occurredAt: Date,
+  data: Record<string, unknown>,
+): EventContent {
+  return {
+    voucherId: voucher.id,
+    sequence: voucher.lastSequence + 1,
+    eventType,
+    occurredAt,
+    actorConnectedId: null,
+    actorIsEmployee: null,
+    data: { nonce: makeNonce(randomBytes), voucherCode: voucher.code, serial: voucher.serial, ...data },
+  };
 }
 
 /** Makes the nonce of an event: 128 random bits in hex. */

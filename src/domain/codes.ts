@@ -72,10 +72,7 @@ function inGroups(values: readonly number[]): string {
   return text;
 }
 
-/**
- * Whether a generated code's check symbol is right. The API never rejects a code by this check, because imported codes of 16
- * symbols have no check symbol.
- */
+/** Whether the check symbol is right. No reason to refuse a code: imported ones of 16 symbols have no check symbol. */
 export function hasValidCheckSymbol(code: string): boolean {
   const key = normaliseCode(code);
   if (key?.length !== CODE_SYMBOLS) return false;
@@ -85,9 +82,8 @@ export function hasValidCheckSymbol(code: string): boolean {
 }
 
 /**
- * Returns the form in which codes are compared: in upper case, without spaces and hyphens, with O read as 0 and I and L as 1.
- * Returns null for a text that cannot be a code: characters other than printable ASCII, or a normalised length outside 4–64. The
- * ASCII check comes before the change of case, because other letters can turn into ASCII (a dotless i becomes an I).
+ * Returns the form in which codes are compared: upper case without spaces and hyphens, O read as 0, I and L as 1. Null for other than
+ * printable ASCII, checked first because a change of case can make ASCII (dotless i), and for a normalized length outside 4–64.
  */
 export function normaliseCode(input: string): string | null {
   if (!/^[\x20-\x7e]*$/.test(input)) return null;

@@ -19,10 +19,7 @@ export function signingSecret(secrets: readonly TokenSecret[]): TokenSecret {
   return first;
 }
 
-/**
- * Computes a reservation's token: HMAC-SHA256 of its ticket, in base64url. Tokens are never stored. If the reservation's secret is
- * no longer configured, its token comes from the first secret.
- */
+/** HMAC-SHA256 of the ticket in base64url; never stored. Without the reservation's secret, the first one serves. */
 export function reservationToken(secrets: readonly TokenSecret[], ticket: string, secretId: string): string {
   const signer = secrets.find((secret) => secret.id === secretId) ?? signingSecret(secrets);
   return createHmac("sha256", signer.secret).update(ticket).digest("base64url");

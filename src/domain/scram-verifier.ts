@@ -7,10 +7,8 @@ const HASH_BYTES = 32;
 export const SALT_BYTES = 16;
 
 /**
- * Makes what PostgreSQL stores instead of a password, for `ALTER ROLE … PASSWORD` (RFC 5802 and 7677). A verifier is useless for
- * logging in, so a logged statement reveals no password.
+ * Makes what PostgreSQL stores instead of a password (RFC 5802 and 7677). It cannot log in, so a logged statement reveals no password.
  * @param password visible ASCII only: other characters would first need the preparation of RFC 4013.
- * @param salt {@link SALT_BYTES} random bytes.
  */
 export function makeScramVerifier(password: string, salt: Buffer): string {
   const salted = pbkdf2Sync(password, salt, ITERATIONS, HASH_BYTES, "sha256");

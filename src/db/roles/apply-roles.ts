@@ -29,10 +29,9 @@ export interface AppliedRoles {
 }
 
 /**
- * Creates the missing roles and gives both exactly the rights of `grants.sql` in this database. A role with a password becomes a login.
- * Passwords never leave this process. Run this after each migration.
+ * Creates the missing roles and gives both exactly the rights of `grants.sql` in this database. Run it after each migration.
  * @param tx a transaction of the database's owner, who must be allowed to create roles if one is missing or gets a password.
- * @param passwords by role, visible ASCII; null: leaves the role's login as it is.
+ * @param passwords visible ASCII, which makes the role a login and never leaves this process; null: leaves the login as it is.
  * @throws AppError `invalid_request`, with a list of the rights that a role has in excess of `grants.sql`.
  */
 export async function applyRoles(

@@ -3,7 +3,7 @@ import { insertPendingEvent } from "../../db/events.ts";
 import { type EndedReservation, endReservations } from "../../db/reservations.ts";
 import { write } from "../../db/transaction.ts";
 import { findVoucherInOrganization, lockVoucher, readLockedVouchers, voidVoucherRow } from "../../db/vouchers.ts";
-import { makeNonce } from "../../domain/chain.ts";
+import { nextEvent } from "../../domain/chain.ts";
 import { normaliseCode } from "../../domain/codes.ts";
 import { liveReservation } from "../../domain/reservation.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
@@ -40,21 +40,12 @@ export async function voidVoucher(
     const ended: EndedReservation[] = [];
     if (live !== null) ended.push({ ticket: live.ticket, state: "Released", reason: "voided" });
     else if (reservation !== null) ended.push({ ticket: reservation.ticket, state: "Expired" });
-    const event = insertPendingEvent({
-      voucherId,
-      sequence: voucher.lastSequence + 1,
-      eventType: "voucher.instance.voided",
-      occurredAt: now,
-      actorConnectedId: null,
-      actorIsEmployee: null,
-      data: {
-        nonce: makeNonce(ctx.randomBytes),
-        voucherCode: voucher.code,
-        serial: voucher.serial,
-        reason: reason ?? undefined,
-      },
-    });
-    await write(tx, [...endReservations(ended, now), ...voidVoucherRow(voucherId, voucher.lastSequence), ...event]);
+    const data = { reason: reason ?? undefined };
+    await write(tx, [
+      ...endReservations(ended, now),
+      ...voidVoucherRow(voucherId, voucher.lastSequence),
+      ...insertPendingEvent(nextEvent(ctx.randomBytes, voucher, "voucher.instance.voided", now, data)),
+    ]);
     return { voucherId, endedTicket: live?.ticket ?? null };
   });
 }

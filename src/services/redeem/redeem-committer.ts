@@ -8,7 +8,7 @@ import { type EndedReservation, endReservations } from "../../db/reservations.ts
 import type { PreparedStatements } from "../../db/statements.ts";
 import type { Decided } from "../../db/transaction.ts";
 import { type LockedVoucher, type LockedVouchers, readLockedVouchers, redeemVouchers } from "../../db/vouchers.ts";
-import { type EventContent, makeNonce } from "../../domain/chain.ts";
+import { type EventContent, nextEvent } from "../../domain/chain.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import { makeRedeemCode } from "../../domain/codes.ts";
 import { type Confirmation, decideRedeem } from "../../domain/redeem.ts";
@@ -45,10 +45,7 @@ interface DecidedRedeem {
   redemption: NewRedemption;
 }
 
-/**
- * Opens the group committer of a worker process. It writes a redemption and its sealed event in one transaction, so no voucher is
- * redeemed without a sealed event.
- */
+/** Opens a worker's group committer. Each redemption and its sealed event share one transaction. */
 export function openRedeemCommitter(ctx: {
   pool: pg.Pool;
   config: Config;
@@ -68,10 +65,7 @@ export function openRedeemCommitter(ctx: {
   });
 }
 
-/**
- * Runs one redeem job. Does not wait for the release of a consumed reservation's lease: the voucher is redeemed, so the lease
- * delays no other caller.
- */
+/** Runs one redeem job. Releases the lease without waiting: it delays no other caller of a redeemed voucher. */
 export async function runRedeemJob(
   ctx: { redeemCommitter: RedeemCommitter; leases: Leases; log: Logger },
   attemptId: string,
@@ -91,9 +85,8 @@ async function readRedeemState(tx: Transaction, requests: readonly RedeemRequest
 }
 
 /**
- * Decides requests whose vouchers this transaction has locked, one after another on the state in memory. All redemptions are
- * written together. The writes fail if another transaction has used a reference in the meantime, or changed a reservation
- * without the voucher's lock.
+ * Decides requests for locked vouchers, one after another on the state in memory. All redemptions are written together. The writes fail if
+ * another transaction has used a reference in the meantime, or changed a reservation without the voucher's lock.
  */
 async function redeemBatch(
   ctx: { tokenSecrets: readonly TokenSecret[]; randomBytes: RandomBytes },
@@ -153,9 +146,8 @@ function redeemed(redeemCode: string, redeemedAt: Date): RedeemReply {
 }
 
 /**
- * Returns the statements that write the redemptions, end consumed and expired reservations, seal what is Pending on the chains and
- * append the redeemed events. Redemptions come first: only they can wait for another transaction, and at that point this one has
- * written nothing that others wait for.
+ * Statements that write the redemptions, end reservations, seal what is Pending and append the redeemed events. Redemptions come first:
+ * only they can wait for another transaction, and at that point this one has written nothing that others wait for.
  */
 function writeRedemptions(
   ctx: { randomBytes: RandomBytes },
@@ -189,23 +181,13 @@ function redeemedEvent(
   { request, voucher, redemption }: DecidedRedeem,
   now: Date,
 ): EventContent {
-  return {
-    voucherId: voucher.id,
-    sequence: voucher.lastSequence + 1,
-    eventType: "voucher.instance.redeemed",
-    occurredAt: now,
-    actorConnectedId: request.keyId,
-    actorIsEmployee: null,
-    data: {
-      nonce: makeNonce(ctx.randomBytes),
-      voucherCode: voucher.code,
-      serial: voucher.serial,
-      externalRef: request.externalRef,
-      redeemCode: redemption.redeemCode,
-      ticket: redemption.ticket,
-      note: request.note ?? undefined,
-      retailPriceUsd: voucher.retailPriceUsd,
-      priceUsd: voucher.priceUsd,
-    },
-  };
+  const event = nextEvent(ctx.randomBytes, voucher, "voucher.instance.redeemed", now, {
+    externalRef: request.externalRef,
+    redeemCode: redemption.redeemCode,
+    ticket: redemption.ticket,
+    note: request.note ?? undefined,
+    retailPriceUsd: voucher.retailPriceUsd,
+    priceUsd: voucher.priceUsd,
+  });
+  return { ...event, actorConnectedId: request.keyId };
 }

@@ -4,12 +4,11 @@ import { inTransaction, write } from "../../db/transaction.ts";
 import {
   advanceChains,
   advanceExpiry,
-  type LockedVoucher,
   lockExpiredBatch,
   lockUnrecordedExpiries,
   readLockedVouchers,
 } from "../../db/vouchers.ts";
-import { type EventContent, makeNonce } from "../../domain/chain.ts";
+import { nextEvent } from "../../domain/chain.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
 import { advancesOf, appendSealed, headsOf, sealPending, selectUnsealed } from "../redeem/seal-events.ts";
@@ -23,11 +22,9 @@ interface Deps {
 const RANGE = 500;
 
 /**
- * Appends an expired event to the chains of vouchers past `validUntil`, batch by batch in order of serial. Seals the events in the
- * same transaction, many at once, so a million expiries do not make a million seal jobs. Skips locked vouchers; their batch's mark
- * stays before them, so a later pass returns to them. No decision depends on this: every reader sees a voucher past `validUntil`
- * as Expired.
- * @returns the number of expiries recorded.
+ * Appends an expired event to the chains of vouchers past `validUntil`, in order of serial, and returns their number. Seals many at once,
+ * so a million expiries make no seal jobs. Skips locked vouchers: their batch's mark stays before them, so a later pass returns. No
+ * decision depends on this: every reader sees a voucher past `validUntil` as Expired.
  */
 export async function recordExpiries(ctx: Deps, untilMs: number): Promise<number> {
   let count = 0;
@@ -61,27 +58,10 @@ async function recordLocked(ctx: Deps, tx: Transaction, voucherIds: readonly str
   const expired = [...vouchers.values()].filter((voucher) => finalRefusal(voucher, now) === "voucher_expired");
   const heads = headsOf(expired);
   const seals = sealPending(heads, await selectUnsealed(tx, expired));
-  const events = appendSealed(
-    heads,
-    expired.map((voucher) => expiredEvent(ctx, voucher, now)),
-  );
-  await write(tx, [...seals, ...events, ...advanceChains(advancesOf(expired, heads))]);
+  const events = expired.map((voucher) => {
+    const validUntil = voucher.validUntil.toISOString();
+    return nextEvent(ctx.randomBytes, voucher, "voucher.instance.expired", now, { validUntil });
+  });
+  await write(tx, [...seals, ...appendSealed(heads, events), ...advanceChains(advancesOf(expired, heads))]);
   return expired.length;
-}
-
-function expiredEvent(ctx: Deps, voucher: LockedVoucher, now: Date): EventContent {
-  return {
-    voucherId: voucher.id,
-    sequence: voucher.lastSequence + 1,
-    eventType: "voucher.instance.expired",
-    occurredAt: now,
-    actorConnectedId: null,
-    actorIsEmployee: null,
-    data: {
-      nonce: makeNonce(ctx.randomBytes),
-      voucherCode: voucher.code,
-      serial: voucher.serial,
-      validUntil: voucher.validUntil.toISOString(),
-    },
-  };
 }
