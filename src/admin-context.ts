@@ -4,10 +4,7 @@ import { openPool } from "./db/pool.ts";
 import type { RandomBytes } from "./domain/codes.ts";
 import { pooledRandomBytes } from "./random.ts";
 
-/**
- * The dependencies that API processes, workers and voucherctl share; voucherctl needs no others. In its own file so that voucherctl does
- * not load the queue code.
- */
+/** Dependencies of every process, all that voucherctl needs. A file of its own, so that voucherctl loads no queue code. */
 export interface AdminContext {
   log: Logger;
   pool: pg.Pool;

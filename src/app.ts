@@ -16,10 +16,7 @@ import { mountDashboard } from "./http/ops/mount-dashboard.ts";
 import { mountPages } from "./http/pages/mount-pages.ts";
 import { mount } from "./http/route.ts";
 
-/**
- * Builds the HTTP application. Opens nothing and does not listen.
- * @param endpoints The endpoints to serve. Benchmarks pass their own endpoints and keep the same middleware.
- */
+/** Builds the HTTP application; opens nothing. Benchmarks pass endpoints of their own and keep the middleware. */
 export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDPOINTS): Express {
   const app = express();
   app.disable("x-powered-by");

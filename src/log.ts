@@ -3,10 +3,7 @@ import { type DestinationStream, destination, type Logger, pino, stdSerializers 
 /** Buffered lines are written before the end of a turn once they are this long together, in bytes. */
 const TURN_MAX_BYTES = 16_000;
 
-/**
- * Opens a logger that writes one JSON object per line to standard output. Of an error it logs only fields that contain no values
- * of callers. Postgres puts such values into `detail` and `where`.
- */
+/** Opens a logger of JSON lines. Of an error it omits what can hold callers' values: Postgres's `detail` and `where`. */
 export function openLog(level: string, role: string): Logger {
   return pino(
     {

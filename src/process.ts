@@ -15,10 +15,7 @@ export function configureProcess(read: typeof readConfig): Config {
   }
 }
 
-/**
- * Runs `drain` at the first SIGTERM or SIGINT and then exits. A second signal, or a drain that takes longer than 15 seconds, ends
- * the process at once.
- */
+/** Runs `drain` at SIGTERM or SIGINT and exits. A second signal, or 15 seconds, ends the process at once. */
 export function drainOnSignal(log: Logger, drain: () => Promise<void>): void {
   let draining = false;
   const end = (signal: string) => {

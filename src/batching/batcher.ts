@@ -34,11 +34,9 @@ export interface BatcherOptions {
 
 /**
  * Collects the items that are submitted while earlier batches run, and runs them as the next batch. There is no timer: when
- * fewer than `concurrency` batches run, the next one starts at the end of the current turn of the event loop with every item that
- * has arrived by then.
+ * fewer than `concurrency` batches run, the next one starts at the end of the current turn of the event loop.
  *
- * `run` receives the items in submission order and returns one result per item in the same order. A result may be a promise. The
- * item's submitter awaits it; the batch does not.
+ * `run` returns one result per item in the order of submission. A promise among them is awaited by the submitter, not by the batch.
  */
 export class Batcher<Item, Result> {
   readonly #run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>;

@@ -5,10 +5,7 @@ interface Connection {
   uncork(): void;
 }
 
-/**
- * Combines all writes of one event-loop turn into one system call (cork/uncork). In a busy process, system calls are the main cost of each
- * query or Redis command.
- */
+/** Combines the writes of one event-loop turn into one system call, the main cost of a query in a busy process. */
 export function writeOnceATurn(connection: Connection): void {
   const write = connection.write.bind(connection);
   let corked = false;

@@ -10,8 +10,8 @@ import type { VoidResult } from "../services/admin/void-voucher.ts";
 import { sealVoucher } from "../services/redeem/seal-events.ts";
 
 /**
- * Adds a job that seals a voided voucher's event, and releases the lease of its reservation. Without Redis or room in the queue, it seals
- * the event itself, as a worker would. Without Redis the sweeper removes the lease, which blocks no caller once the reservation has ended.
+ * Adds a job that seals a voided voucher's event, and releases its reservation's lease. Without Redis or room in the queue, seals the event
+ * itself; the sweeper removes the lease.
  * @returns whether the event is sealed or has a job; if not, the sweeper adds one. Never throws, because the voucher is voided.
  */
 export async function announceVoid(

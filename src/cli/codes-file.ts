@@ -4,9 +4,8 @@ import { AppError } from "../contract/errors.ts";
 import type { IssuedVoucher } from "../services/admin/issue-batch.ts";
 
 /**
- * Opens the CSV file for the codes of a batch of `total` vouchers, readable by its owner alone. It is written under the name
- * `FILE.unfinished` and gets its final name in `keep`, once it contains every code. No file is ever overwritten, because nothing else stores its
- * codes in one place: an older file of the same name is renamed. The unfinished file also keeps a second run from writing to the same name.
+ * Opens the CSV file for the codes of a batch of `total` vouchers, readable by its owner alone. Until it is complete it is named
+ * `FILE.unfinished`, which also refuses a second run. An older file is renamed, never overwritten: it may hold the only copy of its codes.
  * @throws AppError `invalid_request` when the name is a directory's, or the unfinished file already exists.
  */
 export async function openCodesFile(file: string, total: number) {
@@ -49,10 +48,7 @@ export async function openCodesFile(file: string, total: number) {
       await close();
       warnOfUncertainIssue(unfinished);
     },
-    /**
-     * Gives the file its final name. Never throws, because the vouchers already exist.
-     * @returns the file with the codes, the new name of an older file, and why the file could not be renamed, if it could not.
-     */
+    /** Gives the file its final name. Never throws, because the vouchers already exist: `problem` says why it has the old one. */
     async keep(): Promise<{ file: string; older: string | null; problem: string | null }> {
       let older: string | null = null;
       try {

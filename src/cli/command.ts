@@ -34,10 +34,7 @@ export interface CommandContext extends AdminContext, Interaction {
   redisUrl: string | null;
 }
 
-/**
- * Gives a command its action, `--json` and its examples, each without the leading `voucherctl`. The action's context is closed
- * afterwards. Its connections are read-only outside `withAuditEntry`.
- */
+/** Gives a command its action, `--json` and examples. Connections are read-only outside `withAuditEntry`. */
 export function action<Options>(
   command: Command,
   examples: readonly string[],

@@ -14,10 +14,7 @@ const HINT: Partial<Record<number, string>> = {
 const LOCKED_HINT =
   "Wait for that session or end it. Migrations that were applied stay applied. Run this again for the rest.";
 
-/**
- * Explains the error that ended `npm run migrate`. Returns null for a bug, which the operator cannot fix by changing the configuration or
- * retrying.
- */
+/** Explains the error that ended `npm run migrate`; null for a bug, which no setting and no repeat can fix. */
 export function explainMigration(error: unknown): Explanation | null {
   const { cause = error } = error as Error;
   if (cause instanceof LocksUnavailable)

@@ -10,10 +10,7 @@ export interface TableRow {
   note?: string;
 }
 
-/**
- * Formats rows in columns as wide as their content. Column widths count UTF-16 code units, so put text that may contain wide characters in
- * the last column.
- */
+/** Formats rows in columns. Widths count UTF-16 units, so the last column is for text that may contain wide characters. */
 export function formatTable(headings: readonly string[], rows: readonly TableRow[]): string {
   const lengthOf = (cell = "") => stripVTControlCharacters(cell).length;
   const widths = headings.map((heading, column) =>

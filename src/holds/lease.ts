@@ -76,10 +76,7 @@ export class Leases {
     return (await this.#redis.restoreLease(this.#key(voucherId), ticket, keyId, ageMs, leftMs)) === 1;
   }
 
-  /**
-   * Scans about `count` keys of Redis for leases, starting at a cursor ("0" for the first call). Returns the cursor "0" after the
-   * last keys.
-   */
+  /** Scans about `count` keys for leases, from a cursor ("0" at first). Returns the cursor "0" after the last keys. */
   async scan(cursor: string, count: number): Promise<{ cursor: string; found: FoundLease[] }> {
     const [next, keys] = await this.#redis.scan(cursor, "MATCH", this.#key("*"), "COUNT", count);
     if (keys.length === 0) return { cursor: next, found: [] };

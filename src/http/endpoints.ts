@@ -13,10 +13,7 @@ import { redeem } from "./routes/redeem.ts";
 import { release } from "./routes/release.ts";
 import { reserve } from "./routes/reserve.ts";
 
-/**
- * Every endpoint, in the order in which it is mounted and described. The fixed partner paths come before the path with a parameter,
- * which would match them too.
- */
+/** Every endpoint, as mounted and described. Fixed partner paths precede the parameter that would match them. */
 export const ENDPOINTS: readonly Endpoint[] = [
   reserve,
   redeem,

@@ -25,9 +25,7 @@ export const errorHandler: ErrorRequestHandler = (error, _request, response, nex
 
 function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
-  if (error instanceof BatcherFull) {
-    return new AppError("overloaded", undefined, { cause: error });
-  }
+  if (error instanceof BatcherFull) return new AppError("overloaded", undefined, { cause: error });
   if (isDatabaseUnavailable(error) || isLockTimeout(error)) {
     return new AppError("unavailable", undefined, { cause: error });
   }

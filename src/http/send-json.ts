@@ -1,9 +1,6 @@
 import type { Response } from "express";
 
-/**
- * Sends JSON that must not be cached: responses contain codes and reservations. Writes head and body in one piece, which Express's
- * `json` does not.
- */
+/** Sends JSON, uncached because it holds codes, in one piece with its head, which Express's `json` does not. */
 export function sendJson(response: Response, status: number, body: unknown): void {
   const text = JSON.stringify(body);
   response.statusCode = status;

@@ -52,17 +52,11 @@ const LOG_FULL_EVERY_MS = 30_000;
 /** A listening HTTP server. */
 export interface HttpServer {
   port: number;
-  /**
-   * Accepts no more connections. Requests that still arrive on open ones are served, each as the last of its connection. Resolves when
-   * all connections are closed.
-   */
+  /** Accepts no more connections; serves the last request of each open one. Resolves when all are closed. */
   close(): Promise<void>;
 }
 
-/**
- * Serves `app` on a port, with limits on slow clients. Resolves when connections are accepted.
- * @param onRefusal receives the error code of each request that was too malformed to reach `app`.
- */
+/** Serves `app`, with limits on slow clients. `onRefusal` gets the code of each request too malformed to reach it. */
 export async function listen(
   app: RequestListener,
   port: number,
@@ -153,10 +147,7 @@ export async function listen(
   };
 }
 
-/**
- * A request's target as a path that the router can parse (RFC 9112, section 3.2). An absolute URL becomes its path. A path that cannot be
- * decoded is taken literally, so that it names an unknown code or path.
- */
+/** A target as a path for the router (RFC 9112, section 3.2). What cannot be decoded is literal, and so unknown. */
 function readableTarget(target: string): string {
   if (target.startsWith("/") && !target.includes("%")) return target;
   const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0] ?? "";

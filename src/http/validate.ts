@@ -2,10 +2,7 @@ import type { z } from "zod";
 import { AppError } from "../contract/errors.ts";
 import { ID_INPUT_MAX } from "../contract/fields.ts";
 
-/**
- * Parses input by a schema. Unknown fields are ignored.
- * @throws AppError `invalid_request` with a sentence that names the first invalid field.
- */
+/** Parses input; ignores unknown fields. @throws AppError `invalid_request` naming the first invalid field. */
 export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;

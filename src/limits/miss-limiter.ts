@@ -20,8 +20,7 @@ interface Tally {
 export type Guarded<Result> = { allowed: true; result: Result } | { allowed: false; resetMs: number };
 
 /**
- * Lets each caller see `limit` misses per window, counted over all processes, and then no results until the window ends. Makes no
- * look-ups for a caller that is known to be over the limit.
+ * Lets each caller see `limit` misses per window, counted over all processes, and then no results until the window ends.
  *
  * Look-ups run concurrently. Their results are returned in the order in which they finish, and each miss is counted in Redis before
  * its result is returned, so a burst cannot exceed the limit. Only results that finish after an uncounted miss wait for Redis.

@@ -2,10 +2,7 @@ import type { Count, Counter } from "./shared-counts.ts";
 
 /** Length of a window. Milliseconds. */
 const WINDOW_MS = 1_000;
-/**
- * A process takes tokens from the shared count in chunks of a twentieth of the limit. At the full rate that is 20 calls to Redis a
- * second, and the tokens that processes hold unused stay few.
- */
+/** Chunks per limit, in which a process fetches tokens: at most 20 calls to Redis a second, and few unused tokens. */
 const CHUNKS = 20;
 /** Callers in a generation. Two generations are kept, so at most ten thousand callers are remembered. */
 const GENERATION_MAX = 5_000;

@@ -18,10 +18,7 @@ export interface Count {
 /** Adds points to the count of an id and returns the new total. Never rejects. A window begins with its first count. */
 export type Counter = (id: string, points: number) => Promise<Count>;
 
-/**
- * Counts in Redis, shared by all processes. While Redis is down or slow, each process counts alone, from zero, so limits stay in
- * force. No call waits for Redis longer than {@link RESPONSE_MS}, and after a failure only one call per {@link PAUSE_MS} tries.
- */
+/** Counts in Redis for all processes, or alone from zero while it is down or slow: no call waits longer than {@link RESPONSE_MS}. */
 export class SharedCounts {
   readonly #redis: Redis;
   readonly #log: Logger;

@@ -1,9 +1,6 @@
 import { createServer } from "node:net";
 
-/**
- * Asserts that the API can listen on a port, on all interfaces. Otherwise the process that already listens there would answer in its place.
- * @throws Error with a message for the user.
- */
+/** Asserts that no other process listens on a port, which would answer instead. @throws Error for the user. */
 export function assertPortFree(port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const probe = createServer();

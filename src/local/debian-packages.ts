@@ -6,10 +6,7 @@ export function onPath(program: string): string | null {
   return found.status === 0 ? found.stdout.trim() : null;
 }
 
-/**
- * Installs packages with apt after saying so, as root or with sudo if it needs no password; otherwise does nothing. Reports no failure:
- * check whether the program exists afterwards.
- */
+/** Installs packages with apt if it may, after saying so. Reports no failure: check whether the program exists. */
 export function installDebianPackages(name: string, packages: readonly string[], say: (line: string) => void): void {
   if (onPath("apt-get") === null) return;
   const sudo = process.getuid?.() === 0 ? [] : ["sudo", "-n"];

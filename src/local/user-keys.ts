@@ -6,10 +6,7 @@ import { exportJWK, generateKeyPair, importJWK, SignJWT } from "jose";
 const ALGORITHM = "EdDSA";
 const KEY_ID = "embedded";
 
-/**
- * Creates the key pair that signs user tokens for the embedded servers, once, and returns the URL of its public key, for
- * `AUTH_JWKS_URL`. A deployment with its own database never trusts it.
- */
+/** Makes the embedded servers' signing keys once; returns the public one's URL. Own databases never trust it. */
 export async function useLocalUserKeys(directory: string): Promise<string> {
   const { privateFile, publicFile } = filesOf(directory);
   if (!existsSync(publicFile)) {

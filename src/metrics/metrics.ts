@@ -68,10 +68,7 @@ export type ServiceMetrics = MetricsOf<"every">;
 export type ApiMetrics = MetricsOf<"api"> & Scrapable;
 export type WorkerMetrics = MetricsOf<"worker"> & Scrapable;
 
-/**
- * Opens the metrics of one kind of process, and Node's own: processor time, memory, event loop, garbage collection.
- * @param measure runs before each scrape, for what is measured only then; must not fail.
- */
+/** Opens a process's metrics and Node's own. `measure` runs before each scrape and must not fail. */
 export function openMetrics<Process extends "api" | "worker">(
   process: Process,
   measure: (metrics: MetricsOf<Process>) => unknown,

@@ -25,9 +25,8 @@ export interface Backlog {
 }
 
 /**
- * Opens the metrics of an API process. Every API process also reports the backlog of the whole deployment, so that it is known when all
- * workers are gone: take the maximum over processes, not the sum.
- * @param measureBacklog runs at each scrape; must not fail.
+ * Opens an API process's metrics. Each reports the whole deployment's backlog, so that it is known without workers: take the maximum
+ * over processes, not the sum. `measureBacklog` runs at each scrape and must not fail.
  */
 export function openApiMetrics(pool: MeasuredPool, measureBacklog: () => Promise<Backlog>): ApiMetrics {
   return openMetrics("api", async (metrics) => {

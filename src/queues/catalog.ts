@@ -73,10 +73,7 @@ export const sweepQueue = defineQueue({
   shown: { data: [], reply: sweepReport.keyof().options },
 });
 
-/**
- * Every queue. WORKER_QUEUES, the workers, the metrics and the dashboard are derived from this list: a new queue needs an entry here and
- * a worker in `workers/`.
- */
+/** Every queue; WORKER_QUEUES, metrics and dashboard derive from it. A new one also needs a worker in `workers/`. */
 export const QUEUES = [redeemQueue, sealQueue, sweepQueue] as const;
 
 export type QueueName = (typeof QUEUES)[number]["name"];

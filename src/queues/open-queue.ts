@@ -9,10 +9,7 @@ const EVENTS_MAX = 1_000;
 /** Room for the envelope besides the job's data. */
 const ENVELOPE_MAX_BYTES = 512;
 
-/**
- * Opens a queue for adding jobs. The connection must be ready, because opening writes the queue's limits to Redis and BullMQ ignores a
- * failure of that write. The caller closes the connection.
- */
+/** Opens a queue for adding, on a ready connection of the caller: BullMQ ignores a failure to write its limits. */
 export function openQueue(
   definition: Pick<QueueDefinition, "name" | "keep" | "keepFailed" | "dataMaxBytes">,
   deploymentId: string,

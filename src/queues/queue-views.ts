@@ -16,10 +16,7 @@ export interface QueueView {
   shown: { data: readonly string[]; reply: readonly string[] };
 }
 
-/**
- * All queues, for the dashboard. They use a connection of their own, so that the dashboard never delays the API, and open at the first use.
- * Opening writes nothing to Redis.
- */
+/** The dashboard's queues, on a connection of their own so as not to delay the API. Opening writes nothing. */
 export class QueueViews {
   readonly #redisUrl: string;
   readonly #deployment: DeploymentIdentity;

@@ -22,10 +22,7 @@ const jobEnd = z.object({
 });
 const jobEnds = z.array(jobEnd);
 
-/**
- * Receives the replies to one process, on a Redis channel and a connection of its own. Replies published while the connection is down are
- * lost, so callers must have another way to learn the result.
- */
+/** Receives a process's replies on a connection of its own. Those published while it is down are lost. */
 export class ReplyInbox {
   /** Sent with every job that is to be answered here. */
   readonly channel = `vouchers:replies:${crypto.randomUUID()}`;
@@ -101,10 +98,7 @@ export class ReplyOutbox {
     this.#log = log;
   }
 
-  /**
-   * Resolves when Redis has published the message, or has failed to, which is logged. Wait for it before sending other commands: Redis
-   * delivers a message only after it has run all commands that arrived with it.
-   */
+  /** Resolves once the message is published or its failure logged. Await it before other commands, or Redis delivers it after them. */
   send(channel: string, end: JobEnd): Promise<void> {
     const waiting = this.#ready.get(channel);
     if (waiting !== undefined) {

@@ -7,9 +7,8 @@ import { openPatient } from "./connections.ts";
 import { openQueue } from "./open-queue.ts";
 
 /**
- * Adds a job every `everyMs`, for all processes together. Each process ticks on its own monotonic timer, and adds a job unless another
- * process has ticked since its own last tick. In effect one process adds every job; when it ends, another takes over within two
- * intervals. No clocks are compared.
+ * Adds a job every `everyMs` for all processes together. Each ticks on its own monotonic timer, and adds a job unless another has ticked
+ * since its last tick. So one process adds every job, and another takes over within two intervals.
  */
 export class Schedule {
   readonly #redis: Redis;

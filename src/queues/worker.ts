@@ -24,10 +24,7 @@ export interface WorkerOptions {
   onForeignJob: () => void;
 }
 
-/**
- * Fetchers of a process, at most. A fetcher takes one job per round trip, and starts none until it has as many as it may run or finds no
- * more. A single fetcher would delay sixty jobs by sixty round trips.
- */
+/** Most fetchers of a process. One takes a job per round trip and starts none before the last: sixty jobs, sixty trips. */
 const FETCHERS_MAX = 8;
 
 /**

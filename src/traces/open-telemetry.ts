@@ -26,9 +26,8 @@ const CLOSE_MAX_MS = 3_000;
 const jobPropagator = new W3CTraceContextPropagator();
 
 /**
- * Starts OpenTelemetry for traces, configured by the OTEL_* variables. Spans name routes, queues, statuses and error codes. They
- * contain no paths, ids or error messages, because those may contain a caller's voucher codes.
- * @param serviceName undefined if the variables name the service.
+ * Starts OpenTelemetry for traces, configured by the OTEL_* variables. Spans contain no paths, ids or error messages, because those may
+ * contain voucher codes. `serviceName` is undefined if the variables name the service.
  */
 export function startOpenTelemetry(serviceName: string | undefined, log: Logger): Traces {
   const sdk = new NodeSDK({

@@ -15,15 +15,9 @@ export interface TracedRequest {
   end(outcome: RequestOutcome): void;
 }
 
-/**
- * Traces a request through its job to the worker's transaction. Every method that runs a function returns what the function
- * returns and throws what it throws.
- */
+/** Traces a request through its job to the worker's transaction. Methods return and throw what the given function does. */
 export interface Traces {
-  /**
-   * Starts a request's span, continuing the caller's trace if there is one, and runs the rest of the request in it, including
-   * listeners for the request's body. Passes null when traces are off.
-   */
+  /** Runs a request, and its body's listeners, in a span of the caller's trace, if any. Passes null when traces are off. */
   request(incoming: IncomingMessage, run: (request: TracedRequest | null) => void): void;
   /** Runs a function that adds a job and waits for its reply. `traceparent` (W3C Trace Context) belongs in the job's data. */
   sendJob<T>(queue: string, run: (traceparent: string | undefined) => Promise<T>): Promise<T>;

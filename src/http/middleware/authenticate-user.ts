@@ -49,9 +49,7 @@ function authenticateUser(ctx: Pick<ApiContext, "users" | "limits">, optional: b
       throw error;
     };
     const token = /^Bearer +([^\s]+) *$/i.exec(header ?? "")?.[1];
-    if (token === undefined) {
-      return refuse(new AppError("missing_token"));
-    }
+    if (token === undefined) return refuse(new AppError("missing_token"));
     // A flood of invalid tokens must not cost a signature check each.
     assertRefusalsLeft(ctx, request, response);
     const userId = await ctx.users.authenticate(token).catch((error: unknown) => {

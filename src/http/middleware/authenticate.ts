@@ -55,16 +55,10 @@ function authenticate(ctx: Pick<ApiContext, "keys" | "limits">, scope: Scope): R
       throw new AppError("unknown_key");
     }
     response.locals.keyId = key.id;
-    if (key.organizationId === null) {
-      throw new AppError("key_without_organization");
-    }
+    if (key.organizationId === null) throw new AppError("key_without_organization");
     response.locals.organizationId = key.organizationId;
-    if (!key.allows(request.ip ?? "")) {
-      throw new AppError("address_not_allowed");
-    }
-    if (!key.scopes.has(scope)) {
-      throw new AppError("missing_scope", `This API key lacks the scope ${scope}.`);
-    }
+    if (!key.allows(request.ip ?? "")) throw new AppError("address_not_allowed");
+    if (!key.scopes.has(scope)) throw new AppError("missing_scope", `This API key lacks the scope ${scope}.`);
     await consumeRateLimit(response, limiter, key.id);
     response.locals.caller = { keyId: key.id, organizationId: key.organizationId };
     next();

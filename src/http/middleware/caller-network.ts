@@ -22,10 +22,7 @@ const NO_ADDRESS = "none";
 /** ::ffff:0:0/96, as URLs write it: an IPv4 caller on a dual-stack socket. */
 const MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
 
-/**
- * The network by which a caller is limited: the address for IPv4, also when mapped into IPv6, and the /64 for IPv6, which belongs to one
- * subscriber. Each network has one spelling.
- */
+/** What a caller is limited by, in one spelling: an IPv4 address, also mapped into IPv6, or the /64 of a subscriber. */
 export function networkOf(address: string | undefined): string {
   if (address === undefined) return NO_ADDRESS;
   if (isIPv4(address)) return address;

@@ -7,10 +7,7 @@ import { networkOf } from "./caller-network.ts";
 
 type Deps = Pick<ApiContext, "limits">;
 
-/**
- * Counts one request and sets the fields of draft-ietf-httpapi-ratelimit-headers-10. A null limiter is a limit that is off.
- * @throws AppError `rate_limited`.
- */
+/** Counts one request and sets draft-ietf-httpapi-ratelimit-headers-10; null: no limit. @throws AppError `rate_limited`. */
 export async function consumeRateLimit(
   response: ServerResponse,
   limiter: RateLimiter | null,
@@ -19,10 +16,7 @@ export async function consumeRateLimit(
   if (limiter !== null) applyVerdict(response, limiter, await limiter.take(id));
 }
 
-/**
- * Counts one request of the caller's address, for what is open to anyone.
- * @throws AppError `rate_limited`.
- */
+/** Counts one request of the caller's address, for what is open to anyone. @throws AppError `rate_limited`. */
 export function consumeAddressLimit(ctx: Deps, request: Request, response: ServerResponse): Promise<void> {
   return consumeRateLimit(response, ctx.limits.address, networkOf(request.ip));
 }
@@ -35,18 +29,12 @@ export function limitAddress(ctx: Deps): RequestHandler {
   };
 }
 
-/**
- * Counts one failed authentication of the caller's address.
- * @throws AppError `rate_limited`.
- */
+/** Counts one failed authentication of the caller's address. @throws AppError `rate_limited`. */
 export function consumeRefusalLimit(ctx: Deps, request: Request, response: ServerResponse): Promise<void> {
   return consumeRateLimit(response, ctx.limits.refused, networkOf(request.ip));
 }
 
-/**
- * Stops a caller whose address has failed to authenticate too often, before a key or token is verified. Counts nothing.
- * @throws AppError `rate_limited`.
- */
+/** Refuses an address with too many failures before a key or token is verified. @throws AppError `rate_limited`. */
 export function assertRefusalsLeft(ctx: Deps, request: Request, response: ServerResponse): void {
   const { refused } = ctx.limits;
   const refusal = refused?.findRefusal(networkOf(request.ip)) ?? null;

@@ -7,10 +7,7 @@ import { AppError } from "../../contract/errors.ts";
 import { networkOf } from "../middleware/caller-network.ts";
 import { consumeRefusalLimit } from "../middleware/rate-limit.ts";
 
-/**
- * Wrong passwords allowed from one address in 15 minutes, per process. OPS_TOKEN is too long to guess; this limit only keeps failed attempts
- * from filling the log.
- */
+/** Wrong passwords from one address in 15 minutes, per process: a guess is hopeless, so this only protects the log. */
 const WRONG_PASSWORDS_MAX = 10;
 const WRONG_PASSWORDS_SECONDS = 900;
 
@@ -35,9 +32,7 @@ export function authenticateOperator(ctx: ApiContext, token: string): RequestHan
     if (isRight) return next();
     await consumeRefusalLimit(ctx, request, response);
     response.setHeader("WWW-Authenticate", 'Basic realm="Queue dashboard", charset="UTF-8"');
-    if (password === undefined) {
-      throw new AppError("missing_password");
-    }
+    if (password === undefined) throw new AppError("missing_password");
     throw new AppError("wrong_password");
   };
 }

@@ -4,21 +4,14 @@ import { ExpressAdapter } from "@bull-board/express";
 import type { RequestHandler } from "express";
 import type { QueueView } from "../../queues/queue-views.ts";
 
-/**
- * Actions that are refused even on a writable board. Adding and editing would send back data that the board shows redacted, and
- * obliterating deletes a queue's limits with its jobs.
- */
+/** Refused also when writable: adding and editing would send back redacted data, obliterating removes a queue's limits. */
 const NEVER = [
   "/api/queues/:queueName/add",
   "/api/queues/:queueName/:jobId/update-data",
   "/api/queues/:queueName/obliterate",
 ];
 
-/**
- * Builds bull-board for the queues, without callers' data, secrets and details of Redis. Import this module on demand: it loads
- * bull-board.
- * @param path its path in the browser, including the base path.
- */
+/** Builds bull-board at `path` without callers' data, secrets and Redis's details. Import on demand: it is large. */
 export function buildBoard(views: readonly QueueView[], path: string, readOnlyMode: boolean): RequestHandler {
   const serverAdapter = new ExpressAdapter().setBasePath(path);
   createBullBoard({
@@ -43,10 +36,7 @@ export function buildBoard(views: readonly QueueView[], path: string, readOnlyMo
   return serverAdapter.getRouter().disable("x-powered-by");
 }
 
-/**
- * Keeps the fields that may be shown. The others become objects instead of text, so that a worker rejects a job created from the
- * redacted data.
- */
+/** Redacts all fields but `shown` to objects instead of text, so that a worker rejects a job made from redacted data. */
 function redact(value: unknown, shown: readonly string[]): unknown {
   if (value === null || value === undefined) return value;
   if (typeof value !== "object") return REDACTED;

@@ -10,9 +10,7 @@ const SAFE_METHODS = ["GET", "HEAD", "OPTIONS"];
  * @throws AppError `cross_site`.
  */
 export const refuseCrossSite: RequestHandler = (request, _response, next) => {
-  if (!SAFE_METHODS.includes(request.method) && !isFromThisSite(request)) {
-    throw new AppError("cross_site");
-  }
+  if (!SAFE_METHODS.includes(request.method) && !isFromThisSite(request)) throw new AppError("cross_site");
   next();
 };
 

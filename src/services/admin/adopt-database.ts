@@ -8,10 +8,7 @@ export interface AdoptResult {
   before: string;
 }
 
-/**
- * Gives the connected database a new deployment id. A restored copy needs this before processes may use it: from then on, jobs,
- * replies and leases of the original deployment do not apply to it.
- */
+/** Gives a restored copy a new deployment id, so that the original's jobs, replies and leases do not apply to it. */
 export async function adopt(ctx: AuditContext): Promise<AdoptResult> {
   const before = await readDeploymentId(ctx.pool);
   const id = await withAuditEntry(ctx, { type: "Deployment", id: before }, adoptDatabase);

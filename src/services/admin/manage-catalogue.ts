@@ -19,10 +19,7 @@ export async function createBrand(ctx: AuditContext, organizationId: string, nam
   return id;
 }
 
-/**
- * Creates a product of a brand and returns its id.
- * @throws AppError `invalid_request` when the brand already has a product with this key.
- */
+/** Creates a product and returns its id. @throws AppError `invalid_request` when the brand has its key already. */
 export async function createProduct(ctx: AuditContext, product: Omit<NewProduct, "id">): Promise<string> {
   const id = newId("prd");
   try {
@@ -35,11 +32,7 @@ export async function createProduct(ctx: AuditContext, product: Omit<NewProduct,
   return id;
 }
 
-/**
- * Lists a batch on the marketplace.
- * @returns the listing's id, and whether the batch has a window through which users can buy.
- * @throws AppError `invalid_request` when the batch is already listed.
- */
+/** Lists a batch; tells whether it has a buy window. @throws AppError `invalid_request` when it is listed already. */
 export async function createListing(ctx: AuditContext, batchId: string): Promise<{ id: string; canBeBought: boolean }> {
   const id = newId("lst");
   try {

@@ -7,10 +7,7 @@ import { makeLinkCode } from "../../domain/codes.ts";
 import { newId } from "../../domain/ids.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/**
- * Offers a user a referrer contract with a brand and returns its id.
- * @throws AppError `invalid_request` when the user already has an open contract with the brand.
- */
+/** Offers a contract; returns its id. @throws AppError `invalid_request` when user and brand have an open one. */
 export async function offerContract(
   ctx: AuditContext,
   contract: { brandId: string; userId: string; endsAt: Date | null },
@@ -29,10 +26,7 @@ export async function offerContract(
   return id;
 }
 
-/**
- * Changes a contract's status: from `Offered` to `Active` or `Declined`, or from `Active` to `Ended`.
- * @throws AppError `not_found`, or `invalid_request` when the contract has another status.
- */
+/** Moves a contract as CONTRACT_MOVES allows. @throws AppError `not_found`, or `invalid_request` for another status. */
 export async function changeContract(ctx: AuditContext, id: string, to: keyof typeof CONTRACT_MOVES): Promise<void> {
   await withAuditEntry(ctx, { type: "ReferrerContract", id }, async (tx) => {
     if (await moveContract(tx, id, to, CONTRACT_MOVES[to])) return;
@@ -42,11 +36,7 @@ export async function changeContract(ctx: AuditContext, id: string, to: keyof ty
   });
 }
 
-/**
- * Creates a referrer's link to a product of the contract's brand.
- * @returns the link's code.
- * @throws AppError `not_found` when the contract or the product does not exist, or they belong to different brands.
- */
+/** Creates a link and returns its code. @throws AppError `not_found` unless contract and product share a brand. */
 export async function makeLink(ctx: AuditContext, contractId: string, productId: string): Promise<string> {
   const code = makeLinkCode(ctx.randomBytes);
   const id = createHash("sha256").update(code).digest("hex");

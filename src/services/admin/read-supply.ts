@@ -14,20 +14,14 @@ interface Deps {
 /** A voucher with its status now, which may be Expired. */
 export type CurrentVoucher = Omit<Voucher, "status"> & { status: VoucherStatus };
 
-/**
- * Reads a batch and the states of its vouchers. Takes seconds for a million vouchers.
- * @throws AppError `not_found`.
- */
+/** Reads a batch and the states of its vouchers. Takes seconds for a million vouchers. @throws AppError `not_found`. */
 export async function readBatch({ pool }: Deps, id: string): Promise<BatchSummary> {
   const batch = await findBatch(pool, id);
   if (batch === null) throw new AppError("not_found", `There is no batch ${id}.`);
   return batch;
 }
 
-/**
- * Reads an organization's API keys, newest first, without their secrets.
- * @throws AppError `not_found` when there is no such organization.
- */
+/** An organization's API keys, newest first, without secrets. @throws AppError `not_found`. */
 export async function readKeys({ pool }: Deps, organizationId: string): Promise<ListedKey[]> {
   if ((await findOrganization(pool, organizationId)) === null) {
     throw new AppError("not_found", `There is no organization ${organizationId}.`);
@@ -35,10 +29,7 @@ export async function readKeys({ pool }: Deps, organizationId: string): Promise<
   return selectKeys(pool, organizationId);
 }
 
-/**
- * Reads a voucher by its code in any spelling, with its status now and its live reservation.
- * @throws AppError `voucher_not_found`, with a hint when the code has a wrong check symbol.
- */
+/** Reads a voucher as of now by its code in any spelling. @throws AppError `voucher_not_found`, with a hint for a typo. */
 export async function readVoucher(
   { pool }: Deps,
   organizationId: string,

@@ -38,10 +38,7 @@ interface Snapshot {
   events: StoredEvent[];
 }
 
-/**
- * Verifies the chain of one voucher.
- * @throws AppError `not_found`.
- */
+/** Verifies the chain of one voucher. @throws AppError `not_found`. */
 export async function verifyOneChain(ctx: { pool: pg.Pool }, voucherId: string): Promise<VerifyResult> {
   const snapshot = await onSnapshot(ctx, async (tx): Promise<Snapshot> => {
     const head = await findChainHead(tx, voucherId);
@@ -51,10 +48,7 @@ export async function verifyOneChain(ctx: { pool: pg.Pool }, voucherId: string):
   return verifySnapshot(snapshot);
 }
 
-/**
- * Verifies every chain, range by range. Holds only the ranges in progress in memory and does not block writers.
- * @param onRange receives the totals so far. If it throws, the verification ends with that error.
- */
+/** Verifies every chain without blocking writers. `onRange` gets the totals so far; if it throws, the verification ends. */
 export async function verifyAllChains(
   ctx: { pool: pg.Pool },
   onRange: (sofar: VerifyResult) => void = () => undefined,

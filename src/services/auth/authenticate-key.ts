@@ -30,10 +30,7 @@ const UNSEEN_WAITING_MAX = 1_000;
 /** Pause in recording key usage after a failure. Milliseconds. */
 const RECORDING_PAUSE_MS = 60_000;
 
-/**
- * Finds the API key that a header value names. The comparison is an index look-up of the SHA-256 of 200 random bits, so its
- * duration reveals nothing that a caller can use.
- */
+/** Finds a header's API key by SHA-256 in an index: with 200 random bits, the duration reveals nothing of use. */
 export class KeyAuthenticator {
   readonly #pool: pg.Pool;
   readonly #log: Logger;
@@ -60,7 +57,7 @@ export class KeyAuthenticator {
 
   /**
    * Returns the key with this secret, or null if it is unknown, revoked or expired. A secret with a wrong checksum costs no query.
-   * @param mayBeUnknown is called before the query for a secret that is not in the cache. It may throw to prevent the query.
+   * @param mayBeUnknown runs before the query for a secret outside the cache, and may throw to prevent it.
    * @throws BatcherFull, or what `mayBeUnknown` or the database threw.
    */
   async authenticate(secret: string, mayBeUnknown: () => void = () => {}): Promise<AuthenticatedKey | null> {

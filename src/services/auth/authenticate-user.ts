@@ -45,10 +45,7 @@ export class UserAuthenticator {
     this.#keys = tokens.jwksUrl === null ? null : openKeys(new URL(tokens.jwksUrl));
   }
 
-  /**
-   * Verifies a token and returns its subject.
-   * @throws AppError `invalid_token`, or `unavailable` when the keys cannot be fetched.
-   */
+  /** Verifies a token; returns its subject. @throws AppError `invalid_token`, or `unavailable` without the keys. */
   async authenticate(token: string): Promise<string> {
     if (this.#keys === null) throw invalidToken();
     const { issuer, audience } = this.#tokens;

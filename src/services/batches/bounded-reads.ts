@@ -1,16 +1,10 @@
 import pLimit from "p-limit";
 import { AppError } from "../../contract/errors.ts";
 
-/**
- * Runs a read as soon as one of its connections is free. The read uses one connection at a time.
- * @throws AppError `overloaded` when too many reads wait.
- */
+/** Runs a read, which uses one connection at a time, once one is free. @throws AppError `overloaded`. */
 export type BoundedReads = <T>(read: () => Promise<T>) => Promise<T>;
 
-/**
- * Bounds one kind of unbatched reads, so that a flood of them leaves the pool's other connections free.
- * @param waitingMax reads that may wait for a connection.
- */
+/** Bounds a kind of unbatched reads and how many of them wait, so that a flood leaves other connections free. */
 export function openBoundedReads({
   connections,
   waitingMax,
@@ -20,9 +14,7 @@ export function openBoundedReads({
 }): BoundedReads {
   const limit = pLimit(connections);
   return async (read) => {
-    if (limit.pendingCount >= waitingMax) {
-      throw new AppError("overloaded");
-    }
+    if (limit.pendingCount >= waitingMax) throw new AppError("overloaded");
     return limit(read);
   };
 }

@@ -93,10 +93,7 @@ export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
     this.#fastPath = this.#openBatcher((items) => this.#runFastPath(items));
   }
 
-  /**
-   * Decides one item and commits the decision.
-   * @throws BatcherFull when too many items wait, or the database's error.
-   */
+  /** Decides one item and commits the decision. @throws BatcherFull when too many wait, or the database's error. */
   submit(item: Item): Promise<Result> {
     return this.#fastPath.submit(item);
   }

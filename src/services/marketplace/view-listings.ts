@@ -11,10 +11,7 @@ import { findListing, type Listing, selectListings } from "../../db/listings.ts"
 import { canBuy } from "../../domain/offer.ts";
 import type { BoundedReads } from "../batches/bounded-reads.ts";
 
-/**
- * Reads a page of the marketplace. Omits listings of expired batches and shows referrer-only ones to everyone.
- * @throws AppError `overloaded`.
- */
+/** A page of valid listings; referrer-only ones are shown to everyone. @throws AppError `overloaded`. */
 export async function viewListings(
   ctx: { pool: pg.Pool; publicReads: BoundedReads },
   userId: string | null,
@@ -29,10 +26,7 @@ export async function viewListings(
   };
 }
 
-/**
- * Reads one listing.
- * @throws AppError `listing_not_found`, `overloaded`.
- */
+/** Reads one listing. @throws AppError `listing_not_found`, `overloaded`. */
 export async function viewOneListing(
   ctx: { pool: pg.Pool; publicReads: BoundedReads },
   userId: string | null,

@@ -8,10 +8,7 @@ import type { VoucherReads } from "./resolve-voucher.ts";
 import { resolveVoucher } from "./resolve-voucher.ts";
 import { verifyUrl, viewVoucher } from "./voucher-view.ts";
 
-/**
- * Returns a voucher's value and status, and its live reservation. Changes nothing and works without Redis.
- * @throws AppError `voucher_not_found`, `too_many_misses`.
- */
+/** A voucher's value, status and reservation, without Redis. @throws AppError `voucher_not_found`, `too_many_misses`. */
 export async function lookUpVoucher(
   ctx: { voucherReads: VoucherReads; limits: Limits; config: Config },
   caller: Caller,

@@ -29,10 +29,7 @@ export function openPreservedSince(pool: pg.Pool): () => Promise<Date> {
 
 type Deps = { pool: pg.Pool; preservedSince: () => Promise<Date> };
 
-/**
- * Reads a voucher's chain with the canonical payloads, for the partner that owns the voucher. Works without Redis.
- * @throws AppError `voucher_not_found`, `too_many_misses`, `overloaded`.
- */
+/** A chain with its payloads, for its partner, without Redis. @throws AppError `voucher_not_found`, `too_many_misses`, `overloaded`. */
 export async function readPartnerChain(
   ctx: Deps & { partnerReads: BoundedReads; voucherReads: VoucherReads; limits: Limits },
   caller: Caller,
@@ -44,10 +41,7 @@ export async function readPartnerChain(
   return ctx.partnerReads(() => readChain(ctx, voucher.id, page, viewEvent));
 }
 
-/**
- * Reads a chain's hashes, for anyone who knows the entity's id.
- * @throws AppError `entity_not_found` for an unknown id or type; `overloaded`.
- */
+/** A chain's hashes, for anyone who knows the entity's id. @throws AppError `entity_not_found`, `overloaded`. */
 export async function readPublicChain(
   ctx: Deps & { publicReads: BoundedReads },
   entityType: string,

@@ -11,8 +11,7 @@ import type { VoucherReads } from "./resolve-voucher.ts";
 import { resolveVoucher } from "./resolve-voucher.ts";
 
 /**
- * Releases a reservation without redeeming its voucher. Every key of the organization may release by ticket. Works without Redis:
- * a lease that cannot be deleted expires.
+ * Releases a reservation by its ticket, for every key of the organization. Works without Redis: a lease left behind expires.
  * @throws AppError `voucher_busy` when another transaction keeps the voucher locked.
  */
 export async function releaseReservation(

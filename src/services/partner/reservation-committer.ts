@@ -53,10 +53,7 @@ export function openReservationCommitter(ctx: {
   });
 }
 
-/**
- * Decides moves of locked vouchers, one after another on the state in memory. All changes are written together. The writes fail if
- * a reservation was changed without the voucher's lock.
- */
+/** Decides moves of locked vouchers in turn on the state in memory; the writes fail for a change made without the lock. */
 async function moveReservations(
   moves: readonly ReservationMove[],
   { now, vouchers }: LockedVouchers,

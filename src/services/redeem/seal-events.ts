@@ -30,18 +30,12 @@ export async function selectUnsealed(tx: Transaction, chains: readonly LockedCha
   return unsealed.length === 0 ? [] : selectPendingEvents(tx, unsealed);
 }
 
-/**
- * Returns the statements that seal Pending events of locked vouchers, given in chain order, and advances `heads`. The caller writes
- * the heads, together with its other changes to the vouchers.
- */
+/** Statements that seal Pending events of locked vouchers, in chain order; advances `heads`, which the caller writes. */
 export function sealPending(heads: ChainHeads, pending: readonly EventContent[]): PreparedStatements {
   return writeSeals(pending.map((event) => sealNext(heads, event)));
 }
 
-/**
- * Returns the statements that append one sealed event to each of several locked, completely sealed chains, and advances `heads`.
- * The caller writes the heads.
- */
+/** Statements that append one sealed event to each locked, sealed chain; advances `heads`, which the caller writes. */
 export function appendSealed(heads: ChainHeads, events: readonly EventContent[]): PreparedStatements {
   const sealed = events.map((event) => {
     const head = selectHead(heads, event.voucherId);

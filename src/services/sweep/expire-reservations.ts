@@ -17,9 +17,8 @@ import { releaseLease } from "../../holds/lease.ts";
 const BATCH_MAX = 500;
 
 /**
- * Records the end of reservations past `expiresAt` and releases their leases. Skips locked vouchers: the transaction that holds
- * the lock records the end, or the next pass does. No decision depends on this record: a reservation past `expiresAt` does not count.
- * @returns the number of reservations ended.
+ * Records the end of reservations past `expiresAt`, releases their leases and returns their number. Skips locked vouchers: the holder of
+ * the lock or the next pass does it. No decision depends on this record.
  */
 export async function expireReservations(
   ctx: { pool: pg.Pool; leases: Leases; log: Logger },

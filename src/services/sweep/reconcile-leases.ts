@@ -26,9 +26,8 @@ const SCAN_COUNT = 1_000;
 const CLEAN_PAGES_MAX = 2;
 
 /**
- * Restores missing leases of live reservations, page by page and starting over after the last. After Redis restarts empty, this
- * makes leases turn competing callers away again before they queue for the row.
- * @returns the number of leases restored.
+ * Restores missing leases of live reservations in rounds and returns their number. After Redis restarts empty, leases then turn competing
+ * callers away again before they queue for the row.
  */
 export async function restoreLeases({ pool, leases }: Deps, untilMs: number): Promise<number> {
   let after = toReservationPosition((await findSweepPosition(pool, "restore_leases"))?.position);
@@ -56,11 +55,7 @@ function toReservationPosition(position: string | undefined): ReservationPositio
     : { expiresAt: new Date(expiresAt), ticket };
 }
 
-/**
- * Removes orphan leases: those without a live reservation that are older than a reserve call takes. Scans Redis page by page and
- * starts over after the last.
- * @returns the number of leases removed.
- */
+/** Removes leases without a live reservation that are older than a reserve call, in rounds; returns their number. */
 export async function removeOrphanLeases({ pool, leases }: Deps, untilMs: number): Promise<number> {
   let cursor = (await findSweepPosition(pool, "remove_orphan_leases"))?.position ?? "0";
   let count = 0;

@@ -7,10 +7,7 @@ const OVERDUE_AFTER_MS = 5_000;
 /** Events checked in one pass. */
 const EVENTS_MAX = 1_000;
 
-/**
- * Adds seal jobs for vouchers with overdue Pending events, as far as the queue has room.
- * @returns the number of vouchers.
- */
+/** Adds seal jobs for overdue Pending events, as far as the queue has room; returns the number of vouchers. */
 export async function requestSeals(ctx: { pool: pg.Pool; sealRequests: SealRequests }): Promise<number> {
   const voucherIds = await selectOverdueSeals(ctx.pool, OVERDUE_AFTER_MS, EVENTS_MAX);
   return voucherIds.length === 0 ? 0 : ctx.sealRequests.add(voucherIds);

@@ -12,10 +12,7 @@ import { removeOrphanLeases, restoreLeases } from "./reconcile-leases.ts";
 import { recordExpiries } from "./record-expiries.ts";
 import { requestSeals } from "./request-seals.ts";
 
-/**
- * Time limit of a task that repeats until nothing is left; the next pass continues. Other tasks process a bounded number of rows.
- * All tasks together finish within the time that a stopping process has. Milliseconds.
- */
+/** Time limit of a task that repeats. All tasks together end before a stopping process must. Milliseconds. */
 const TASK_MAX_MS = 2_000;
 
 /** Most contracts that one pass ends. */
@@ -30,10 +27,7 @@ interface Deps {
   log: Logger;
 }
 
-/**
- * One pass of the sweeper: does the work that no request waits for. Passes may overlap. A task that fails does not stop the others,
- * and the next pass retries it.
- */
+/** One pass of the sweeper. Passes may overlap; a failed task does not stop the others, and the next pass retries it. */
 export async function sweep(ctx: Deps): Promise<SweepReport> {
   const startedAt = performance.now();
   const failures: Record<string, string> = {};
