@@ -1,18 +1,11 @@
-import type { Redis } from "ioredis";
-import type pg from "pg";
-import type { AdminContext } from "./admin-context.ts";
-import type { Batcher } from "./batching/batcher.ts";
 import { Closers } from "./closers.ts";
 import type { Config } from "./config.ts";
-import type { RedeemJob, RedeemReply, SealJob, SealReply } from "./contract/jobs.ts";
 import { Deployment } from "./db/deployment.ts";
 import { openPool } from "./db/pool.ts";
-import type { ResolvedVoucher, WantedVoucher } from "./db/vouchers.ts";
-import { nameTokenSecrets, type TokenSecret } from "./domain/reservation-token.ts";
+import { nameTokenSecrets } from "./domain/reservation-token.ts";
 import { Leases } from "./holds/lease.ts";
-import { type Limits, openLimits } from "./limits/open-limits.ts";
+import { openLimits } from "./limits/open-limits.ts";
 import { openLog } from "./log.ts";
-import type { ApiMetrics, ServiceMetrics, WorkerMetrics } from "./metrics/metrics.ts";
 import { openApiMetrics, openWorkerMetrics } from "./metrics/open-metrics.ts";
 import { AwaitedQueue } from "./queues/awaited-queue.ts";
 import { redeemQueue, sealQueue } from "./queues/catalog.ts";
@@ -26,53 +19,14 @@ import { warnOfDurabilityRisks } from "./services/admin/find-durability-risks.ts
 import { measureBacklog } from "./services/admin/measure-backlog.ts";
 import { KeyAuthenticator } from "./services/auth/authenticate-key.ts";
 import { UserAuthenticator } from "./services/auth/authenticate-user.ts";
-import { type BoundedReads, openBoundedReads } from "./services/batches/bounded-reads.ts";
-import { type Acquisitions, openAcquisitions } from "./services/marketplace/acquire-voucher.ts";
+import { openBoundedReads } from "./services/batches/bounded-reads.ts";
+import { openAcquisitions } from "./services/marketplace/acquire-voucher.ts";
 import { openPreservedSince } from "./services/partner/read-chain.ts";
-import { openReservationCommitter, type ReservationCommitter } from "./services/partner/reservation-committer.ts";
+import { openReservationCommitter } from "./services/partner/reservation-committer.ts";
 import { openVoucherReads } from "./services/partner/resolve-voucher.ts";
-import { type OutcomeReads, openOutcomeReads } from "./services/redeem/read-outcomes.ts";
-import { openRedeemCommitter, type RedeemCommitter } from "./services/redeem/redeem-committer.ts";
+import { openOutcomeReads } from "./services/redeem/read-outcomes.ts";
+import { openRedeemCommitter } from "./services/redeem/redeem-committer.ts";
 import { TRACES_OFF, type Traces } from "./traces/traces.ts";
-
-/** What API and worker processes have in common. */
-export interface ServiceContext extends AdminContext {
-  config: Config;
-  deployment: Deployment;
-  tokenSecrets: TokenSecret[];
-  redis: Redis;
-  leases: Leases;
-  /** Null without METRICS_PORT. */
-  metrics: ServiceMetrics | null;
-  traces: Traces;
-}
-
-export interface ApiContext extends ServiceContext {
-  metrics: ApiMetrics | null;
-  keys: KeyAuthenticator;
-  limits: Limits;
-  voucherReads: Batcher<WantedVoucher, ResolvedVoucher>;
-  outcomeReads: OutcomeReads;
-  reservationCommitter: ReservationCommitter;
-  redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
-  sealQueue: AwaitedQueue<SealJob, SealReply>;
-  acquisitions: Acquisitions;
-  /** Unbatched reads that need no partner key. */
-  publicReads: BoundedReads;
-  /** Unbatched reads of partners. */
-  partnerReads: BoundedReads;
-  preservedSince: () => Promise<Date>;
-  /** One connection for readiness probes, so that a busy pool does not make Postgres look unavailable. */
-  probes: pg.Pool;
-  users: UserAuthenticator;
-  queueViews: QueueViews;
-}
-
-export interface WorkerContext extends ServiceContext {
-  metrics: WorkerMetrics | null;
-  redeemCommitter: RedeemCommitter;
-  sealRequests: SealRequests;
-}
 
 /** Connections for public reads. A flood of them must leave the other connections to partners. */
 const PUBLIC_READS = 3;
@@ -94,7 +48,7 @@ export const CONNECTIONS_MAX = {
 };
 
 /** Opens the context of an API process. Postgres and Redis need not be reachable yet. */
-export function openApiContext(config: Config, traces: Traces = TRACES_OFF): ApiContext {
+export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
   const service = openServiceContext(config, traces, "api", CONNECTIONS_MAX.api - PROBES);
   const { pool, redis, deployment, log } = service;
   const metrics = config.metricsPort === null ? null : openApiMetrics(pool, () => measureBacklog(service));
@@ -133,17 +87,22 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF): Api
     redeemQueue: redeems,
     sealQueue: seals,
     acquisitions: openAcquisitions(),
+    /** Unbatched reads that need no partner key. */
     publicReads: openBoundedReads({ connections: PUBLIC_READS, waitingMax: PUBLIC_READS_WAITING_MAX }),
+    /** Unbatched reads of partners. */
     partnerReads: openBoundedReads({ connections: PARTNER_READS, waitingMax: PARTNER_READS_WAITING_MAX }),
     preservedSince: openPreservedSince(pool),
+    /** One connection for readiness probes, so that a busy pool does not make Postgres look unavailable. */
     probes,
     users: new UserAuthenticator(config.users),
     queueViews,
   };
 }
 
+export type ApiContext = ReturnType<typeof openApiContext>;
+
 /** Opens the context of a worker process. Postgres and Redis need not be reachable yet. */
-export function openWorkerContext(config: Config, traces: Traces = TRACES_OFF): WorkerContext {
+export function openWorkerContext(config: Config, traces: Traces = TRACES_OFF) {
   const service = openServiceContext(config, traces, "worker", CONNECTIONS_MAX.worker);
   const metrics = config.metricsPort === null ? null : openWorkerMetrics(service.pool);
   const redeemCommitter = openRedeemCommitter({ ...service, metrics });
@@ -152,6 +111,8 @@ export function openWorkerContext(config: Config, traces: Traces = TRACES_OFF): 
   service.onClose(() => sealRequests.close());
   return { ...service, metrics, redeemCommitter, sealRequests };
 }
+
+export type WorkerContext = ReturnType<typeof openWorkerContext>;
 
 /** The options that all workers of a process share. */
 export function workerOptions(ctx: WorkerContext, concurrency: number): WorkerOptions {
@@ -165,12 +126,8 @@ export function workerOptions(ctx: WorkerContext, concurrency: number): WorkerOp
   };
 }
 
-function openServiceContext(
-  config: Config,
-  traces: Traces,
-  role: string,
-  poolMax: number,
-): Omit<ServiceContext, "metrics"> & { onClose: (closer: () => Promise<unknown>) => void } {
+/** Opens what API and worker processes have in common. */
+function openServiceContext(config: Config, traces: Traces, role: string, poolMax: number) {
   const log = openLog(config.logLevel, role);
   const closers = new Closers();
   closers.add(() => traces.close());
@@ -192,7 +149,7 @@ function openServiceContext(
     traces,
     tokenSecrets: nameTokenSecrets(config.reservationTokenSecrets),
     randomBytes: pooledRandomBytes,
-    onClose: (closer) => closers.add(closer),
+    onClose: (closer: () => Promise<unknown>) => closers.add(closer),
     close: () => closers.close(),
   };
 }

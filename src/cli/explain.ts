@@ -1,7 +1,7 @@
 import pg from "pg";
 import { ConfigError } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
-import { isDatabaseUnavailable, isLockTimeout } from "../db/transaction.ts";
+import { isDatabaseUnavailable } from "../db/transaction.ts";
 import { EXIT, Interrupted, ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /** An error message for the user of voucherctl. */
@@ -24,52 +24,40 @@ export function explain(error: unknown): Explanation {
   if (error instanceof AppError) {
     return { message: error.message, ...(error.code === "not_found" && { hint: FIND_IDS }), exitCode: EXIT.refused };
   }
-  if (error instanceof ConfigError) {
-    return { message: error.message, hint: "docs/configuration.md lists every variable.", exitCode: EXIT.config };
-  }
+  if (error instanceof ConfigError) return misconfigured(error.message, "docs/configuration.md lists every variable.");
   if (error instanceof pg.DatabaseError) return explainDatabaseError(error);
   if (isDatabaseUnavailable(error)) return unavailable((error as { code?: string }).code);
   return explainSystemError(error);
 }
 
 function explainDatabaseError(error: pg.DatabaseError): Explanation {
-  if (isLockTimeout(error)) {
-    return { message: "Another session is changing this right now.", hint: "Try again.", exitCode: EXIT.refused };
-  }
-  switch (error.code) {
-    // foreign_key_violation
-    case "23503":
+  const { code, message } = error;
+  switch (code) {
+    case "55P03": // lock_not_available
+      return { message: "Another session is changing this right now.", hint: "Try again.", exitCode: EXIT.refused };
+    case "23503": // foreign_key_violation
       return { message: nameMissing(error), hint: FIND_IDS, exitCode: EXIT.refused };
-    // undefined_table, undefined_column, undefined_function
-    case "42P01":
-    case "42703":
-    case "42883":
-      return {
-        message: "The database has not been migrated to this version.",
-        hint: "Run: npm run migrate",
-        exitCode: EXIT.config,
-      };
-    // invalid_authorization_specification, invalid_password
-    case "28000":
-    case "28P01":
-      return {
-        message: `The database refuses this login: ${error.message}.`,
-        hint: CHECK_URL,
-        exitCode: EXIT.config,
-      };
-    // invalid_catalog_name
-    case "3D000":
-      return { message: `There is no such database: ${error.message}.`, hint: CHECK_URL, exitCode: EXIT.config };
-    // insufficient_privilege
-    case "42501":
-      return {
-        message: `The role of DATABASE_URL may not do this: ${error.message}.`,
-        hint: "Connect as pva_admin or as the database owner. `voucherctl db roles` needs an owner with CREATEROLE.",
-        exitCode: EXIT.config,
-      };
+    case "42P01": // undefined_table
+    case "42703": // undefined_column
+    case "42883": // undefined_function
+      return misconfigured("The database has not been migrated to this version.", "Run: npm run migrate");
+    case "28000": // invalid_authorization_specification
+    case "28P01": // invalid_password
+      return misconfigured(`The database refuses this login: ${message}.`, CHECK_URL);
+    case "3D000": // invalid_catalog_name
+      return misconfigured(`There is no such database: ${message}.`, CHECK_URL);
+    case "42501": // insufficient_privilege
+      return misconfigured(
+        `The role of DATABASE_URL may not do this: ${message}.`,
+        "Connect as pva_admin or as the database owner. `voucherctl db roles` needs an owner with CREATEROLE.",
+      );
   }
-  if (isDatabaseUnavailable(error)) return unavailable(error.message);
-  return { message: `The database refused: ${error.message}.`, exitCode: EXIT.refused };
+  if (isDatabaseUnavailable(error)) return unavailable(message);
+  return { message: `The database refused: ${message}.`, exitCode: EXIT.refused };
+}
+
+function misconfigured(message: string, hint: string): Explanation {
+  return { message, hint, exitCode: EXIT.config };
 }
 
 function unavailable(reason: string | undefined): Explanation {

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import { MEMBER_ROLES, type MemberRole } from "../domain/audience.ts";
-import { addMember } from "../services/admin/add-member.ts";
+import { addMember } from "../services/admin/manage-contracts.ts";
 import { action, type Noun } from "./command.ts";
 import { subject } from "./option-parsers.ts";
 

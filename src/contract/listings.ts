@@ -6,6 +6,7 @@ import {
   brand,
   count,
   ID_INPUT_MAX,
+  pickFields,
   productKey,
   productName,
   queryInteger,
@@ -80,24 +81,15 @@ export const listingsResponse = z
 
 export type ListingsResponse = z.output<typeof listingsResponse>;
 
-const LISTING: ListingResponse = {
+const LISTING = pickFields(listingResponse, {
+  ...EXAMPLE,
   id: EXAMPLE.listingId,
-  productId: EXAMPLE.productId,
-  productName: EXAMPLE.productName,
-  productKey: EXAMPLE.productKey,
-  type: "Subscription",
-  brand: EXAMPLE.brand,
-  retailPriceUsd: EXAMPLE.retailPriceUsd,
-  priceUsd: EXAMPLE.priceUsd,
-  benefitMonths: 3,
-  usageUnitLabel: null,
   audience: "OpenToAll",
   referrerOnly: false,
   available: 214,
   availableMore: false,
-  validUntil: EXAMPLE.validUntil,
   canBuy: true,
-};
+});
 
 export const LISTING_EXAMPLES: Examples<ListingResponse> = {
   open: { summary: "Open to everyone", value: LISTING },

@@ -4,6 +4,7 @@ import { EXAMPLE } from "./example.ts";
 import {
   benefitMonths,
   brand,
+  pickFields,
   productKey,
   productName,
   serial,
@@ -42,19 +43,9 @@ export const voucherView = z
 export type VoucherView = z.output<typeof voucherView>;
 
 /** An active voucher. */
-export const VOUCHER_EXAMPLE: VoucherView = {
+export const VOUCHER_EXAMPLE: VoucherView = pickFields(voucherView, {
+  ...EXAMPLE,
   id: EXAMPLE.voucherId,
-  code: EXAMPLE.code,
-  serial: EXAMPLE.serial,
-  brand: EXAMPLE.brand,
-  productName: EXAMPLE.productName,
-  productKey: EXAMPLE.productKey,
-  type: "Subscription",
-  retailPriceUsd: EXAMPLE.retailPriceUsd,
-  priceUsd: EXAMPLE.priceUsd,
-  benefitMonths: 3,
-  usageUnitLabel: null,
-  validUntil: EXAMPLE.validUntil,
   status: "Active",
   redeemedAt: null,
-};
+});

@@ -77,7 +77,7 @@ export async function readEntityState(tx: Transaction, { type, id }: Entity): Pr
   return rows[0] ?? null;
 }
 
-export interface NewAuditEntry {
+interface NewAuditEntry {
   osUser: string;
   host: string;
   /** Noun and verb. */

@@ -23,7 +23,7 @@ export const sql = loadStatements(new URL("./reservations.sql", import.meta.url)
 });
 
 /** The state of a reservation's row. All but Live are final. */
-export type ReservationState = "Live" | "Consumed" | "Released" | "Expired";
+type ReservationState = "Live" | "Consumed" | "Released" | "Expired";
 
 export interface NewReservation extends Reservation {
   voucherId: string;

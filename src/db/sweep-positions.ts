@@ -8,7 +8,7 @@ export const sql = loadStatements(new URL("./sweep-positions.sql", import.meta.u
 });
 
 /** A task of the sweeper that walks all rows or keys in rounds. */
-export type RollingTask = "restore_leases" | "remove_orphan_leases" | "check_chains";
+type RollingTask = "restore_leases" | "remove_orphan_leases" | "check_chains";
 
 /** Where a rolling task stopped and how long ago, in milliseconds; null before its first pass. */
 export function findSweepPosition(

@@ -224,7 +224,7 @@ export function findChainHead(db: Queryable, voucherId: string): Promise<(ChainH
 }
 
 /** A batch past its `validUntil`, locked by this transaction. */
-export type ExpiredBatch = Row<typeof EXPIRED_BATCH>;
+type ExpiredBatch = Row<typeof EXPIRED_BATCH>;
 
 /** Locks the next batch with expiries to record, other than `except`; null when every such batch is locked or there is none. */
 export function lockExpiredBatch(tx: Transaction, except: readonly string[]): Promise<ExpiredBatch | null> {

@@ -67,21 +67,18 @@ export interface Seal {
  * @throws Error on a lone surrogate or a number that JSON cannot represent. Validate the content first.
  */
 export function sealEvent(event: EventContent, previousHash: string): Seal {
-  const payload = canonicalize({
-    v: 1,
-    entityType: ENTITY_TYPE,
-    entityId: event.voucherId,
-    sequence: event.sequence,
-    eventType: event.eventType,
-    code: EVENT_CODES[event.eventType],
-    occurredAt: event.occurredAt.toISOString(),
-    previousHash,
-    actorConnectedId: event.actorConnectedId,
-    actorIsEmployee: event.actorIsEmployee,
-    data: event.data,
-  });
+  const fields = sealedFields(event, event.occurredAt.toISOString(), previousHash);
+  const payload = canonicalize({ ...fields, data: event.data });
   if (payload === undefined) throw new Error("an event has no canonical form");
   return { previousHash, recordHash: hash("sha256", payload), payload };
+}
+
+/** The fields of a payload besides `data`. */
+function sealedFields(event: EventContent | StoredEvent, occurredAt: string | null, previousHash: string) {
+  const { voucherId, sequence, eventType, actorConnectedId, actorIsEmployee } = event;
+  const code = EVENT_CODES[eventType as EventType];
+  const entity = { entityType: ENTITY_TYPE, entityId: voucherId };
+  return { v: 1, ...entity, sequence, eventType, code, occurredAt, previousHash, actorConnectedId, actorIsEmployee };
 }
 
 /** An event as the database stores it. `previousHash`, `recordHash` and `payload` are null while the event is Pending. */
@@ -105,7 +102,7 @@ export interface ChainHead {
   sealedHash: string | null;
 }
 
-export interface ChainProblem {
+interface ChainProblem {
   /** The event at which the chain breaks, or the sequence in the head if the head is wrong. */
   sequence: number;
   problem: string;
@@ -164,18 +161,7 @@ function findDifference(voucherId: string, event: StoredEvent, previousHash: str
     return "the payload is not JSON";
   }
   if (sealed === null) return "the payload is not an object";
-  const stored: Record<string, unknown> = {
-    v: 1,
-    entityType: ENTITY_TYPE,
-    entityId: voucherId,
-    sequence: event.sequence,
-    eventType: event.eventType,
-    code: EVENT_CODES[event.eventType as EventType],
-    occurredAt: new Date(event.occurredAt).toJSON(),
-    previousHash,
-    actorConnectedId: event.actorConnectedId,
-    actorIsEmployee: event.actorIsEmployee,
-  };
+  const stored = sealedFields({ ...event, voucherId }, new Date(event.occurredAt).toJSON(), previousHash);
   for (const [field, value] of Object.entries(stored)) {
     if (sealed[field] !== value) return `the payload's ${field} is not the stored one`;
   }

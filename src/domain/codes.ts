@@ -4,9 +4,9 @@ export const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /** Symbols in a voucher code: 15 random ones (75 bits) and a check symbol. */
 export const CODE_SYMBOLS = 16;
 /** Symbols in a redeem code, all random (60 bits). */
-export const REDEEM_CODE_SYMBOLS = 12;
+const REDEEM_CODE_SYMBOLS = 12;
 /** Symbols in a referral link's code, all random (60 bits). */
-export const LINK_CODE_SYMBOLS = 12;
+const LINK_CODE_SYMBOLS = 12;
 /** Length bounds of a normalised code, imported ones included. */
 export const CODE_KEY_MIN = 4;
 export const CODE_KEY_MAX = 64;

@@ -19,10 +19,10 @@ export interface Offer {
   window: Window | null;
 }
 
-export type OfferRefusal = "referrers_only" | "window_closed";
+type OfferRefusal = "referrers_only" | "window_closed";
 
 /** The batches that are open to a caller, in the order to try them, each with the rule that opens it. */
-export type OfferDecision =
+type OfferDecision =
   | { kind: "open"; batches: { batchId: string; audience: Audience; rule: AudienceRule }[] }
   | { kind: "refused"; code: OfferRefusal };
 

@@ -25,7 +25,7 @@ type Scripted = Redis & {
 };
 
 /** A live reservation, which must have a lease. Durations are milliseconds. */
-export interface LeasedReservation extends LeaseHolder {
+interface LeasedReservation extends LeaseHolder {
   voucherId: string;
   ageMs: number;
   leftMs: number;

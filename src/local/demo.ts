@@ -9,7 +9,7 @@ import { LOCAL_DIRECTORY } from "./directory.ts";
 import { mintUserToken, type TokenClaims } from "./user-keys.ts";
 
 /** What a new user can try: a key, the codes of a small batch, and batches with open windows. */
-export interface Demo {
+interface Demo {
   key: string;
   codes: string[];
   openListingId: string;

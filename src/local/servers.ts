@@ -7,7 +7,7 @@ import { findEmbeddedPostgres, type LocalPostgres, postgresUrl, startPostgres, s
 import { type LocalRedis, redisUrl, startRedis, stopRedis } from "./redis.ts";
 
 /** The embedded servers, shared by every process of this checkout that needs them. */
-export interface LocalServers {
+interface LocalServers {
   databaseUrl: string;
   redisUrl: string;
   reservationTokenSecret: string;
@@ -28,7 +28,7 @@ interface Saved {
 const LOCK_TIMEOUT_MS = 120_000;
 
 /** Which of the servers a process needs. */
-export interface WantedServers {
+interface WantedServers {
   postgres: boolean;
   redis: boolean;
 }

@@ -2,7 +2,7 @@ import type { QueueBacklog } from "../queues/measure-queues.ts";
 import { type ApiMetrics, openMetrics, type ServiceMetrics, type WorkerMetrics } from "./metrics.ts";
 
 /** The state of a pool of database connections. */
-export interface MeasuredPool {
+interface MeasuredPool {
   readonly totalCount: number;
   readonly idleCount: number;
   readonly waitingCount: number;

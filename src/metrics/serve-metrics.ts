@@ -5,7 +5,7 @@ import type { Config } from "../config.ts";
 import type { Scrapable } from "./metrics.ts";
 
 /** A server that listens for scrapes. */
-export interface MetricsServer {
+interface MetricsServer {
   port: number;
   close(): Promise<void>;
 }

@@ -57,11 +57,7 @@ interface Waiter<Reply> {
  */
 export class AwaitedQueue<Data, Reply> {
   readonly #definition: QueueDefinition<Data, Reply>;
-  readonly #redis: Redis;
-  readonly #inbox: ReplyInbox;
-  readonly #deployment: DeploymentIdentity;
-  readonly #log: Logger;
-  readonly #onForeignReply: () => void;
+  readonly #links: AwaitedQueueLinks;
   /** By job id, oldest first. */
   readonly #waiters = new Map<string, Waiter<Reply>>();
   readonly #timers: NodeJS.Timeout[];
@@ -74,11 +70,7 @@ export class AwaitedQueue<Data, Reply> {
   constructor(definition: QueueDefinition<Data, Reply>, links: AwaitedQueueLinks) {
     const { redis } = links;
     this.#definition = definition;
-    this.#redis = redis;
-    this.#inbox = links.inbox;
-    this.#deployment = links.deployment;
-    this.#log = links.log;
-    this.#onForeignReply = links.onForeignReply;
+    this.#links = links;
     this.#timers = [
       setInterval(() => void this.#recheckWaiters(), RECHECK_MS),
       setInterval(() => this.#wakeWorkers(), WAKE_MS),
@@ -89,7 +81,7 @@ export class AwaitedQueue<Data, Reply> {
 
   /** Whether jobs can be added and their replies arrive. */
   get isOpen(): boolean {
-    return this.#queue !== undefined && this.#inbox.isOpen;
+    return this.#queue !== undefined && this.#links.inbox.isOpen;
   }
 
   /** Whether one more caller may wait, in this process and in the queue. Costs no round trip. */
@@ -100,7 +92,7 @@ export class AwaitedQueue<Data, Reply> {
 
   async #add(jobId: string, data: Data, origin: string, traceparent: string | undefined): Promise<void> {
     if (this.#queue === undefined) throw new Error("Redis has not been reached yet");
-    const envelope = { origin, replyTo: this.#inbox.channel, ...(traceparent !== undefined && { traceparent }) };
+    const envelope = { origin, replyTo: this.#links.inbox.channel, ...(traceparent !== undefined && { traceparent }) };
     await this.#queue.add(this.#definition.name, { ...data, ...envelope }, { jobId });
   }
 
@@ -115,12 +107,12 @@ export class AwaitedQueue<Data, Reply> {
       const settle = (result: WaitResult<Reply>) => {
         clearTimeout(timer);
         this.#waiters.delete(jobId);
-        this.#inbox.forget(jobId);
+        this.#links.inbox.forget(jobId);
         resolve(result);
       };
-      const { origin } = this.#deployment;
+      const { origin } = this.#links.deployment;
       this.#waiters.set(jobId, { origin, since: performance.now(), settle });
-      this.#inbox.expect(jobId, (end) => settle(this.#read(end, origin)));
+      this.#links.inbox.expect(jobId, (end) => settle(this.#read(end, origin)));
       // The reply may arrive before the acknowledgement of the add, and makes it unnecessary.
       this.#add(jobId, data, origin, traceparent).catch((cause: unknown) => settle({ kind: "unknown", cause }));
     });
@@ -130,7 +122,7 @@ export class AwaitedQueue<Data, Reply> {
   async close(): Promise<void> {
     this.#closed = true;
     for (const timer of this.#timers) clearInterval(timer);
-    this.#redis.off("ready", this.#open);
+    this.#links.redis.off("ready", this.#open);
     for (const waiter of this.#waiters.values())
       waiter.settle({ kind: "unknown", cause: new Error("the process is closing") });
     await this.#queue?.close();
@@ -140,8 +132,8 @@ export class AwaitedQueue<Data, Reply> {
     if ("failure" in outcome) return { kind: "unknown", cause: new Error(outcome.failure) };
     // The database of this process may have changed since the job was added: a standby was promoted.
     const replyOrigin = (outcome.reply as { origin?: unknown } | null)?.origin;
-    if (replyOrigin !== origin || replyOrigin !== this.#deployment.origin) {
-      this.#onForeignReply();
+    if (replyOrigin !== origin || replyOrigin !== this.#links.deployment.origin) {
+      this.#links.onForeignReply();
       return { kind: "unknown", cause: new Error("the reply is from another deployment or database") };
     }
     const parsed = this.#definition.reply.safeParse(outcome.reply);
@@ -161,7 +153,7 @@ export class AwaitedQueue<Data, Reply> {
     const before = performance.now() - RECHECK_MS;
     const late = [...this.#waiters].filter(([, { since }]) => since < before).map(([jobId]) => jobId);
     if (late.length === 0) return;
-    const reads = this.#redis.pipeline();
+    const reads = this.#links.redis.pipeline();
     for (const jobId of late)
       reads.hmget(queue.toKey(jobId), "finishedOn", "processedOn", "timestamp", "failedReason", "returnvalue");
     // If Redis does not answer, the next attempt is soon.
@@ -193,14 +185,14 @@ export class AwaitedQueue<Data, Reply> {
     if (queue === undefined || oldest === undefined || oldest.since > performance.now() - WAKE_MS) return;
     const keys = ["wait", "meta", "marker"].map((key) => queue.toKey(key));
     // If Redis does not answer, the next attempt is soon.
-    this.#redis.eval(WAKE, keys.length, ...keys).catch(() => undefined);
+    this.#links.redis.eval(WAKE, keys.length, ...keys).catch(() => undefined);
   }
 
   #measureDepth(): void {
     const now = performance.now();
     if (this.#queue === undefined || now < this.#depthDueAt) return;
     this.#depthDueAt = now + DEPTH_EVERY_MS;
-    this.#redis.llen(this.#queue.toKey("wait")).then(
+    this.#links.redis.llen(this.#queue.toKey("wait")).then(
       (waiting) => {
         this.#depth = waiting;
       },
@@ -210,9 +202,9 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   async #openUntilOpen(): Promise<void> {
-    await this.#deployment.ready();
+    await this.#links.deployment.ready();
     while (!this.#closed) {
-      const queue = openQueue(this.#definition, this.#deployment.id, this.#redis, this.#log);
+      const queue = openQueue(this.#definition, this.#links.deployment.id, this.#links.redis, this.#links.log);
       try {
         await queue.waitUntilReady();
         if (this.#closed) return await queue.close();
@@ -220,7 +212,7 @@ export class AwaitedQueue<Data, Reply> {
         return;
       } catch (error) {
         // BullMQ never retries a failed initialisation.
-        this.#log.warn({ err: error, queue: this.#definition.name }, "the queue cannot be opened yet");
+        this.#links.log.warn({ err: error, queue: this.#definition.name }, "the queue cannot be opened yet");
         await queue.close().catch(() => undefined);
         await sleep(OPEN_AGAIN_MS);
       }
@@ -231,9 +223,9 @@ export class AwaitedQueue<Data, Reply> {
     const queue = this.#queue;
     if (queue === undefined) return;
     try {
-      await this.#redis.eval(WITHDRAW, 2, queue.toKey("wait"), queue.toKey(jobId), jobId);
+      await this.#links.redis.eval(WITHDRAW, 2, queue.toKey("wait"), queue.toKey(jobId), jobId);
     } catch (error) {
-      this.#log.warn({ err: error, jobId }, "a job could not be withdrawn");
+      this.#links.log.warn({ err: error, jobId }, "a job could not be withdrawn");
     }
   }
 }

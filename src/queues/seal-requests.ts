@@ -5,11 +5,6 @@ import type { DeploymentIdentity } from "../domain/deployment.ts";
 import { sealQueue } from "./catalog.ts";
 import { openQueue } from "./open-queue.ts";
 
-/** How many more seal jobs the queue accepts. */
-export async function measureSealRoom(queue: Queue): Promise<number> {
-  return Math.max(0, sealQueue.waitingMax - (await queue.getWaitingCount()));
-}
-
 /** Adds seal jobs without waiting for them. */
 export class SealRequests {
   readonly #redis: Redis;
@@ -33,7 +28,8 @@ export class SealRequests {
     if (this.#redis.status !== "ready") throw new Error("Redis is not connected");
     this.#queue ??= openQueue(sealQueue, this.#deployment.id, this.#redis, this.#log);
     const { origin } = this.#deployment;
-    const fitting = voucherIds.slice(0, await measureSealRoom(this.#queue));
+    const room = Math.max(0, sealQueue.waitingMax - (await this.#queue.getWaitingCount()));
+    const fitting = voucherIds.slice(0, room);
     await this.#queue.addBulk(
       fitting.map((voucherId) => ({
         name: sealQueue.name,

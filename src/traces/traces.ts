@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
 /** What a request's span records when its response is finished. */
-export interface RequestOutcome {
+interface RequestOutcome {
   /** The route's pattern, never the path; undefined when no route answered. */
   route: string | undefined;
   status: number;

@@ -2,7 +2,7 @@ import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 
 /** What handlers record for the log line. */
-export interface RequestFacts {
+interface RequestFacts {
   requestId: string;
   /** The route's pattern. The path itself is never logged: it may hold a code or a ticket. */
   route?: string;

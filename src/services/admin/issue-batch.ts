@@ -33,7 +33,7 @@ export interface IssuedVoucher {
   serial: number;
 }
 
-export interface IssueResult {
+interface IssueResult {
   id: string;
   count: number;
   firstSerial: number;

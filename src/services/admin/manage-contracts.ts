@@ -1,11 +1,20 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../contract/errors.ts";
-import { findContractStatus, insertContract, insertLink, moveContract } from "../../db/contracts.ts";
+import { findContractStatus, insertContract, insertLink, insertMember, moveContract } from "../../db/contracts.ts";
 import { violates } from "../../db/transaction.ts";
-import { CONTRACT_MOVES } from "../../domain/audience.ts";
+import { CONTRACT_MOVES, type MemberRole } from "../../domain/audience.ts";
 import { makeLinkCode } from "../../domain/codes.ts";
 import { newId } from "../../domain/ids.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+
+/** Makes a user a member of an organization, or changes their role. */
+export async function addMember(
+  ctx: AuditContext,
+  { organizationId, user, role }: { organizationId: string; user: string; role: MemberRole },
+): Promise<void> {
+  const entity = { type: "Member", id: `${organizationId}/${user}` } as const;
+  await withAuditEntry(ctx, entity, (tx) => insertMember(tx, organizationId, user, role));
+}
 
 /** Offers a contract; returns its id. @throws AppError `invalid_request` when user and brand have an open one. */
 export async function offerContract(

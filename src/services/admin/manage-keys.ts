@@ -21,7 +21,7 @@ export async function createKey(ctx: AuditContext, key: Omit<NewApiKey, "id">): 
 }
 
 /** A key with a new secret. */
-export interface RotatedKey extends ShownKey {
+interface RotatedKey extends ShownKey {
   /** When the last of the old secrets stops working. */
   oldSecretsUntil: Date;
 }

@@ -5,7 +5,7 @@ import { type ApiKey, findKeysBySecret, recordKeyUsage } from "../../db/api-keys
 import { hashApiKey, isWellFormedApiKey, makeAllowlist } from "../../domain/api-keys.ts";
 
 /** A valid API key. */
-export interface AuthenticatedKey {
+interface AuthenticatedKey {
   id: string;
   organizationId: string | null;
   scopes: ReadonlySet<string>;

@@ -13,7 +13,7 @@ import {
 import { lockFreeVouchers, lockVoucher } from "../../db/vouchers.ts";
 import { runInTurn } from "./run-in-turn.ts";
 
-export interface GroupCommitterOptions<Item, State, Result> {
+interface GroupCommitterOptions<Item, State, Result> {
   pool: pg.Pool;
   /**
    * Reads the state that `decide` needs, in statements of its own after the locking one. Must send all of them before it awaits

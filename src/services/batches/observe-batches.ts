@@ -2,11 +2,14 @@ import type { BatchObserver } from "../../batching/batcher.ts";
 import type { ServiceMetrics } from "../../metrics/metrics.ts";
 import type { Traces } from "../../traces/traces.ts";
 
+/** Where batches are measured and traced; no metrics without METRICS_PORT. */
+export interface Observing {
+  metrics: Pick<ServiceMetrics, "batchItems" | "batchDuration"> | null;
+  traces: Traces;
+}
+
 /** Makes an observer that measures the size and duration of one kind of batch and traces it. */
-export function observeBatches(
-  ctx: { metrics: Pick<ServiceMetrics, "batchItems" | "batchDuration"> | null; traces: Traces },
-  name: "redeem" | "reservations" | "lookups",
-): BatchObserver {
+export function observeBatches(ctx: Observing, name: "redeem" | "reservations" | "lookups"): BatchObserver {
   const items = ctx.metrics?.batchItems.with(name);
   const duration = ctx.metrics?.batchDuration.with(name);
   return {

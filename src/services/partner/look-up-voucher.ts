@@ -4,8 +4,7 @@ import type { LookUpResponse } from "../../contract/look-up.ts";
 import type { ResolvedVoucher } from "../../db/vouchers.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
-import type { VoucherReads } from "./resolve-voucher.ts";
-import { resolveVoucher } from "./resolve-voucher.ts";
+import { resolveVoucher, type VoucherReads } from "./resolve-voucher.ts";
 import { verifyUrl, viewVoucher } from "./voucher-view.ts";
 
 /** A voucher's value, status and reservation, without Redis. @throws AppError `voucher_not_found`, `too_many_misses`. */

@@ -15,8 +15,7 @@ import { ANCHOR_NAMESPACE, ENTITY_TYPE, EVENT_CODES, type EventType, type Stored
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { BoundedReads } from "../batches/bounded-reads.ts";
-import type { VoucherReads } from "./resolve-voucher.ts";
-import { resolveVoucher } from "./resolve-voucher.ts";
+import { resolveVoucher, type VoucherReads } from "./resolve-voucher.ts";
 
 /** Returns a function that reads when this deployment began to keep payloads. Queries once per process: the time never changes. */
 export function openPreservedSince(pool: pg.Pool): () => Promise<Date> {

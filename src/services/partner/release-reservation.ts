@@ -2,13 +2,11 @@ import type { Logger } from "pino";
 import { voucherBusy } from "../../contract/errors.ts";
 import { NOTHING_RELEASED, type ReleaseResponse } from "../../contract/release.ts";
 import { isTicket } from "../../domain/ids.ts";
-import type { Leases } from "../../holds/lease.ts";
-import { releaseLease } from "../../holds/lease.ts";
+import { type Leases, releaseLease } from "../../holds/lease.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { ReservationCommitter } from "./reservation-committer.ts";
-import type { VoucherReads } from "./resolve-voucher.ts";
-import { resolveVoucher } from "./resolve-voucher.ts";
+import { resolveVoucher, type VoucherReads } from "./resolve-voucher.ts";
 
 /**
  * Releases a reservation by its ticket, for every key of the organization. Works without Redis: a lease left behind expires.

@@ -13,13 +13,11 @@ import {
   type ReservationOutcome,
   type ReservationRequest,
 } from "../../domain/reservation.ts";
-import type { ServiceMetrics } from "../../metrics/metrics.ts";
-import type { Traces } from "../../traces/traces.ts";
 import { GroupCommitter } from "../batches/group-committer.ts";
-import { observeBatches } from "../batches/observe-batches.ts";
+import { type Observing, observeBatches } from "../batches/observe-batches.ts";
 
 /** A reserve call that has the lease and needs the row, or a release by ticket. */
-export type ReservationMove =
+type ReservationMove =
   | ({ kind: "open"; voucherId: string; organizationId: string } & ReservationRequest)
   | { kind: "release"; voucherId: string; ticket: string; reason: string | null };
 
@@ -37,11 +35,7 @@ const WAITING_MAX = 2_000;
 export type ReservationCommitter = GroupCommitter<ReservationMove, LockedVouchers, ReservationMoveOutcome>;
 
 /** Opens the group committer for reservations of an API process. */
-export function openReservationCommitter(ctx: {
-  pool: pg.Pool;
-  metrics: Pick<ServiceMetrics, "batchItems" | "batchDuration"> | null;
-  traces: Traces;
-}): ReservationCommitter {
+export function openReservationCommitter(ctx: Observing & { pool: pg.Pool }): ReservationCommitter {
   return new GroupCommitter({
     pool: ctx.pool,
     read: (tx, moves) => readLockedVouchers(tx, [...new Set(moves.map((move) => move.voucherId))]),

@@ -4,15 +4,13 @@ import { AppError, refusal, voucherBusy, voucherNotFound } from "../../contract/
 import type { ReserveResponse } from "../../contract/reserve.ts";
 import { isTicket, newId } from "../../domain/ids.ts";
 import type { Reservation } from "../../domain/reservation.ts";
-import type { TokenSecret } from "../../domain/reservation-token.ts";
-import { reservationToken, signingSecret } from "../../domain/reservation-token.ts";
+import { reservationToken, signingSecret, type TokenSecret } from "../../domain/reservation-token.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
 import { type LeaseHolder, type Leases, releaseLease } from "../../holds/lease.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { ReservationCommitter, ReservationMoveOutcome } from "./reservation-committer.ts";
-import type { VoucherReads } from "./resolve-voucher.ts";
-import { resolveVoucher } from "./resolve-voucher.ts";
+import { resolveVoucher, type VoucherReads } from "./resolve-voucher.ts";
 
 /**
  * Reserves a voucher for one checkout. A repeat by the same key returns its reservation unchanged, token included.

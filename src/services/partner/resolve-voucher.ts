@@ -6,10 +6,8 @@ import { type ResolvedVoucher, resolveVouchers, type WantedVoucher } from "../..
 import { normaliseCode } from "../../domain/codes.ts";
 import { isTicket } from "../../domain/ids.ts";
 import type { Limits } from "../../limits/open-limits.ts";
-import type { ServiceMetrics } from "../../metrics/metrics.ts";
-import type { Traces } from "../../traces/traces.ts";
 import type { Caller } from "../auth/caller.ts";
-import { observeBatches } from "../batches/observe-batches.ts";
+import { type Observing, observeBatches } from "../batches/observe-batches.ts";
 
 /** Look-ups in one statement. */
 const BATCH_MAX = 256;
@@ -22,11 +20,7 @@ const WAITING_MAX = 10_000;
 export type VoucherReads = Batcher<WantedVoucher, ResolvedVoucher>;
 
 /** Opens the batcher for look-ups and for the first read of reserve, redeem, release and events. */
-export function openVoucherReads(ctx: {
-  pool: pg.Pool;
-  metrics: Pick<ServiceMetrics, "batchItems" | "batchDuration"> | null;
-  traces: Traces;
-}): VoucherReads {
+export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherReads {
   return new Batcher((wanted) => resolveVouchers(ctx.pool, wanted), {
     batchMax: BATCH_MAX,
     waitingMax: WAITING_MAX,

@@ -1,7 +1,7 @@
 import type { ApiMetrics } from "../../metrics/metrics.ts";
 
 /** Where a redeem spent the time from adding its job to receiving the reply. Milliseconds. */
-export interface RedeemWait {
+interface RedeemWait {
   waitedMs: number;
   /** From the creation of the job to a worker's start on it, by the worker's clock. */
   queuedMs: number;

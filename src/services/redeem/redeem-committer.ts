@@ -9,18 +9,13 @@ import type { PreparedStatements } from "../../db/statements.ts";
 import type { Decided } from "../../db/transaction.ts";
 import { type LockedVoucher, type LockedVouchers, readLockedVouchers, redeemVouchers } from "../../db/vouchers.ts";
 import { type EventContent, nextEvent } from "../../domain/chain.ts";
-import type { RandomBytes } from "../../domain/codes.ts";
-import { makeRedeemCode } from "../../domain/codes.ts";
+import { makeRedeemCode, type RandomBytes } from "../../domain/codes.ts";
 import { type Confirmation, decideRedeem } from "../../domain/redeem.ts";
 import { liveReservation, type Reservation } from "../../domain/reservation.ts";
-import type { TokenSecret } from "../../domain/reservation-token.ts";
-import { hashToken, reservationToken } from "../../domain/reservation-token.ts";
-import type { Leases } from "../../holds/lease.ts";
-import { releaseLease } from "../../holds/lease.ts";
-import type { ServiceMetrics } from "../../metrics/metrics.ts";
-import type { Traces } from "../../traces/traces.ts";
+import { hashToken, reservationToken, type TokenSecret } from "../../domain/reservation-token.ts";
+import { type Leases, releaseLease } from "../../holds/lease.ts";
 import { GroupCommitter } from "../batches/group-committer.ts";
-import { observeBatches } from "../batches/observe-batches.ts";
+import { type Observing, observeBatches } from "../batches/observe-batches.ts";
 import { advancesOf, appendSealed, headsOf, sealPending, selectUnsealed } from "./seal-events.ts";
 
 /** One attempt: its job and the job's id. */
@@ -46,14 +41,14 @@ interface DecidedRedeem {
 }
 
 /** Opens a worker's group committer. Each redemption and its sealed event share one transaction. */
-export function openRedeemCommitter(ctx: {
-  pool: pg.Pool;
-  config: Config;
-  tokenSecrets: readonly TokenSecret[];
-  randomBytes: RandomBytes;
-  metrics: Pick<ServiceMetrics, "batchItems" | "batchDuration"> | null;
-  traces: Traces;
-}): RedeemCommitter {
+export function openRedeemCommitter(
+  ctx: Observing & {
+    pool: pg.Pool;
+    config: Config;
+    tokenSecrets: readonly TokenSecret[];
+    randomBytes: RandomBytes;
+  },
+): RedeemCommitter {
   return new GroupCommitter({
     pool: ctx.pool,
     read: readRedeemState,

@@ -7,12 +7,12 @@ import { advanceChains, type ChainAdvance, findChainHead, lockVoucher } from "..
 import { type ChainHead, type EventContent, GENESIS_HASH, sealEvent } from "../../domain/chain.ts";
 
 /** A chain whose voucher the current transaction has locked. */
-export interface LockedChain extends ChainHead {
+interface LockedChain extends ChainHead {
   id: string;
 }
 
 /** Heads of locked chains by voucher id. They advance as events are sealed. */
-export type ChainHeads = Map<string, ChainHead>;
+type ChainHeads = Map<string, ChainHead>;
 
 /** Returns the heads of locked chains as they were read. */
 export function headsOf(chains: readonly LockedChain[]): ChainHeads {

@@ -10,8 +10,7 @@ import {
 import { readThenWrite } from "../../db/transaction.ts";
 import { lockFreeVouchers, readLockedVouchers } from "../../db/vouchers.ts";
 import { liveReservation } from "../../domain/reservation.ts";
-import type { Leases } from "../../holds/lease.ts";
-import { releaseLease } from "../../holds/lease.ts";
+import { type Leases, releaseLease } from "../../holds/lease.ts";
 
 /** Reservations ended in one transaction. */
 const BATCH_MAX = 500;

@@ -6,8 +6,7 @@ import {
   selectLiveTickets,
 } from "../../db/reservations.ts";
 import { findSweepPosition, moveSweepPosition } from "../../db/sweep-positions.ts";
-import type { Leases } from "../../holds/lease.ts";
-import { type FoundLease, ORPHAN_AFTER_MS } from "../../holds/lease.ts";
+import { type FoundLease, type Leases, ORPHAN_AFTER_MS } from "../../holds/lease.ts";
 
 interface Deps {
   pool: pg.Pool;
