@@ -56,7 +56,7 @@ export const productName = z.string().meta({
 });
 
 export const productKey = z.string().meta({
-  description: "The product's key in the brand's catalogue. Stable, so programs can rely on it.",
+  description: "The product's key in the brand's catalog. Stable, so programs can rely on it.",
   examples: [EXAMPLE.productKey],
 });
 

@@ -28,7 +28,7 @@ class Metric<Labels extends readonly string[], Recorder> {
     if (this.#metric instanceof Counter) for (const value of zero) this.#metric.labels(value).inc(0);
   }
 
-  /** The series with these labels, in the order of the catalogue. */
+  /** The series with these labels, in the order of the catalog. */
   with(...labels: { [Index in keyof Labels]: string }): Recorder {
     const key = labels.join(" ");
     let series = this.#series.get(key);

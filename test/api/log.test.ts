@@ -150,7 +150,7 @@ async function use(url: string): Promise<void> {
     "an API key": key.key,
     "an API key without its prefix": key.key.slice(4),
     "a mistyped API key": wrongKey,
-    "the API key of nobody": unbound.key,
+    "the API key without an organization": unbound.key,
     "a reservation token": reservation.token,
     "a wrong token": "LOG-WRONG-TOKEN",
     "a ticket": reservation.ticket,

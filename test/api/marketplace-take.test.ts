@@ -151,7 +151,7 @@ describe.each(ROUTES)("$name", ({ kind, take, path, unknown }) => {
     expect(given).toEqual(supply.vouchers.map(({ id }) => id));
   });
 
-  it("answers a repeat with the same voucher and alreadyConfirmed, whatever has changed since", async () => {
+  it("answers a repeat with the same voucher and alreadyConfirmed, even if the offer has changed since", async () => {
     const supply = await makeSupply(2, { audience: "ReferrerOnly" });
     const user = newUser();
     const client = await as(user);

@@ -225,7 +225,7 @@ describe("a user's token", () => {
       async () => signClaims(await makeIssuerKey(), lasting(), { jku: "http://127.0.0.1:9/jwks.json" }),
     ],
     [
-      "with a critical extension that nobody knows",
+      "with an unknown critical extension",
       async () => {
         const head = encode({ alg: "EdDSA", kid: key.kid, crit: ["x"], x: 1 });
         return `${head}.${encode(lasting())}.${encode("signature")}`;

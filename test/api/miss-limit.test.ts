@@ -217,7 +217,7 @@ describe("a key that has missed too often", () => {
 });
 
 describe("what is not a miss", () => {
-  it("look-ups of existing codes never count as misses, whatever the voucher's status, and make no Redis call", async () => {
+  it("look-ups of existing codes never count as misses in any status of the voucher, and make no Redis call", async () => {
     const monitor = await monitorRedis(servers.redisUrl);
     const [client] = await newClients();
     const { code } = await issueVoucher(servers.db, partner);

@@ -248,7 +248,7 @@ describe("the page of a chain", () => {
   it("says on a page that it cannot be shown while Postgres is away, and when to try again", async () => {
     const port = await freePort();
     const alone = await startApiUnready(servers, {
-      DATABASE_URL: `postgres://nobody:a-secret@127.0.0.1:${port}/nowhere`,
+      DATABASE_URL: `postgres://unknown:a-secret@127.0.0.1:${port}/nowhere`,
     });
     try {
       const response = await fetch(alone.url + chainPath(voucher.id), { headers: { accept: BROWSER } });

@@ -393,7 +393,7 @@ describe("the address that is limited", () => {
   it.each([
     ["an IPv4 address and the same one mapped into IPv6", "203.0.113.7", "::ffff:203.0.113.7", "::FFFF:cb00:7107"],
     ["all addresses of a /64", "2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:0DB8:0001:0002:0:0:0:1"],
-    ["whatever is no address", "unknown", "_hidden", "203.0.113.7:x"],
+    ["not an address", "unknown", "_hidden", "203.0.113.7:x"],
     ["an IPv4 address from every port", "203.0.113.8:1024", "203.0.113.8:51234", "203.0.113.8"],
     ["an IPv6 address from every port", "[2001:db8:7::1]:1024", "[2001:db8:7::1]", "2001:db8:7::1"],
   ])("is one for %s", async (_what, ...spellings) => {

@@ -80,13 +80,13 @@ describe("POST /partner/vouchers/redeem while no worker runs", () => {
 
   it("takes back its own job only, when several wait", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 5);
-    const foreignJob = await queue.add(redeemQueue.name, {}, { jobId: "somebody-elses" });
+    const foreignJob = await queue.add(redeemQueue.name, {}, { jobId: "of-another-caller" });
     const replies = await Promise.all(
       vouchers.map(({ code }, i) => till.redeem({ code, externalRef: `several-${i}` })),
     );
     for (const { status, body } of replies)
       expect({ status, code: body.code }).toEqual({ status: 503, code: "redeem_timeout" });
-    expect((await queue.getWaiting()).map((job) => job.id)).toEqual(["somebody-elses"]);
+    expect((await queue.getWaiting()).map((job) => job.id)).toEqual(["of-another-caller"]);
     await foreignJob.remove();
   });
 

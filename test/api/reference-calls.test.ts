@@ -46,7 +46,7 @@ beforeAll(async () => {
   const env = { AUTH_JWKS_URL: keysFile.url };
   [api, stranded, hasty, strict, wary, worker] = await Promise.all([
     startApi(servers, env),
-    startApiUnready(servers, { ...env, DATABASE_URL: "postgresql://nobody@127.0.0.1:1/nothing" }),
+    startApiUnready(servers, { ...env, DATABASE_URL: "postgresql://unknown@127.0.0.1:1/nothing" }),
     startApi(servers, { REDEEM_WAIT_MS: "300" }),
     startApi(servers, { ...env, RATE_LIMIT_RPS: "1" }),
     startApi(servers, { MISS_LIMIT_PER_MINUTE: "1" }),

@@ -198,7 +198,7 @@ describe("the lease after POST /partner/vouchers/release", () => {
   it("stays as it is when it belongs to another ticket", async () => {
     const { id, code } = await issue();
     const { ticket } = await reserve(code);
-    await servers.redis.hset(servers.leaseKey(id), { ticket: newId("rsv"), key: "key_of_somebody_else" });
+    await servers.redis.hset(servers.leaseKey(id), { ticket: newId("rsv"), key: "key_of_another_partner" });
     const before = {
       lease: await servers.redis.hgetall(servers.leaseKey(id)),
       endsAt: await servers.redis.pexpiretime(servers.leaseKey(id)),

@@ -596,7 +596,7 @@ describe("a batch", () => {
     const { rows } = await db.query("SELECT * FROM batches LIMIT 1");
     const copy = (changes: object) => insert("batches", { ...rows[0], id: newId("bat"), ...changes });
     await accepted(...copy({}));
-    await rejected(CHECK, "batches_audience_check", ...copy({ audience: "Nobody" }));
+    await rejected(CHECK, "batches_audience_check", ...copy({ audience: "NoOne" }));
     await rejected(CHECK, "batches_voucher_count_check", ...copy({ voucher_count: 0 }));
     await rejected(CHECK, "batches_price_usd_check", ...copy({ price_usd: -0.01 }));
     await rejected(CHECK, "batches_retail_price_usd_check", ...copy({ retail_price_usd: -1 }));
@@ -801,7 +801,7 @@ describe("a referrer contract", () => {
   });
 
   it("keeps its id, brand and user, with or without a legal transition", async () => {
-    for (const change of [`brand_id = '${neighbour.brandId}'`, "user_id = 'somebody else'", "id = 'ctr_other'"]) {
+    for (const change of [`brand_id = '${neighbour.brandId}'`, "user_id = 'another user'", "id = 'ctr_other'"]) {
       const id = await contractIn("Offered");
       await rejected(TRIGGER, "a contract goes from", `UPDATE referrer_contracts SET ${change} WHERE id = $1`, [id]);
       await rejected(
@@ -1012,9 +1012,9 @@ describe("an audit entry", () => {
     }
   });
 
-  it("gets its time and role from the database, whatever the INSERT says", async () => {
+  it("gets its time and role from the database, and not from the INSERT", async () => {
     const { rows } = await db.query("SELECT session_user AS role, clock_timestamp() AS before");
-    await accepted(...add({ entity_id: "org_dated", at: "2001-01-01", database_role: "somebody_else" }));
+    await accepted(...add({ entity_id: "org_dated", at: "2001-01-01", database_role: "another_role" }));
     const { rows: written } = await db.query(
       "SELECT database_role, at >= date_trunc('milliseconds', $1::timestamptz) AND at <= clock_timestamp() AS just FROM audit_entries WHERE entity_id = 'org_dated'",
       [rows[0].before],

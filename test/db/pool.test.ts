@@ -49,7 +49,7 @@ it("a connection that is lost in a transaction fails the transaction, does not e
   }
 });
 
-it("JIT is off for partner-facing statements, whatever the server's setting", async () => {
+it("JIT is off for partner-facing statements, even if the server turns it on", async () => {
   await servers.db.query(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET jit = on', current_database()); END $$`);
   const log = pino({ level: "silent" });
   const pool = openPool({

@@ -189,7 +189,7 @@ describe("voucherctl db roles", () => {
       CREATE TABLE newcomers (id serial);
       ALTER TABLE newcomers OWNER TO ${OWNER.name};
       GRANT USAGE ON SEQUENCE newcomers_id_seq TO pva_api;
-      CREATE TABLE of_somebody_else ();
+      CREATE TABLE of_another_owner ();
       GRANT SELECT ON newcomers TO pva_admin;
       GRANT DELETE ON vouchers TO pva_api;
       GRANT UPDATE (external_ref) ON redemptions TO pva_api;
@@ -203,7 +203,7 @@ describe("voucherctl db roles", () => {
     const [act] = await takeActs();
     expect(act?.before.rights).toContain("pva_api DELETE ON vouchers");
     expect(act?.after.rights).not.toContain("pva_api DELETE ON vouchers");
-    await db.query("DROP TABLE newcomers, of_somebody_else");
+    await db.query("DROP TABLE newcomers, of_another_owner");
     await postgres.superuser.query(`ALTER ROLE ${OWNER.name} CREATEROLE`);
   });
 

@@ -152,13 +152,18 @@ describe.each(CLIENTS)("the client in $language", ({ language, checkout, client,
   it("redeems once although responses get lost, and gives the customer the code of that redemption", async () => {
     const { id, code } = await issue();
     const requests: string[] = [];
-    // The first call is rate-limited, the response of the first redeem is lost, and the second redeem finds the service unavailable.
+    // The first call arrives too slowly, the second is rate-limited, the response of the first redeem is lost, and the second redeem
+    // finds the service unavailable.
     const unreliable: RequestListener = async (request, response) => {
       const body = await new Response(request as never).text();
       const redeems = requests.filter((path) => path.endsWith("/redeem")).length;
       requests.push(request.url ?? "");
       const isRedeem = request.url?.endsWith("/redeem");
       if (requests.length === 1) {
+        response.writeHead(408).end('{"error":"late","code":"request_timeout","requestId":"x"}');
+        return;
+      }
+      if (requests.length === 2) {
         response.writeHead(429, { "retry-after": "1" }).end('{"error":"slower","code":"rate_limited","requestId":"x"}');
         return;
       }

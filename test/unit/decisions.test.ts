@@ -262,7 +262,7 @@ describe("decideRedeem", () => {
     }
   });
 
-  it("gives an attempt that has redeemed its own result again, whatever has changed since", () => {
+  it("gives an attempt that has redeemed its own result again, even if the voucher has changed since", () => {
     for (const given of CASES.filter((candidate) => candidate.confirmation === "ownAttempt")) {
       expect(decide(given)).toEqual({ kind: "redeemed_before", confirmation: CONFIRMATIONS.ownAttempt });
     }

@@ -27,7 +27,7 @@ function dateOf(moment: Exclude<Moment, "none">): Date {
 }
 
 const STATUSES: ContractStatus[] = ["Offered", "Active", "Ended", "Declined"];
-const NOBODY: Eligibility = Object.freeze({ isOwner: false, contract: null });
+const STRANGER: Eligibility = Object.freeze({ isOwner: false, contract: null });
 const OWNER: Eligibility = Object.freeze({ isOwner: true, contract: null });
 
 function withContract(status: ContractStatus, endsAt: Moment, isOwner = false): Eligibility {
@@ -62,12 +62,12 @@ describe("a referrer contract", () => {
 
 describe("the audience rule", () => {
   it("opens OpenToAll to everyone", () => {
-    const standings = [NOBODY, OWNER, ...STATUSES.flatMap((status) => moments.map((end) => withContract(status, end)))];
+    const standings = [STRANGER, OWNER, ...STATUSES.flatMap((status) => moments.map((end) => withContract(status, end)))];
     for (const eligibility of standings) expect(audienceRule("OpenToAll", eligibility, NOW)).toBe("open_to_all");
   });
 
   it("closes ReferrerOnly to users without a relation to the brand", () => {
-    expect(audienceRule("ReferrerOnly", NOBODY, NOW)).toBeNull();
+    expect(audienceRule("ReferrerOnly", STRANGER, NOW)).toBeNull();
   });
 
   it("never locks the owner out, with any contract or none", () => {
@@ -102,10 +102,10 @@ describe("the decision about supply", () => {
 
   it("refuses with window_closed when there is no batch, no window and no open one", () => {
     const refused = { kind: "refused", code: "window_closed" };
-    expect(decideOffers([], NOBODY, NOW)).toEqual(refused);
-    expect(decideOffers([offer({ window: null })], NOBODY, NOW)).toEqual(refused);
+    expect(decideOffers([], STRANGER, NOW)).toEqual(refused);
+    expect(decideOffers([offer({ window: null })], STRANGER, NOW)).toEqual(refused);
     for (const audience of AUDIENCES) {
-      for (const eligibility of [NOBODY, OWNER, REFERRER]) {
+      for (const eligibility of [STRANGER, OWNER, REFERRER]) {
         expect(decideOffers([offer({ window: closed, audience })], eligibility, NOW)).toEqual(refused);
         expect(decideOffers([offer({ validUntil: NOW, audience })], eligibility, NOW, true)).toEqual(refused);
       }
@@ -114,16 +114,16 @@ describe("the decision about supply", () => {
 
   it("refuses with referrers_only only when a window is open and no OpenToAll one", () => {
     const referrers = offer({ batchId: "bat_r", audience: "ReferrerOnly" });
-    expect(decideOffers([referrers], NOBODY, NOW)).toEqual({ kind: "refused", code: "referrers_only" });
-    expect(decideOffers([referrers, offer({ window: closed })], NOBODY, NOW)).toEqual({
+    expect(decideOffers([referrers], STRANGER, NOW)).toEqual({ kind: "refused", code: "referrers_only" });
+    expect(decideOffers([referrers, offer({ window: closed })], STRANGER, NOW)).toEqual({
       kind: "refused",
       code: "referrers_only",
     });
-    expect(decideOffers([offer({ ...referrers, window: closed })], NOBODY, NOW)).toEqual({
+    expect(decideOffers([offer({ ...referrers, window: closed })], STRANGER, NOW)).toEqual({
       kind: "refused",
       code: "window_closed",
     });
-    expect(decideOffers([referrers, offer({ batchId: "bat_o" })], NOBODY, NOW)).toEqual({
+    expect(decideOffers([referrers, offer({ batchId: "bat_o" })], STRANGER, NOW)).toEqual({
       kind: "open",
       batches: [{ batchId: "bat_o", audience: "OpenToAll", rule: "open_to_all" }],
     });
@@ -131,7 +131,7 @@ describe("the decision about supply", () => {
 
   it("opens both audiences by a referrer's link, to everyone, and names that rule", () => {
     for (const audience of AUDIENCES) {
-      for (const eligibility of [NOBODY, OWNER, REFERRER]) {
+      for (const eligibility of [STRANGER, OWNER, REFERRER]) {
         expect(decideOffers([offer({ audience })], eligibility, NOW, true)).toEqual({
           kind: "open",
           batches: [{ batchId: "bat_1", audience, rule: "referral_link" }],
@@ -154,7 +154,7 @@ describe("the decision about supply", () => {
       return decision.kind === "open" ? decision.batches.map(({ batchId }) => batchId) : decision.code;
     };
     expect(order(REFERRER)).toEqual(["bat_0", "bat_2", "bat_3", "bat_4"]);
-    expect(order(NOBODY)).toEqual(["bat_0", "bat_2", "bat_4"]);
+    expect(order(STRANGER)).toEqual(["bat_0", "bat_2", "bat_4"]);
   });
 });
 
@@ -227,7 +227,7 @@ describe("for every supply and caller", () => {
   it("a contract never takes access away", () => {
     fc.assert(
       fc.property(anOffer, eligibility, (one, caller) => {
-        const plain = audienceRule(one.audience, NOBODY, NOW);
+        const plain = audienceRule(one.audience, STRANGER, NOW);
         if (plain !== null) expect(audienceRule(one.audience, caller, NOW)).toBe(plain);
       }),
     );

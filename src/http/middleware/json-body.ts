@@ -7,7 +7,7 @@ const BODY_MAX = 16_384;
 
 const readJson = express.json({
   limit: BODY_MAX,
-  // A body is read as JSON whatever its Content-Type is.
+  // Every body is read as JSON; its Content-Type does not matter.
   type: () => true,
   verify: (_request, _response, body, charset) => refuseInvalidText(body, charset),
 });

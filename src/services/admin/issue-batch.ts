@@ -41,8 +41,7 @@ interface IssueResult {
 }
 
 /**
- * Issues a batch with its vouchers and their sealed `issued` events in one transaction. Uses the memory of two chunks, whatever the
- * count.
+ * Issues a batch with its vouchers and their sealed `issued` events in one transaction. Uses the memory of two chunks.
  * @param onChunk receives every chunk once it is written. The vouchers exist only after this function has returned.
  * @throws AppError `invalid_request` for codes that cannot be imported, `not_found` for an unknown product.
  */
