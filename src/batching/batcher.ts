@@ -55,8 +55,7 @@ export class Batcher<Item, Result> {
   }
 
   /**
-   * Adds an item to the next batch. Validate the item first: if `run` throws, every item in the batch is rejected, unless `splitOn`
-   * returns true.
+   * Adds an item to the next batch. Validate it first: if `run` throws, all items of the batch are rejected, unless `splitOn` returns true.
    * @throws BatcherFull, or the error that `run` threw.
    */
   submit(item: Item): Promise<Result> {

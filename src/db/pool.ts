@@ -31,16 +31,15 @@ const LOCK_TIMEOUT_MS = 250;
 
 /**
  * Planner settings for the service's statements, each of which looks up at most a few hundred keys by index. A generic plan is made once per
- * connection, which saves a millisecond per redemption. Postgres replaces it only after the next ANALYZE of its tables, so a plan that was
- * made for empty tables must stay right while they grow. The settings leave nested loops over indexes alone; three forms in the
- * statements keep each of these loops from reading an index as a whole, which looks free while the table is empty:
+ * connection, which saves a millisecond per redemption, and is replaced only after the next ANALYZE. So a plan for empty tables must stay
+ * right while they grow. The settings leave nested loops over indexes alone; three forms in the statements keep each of these loops from
+ * reading an index as a whole, as `test/db/plans.test.ts` proves:
  *
  * - `t.id = ANY (ARRAY[w.id])` uses the index like `t.id = w.id`, but a join cannot start with `t`.
  * - `(r.state = 'Live') IS NOT FALSE` does not imply the predicate of a partial index.
  * - `OFFSET 0` keeps a subquery that searches by key out of the join around it.
  *
- * `test/db/plans.test.ts` fails without any of them. JIT is off because the planner gives a plan without an alternative a cost above JIT's threshold,
- * so that Postgres would compile it at every call.
+ * JIT is off because these settings raise costs above its threshold, so that Postgres would compile a plan at every call.
  */
 const FIXED_PLANS = [
   "plan_cache_mode=force_generic_plan",

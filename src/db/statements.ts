@@ -17,8 +17,7 @@ export interface TypedStatement<C extends Columns> extends Statement {
 }
 
 /**
- * Loads the `.sql` file of a module and declares the result columns of each statement, which `test/db/statements.test.ts` compares with
- * Postgres.
+ * Loads a module's `.sql` file and declares the result columns, which `test/db/statements.test.ts` compares with Postgres.
  * @throws Error unless `columns` names exactly the statements of the file.
  */
 export function loadStatements<const All extends Record<string, Columns>>(

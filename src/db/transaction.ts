@@ -27,17 +27,12 @@ export interface Decided<T> {
 }
 
 /**
- * Runs `look`, passes its result to `decide`, and commits the statements that `decide` returns, in one READ COMMITTED transaction on a
- * connection of its own. Rolls back when one of them throws or a statement fails. If `decide` sends no statement and the pool pipelines,
- * this takes two round trips.
+ * Runs `look` and `decide`, and commits the statements that `decide` returns, in one READ COMMITTED transaction on a connection of its own.
+ * Rolls back when one of them throws or a statement fails.
  *
- * The statements of `look` are sent together with BEGIN. They may only lock and read, and `look` must send all of them before it awaits
- * a result: if BEGIN fails, they run outside a transaction and must have no effect.
- *
- * The writes are sent together with COMMIT, which rolls back when one of them has failed.
- *
- * Statements that are sent together take one round trip. The server runs them in order, each with a snapshot of its own. When one
- * fails, so do all after it, so `Promise.all` rejects with the first error.
+ * The statements of `look` are sent together with BEGIN, the writes with COMMIT, each in one round trip if the pool pipelines. The server
+ * runs them in order, each with a snapshot of its own; when one fails, so do all after it. `look` may only lock and read, and must send all
+ * of its statements before it awaits a result: if BEGIN fails, they run outside a transaction and must have no effect.
  */
 export async function readThenWrite<Seen, T>(
   pool: pg.Pool,

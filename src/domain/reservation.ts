@@ -30,10 +30,7 @@ export interface ReservationRequest {
   seconds: number;
 }
 
-/**
- * Decides one reserve call. The key that holds a live reservation gets it again unchanged; other keys are refused. Pure.
- * @param now the database's clock, read after the voucher's row was locked.
- */
+/** Decides one reserve call at `now`, the database's clock under the row lock. A key gets its own live reservation again. Pure. */
 export function decideReservation(
   voucher: VoucherState,
   reservation: Reservation | null,

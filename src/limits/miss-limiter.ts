@@ -22,10 +22,8 @@ export type Guarded<Result> = { allowed: true; result: Result } | { allowed: fal
 /**
  * Lets each caller see `limit` misses per window, counted over all processes, and then no results until the window ends.
  *
- * Look-ups run concurrently. Their results are returned in the order in which they finish, and each miss is counted in Redis before
- * its result is returned, so a burst cannot exceed the limit. Only results that finish after an uncounted miss wait for Redis.
- *
- * A process that has not heard that the limit is reached still returns hits until its own first miss, which it refuses.
+ * Look-ups run concurrently. Results are returned in the order in which they finish, and each miss is counted in Redis before that, so a
+ * burst cannot exceed the limit. A process that has not heard that the limit is reached returns hits until its own first miss.
  */
 export class MissLimiter {
   readonly #limit: number;

@@ -36,11 +36,10 @@ interface Window {
 }
 
 /**
- * Allows each caller `limit` calls a second over all processes. Fetches tokens from the shared count before they run out, and
- * starts a window on credit for a caller that left more than half of the last limit unused. So a call rarely waits for Redis.
+ * Allows each caller `limit` calls a second over all processes. Fetches tokens from the shared count before they run out, and starts a window
+ * on credit for a caller that left half of the last limit unused, so a call rarely waits for Redis.
  *
- * Windows are fixed and begin with a caller's first call. With N processes a window allows `limit` calls, give or take N times a
- * thirteenth of it: more when several processes give credit at once, less when a process holds tokens that the caller does not use.
+ * Windows begin with a caller's first call. N processes together allow `limit` calls, give or take N times a thirteenth of it.
  */
 export class RateLimiter {
   /** The limit's name in responses. */

@@ -26,9 +26,8 @@ export function postgresUrl(server: LocalPostgres, database = "postgres"): strin
 }
 
 /**
- * Creates the cluster if it does not exist and starts it if it is not running. It runs in the background in its own session, so Ctrl-C
- * does not reach it; use {@link stopPostgres}. As root it runs as the operating-system user `postgres`, created if missing.
- * @throws Error that says what to do when the folder cannot be used.
+ * Creates and starts the cluster where needed, in a session of its own that Ctrl-C does not reach; use {@link stopPostgres}. As root it runs
+ * as the user `postgres`, created if missing. @throws Error that says what to do when the folder cannot be used.
  */
 export async function startPostgres(server: LocalPostgres): Promise<void> {
   if (!existsSync(join(server.directory, "PG_VERSION"))) await createCluster(server);

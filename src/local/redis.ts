@@ -21,8 +21,7 @@ export function redisUrl(server: LocalRedis, database = 0): string {
 }
 
 /**
- * Starts Redis in the background: redis-server or valkey-server from PATH, or else the distribution's package, installed after saying
- * so, or else a container. Does nothing when it is already running.
+ * Starts Redis in the background: from PATH, or else the distribution's package, installed after saying so, or else a container.
  * @throws Error with the commands to install Redis when none of these works.
  */
 export async function startRedis(server: LocalRedis, say: (line: string) => void): Promise<void> {

@@ -11,8 +11,7 @@ interface MetricsServer {
 }
 
 /**
- * Serves a process's metrics at `/metrics` on METRICS_PORT, on all interfaces and without a key: do not expose the port outside the
- * network. Resolves when connections are accepted, to null when the process has no metrics.
+ * Serves metrics at `/metrics` on METRICS_PORT, to anyone in the network; null when the process has none.
  * @throws Error that names METRICS_PORT when the port cannot be used.
  */
 export async function serveMetrics(ctx: {

@@ -51,9 +51,7 @@ interface Waiter<Reply> {
 
 /**
  * Adds jobs and waits for their replies, which workers send to the process's inbox. A waiter is registered before its job is added, so no
- * reply arrives too early. The caller chooses job ids, which must never repeat.
- *
- * Redis need not be up yet: the queue opens when the connection is first ready.
+ * reply arrives too early. Job ids must never repeat. The queue opens when Redis is first ready.
  */
 export class AwaitedQueue<Data, Reply> {
   readonly #definition: QueueDefinition<Data, Reply>;
@@ -97,9 +95,8 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Adds a job and waits at most `waitMs` for its reply. Never rejects. With `withdrawOnTimeout`, an unstarted job is then removed to spare
-   * the workers. This does not prove that the job never ran: a Redis that lost its last second may have forgotten the start.
-   * @param traceparent the trace that the job is part of (W3C Trace Context).
+   * Adds a job and waits at most `waitMs` for its reply. Never rejects. With `withdrawOnTimeout`, an unstarted job is then removed. This does
+   * not prove that the job never ran: a Redis that lost its last second may have forgotten the start.
    */
   addAndWait(jobId: string, data: Data, waitMs: number, traceparent?: string): Promise<WaitResult<Reply>> {
     return new Promise((resolve) => {

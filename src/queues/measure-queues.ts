@@ -13,9 +13,8 @@ export interface QueueBacklog {
 }
 
 /**
- * Counts the jobs of every queue in two round trips. Reads BullMQ's own keys: the lists `wait` (oldest job last) and `active`, the sorted set
- * `failed`, and the field `timestamp` of a job's hash.
- * @throws Error when Redis does not answer.
+ * Counts the jobs of every queue in two round trips, from BullMQ's own keys: the lists `wait` (oldest last) and `active`, the sorted set
+ * `failed`, and a job's `timestamp`. @throws Error when Redis does not answer.
  */
 export async function measureQueues(redis: Redis, deploymentId: string): Promise<QueueBacklog[]> {
   const prefix = queuePrefix(deploymentId);

@@ -20,8 +20,7 @@ export class SealRequests {
   }
 
   /**
-   * Adds a seal job for each voucher, in order, as long as the queue has room. A voucher whose job is still waiting gets no second one.
-   * Rejects when Redis is unreachable.
+   * Adds a seal job for each voucher, in order, as long as the queue has room, unless one still waits. Rejects when Redis is unreachable.
    * @returns the number of vouchers for which there was room.
    */
   async add(voucherIds: readonly string[]): Promise<number> {

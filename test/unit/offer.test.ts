@@ -62,7 +62,11 @@ describe("a referrer contract", () => {
 
 describe("the audience rule", () => {
   it("opens OpenToAll to everyone", () => {
-    const standings = [STRANGER, OWNER, ...STATUSES.flatMap((status) => moments.map((end) => withContract(status, end)))];
+    const standings = [
+      STRANGER,
+      OWNER,
+      ...STATUSES.flatMap((status) => moments.map((end) => withContract(status, end))),
+    ];
     for (const eligibility of standings) expect(audienceRule("OpenToAll", eligibility, NOW)).toBe("open_to_all");
   });
 

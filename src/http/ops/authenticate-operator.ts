@@ -12,8 +12,7 @@ const WRONG_PASSWORDS_MAX = 10;
 const WRONG_PASSWORDS_SECONDS = 900;
 
 /**
- * Accepts requests whose password (HTTP Basic, RFC 7617) is OPS_TOKEN, with any user name. Browsers prompt for it and keep sending it
- * until they are closed.
+ * Accepts requests whose password (HTTP Basic, RFC 7617) is OPS_TOKEN, with any user name.
  * @throws AppError `missing_password`, `wrong_password`; `rate_limited` after too many wrong passwords from the address.
  */
 export function authenticateOperator(ctx: ApiContext, token: string): RequestHandler {

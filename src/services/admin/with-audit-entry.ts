@@ -42,10 +42,8 @@ function userName(): string {
 const NOTHING_CHANGED = Symbol("nothing changed");
 
 /**
- * Runs one administrative command and records it in the audit log, in one transaction. The entry holds the entity's state before and
- * after. If both are equal, rolls everything back and records nothing. Commands on the same entity run one at a time.
- * Administrative connections write only here.
- * @param work makes the change, in the transaction that it receives.
+ * Runs one administrative command and its audit entry, with the entity's state before and after, in one transaction. If both are equal, rolls
+ * everything back. Commands on the same entity run one at a time. Administrative connections write only here.
  * @param unseen the part of the entity's state that the database does not show, before and after the change.
  */
 export async function withAuditEntry<T>(

@@ -68,15 +68,12 @@ interface LockedRow<Item, Result> {
 /**
  * Group commit for every change of a voucher. An item takes one of two paths:
  *
- * - Fast path: all items that are ready share one transaction. It locks their vouchers in id order and skips rows that are already
- *   locked, so it never waits for one.
- * - Slow path: an item whose row was skipped waits for that row in a later transaction, together with the other items for the same
- *   voucher. Up to four rows are waited for at the same time, each on a connection of its own.
+ * - Fast path: all items that are ready share one transaction. It locks their vouchers in id order and skips locked rows, so it waits for none.
+ * - Slow path: items whose row was skipped wait for that row in a later transaction. Up to four rows are waited for at the same time, each on
+ *   a connection of its own.
  *
- * The fast transaction can still run into a lock that is not a voucher row, such as another transaction's uncommitted reference.
- * After the pool's `lock_timeout` all its items move to the slow path, where each row waits alone.
- *
- * The slow path holds only a share of all items, and one row only a share of the slow path. So neither many locked rows nor a
+ * When the fast transaction runs into another lock, such as an uncommitted reference, all its items move to the slow path, where each row
+ * waits alone. The slow path holds only a share of all items, and one row only a share of the slow path. So neither many locked rows nor a
  * crowd that wants the same voucher delays other vouchers.
  */
 export class GroupCommitter<Item extends { voucherId: string }, State, Result> {

@@ -3,9 +3,7 @@ import type { LimitFunction } from "p-limit";
 
 /**
  * Runs `work` when `limit` has a free slot, or calls `giveUp` if that takes too long. Work that has started is always awaited.
- * @param remainingMs how much longer to wait for a slot, in milliseconds. Called again each time that much time has passed, so
- * the bound may move while the work waits.
- * @param giveUp returns the result to use instead of the work's, or throws.
+ * @param remainingMs how much longer to wait for a slot. Called again after that time, so the bound may move. Milliseconds.
  */
 export async function runInTurn<T>(
   limit: LimitFunction,

@@ -13,10 +13,8 @@ import type { ReservationCommitter, ReservationMoveOutcome } from "./reservation
 import { resolveVoucher, type VoucherReads } from "./resolve-voucher.ts";
 
 /**
- * Reserves a voucher for one checkout. A repeat by the same key returns its reservation unchanged, token included.
- *
- * The lease in Redis turns competing callers away before they queue for the row. The row, written under the voucher's lock and
- * guarded by a unique index, is the reservation. If the row cannot be written, the lease is released.
+ * Reserves a voucher for one checkout. A repeat by the same key returns its reservation unchanged, token included. The lease in Redis turns
+ * competing callers away before they queue for the row. The row, under the voucher's lock and a unique index, is the reservation.
  * @throws AppError `voucher_not_found`, `too_many_misses`, a refusal, `voucher_busy`, `unavailable` when Redis does not answer.
  */
 export async function reserveVoucher(

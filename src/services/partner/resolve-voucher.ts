@@ -31,11 +31,9 @@ export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherRea
 }
 
 /**
- * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same statement
- * as all others, so that a response never distinguishes another organization's voucher from an unknown one.
- *
- * A code that matches no voucher is a miss. A key with too many misses can no longer look up codes; it can only find out whether
- * its `externalRef` is confirmed. Tickets cannot be guessed, so they are not counted.
+ * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same statement, so that a
+ * response never distinguishes another organization's voucher from an unknown one. A code that matches no voucher is a miss. A key with too
+ * many misses can only find out whether its `externalRef` is confirmed. Tickets cannot be guessed, so they are not counted.
  * @throws AppError `too_many_misses`.
  */
 export async function resolveVoucher(
