@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { Option } from "commander";
-import type { BatchSummary } from "../db/catalogue.ts";
+import type { BatchSummary } from "../db/catalog.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
 import type { Window } from "../domain/offer.ts";
 import { AUDIENCES, type Audience } from "../domain/voucher.ts";

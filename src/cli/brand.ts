@@ -1,4 +1,4 @@
-import { createBrand } from "../services/admin/manage-catalogue.ts";
+import { createBrand } from "../services/admin/manage-catalog.ts";
 import { action, type Noun } from "./command.ts";
 import { name } from "./option-parsers.ts";
 

@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import { countIssuedVouchers } from "../db/catalogue.ts";
+import { countIssuedVouchers } from "../db/catalog.ts";
 import { type VerifyResult, verifyAllChains, verifyOneChain } from "../services/admin/verify-chains.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
 import { EXIT } from "./exit-code.ts";

@@ -1,4 +1,4 @@
-import { createListing } from "../services/admin/manage-catalogue.ts";
+import { createListing } from "../services/admin/manage-catalog.ts";
 import { action, type Noun } from "./command.ts";
 
 export const listing: Noun = {

@@ -1,4 +1,4 @@
-import { createOrganization } from "../services/admin/manage-catalogue.ts";
+import { createOrganization } from "../services/admin/manage-catalog.ts";
 import { action, type Noun } from "./command.ts";
 import { name } from "./option-parsers.ts";
 

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import { VOUCHER_TYPES, type VoucherType } from "../domain/voucher.ts";
-import { createProduct } from "../services/admin/manage-catalogue.ts";
+import { createProduct } from "../services/admin/manage-catalog.ts";
 import { action, type Noun } from "./command.ts";
 import { dollars, integer, name } from "./option-parsers.ts";
 

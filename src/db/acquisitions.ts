@@ -79,7 +79,7 @@ export interface ProductOffers {
 }
 
 /** The batches of a product, or one of them, that have a window of this kind; null when there is no such product. */
-export async function selectOffers(
+export async function findOffers(
   db: Queryable,
   userId: string,
   productId: string,

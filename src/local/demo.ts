@@ -1,7 +1,7 @@
 import type { AdminContext } from "../admin-context.ts";
 import type { Audience } from "../domain/voucher.ts";
 import { issueBatch } from "../services/admin/issue-batch.ts";
-import { createBrand, createListing, createOrganization, createProduct } from "../services/admin/manage-catalogue.ts";
+import { createBrand, createListing, createOrganization, createProduct } from "../services/admin/manage-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../services/admin/manage-contracts.ts";
 import { createKey } from "../services/admin/manage-keys.ts";
 import { type AuditContext, auditedCommand } from "../services/admin/with-audit-entry.ts";

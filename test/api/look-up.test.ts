@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { insertProduct } from "../../src/db/catalogue.ts";
+import { insertProduct } from "../../src/db/catalog.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { type PartnerClient, partnerClient, type Reply, send } from "../support/client.ts";

@@ -10,7 +10,7 @@ import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 
 const SQL = new URL("../../src/db/", import.meta.url);
 /** Statements of administration, some of which read many rows. */
-const ADMINISTRATION = ["catalogue.sql", "audit-entries.sql"];
+const ADMINISTRATION = ["catalog.sql", "audit-entries.sql"];
 const EXEMPT = [
   // Reads a table of one row.
   "select_canon_preserved_since",

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { insertBrand, insertOrganization, insertProduct } from "../../src/db/catalogue.ts";
+import { insertBrand, insertOrganization, insertProduct } from "../../src/db/catalog.ts";
 import type { Scope } from "../../src/domain/api-keys.ts";
 import { newId } from "../../src/domain/ids.ts";
 import type { Audience } from "../../src/domain/voucher.ts";

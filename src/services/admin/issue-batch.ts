@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { AppError } from "../../contract/errors.ts";
-import { type BatchTerms, insertBatch } from "../../db/catalogue.ts";
+import { type BatchTerms, insertBatch } from "../../db/catalog.ts";
 import { copyVouchers, type NewVoucher } from "../../db/copy.ts";
 import { insertWindow } from "../../db/listings.ts";
 import { violates } from "../../db/transaction.ts";

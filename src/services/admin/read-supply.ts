@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { AppError, voucherNotFound } from "../../contract/errors.ts";
 import { type ListedKey, selectKeys } from "../../db/api-keys.ts";
-import { type BatchSummary, findBatch, findOrganization } from "../../db/catalogue.ts";
+import { type BatchSummary, findBatch, findOrganization } from "../../db/catalog.ts";
 import { resolveVouchers, type Voucher } from "../../db/vouchers.ts";
 import { CODE_SYMBOLS, hasValidCheckSymbol, normaliseCode } from "../../domain/codes.ts";
 import type { Reservation } from "../../domain/reservation.ts";

@@ -11,11 +11,11 @@ import {
   acquireVoucherRow,
   fillAcquisition,
   findAcquisition,
+  findOffers,
   insertAcquisition,
   isAnyPickable,
   type ProductOffers,
   pickVoucher,
-  selectOffers,
 } from "../../db/acquisitions.ts";
 import { findLink, type ReferralLink } from "../../db/contracts.ts";
 import { insertPendingEvent } from "../../db/events.ts";
@@ -194,7 +194,7 @@ async function findSource(ctx: Pick<Deps, "pool">, request: AcquireRequest): Pro
 }
 
 function readOffers(tx: Transaction, acquisition: AcquisitionKey, source: Source): Promise<ProductOffers | null> {
-  return selectOffers(tx, acquisition.userId, source.productId, acquisition.kind, source.batchId);
+  return findOffers(tx, acquisition.userId, source.productId, acquisition.kind, source.batchId);
 }
 
 /** Inserts the acquisition's key first, so that repeats wait for this transaction, and then picks a voucher. */

@@ -1,5 +1,5 @@
 import { AppError } from "../../contract/errors.ts";
-import { insertBrand, insertOrganization, insertProduct, type NewProduct, selectWindows } from "../../db/catalogue.ts";
+import { insertBrand, insertOrganization, insertProduct, type NewProduct, selectWindows } from "../../db/catalog.ts";
 import { insertListing } from "../../db/listings.ts";
 import { violates } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";

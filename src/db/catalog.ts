@@ -32,7 +32,7 @@ const BATCH = {
   voided: bigint,
 };
 
-export const sql = loadStatements(new URL("./catalogue.sql", import.meta.url), {
+export const sql = loadStatements(new URL("./catalog.sql", import.meta.url), {
   insert_organization: {},
   find_organization: { name: text },
   insert_brand: {},
