@@ -4,7 +4,7 @@ import { openPool } from "./db/pool.ts";
 import type { RandomBytes } from "./domain/codes.ts";
 import { pooledRandomBytes } from "./random.ts";
 
-/** Dependencies of every process, all that voucherctl needs. A file of its own, so that voucherctl loads no queue code. */
+/** The dependencies of every process, and all that voucherctl needs. In its own file, so that voucherctl loads no queue code. */
 export interface AdminContext {
   log: Logger;
   pool: pg.Pool;

@@ -3,7 +3,7 @@ import { type DestinationStream, destination, type Logger, pino, stdSerializers 
 /** Buffered lines are written before the end of a turn once they are this long together, in bytes. */
 const TURN_MAX_BYTES = 16_000;
 
-/** Opens a logger of JSON lines. Of an error it omits what can hold callers' values: Postgres's `detail` and `where`. */
+/** Opens a logger of JSON lines. Omits what may hold callers' values in an error: Postgres's `detail` and `where`. */
 export function openLog(level: string, role: string): Logger {
   return pino(
     {

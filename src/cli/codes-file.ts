@@ -5,7 +5,7 @@ import type { IssuedVoucher } from "../services/admin/issue-batch.ts";
 
 /**
  * Opens the CSV file for the codes of a batch of `total` vouchers, readable by its owner alone. Until it is complete it is named
- * `FILE.unfinished`, which also refuses a second run. An older file is renamed, never overwritten: it may hold the only copy of its codes.
+ * `FILE.unfinished`, which also keeps a second run from writing. An older file is renamed, never overwritten: it may hold the only copy of its codes.
  * @throws AppError `invalid_request` when the name is a directory's, or the unfinished file already exists.
  */
 export async function openCodesFile(file: string, total: number) {

@@ -14,7 +14,7 @@ const HINT: Partial<Record<number, string>> = {
 const LOCKED_HINT =
   "Wait for that session or end it. Migrations that were applied stay applied. Run this again for the rest.";
 
-/** Explains the error that ended `npm run migrate`; null for a bug, which no setting and no repeat can fix. */
+/** Explains the error that ended `npm run migrate`. Null for a bug, which neither a setting nor a retry can fix. */
 export function explainMigration(error: unknown): Explanation | null {
   const { cause = error } = error as Error;
   if (cause instanceof LocksUnavailable)

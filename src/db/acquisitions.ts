@@ -58,7 +58,7 @@ export function findAcquisition(db: Queryable, acquisition: AcquisitionKey): Pro
   return readRow(db, STATEMENTS[acquisition.kind].find, keyOf(acquisition));
 }
 
-/** Inserts a key without its voucher, which `fillAcquisition` must set. False if the key exists; waits for a transaction inserting it. */
+/** Inserts an acquisition without its voucher, which `fillAcquisition` sets. Waits for a concurrent insert; false if the key exists. */
 export async function insertAcquisition(tx: Transaction, acquisition: AcquisitionKey): Promise<boolean> {
   return (await execute(tx, STATEMENTS[acquisition.kind].insert, keyOf(acquisition))) === 1;
 }

@@ -42,7 +42,7 @@ export class Deployment implements DeploymentIdentity {
     return this.#known.id;
   }
 
-  /** Marks jobs and replies with deployment, server, timeline and database. @throws UnusableDatabase before connecting. */
+  /** Marks jobs and replies: deployment, server, timeline, database. @throws UnusableDatabase before the first connection. */
   get origin(): string {
     return this.#known.origin;
   }

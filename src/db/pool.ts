@@ -19,14 +19,14 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const PATIENT_CONNECT_TIMEOUT_MS = 10_000;
 /** Longest a partner-facing statement may run. Lock waits have their own, shorter limit. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** After the server's own timeout, a connection without a reply is dead: a host without power closes none. */
+/** A connection without a reply after the server's own timeout counts as lost: a host that lost power closes none. */
 const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
 /** How long the server keeps an idle transaction and its locks, for instance of a process whose host lost power. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
 /** When TCP starts to probe an idle connection. */
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
-/** Longest wait for a lock without `waitForLocks`: transactions hold locks for a few milliseconds. Milliseconds. */
+/** Longest wait for a lock, unless `waitForLocks` allows more. Others hold locks for milliseconds only. Milliseconds. */
 const LOCK_TIMEOUT_MS = 250;
 
 /**
@@ -61,7 +61,7 @@ export function openPool(options: {
   databaseUrl: string;
   max: number;
   applicationName: string;
-  /** The pool's deployment: fixed plans and short timeouts. Null for administration, which reads whole tables. */
+  /** A process's deployment, for fixed plans and short timeouts. Null for administration, which reads whole tables. */
   deployment: { admit(client: pg.ClientBase): Promise<void> } | null;
   /** Transactions are read-only unless they set READ WRITE. */
   readOnly?: boolean;

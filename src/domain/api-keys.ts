@@ -39,7 +39,7 @@ export function hashApiKey(key: string): string {
   return hash("sha256", key);
 }
 
-/** Matches addresses and CIDRs; an empty list matches all. An IPv4-mapped IPv6 address counts as the IPv4 address. */
+/** Makes a matcher for addresses and CIDRs; an empty list allows all. An IPv4-mapped IPv6 address counts as IPv4. */
 export function makeAllowlist(cidrs: readonly string[]): (address: string) => boolean {
   if (cidrs.length === 0) return () => true;
   const list = new BlockList();

@@ -72,7 +72,7 @@ function inGroups(values: readonly number[]): string {
   return text;
 }
 
-/** Whether the check symbol is right. No reason to refuse a code: imported ones of 16 symbols have no check symbol. */
+/** Whether the check symbol is right. The API never refuses a code for it: imported codes of 16 symbols have none. */
 export function hasValidCheckSymbol(code: string): boolean {
   const key = normaliseCode(code);
   if (key?.length !== CODE_SYMBOLS) return false;

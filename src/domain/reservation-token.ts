@@ -19,7 +19,7 @@ export function signingSecret(secrets: readonly TokenSecret[]): TokenSecret {
   return first;
 }
 
-/** HMAC-SHA256 of the ticket in base64url; never stored. Without the reservation's secret, the first one serves. */
+/** Computes a token: HMAC-SHA256 of the ticket in base64url. It is never stored. If its secret is gone, the first one signs. */
 export function reservationToken(secrets: readonly TokenSecret[], ticket: string, secretId: string): string {
   const signer = secrets.find((secret) => secret.id === secretId) ?? signingSecret(secrets);
   return createHmac("sha256", signer.secret).update(ticket).digest("base64url");

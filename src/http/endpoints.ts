@@ -13,7 +13,7 @@ import { redeem } from "./routes/redeem.ts";
 import { release } from "./routes/release.ts";
 import { reserve } from "./routes/reserve.ts";
 
-/** Every endpoint, as mounted and described. Fixed partner paths precede the parameter that would match them. */
+/** Every endpoint, in the order of mounting. Fixed partner paths come before the parameter that would match them. */
 export const ENDPOINTS: readonly Endpoint[] = [
   reserve,
   redeem,

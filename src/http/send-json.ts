@@ -1,6 +1,6 @@
 import type { Response } from "express";
 
-/** Sends JSON, uncached because it holds codes, in one piece with its head, which Express's `json` does not. */
+/** Sends JSON that must not be cached: it contains codes. Writes head and body in one piece, unlike Express's `json`. */
 export function sendJson(response: Response, status: number, body: unknown): void {
   const text = JSON.stringify(body);
   response.statusCode = status;

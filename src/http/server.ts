@@ -52,7 +52,7 @@ const LOG_FULL_EVERY_MS = 30_000;
 /** A listening HTTP server. */
 export interface HttpServer {
   port: number;
-  /** Accepts no more connections; serves the last request of each open one. Resolves when all are closed. */
+  /** Accepts no more connections. Each open one may finish a last request. Resolves when all are closed. */
   close(): Promise<void>;
 }
 
@@ -147,7 +147,7 @@ export async function listen(
   };
 }
 
-/** A target as a path for the router (RFC 9112, section 3.2). What cannot be decoded is literal, and so unknown. */
+/** A target as a path for the router (RFC 9112, section 3.2). A path that cannot be decoded is taken literally. */
 function readableTarget(target: string): string {
   if (target.startsWith("/") && !target.includes("%")) return target;
   const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0] ?? "";

@@ -2,7 +2,7 @@ import type { Count, Counter } from "./shared-counts.ts";
 
 /** Length of a window. Milliseconds. */
 const WINDOW_MS = 1_000;
-/** Chunks per limit, in which a process fetches tokens: at most 20 calls to Redis a second, and few unused tokens. */
+/** A process fetches tokens in chunks of a twentieth of the limit: at most 20 calls to Redis a second, few unused tokens. */
 const CHUNKS = 20;
 /** Callers in a generation. Two generations are kept, so at most ten thousand callers are remembered. */
 const GENERATION_MAX = 5_000;
@@ -37,7 +37,7 @@ interface Window {
 
 /**
  * Allows each caller `limit` calls a second over all processes. Fetches tokens from the shared count before they run out, and starts a window
- * on credit for a caller that left half of the last limit unused, so a call rarely waits for Redis.
+ * on credit for a caller that left more than half of the last limit unused, so a call rarely waits for Redis.
  *
  * Windows begin with a caller's first call. N processes together allow `limit` calls, give or take N times a thirteenth of it.
  */

@@ -18,7 +18,7 @@ export interface Count {
 /** Adds points to the count of an id and returns the new total. Never rejects. A window begins with its first count. */
 export type Counter = (id: string, points: number) => Promise<Count>;
 
-/** Counts in Redis for all processes, or alone from zero while it is down or slow: no call waits longer than {@link RESPONSE_MS}. */
+/** Counts in Redis for all processes. While it is down or slow, each counts alone; no call waits longer than {@link RESPONSE_MS}. */
 export class SharedCounts {
   readonly #redis: Redis;
   readonly #log: Logger;

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 
-/** Asserts that no other process listens on a port, which would answer instead. @throws Error for the user. */
+/** Asserts that a port is free: a process that listens there would answer instead. @throws Error for the user. */
 export function assertPortFree(port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const probe = createServer();

@@ -6,7 +6,7 @@ import { exportJWK, generateKeyPair, importJWK, SignJWT } from "jose";
 const ALGORITHM = "EdDSA";
 const KEY_ID = "embedded";
 
-/** Makes the embedded servers' signing keys once; returns the public one's URL. Own databases never trust it. */
+/** Creates the embedded servers' key pair once and returns the public key's URL. No other database trusts it. */
 export async function useLocalUserKeys(directory: string): Promise<string> {
   const { privateFile, publicFile } = filesOf(directory);
   if (!existsSync(publicFile)) {

@@ -73,7 +73,7 @@ export const sweepQueue = defineQueue({
   shown: { data: [], reply: sweepReport.keyof().options },
 });
 
-/** Every queue; WORKER_QUEUES, metrics and dashboard derive from it. A new one also needs a worker in `workers/`. */
+/** Every queue. WORKER_QUEUES, metrics and dashboard derive from it. A new queue also needs a worker in `workers/`. */
 export const QUEUES = [redeemQueue, sealQueue, sweepQueue] as const;
 
 export type QueueName = (typeof QUEUES)[number]["name"];

@@ -16,7 +16,7 @@ const SILENT_MS = 12_000;
 /** The same for fail-fast connections, whose commands fail after half this time. */
 const SILENT_FAIL_FAST_MS = 3_000;
 
-/** For commands that a caller waits for: they fail at once without Redis, within 1.5 s while it hangs, and never queue. */
+/** For commands that a caller waits for. They fail at once without Redis, within 1.5 s while it hangs; none is sent later. */
 export function openFailFast(redisUrl: string, name: string, log: Logger): Redis {
   const redis = new Redis(redisUrl, {
     ...reconnecting,

@@ -9,7 +9,7 @@ const EVENTS_MAX = 1_000;
 /** Room for the envelope besides the job's data. */
 const ENVELOPE_MAX_BYTES = 512;
 
-/** Opens a queue for adding, on a ready connection of the caller: BullMQ ignores a failure to write its limits. */
+/** Opens a queue for adding jobs, on a ready connection: BullMQ ignores a failure to write the queue's limits. */
 export function openQueue(
   definition: Pick<QueueDefinition, "name" | "keep" | "keepFailed" | "dataMaxBytes">,
   deploymentId: string,

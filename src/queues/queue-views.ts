@@ -16,7 +16,7 @@ export interface QueueView {
   shown: { data: readonly string[]; reply: readonly string[] };
 }
 
-/** The dashboard's queues, on a connection of their own so as not to delay the API. Opening writes nothing. */
+/** The dashboard's queues, on their own connection, so that they never delay the API. Opening them writes nothing. */
 export class QueueViews {
   readonly #redisUrl: string;
   readonly #deployment: DeploymentIdentity;

@@ -98,7 +98,7 @@ export class ReplyOutbox {
     this.#log = log;
   }
 
-  /** Resolves once the message is published or its failure logged. Await it before other commands, or Redis delivers it after them. */
+  /** Resolves once the message is published or its failure is logged. Send no other command before: Redis delivers messages last. */
   send(channel: string, end: JobEnd): Promise<void> {
     const waiting = this.#ready.get(channel);
     if (waiting !== undefined) {

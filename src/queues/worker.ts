@@ -24,7 +24,7 @@ export interface WorkerOptions {
   onForeignJob: () => void;
 }
 
-/** Most fetchers of a process. One takes a job per round trip and starts none before the last: sixty jobs, sixty trips. */
+/** Most fetchers of a process. A fetcher takes one job per round trip: alone it would delay sixty jobs by sixty trips. */
 const FETCHERS_MAX = 8;
 
 /**

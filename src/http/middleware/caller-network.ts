@@ -22,7 +22,7 @@ const NO_ADDRESS = "none";
 /** ::ffff:0:0/96, as URLs write it: an IPv4 caller on a dual-stack socket. */
 const MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
 
-/** What a caller is limited by, in one spelling: an IPv4 address, also mapped into IPv6, or the /64 of a subscriber. */
+/** The network by which a caller is limited, in one spelling: an IPv4 address, also if mapped into IPv6, or an IPv6 /64. */
 export function networkOf(address: string | undefined): string {
   if (address === undefined) return NO_ADDRESS;
   if (isIPv4(address)) return address;

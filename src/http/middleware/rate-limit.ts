@@ -7,7 +7,7 @@ import { networkOf } from "./caller-network.ts";
 
 type Deps = Pick<ApiContext, "limits">;
 
-/** Counts one request and sets draft-ietf-httpapi-ratelimit-headers-10; null: no limit. @throws AppError `rate_limited`. */
+/** Counts one request and sets the fields of draft-ietf-httpapi-ratelimit-headers-10. @throws AppError `rate_limited`. */
 export async function consumeRateLimit(
   response: ServerResponse,
   limiter: RateLimiter | null,

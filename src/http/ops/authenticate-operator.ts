@@ -7,7 +7,7 @@ import { AppError } from "../../contract/errors.ts";
 import { networkOf } from "../middleware/caller-network.ts";
 import { consumeRefusalLimit } from "../middleware/rate-limit.ts";
 
-/** Wrong passwords from one address in 15 minutes, per process: a guess is hopeless, so this only protects the log. */
+/** Wrong passwords per address and process in 15 minutes. OPS_TOKEN is too long to guess; this keeps the log short. */
 const WRONG_PASSWORDS_MAX = 10;
 const WRONG_PASSWORDS_SECONDS = 900;
 

@@ -4,14 +4,14 @@ import { ExpressAdapter } from "@bull-board/express";
 import type { RequestHandler } from "express";
 import type { QueueView } from "../../queues/queue-views.ts";
 
-/** Refused also when writable: adding and editing would send back redacted data, obliterating removes a queue's limits. */
+/** Never allowed: adding and editing would send back redacted data, and obliterating deletes a queue's limits. */
 const NEVER = [
   "/api/queues/:queueName/add",
   "/api/queues/:queueName/:jobId/update-data",
   "/api/queues/:queueName/obliterate",
 ];
 
-/** Builds bull-board at `path` without callers' data, secrets and Redis's details. Import on demand: it is large. */
+/** Builds bull-board at `path`, without callers' data, secrets and details of Redis. Import it on demand: it is large. */
 export function buildBoard(views: readonly QueueView[], path: string, readOnlyMode: boolean): RequestHandler {
   const serverAdapter = new ExpressAdapter().setBasePath(path);
   createBullBoard({
@@ -36,7 +36,7 @@ export function buildBoard(views: readonly QueueView[], path: string, readOnlyMo
   return serverAdapter.getRouter().disable("x-powered-by");
 }
 
-/** Redacts all fields but `shown` to objects instead of text, so that a worker rejects a job made from redacted data. */
+/** Replaces fields that may not be shown by objects, so that a worker rejects a job created from redacted data. */
 function redact(value: unknown, shown: readonly string[]): unknown {
   if (value === null || value === undefined) return value;
   if (typeof value !== "object") return REDACTED;

@@ -19,7 +19,7 @@ export async function createBrand(ctx: AuditContext, organizationId: string, nam
   return id;
 }
 
-/** Creates a product and returns its id. @throws AppError `invalid_request` when the brand has its key already. */
+/** Creates a product and returns its id. @throws AppError `invalid_request` when the brand already has its key. */
 export async function createProduct(ctx: AuditContext, product: Omit<NewProduct, "id">): Promise<string> {
   const id = newId("prd");
   try {
@@ -32,7 +32,7 @@ export async function createProduct(ctx: AuditContext, product: Omit<NewProduct,
   return id;
 }
 
-/** Lists a batch; tells whether it has a buy window. @throws AppError `invalid_request` when it is listed already. */
+/** Lists a batch; says whether it has a buy window. @throws AppError `invalid_request` when it is already listed. */
 export async function createListing(ctx: AuditContext, batchId: string): Promise<{ id: string; canBeBought: boolean }> {
   const id = newId("lst");
   try {

@@ -16,7 +16,7 @@ export async function addMember(
   await withAuditEntry(ctx, entity, (tx) => insertMember(tx, organizationId, user, role));
 }
 
-/** Offers a contract; returns its id. @throws AppError `invalid_request` when user and brand have an open one. */
+/** Offers a contract and returns its id. @throws AppError `invalid_request` when the user has an open one with the brand. */
 export async function offerContract(
   ctx: AuditContext,
   contract: { brandId: string; userId: string; endsAt: Date | null },
@@ -35,7 +35,7 @@ export async function offerContract(
   return id;
 }
 
-/** Moves a contract as CONTRACT_MOVES allows. @throws AppError `not_found`, or `invalid_request` for another status. */
+/** Changes a contract as CONTRACT_MOVES allows. @throws AppError `not_found`, or `invalid_request` for another status. */
 export async function changeContract(ctx: AuditContext, id: string, to: keyof typeof CONTRACT_MOVES): Promise<void> {
   await withAuditEntry(ctx, { type: "ReferrerContract", id }, async (tx) => {
     if (await moveContract(tx, id, to, CONTRACT_MOVES[to])) return;

@@ -26,7 +26,7 @@ interface RotatedKey extends ShownKey {
   oldSecretsUntil: Date;
 }
 
-/** Adds a secret; old ones work `graceMs` longer. The key keeps its reservations. @throws AppError `not_found` if it has ended. */
+/** Gives a key a new secret. Old ones work for at most `graceMs` longer. @throws AppError `not_found` unless the key works. */
 export async function rotateKey(ctx: AuditContext, keyId: string, graceMs: number): Promise<RotatedKey> {
   const shown = { id: keyId, key: makeApiKey(ctx.randomBytes) };
   const oldSecretsUntil = await withAuditEntry(ctx, { type: "ApiKey", id: keyId }, async (tx) => {
@@ -38,7 +38,7 @@ export async function rotateKey(ctx: AuditContext, keyId: string, graceMs: numbe
   return { ...shown, oldSecretsUntil };
 }
 
-/** Revokes a key everywhere within a second. Repeating it changes nothing. @throws AppError `not_found`. */
+/** Revokes a key, everywhere within a second. A repeat changes nothing. @throws AppError `not_found`. */
 export async function endKey(ctx: AuditContext, keyId: string): Promise<void> {
   await withAuditEntry(ctx, { type: "ApiKey", id: keyId }, async (tx) => {
     if (!(await revokeKey(tx, keyId))) throw new AppError("not_found", `There is no key ${keyId}.`);

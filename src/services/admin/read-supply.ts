@@ -29,7 +29,7 @@ export async function readKeys({ pool }: Deps, organizationId: string): Promise<
   return selectKeys(pool, organizationId);
 }
 
-/** Reads a voucher as of now by its code in any spelling. @throws AppError `voucher_not_found`, with a hint for a typo. */
+/** Reads a voucher by its code, with its status now. @throws AppError `voucher_not_found`, with a hint about a typo. */
 export async function readVoucher(
   { pool }: Deps,
   organizationId: string,

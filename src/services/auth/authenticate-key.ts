@@ -30,7 +30,7 @@ const UNSEEN_WAITING_MAX = 1_000;
 /** Pause in recording key usage after a failure. Milliseconds. */
 const RECORDING_PAUSE_MS = 60_000;
 
-/** Finds a header's API key by SHA-256 in an index: with 200 random bits, the duration reveals nothing of use. */
+/** Finds an API key by the index of its SHA-256. As keys have 200 random bits, the duration reveals nothing useful. */
 export class KeyAuthenticator {
   readonly #pool: pg.Pool;
   readonly #log: Logger;

@@ -45,7 +45,7 @@ export class UserAuthenticator {
     this.#keys = tokens.jwksUrl === null ? null : openKeys(new URL(tokens.jwksUrl));
   }
 
-  /** Verifies a token; returns its subject. @throws AppError `invalid_token`, or `unavailable` without the keys. */
+  /** Verifies a token and returns its subject. @throws AppError `invalid_token`, or `unavailable` if the keys cannot be read. */
   async authenticate(token: string): Promise<string> {
     if (this.#keys === null) throw invalidToken();
     const { issuer, audience } = this.#tokens;

@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
 import { AppError } from "../../contract/errors.ts";
 
-/** Runs a read, which uses one connection at a time, once one is free. @throws AppError `overloaded`. */
+/** Runs a read when a connection is free. The read uses one connection at a time. @throws AppError `overloaded`. */
 export type BoundedReads = <T>(read: () => Promise<T>) => Promise<T>;
 
 /** Bounds a kind of unbatched reads and how many of them wait, so that a flood leaves other connections free. */

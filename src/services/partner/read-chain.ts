@@ -28,7 +28,7 @@ export function openPreservedSince(pool: pg.Pool): () => Promise<Date> {
 
 type Deps = { pool: pg.Pool; preservedSince: () => Promise<Date> };
 
-/** A chain with its payloads, for its partner, without Redis. @throws AppError `voucher_not_found`, `too_many_misses`, `overloaded`. */
+/** Reads a chain with its payloads for its partner. Works without Redis. @throws AppError `voucher_not_found`, `too_many_misses`, `overloaded`. */
 export async function readPartnerChain(
   ctx: Deps & { partnerReads: BoundedReads; voucherReads: VoucherReads; limits: Limits },
   caller: Caller,
