@@ -39,22 +39,9 @@ export async function startPostgres(server: LocalPostgres): Promise<void> {
     "max_connections=200",
     ...(server.settings ?? []),
   ];
-  await run(
-    binary("pg_ctl"),
-    [
-      "start",
-      "-w",
-      "-t",
-      "60",
-      "-D",
-      server.directory,
-      "-l",
-      join(server.directory, "server.log"),
-      "-o",
-      settings.map((setting) => `-c ${setting}`).join(" "),
-    ],
-    asOwner(),
-  );
+  const log = join(server.directory, "server.log");
+  const options = settings.map((setting) => `-c ${setting}`).join(" ");
+  await run(binary("pg_ctl"), ["start", "-w", "-t", "60", "-D", server.directory, "-l", log, "-o", options], asOwner());
 }
 
 /** Stops the cluster and closes its connections. Does nothing when it is not running. */
