@@ -22,6 +22,7 @@ import { UserAuthenticator } from "./services/auth/authenticate-user.ts";
 import { openBoundedReads } from "./services/batches/bounded-reads.ts";
 import { openAcquisitions } from "./services/marketplace/acquire-voucher.ts";
 import { openPreservedSince } from "./services/partner/read-chain.ts";
+import { openCompleteUntil } from "./services/partner/read-redemptions.ts";
 import { openReservationCommitter } from "./services/partner/reservation-committer.ts";
 import { openVoucherReads } from "./services/partner/resolve-voucher.ts";
 import { openOutcomeReads } from "./services/redeem/read-outcomes.ts";
@@ -32,7 +33,7 @@ import { TRACES_OFF, type Traces } from "./traces/traces.ts";
 const PUBLIC_READS = 3;
 /** Public reads that may wait for a connection: a few seconds' worth of the largest pages. */
 const PUBLIC_READS_WAITING_MAX = 50;
-/** Connections for partners' unbatched reads: event chains. */
+/** Connections for partners' unbatched reads: event chains and redemptions. */
 const PARTNER_READS = 2;
 /** Partners' reads that may wait for a connection: half a second's worth of chains of usual length. */
 const PARTNER_READS_WAITING_MAX = 200;
@@ -92,6 +93,8 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     /** Unbatched reads of partners. */
     partnerReads: openBoundedReads({ connections: PARTNER_READS, waitingMax: PARTNER_READS_WAITING_MAX }),
     preservedSince: openPreservedSince(pool),
+    /** The time before which redemptions are complete. */
+    completeUntil: openCompleteUntil(pool),
     /** One connection for readiness probes, so that a busy pool does not make Postgres look unavailable. */
     probes,
     users: new UserAuthenticator(config.users),

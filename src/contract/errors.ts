@@ -153,6 +153,12 @@ export const ERRORS = {
     meaning: "There is no event chain with this type and id",
     sentence: "There is no event chain with this type and id.",
   },
+  redemption_not_found: {
+    status: 404,
+    meaning:
+      "The caller's organization has redeemed nothing under this reference yet; references of other organizations get the same response",
+    sentence: "Nothing has been redeemed under this reference.",
+  },
   listing_not_found: {
     status: 404,
     meaning: "There is no such listing",
@@ -261,6 +267,8 @@ export const ERRORS_OF = {
   reserveVoucher: [...VOUCHER_READ, ...REFUSAL_CODES.filter((code) => code !== "token_mismatch"), "voucher_busy"],
   redeemVoucher: [...VOUCHER_READ, ...REFUSAL_CODES, "redeem_timeout", "redeem_unknown", "voucher_busy"],
   releaseReservation: ["voucher_busy", "overloaded", "unavailable"],
+  listRedemptions: ["overloaded", "unavailable"],
+  readRedemption: ["redemption_not_found", "overloaded", "unavailable"],
   readPublicEvents: ["entity_not_found", "overloaded", "unavailable"],
   readListings: ["overloaded", "unavailable"],
   readListing: ["listing_not_found", "overloaded", "unavailable"],

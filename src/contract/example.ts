@@ -29,6 +29,9 @@ export const EXAMPLE = {
   listingId: "lst_01m7zjmag4eh3rfc0th0k5h2aa",
   linkCode: "cxj4tnzf279b",
   paymentRef: "pay_3QK9v2Lx81",
+  redemptionsCursor:
+    "Qk3yZ1fJ0m8b2cXw5tHn7FsxNzk1NzI2OTc4MTM3LCJ2Y2hfMDFtN3pqbWFnMmVoM3JmYzA3MWRybjc3NXoiLG51bGwsbnVsbF0",
+  completeUntil: "2026-11-21T23:00:04.316Z",
   requestId: "48949506-6721-4252-90f3-fa52b013b41e",
 } as const;
 

@@ -48,6 +48,11 @@ export const voucherId = z.string().meta({
 
 export const serial = count(1, "The voucher's number within its batch, starting at 1.", EXAMPLE.serial);
 
+export const redeemCode = z.string().meta({
+  description: "The code to give to the customer, who uses it to get the benefit.",
+  examples: [EXAMPLE.redeemCode],
+});
+
 export const brand = z.string().meta({ description: "The brand's name.", examples: [EXAMPLE.brand] });
 
 export const productName = z.string().meta({
@@ -124,6 +129,28 @@ export function queryInteger(min: number, max: number, fallback: number, descrip
       description,
       // Document an integer, although the schema parses a string.
       override: { type: "integer", pattern: undefined, minimum: min, maximum: max, default: fallback },
+    });
+}
+
+const ISO_TIME = z.iso.datetime({ offset: true });
+
+/** A time in a query string, which may be absent. Years from 2000 to 2999, so that a mistyped one is noticed. */
+export function queryTime(description: string, example: string) {
+  const sentence = `must be a time with a time zone, such as ${example.replace(/\+.*/, "Z")}, at most to the millisecond`;
+  return z
+    .string({ error: "must be one value" })
+    .refine((value) => ISO_TIME.safeParse(value).success && !/\.\d{4}/.test(value), sentence)
+    .transform((value) => new Date(value))
+    .refine(
+      (time) => time.getUTCFullYear() >= 2_000 && time.getUTCFullYear() < 3_000,
+      "must be in the years 2000 to 2999",
+    )
+    .optional()
+    .meta({
+      description: `${description} ISO 8601 with a time zone; encode a plus sign as %2B.`,
+      examples: [example],
+      // Document the text that is sent, although the schema parses it.
+      override: { type: "string", format: "date-time" },
     });
 }
 

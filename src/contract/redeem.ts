@@ -5,6 +5,7 @@ import {
   code,
   productKey,
   productName,
+  redeemCode,
   reference,
   serial,
   textUpTo,
@@ -63,11 +64,12 @@ export const redeemResponse = z
       description:
         "Confirmed means redeemed under this `externalRef`. False: this call redeemed the voucher. True: an earlier call redeemed it; the other fields repeat that call's result, and nothing was redeemed again. Both are successes.",
     }),
-    voucherInstanceId: voucherId,
-    redeemCode: z.string().meta({
-      description: "The code to give to the customer, who uses it to get the benefit.",
-      examples: [EXAMPLE.redeemCode],
+    otherVoucher: z.literal(true).optional().meta({
+      description:
+        "Present and true only when this `externalRef` has redeemed another voucher than the one that this request names. The voucher of this request was not redeemed: **do not accept it**. Either your references repeat, or a retry has changed its code.",
     }),
+    voucherInstanceId: voucherId,
+    redeemCode,
     serial,
     productName,
     productKey,
@@ -94,7 +96,16 @@ const REDEEMED: RedeemResponse = {
   verifyUrl: EXAMPLE_VERIFY_URL,
 };
 
+/** The redemption of a reference, as it is read. */
+export const REDEMPTION_EXAMPLES: Examples<RedeemResponse> = {
+  redeemed: { summary: "Redeemed under this reference", value: { ...REDEEMED, alreadyConfirmed: true } },
+};
+
 export const REDEEM_EXAMPLES: Examples<RedeemResponse> = {
   redeemed: { summary: "Redeemed by this call", value: REDEEMED },
   repeated: { summary: "A repeat: redeemed by an earlier call", value: { ...REDEEMED, alreadyConfirmed: true } },
+  otherVoucher: {
+    summary: "A reused reference: it has redeemed another voucher, and this request's voucher is not redeemed",
+    value: { ...REDEEMED, alreadyConfirmed: true, otherVoucher: true },
+  },
 };

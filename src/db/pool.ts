@@ -50,6 +50,9 @@ const FIXED_PLANS = [
   "jit=off",
 ];
 
+/** What transactions rely on, whatever the database's own default is: each statement sees what was committed before it. */
+const READ_COMMITTED = ["default_transaction_isolation=read\\ committed"];
+
 const READ_ONLY = ["default_transaction_read_only=on"];
 
 // numeric(12,2) and bigint counts stay far below 2^53.
@@ -86,7 +89,7 @@ export function openPool(options: {
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
       lock_timeout: LOCK_TIMEOUT_MS,
     }),
-    options: [...(deployment ? FIXED_PLANS : []), ...(options.readOnly ? READ_ONLY : [])]
+    options: [...READ_COMMITTED, ...(deployment ? FIXED_PLANS : []), ...(options.readOnly ? READ_ONLY : [])]
       .map((setting) => `-c ${setting}`)
       .join(" "),
   });

@@ -11,7 +11,7 @@ SELECT rd.organization_id AS "organizationId", rd.external_ref AS "externalRef",
 -- reference, in no order; the redemption is null where the reference is not redeemed.
 -- $1 organization_id text[], $2 external_ref text[]: equally long
 SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", rd.attempt_id AS "redemption.attemptId",
-       rd.redeem_code AS "redemption.redeemCode", v.serial AS "redemption.serial", p.name AS "redemption.productName",
+       rd.redeem_code AS "redemption.redeemCode", v.code_key AS "redemption.codeKey", v.serial AS "redemption.serial", p.name AS "redemption.productName",
        p.key AS "redemption.productKey", b.price_usd AS "redemption.priceUsd", b.benefit_months AS "redemption.benefitMonths",
        rd.redeemed_at AS "redemption.redeemedAt"
   FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (organization_id, external_ref, n)
@@ -21,9 +21,44 @@ SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", 
   LEFT JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
   LEFT JOIN products AS p ON p.id = ANY (ARRAY[b.product_id]);
 
+-- name: close_redemptions
+-- Closes the time up to two seconds ago: after its commit no transaction can insert an earlier redemption. Two seconds are many times what a
+-- redemption takes from reading its time to its insert; a later one is decided again.
+UPDATE redemptions_closed AS c SET closed_until = clock.now - interval '2 seconds'
+  FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
+ WHERE c.singleton AND c.closed_until < clock.now - interval '2 seconds';
+
+-- name: find_complete_until
+-- The time before which every redemption is visible to the next statement and none is ever added: the closed time, or the earliest redemption
+-- of a transaction that has not ended, whose advisory lock has that time (check_redemption_times). pg_locks is read after the snapshot of
+-- this statement is taken. So a transaction without a lock in it has ended, or finds the closed time of this snapshot and fails.
+SELECT least(c.closed_until, (
+         SELECT min(timestamptz 'epoch' + (((l.classid::bigint << 32) | l.objid::bigint) - (21092::bigint << 48)) * interval '1 millisecond')
+           FROM pg_locks AS l
+          WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.classid::bigint >> 16 = 21092
+            AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+       )) AS "completeUntil"
+  FROM redemptions_closed AS c WHERE c.singleton;
+
+-- name: select_redemptions
+-- A page of an organization's redemptions in order of time and voucher. The page is cut before the joins, from one index.
+-- $1 organization_id text, $2 after redeemed_at timestamptz, $3 after voucher_id text ('' for all of that time), $4 before redeemed_at
+-- timestamptz (exclusive), $5 limit int
+SELECT rd.external_ref AS "externalRef", rd.voucher_id AS "voucherId", rd.redeem_code AS "redeemCode", v.serial,
+       p.name AS "productName", p.key AS "productKey", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
+       rd.redeemed_at AS "redeemedAt", rd.ticket
+  FROM (SELECT o.* FROM redemptions AS o
+         WHERE (o.organization_id || '') = $1::text AND (o.redeemed_at, o.voucher_id) > ($2::timestamptz, $3::text)
+           AND o.redeemed_at < $4::timestamptz
+         ORDER BY o.redeemed_at, o.voucher_id LIMIT $5::int) AS rd
+  JOIN vouchers AS v ON v.id = ANY (ARRAY[rd.voucher_id])
+  JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
+  JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
+ ORDER BY rd.redeemed_at, rd.voucher_id;
+
 -- name: insert_redemptions
 -- Inserts redemptions in (organization, reference) order, so that two writers of the same references cannot deadlock. Raises VS001 when
--- another transaction has confirmed a reference; the caller decides again. A second redemption of a voucher violates the primary key.
+-- another transaction has confirmed a reference or closed the time; the caller decides again. A second redemption of a voucher violates the primary key.
 -- $1 redeemed_at timestamptz, $2 voucher_id text[], $3 organization_id text[], $4 key_id text[], $5 attempt_id text[],
 -- $6 ticket text[], $7 redeem_code text[], $8 external_ref text[]
 WITH redeemed AS (

@@ -1,12 +1,20 @@
+import type pg from "pg";
 import type { Confirmation } from "../domain/redeem.ts";
-import { integer, numeric, outerJoined, type Row, text, timestamptz } from "./columns.ts";
+import { integer, numeric, orNull, outerJoined, type Row, text, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { columnsOf, loadStatements, type PreparedStatements, prepare, readRows } from "./statements.ts";
+import {
+  columnsOf,
+  execute,
+  loadStatements,
+  type PreparedStatements,
+  prepare,
+  readRow,
+  readRows,
+} from "./statements.ts";
 
-const REDEMPTION = {
+/** What every read of a redemption returns. */
+const RESULT = {
   voucherId: text,
-  /** The queue job that redeemed the voucher. */
-  attemptId: text,
   redeemCode: text,
   serial: integer,
   productName: text,
@@ -16,6 +24,14 @@ const REDEMPTION = {
   redeemedAt: timestamptz,
 };
 
+/** With the queue job that redeemed the voucher. */
+const REDEMPTION = { ...RESULT, attemptId: text };
+
+/** With the voucher's normalized code, to compare with a request's. */
+const CODED_REDEMPTION = { ...REDEMPTION, codeKey: text };
+
+const LISTED_REDEMPTION = { ...RESULT, externalRef: text, ticket: orNull(text) };
+
 export const sql = loadStatements(new URL("./redemptions.sql", import.meta.url), {
   find_confirmations: {
     organizationId: text,
@@ -24,7 +40,10 @@ export const sql = loadStatements(new URL("./redemptions.sql", import.meta.url),
     redeemCode: text,
     redeemedAt: timestamptz,
   },
-  read_redemptions: { n: integer, now: timestamptz, redemption: outerJoined(REDEMPTION) },
+  read_redemptions: { n: integer, now: timestamptz, redemption: outerJoined(CODED_REDEMPTION) },
+  close_redemptions: {},
+  find_complete_until: { completeUntil: timestamptz },
+  select_redemptions: LISTED_REDEMPTION,
   insert_redemptions: {},
 });
 
@@ -55,7 +74,7 @@ export type Redemption = Row<typeof REDEMPTION>;
 export interface ReadRedemption {
   /** The database's clock. */
   now: Date;
-  redemption: Redemption | null;
+  redemption: Row<typeof CODED_REDEMPTION> | null;
 }
 
 /** Reads the redemptions of many references in one statement; results are in the order of `refs`. */
@@ -64,6 +83,37 @@ export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[
   const results: ReadRedemption[] = new Array(refs.length);
   for (const { n, now, redemption } of rows) results[n] = { now, redemption };
   return results;
+}
+
+/**
+ * Closes the past to further redemptions and returns the time before which they are complete: all are visible to later statements, and none
+ * is ever added. Two statements, each with a transaction of its own, because the second must see the first one committed.
+ */
+export async function closeRedemptions(pool: pg.Pool): Promise<Date> {
+  await execute(pool, sql.close_redemptions, []);
+  const row = await readRow(pool, sql.find_complete_until, []);
+  if (row === null) throw new Error("redemptions_closed has no row");
+  return row.completeUntil;
+}
+
+/** A redemption as the list of an organization shows it. */
+export type ListedRedemption = Row<typeof LISTED_REDEMPTION>;
+
+/** A place in the list of an organization: just after this redemption, or with an empty id just before all of that time. */
+export interface ListPosition {
+  redeemedAt: Date;
+  voucherId: string;
+}
+
+/** At most `limit` redemptions of an organization after a position and before a time, in order of time and voucher. */
+export function selectRedemptions(
+  db: Queryable,
+  organizationId: string,
+  after: ListPosition,
+  before: Date,
+  limit: number,
+): Promise<ListedRedemption[]> {
+  return readRows(db, sql.select_redemptions, [organizationId, after.redeemedAt, after.voucherId, before, limit]);
 }
 
 export interface NewRedemption extends ExternalRef {

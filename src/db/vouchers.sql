@@ -47,15 +47,17 @@ SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[]) ORDER BY v.id FOR S
 
 -- name: read_locked_vouchers
 -- The state that decides a change, read after the locks, with the Live reservation row, even past its end, and the one time that the whole
--- transaction uses. One row per voucher. OFFSET 0 keeps a plan that was made while there were no reservations from reading all of them.
+-- transaction uses. Redemptions before closedUntil are refused; the time is earlier than that only after the clock was set back. One row per
+-- voucher. OFFSET 0 keeps a plan that was made while there were no reservations from reading all of them.
 -- $1 voucher_id text[]
-SELECT clock.now, v.id, v.organization_id AS "organizationId", v.code, v.serial, v.status, v.last_sequence AS "lastSequence",
+SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id AS "organizationId", v.code, v.serial, v.status, v.last_sequence AS "lastSequence",
        v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash", b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd",
        h.ticket AS "reservation.ticket", h.key_id AS "reservation.keyId", h.started_at AS "reservation.startedAt",
        h.expires_at AS "reservation.expiresAt", h.token_secret_id AS "reservation.tokenSecretId"
   FROM unnest($1::text[]) AS w (id)
- CROSS JOIN (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
+ CROSS JOIN (SELECT date_trunc('milliseconds', clock_timestamp()) AS now,
+                    (SELECT c.closed_until FROM redemptions_closed AS c WHERE c.singleton) AS closed_until) AS clock
   JOIN vouchers AS v ON v.id = ANY (ARRAY[w.id])
   JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
   LEFT JOIN LATERAL (SELECT r.* FROM reservations AS r WHERE r.voucher_id = v.id AND r.state = 'Live' OFFSET 0) AS h ON true;

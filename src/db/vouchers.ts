@@ -73,7 +73,7 @@ export const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), {
   lock_free_vouchers: { id: text },
   lock_voucher: { id: text },
   lock_settled_vouchers: { id: text },
-  read_locked_vouchers: { now: timestamptz, ...LOCKED_VOUCHER },
+  read_locked_vouchers: { now: timestamptz, closedUntil: timestamptz, ...LOCKED_VOUCHER },
   advance_chains: {},
   redeem_vouchers: {},
   void_voucher: {},
@@ -145,6 +145,8 @@ export type LockedVoucher = Row<typeof LOCKED_VOUCHER>;
 /** Vouchers by id, and the time that the whole transaction decides by and writes. */
 export interface LockedVouchers {
   now: Date;
+  /** No redemption can be inserted before this time. Later than `now` only after the database's clock was set back. */
+  closedUntil: Date;
   vouchers: Map<string, LockedVoucher>;
 }
 
@@ -153,7 +155,12 @@ export async function readLockedVouchers(tx: Transaction, voucherIds: readonly s
   const rows = await readRows(tx, sql.read_locked_vouchers, [voucherIds]);
   const first = rows[0];
   if (first === undefined) throw new Error("there is no such voucher");
-  return { now: first.now, vouchers: new Map(rows.map(({ now: _, ...voucher }) => [voucher.id, voucher])) };
+  const { now, closedUntil } = first;
+  return {
+    now,
+    closedUntil,
+    vouchers: new Map(rows.map(({ now: _, closedUntil: __, ...voucher }) => [voucher.id, voucher])),
+  };
 }
 
 /** A change of a chain head since it was read. */

@@ -10,6 +10,8 @@ import { lookUp } from "./routes/look-up.ts";
 import { partnerEvents } from "./routes/partner-events.ts";
 import { publicEvents } from "./routes/public-events.ts";
 import { redeem } from "./routes/redeem.ts";
+import { redemption } from "./routes/redemption.ts";
+import { redemptions } from "./routes/redemptions.ts";
 import { release } from "./routes/release.ts";
 import { reserve } from "./routes/reserve.ts";
 
@@ -20,6 +22,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   release,
   lookUp,
   partnerEvents,
+  redemptions,
+  redemption,
   publicEvents,
   listings,
   listing,

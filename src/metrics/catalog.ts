@@ -57,6 +57,13 @@ export const METRICS = {
     labels: ["phase"],
     buckets: REDEEM_BUCKETS,
   },
+  referencesReused: {
+    name: "voucher_redeem_reference_reused_total",
+    type: "counter",
+    process: "api",
+    help: "Redeems whose reference had redeemed another voucher: the response has otherVoucher.",
+    labels: [],
+  },
   serverUp: {
     name: "voucher_server_up",
     type: "gauge",

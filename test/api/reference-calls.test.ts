@@ -110,6 +110,12 @@ const VALID: Record<string, () => Promise<Call>> = {
     parameters: { codeOrTicket: (await issue()).code },
     query: "?after=0&limit=10",
   }),
+  listRedemptions: async () => ({ headers: asShop(), query: "?from=2026-01-01T00:00:00Z&limit=5" }),
+  readRedemption: async () => {
+    const externalRef = newOrder();
+    expect((await shop().redeem({ code: (await issue()).code, externalRef })).status).toBe(200);
+    return { headers: asShop(), parameters: { externalRef } };
+  },
   readPublicEvents: async () => ({ parameters: { entityType: "VoucherInstance", entityId: (await issue()).id } }),
   readListings: async () => {
     await makeOffer(servers.db, 1);
@@ -194,6 +200,7 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
 
   voucher_not_found: ofVoucher(async () => "7Q4K-9MZX-2HTB-W8RC"),
   entity_not_found: withParameter("entityId", "vch_unheard-of"),
+  redemption_not_found: withParameter("externalRef", "unheard-of"),
   listing_not_found: withParameter("id", "lst_unheard-of"),
   product_not_found: withParameter("id", "prd_unheard-of"),
   link_not_found: withParameter("code", "unheard-of"),
@@ -258,8 +265,9 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
     }
   },
   overloaded: async (operation, valid) => {
-    const { acquisitions, publicReads } = api.ctx;
+    const { acquisitions, publicReads, partnerReads } = api.ctx;
     const call = () => perform(operation, valid);
+    if (operation.path.startsWith("/partner/redemptions")) return whileWaiting(250, partnerReads, call);
     if (operation.method === "get" && !operation.tags.includes("Partner")) return whileWaiting(60, publicReads, call);
     if (operation.tags.includes("Marketplace")) return whileWaiting(2_100, acquisitions.free, call);
     return untilOverloaded(operation, valid);

@@ -48,7 +48,7 @@ const STATES: Record<string, (servers: TestServers) => Promise<unknown>> = {
     );
     await db.query(
       `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
-       SELECT now(), id, organization_id, 'key', 'attempt', 'code_' || serial, 'order-' || serial FROM vouchers WHERE serial > 9`,
+       SELECT date_trunc('milliseconds', now()), id, organization_id, 'key', 'attempt', 'code_' || serial, 'order-' || serial FROM vouchers WHERE serial > 9`,
     );
     await db.query("VACUUM (ANALYZE)");
   },

@@ -96,7 +96,7 @@ async function whileRedeeming(
 }
 
 describe("one reference on many vouchers", () => {
-  it("redeems one of 50 vouchers and answers that redemption to all 50 simultaneous calls", async () => {
+  it("redeems one of 50 vouchers, answers that redemption to all 50 simultaneous calls, and tells the other 49 that it is of another voucher", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 50);
     const replies = await Promise.all(
       vouchers.map((voucher, n) =>
@@ -105,7 +105,12 @@ describe("one reference on many vouchers", () => {
     );
     expect(replies.map(({ status }) => status)).toEqual(vouchers.map(() => 200));
     expect(replies.filter(({ body }) => body.alreadyConfirmed === false)).toHaveLength(1);
-    expect(new Set(replies.map(({ body }) => JSON.stringify({ ...body, alreadyConfirmed: null }))).size).toBe(1);
+    const redeemed = replies[0]?.body.voucherInstanceId;
+    expect(replies.map(({ body }) => body.otherVoucher)).toEqual(
+      vouchers.map(({ id }) => (id === redeemed ? undefined : true)),
+    );
+    const common = replies.map(({ body: { alreadyConfirmed, otherVoucher, ...body } }) => JSON.stringify(body));
+    expect(new Set(common).size).toBe(1);
     expect(await redeemedBy(["order-1"])).toEqual(new Map([["order-1", [replies[0]?.body.voucherInstanceId]]]));
     const { rows } = await servers.db.query<{ status: string; vouchers: number }>(
       `SELECT status, count(*)::int AS vouchers FROM vouchers WHERE id = ANY ($1) GROUP BY status ORDER BY status`,
@@ -127,7 +132,7 @@ describe("two workers that redeem under the same references", () => {
       const { redeeming } = await besideTransaction(servers.db, async (outside) => {
         await outside.query(
           `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
-           VALUES (clock_timestamp(), $1, $2, 'key', 'attempt', 'code', 'lock-m')`,
+           VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, 'key', 'attempt', 'code', 'lock-m')`,
           [blocker, partner.organizationId],
         );
         const forwards = refs.map((ref, n) => redeem(one, rest[n] as string, ref));
@@ -204,7 +209,7 @@ describe("two workers that redeem under the same references", () => {
       const { redeeming } = await besideTransaction(servers.db, async (outside) => {
         await outside.query(
           `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
-           VALUES (clock_timestamp(), $1, $2, 'key', 'attempt', 'code', 'given-up')`,
+           VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, 'key', 'attempt', 'code', 'given-up')`,
           [first, partner.organizationId],
         );
         const redeeming = redeem(one, second, "given-up");
@@ -222,7 +227,7 @@ describe("two workers that redeem under the same references", () => {
       const { redeeming } = await besideTransaction(servers.db, async (outside) => {
         await outside.query(
           `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
-           VALUES (clock_timestamp(), $1, $2, 'key', 'attempt', 'code', 'past-the-lock')`,
+           VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, 'key', 'attempt', 'code', 'past-the-lock')`,
           [voucher.id, partner.organizationId],
         );
         const redeeming = redeem(one, voucher.id, "after-the-lock").catch((error: Error) => error);

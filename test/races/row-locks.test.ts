@@ -289,7 +289,7 @@ describe("while a redemption under one reference is written and not committed", 
     const { redeem } = await besideTransaction(servers.db, async (outside) => {
       await outside.query(
         `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
-         VALUES (clock_timestamp(), $1, $2, 'key', 'attempt', 'code', $3)`,
+         VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, 'key', 'attempt', 'code', $3)`,
         [first?.id, partner.organizationId, externalRef],
       );
       const redeem = till.redeem({ code: second?.code, externalRef });

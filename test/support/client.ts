@@ -41,6 +41,10 @@ export function partnerClient(url: string, key: string) {
       send("GET", `${url}/partner/vouchers/${encodeURIComponent(codeOrTicket)}/events${query}`, { key }),
     reserve: (code: string) => post("reserve", { code }),
     redeem: (body: Record<string, unknown>) => post("redeem", body),
+    redemptions: (query: Record<string, string> = {}) =>
+      send("GET", `${url}/partner/redemptions?${new URLSearchParams(query)}`, { key }),
+    redemption: (externalRef: string) =>
+      send("GET", `${url}/partner/redemptions/${encodeURIComponent(externalRef)}`, { key }),
     release: (ticket: string, reason?: string) => post("release", { ticket, reason }),
   };
 }

@@ -55,6 +55,9 @@ GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_api;
 -- Redemptions are inserted and never changed.
 GRANT SELECT, INSERT ON redemptions TO pva_api;
 
+-- Reads of redemptions close the past to further ones. A trigger lets the time move forward only.
+GRANT SELECT, UPDATE (closed_until) ON redemptions_closed TO pva_api;
+
 -- Events are appended, and the four columns of the seal are set once. A trigger rejects every later change.
 GRANT SELECT, INSERT ON voucher_events TO pva_api;
 GRANT UPDATE (seal_status, previous_hash, record_hash, payload) ON voucher_events TO pva_api;
@@ -102,7 +105,7 @@ GRANT INSERT (key_id, secret_hash), UPDATE (expires_at) ON api_key_secrets TO pv
 
 -- Vouchers are issued with their first event, shown and voided. Voiding ends a live reservation. Without Redis, voucherctl also seals the
 -- event of a voided voucher.
-GRANT SELECT ON vouchers, reservations, redemptions, voucher_events TO pva_admin;
+GRANT SELECT ON vouchers, reservations, redemptions, redemptions_closed, voucher_events TO pva_admin;
 GRANT INSERT (id, organization_id, batch_id, serial, last_sequence, sealed_sequence, code, code_key, sealed_hash, pickable)
    ON vouchers TO pva_admin;
 GRANT UPDATE (status, pickable, last_sequence, sealed_sequence, sealed_hash) ON vouchers TO pva_admin;

@@ -81,14 +81,15 @@ async function readRedeemState(tx: Transaction, requests: readonly RedeemRequest
 
 /**
  * Decides requests for locked vouchers, one after another on the state in memory. All redemptions are written together. The writes fail if
- * another transaction has used a reference in the meantime, or changed a reservation without the voucher's lock.
+ * another transaction has used a reference or closed the time in the meantime, or changed a reservation without the voucher's lock.
  */
 async function redeemBatch(
   ctx: { tokenSecrets: readonly TokenSecret[]; randomBytes: RandomBytes },
   tx: Transaction,
   requests: readonly RedeemRequest[],
-  { now, vouchers, confirmations }: RedeemState,
+  { now, closedUntil, vouchers, confirmations }: RedeemState,
 ): Promise<Decided<RedeemJobResult[]>> {
+  const redeemedAt = closedUntil > now ? closedUntil : now;
   const decidedOn = new Set(requests.map((request) => request.voucherId));
   const expired = [...vouchers.values()].flatMap(({ id, reservation }): EndedReservation[] =>
     reservation !== null && decidedOn.has(id) && liveReservation(reservation, now) === null
@@ -115,8 +116,8 @@ async function redeemBatch(
         decided.push({ request, voucher, redemption });
         // Later requests in this batch must see the redemption.
         vouchers.set(voucher.id, { ...voucher, status: "Redeemed", reservation: null });
-        confirmations.set(refKey(request), { ...redemption, redeemedAt: now });
-        return { reply: redeemed(redemption.redeemCode, now), consumedTicket: ticket };
+        confirmations.set(refKey(request), { ...redemption, redeemedAt });
+        return { reply: redeemed(redemption.redeemCode, redeemedAt), consumedTicket: ticket };
       }
       case "redeemed_before":
         return {
@@ -133,7 +134,7 @@ async function redeemBatch(
     tx,
     decided.map((one) => one.voucher),
   );
-  return { result, writes: writeRedemptions(ctx, decided, expired, pending, now) };
+  return { result, writes: writeRedemptions(ctx, decided, expired, pending, redeemedAt) };
 }
 
 function redeemed(redeemCode: string, redeemedAt: Date): RedeemReply {
@@ -149,7 +150,7 @@ function writeRedemptions(
   decided: readonly DecidedRedeem[],
   expired: readonly EndedReservation[],
   pending: readonly EventContent[],
-  now: Date,
+  redeemedAt: Date,
 ): PreparedStatements {
   const redemptions = decided.map((one) => one.redemption);
   const consumed = redemptions.flatMap(({ ticket }): EndedReservation[] =>
@@ -160,23 +161,23 @@ function writeRedemptions(
   const seals = sealPending(heads, pending);
   const events = appendSealed(
     heads,
-    decided.map((one) => redeemedEvent(ctx, one, now)),
+    decided.map((one) => redeemedEvent(ctx, one, redeemedAt)),
   );
   return [
-    ...insertRedemptions(redemptions, now),
-    ...endReservations([...consumed, ...expired], now),
+    ...insertRedemptions(redemptions, redeemedAt),
+    ...endReservations([...consumed, ...expired], redeemedAt),
     ...seals,
     ...events,
-    ...redeemVouchers(advancesOf(chains, heads), now),
+    ...redeemVouchers(advancesOf(chains, heads), redeemedAt),
   ];
 }
 
 function redeemedEvent(
   ctx: { randomBytes: RandomBytes },
   { request, voucher, redemption }: DecidedRedeem,
-  now: Date,
+  redeemedAt: Date,
 ): EventContent {
-  const event = nextEvent(ctx.randomBytes, voucher, "voucher.instance.redeemed", now, {
+  const event = nextEvent(ctx.randomBytes, voucher, "voucher.instance.redeemed", redeemedAt, {
     externalRef: request.externalRef,
     redeemCode: redemption.redeemCode,
     ticket: redemption.ticket,

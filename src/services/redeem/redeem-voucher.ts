@@ -6,6 +6,7 @@ import type { RedeemJob, RedeemReply } from "../../contract/jobs.ts";
 import { type RedeemResponse, redeemResponse } from "../../contract/redeem.ts";
 import type { Redemption } from "../../db/redemptions.ts";
 import type { Voucher } from "../../db/vouchers.ts";
+import { normaliseCode } from "../../domain/codes.ts";
 import { isTicket } from "../../domain/ids.ts";
 import { hashToken } from "../../domain/reservation-token.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
@@ -17,7 +18,7 @@ import type { Traces } from "../../traces/traces.ts";
 import type { Caller } from "../auth/caller.ts";
 import { resolveVoucher, type VoucherReads } from "../partner/resolve-voucher.ts";
 import { verifyUrl } from "../partner/voucher-view.ts";
-import type { OutcomeReads, OutcomeRequest } from "./read-outcomes.ts";
+import type { Outcome, OutcomeReads, OutcomeRequest } from "./read-outcomes.ts";
 import { recordRedeemWait } from "./record-redeem-wait.ts";
 
 /** A partner's request to redeem. */
@@ -36,8 +37,16 @@ interface Deps {
   redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
   config: Config;
   log: Logger;
-  metrics: Pick<ApiMetrics, "redeemWait"> | null;
+  metrics: Pick<ApiMetrics, "redeemWait" | "referencesReused"> | null;
   traces: Traces;
+}
+
+/** What a request to redeem names. */
+interface NamedVoucher {
+  caller: Caller;
+  codeOrTicket: string;
+  /** Null if it was not found, or not looked up because the key has too many misses. */
+  voucherId: string | null;
 }
 
 /** One attempt to redeem a voucher that was found. */
@@ -60,7 +69,10 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
   if (redeemed !== null && redeemed.voucherId === voucher?.id) {
     return redemptionResponse(ctx, { ...voucher, ...redeemed }, true);
   }
-  if (redeemed !== null) return resultOfConfirmed(ctx, { organizationId, externalRef, voucherId: redeemed.voucherId });
+  const named: NamedVoucher = { caller, codeOrTicket: input.codeOrTicket, voucherId: voucher?.id ?? null };
+  if (redeemed !== null) {
+    return resultOfConfirmed(ctx, named, { organizationId, externalRef, voucherId: redeemed.voucherId });
+  }
   if (voucher === null) throw voucherNotFound();
   const attempt: Attempt = {
     organizationId,
@@ -73,7 +85,7 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
   if (final === "voucher_expired") {
     // An earlier attempt with this reference may have been decided while the voucher was valid and not be committed yet.
     const outcome = await ctx.outcomeReads.submit(attempt);
-    if (outcome.redemption !== null) return redemptionResponse(ctx, outcome.redemption, true);
+    if (outcome.redemption !== null) return confirmedResponse(ctx, named, outcome.redemption, true);
     if (outcome.isSettled && voucher.validUntil <= outcome.now) throw refusal(final);
   } else if (final !== null) throw refusal(final);
   if (!ctx.redeemQueue.hasRoom) throw new AppError("overloaded");
@@ -94,14 +106,15 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
   );
   if (answer.kind === "unknown") {
     ctx.log.warn({ err: answer.cause, attemptId: attempt.attemptId }, "a redeem attempt got no reply");
-    return resultOfOutcome(ctx, attempt);
+    return resultOfOutcome(ctx, named, attempt);
   }
   if (ctx.metrics !== null) recordRedeemWait(ctx.metrics, { ...answer, waitedMs: performance.now() - sentAt });
-  return resultOfReply(ctx, attempt, voucher, answer.reply);
+  return resultOfReply(ctx, named, attempt, voucher, answer.reply);
 }
 
 async function resultOfReply(
   ctx: Deps,
+  named: NamedVoucher,
   attempt: Attempt,
   voucher: Voucher,
   reply: RedeemReply,
@@ -121,11 +134,11 @@ async function resultOfReply(
         false,
       );
     case "confirmed":
-      return resultOfConfirmed(ctx, attempt);
+      return resultOfConfirmed(ctx, named, attempt);
     case "refused":
       throw refusal(reply.code);
     case "late":
-      return resultOfOutcome(ctx, attempt);
+      return resultOfOutcome(ctx, named, attempt);
     case "busy":
       throw voucherBusy();
   }
@@ -136,24 +149,47 @@ async function resultOfReply(
  * @throws AppError `redeem_timeout` when the deadline has passed and nothing was redeemed, which is certain because workers check
  * the deadline under the voucher's lock, by the same clock; otherwise `redeem_unknown`.
  */
-async function resultOfOutcome(ctx: Deps, attempt: Attempt): Promise<RedeemResponse> {
+async function resultOfOutcome(ctx: Deps, named: NamedVoucher, attempt: Attempt): Promise<RedeemResponse> {
   const outcome = await ctx.outcomeReads.submit(attempt).catch((error) => {
     ctx.log.warn({ err: error }, "cannot read the outcome of a redeem attempt");
     return null;
   });
   if (outcome !== null) {
     const { redemption, isSettled, now } = outcome;
-    if (redemption !== null) return redemptionResponse(ctx, redemption, redemption.attemptId !== attempt.attemptId);
+    if (redemption !== null) {
+      return confirmedResponse(ctx, named, redemption, redemption.attemptId !== attempt.attemptId);
+    }
     if (isSettled && now.getTime() > attempt.deadlineMs) throw new AppError("redeem_timeout");
   }
   throw new AppError("redeem_unknown");
 }
 
-async function resultOfConfirmed(ctx: Deps, request: OutcomeRequest): Promise<RedeemResponse> {
+async function resultOfConfirmed(ctx: Deps, named: NamedVoucher, request: OutcomeRequest): Promise<RedeemResponse> {
   const { redemption } = await ctx.outcomeReads.submit(request);
   // The redemption was read from a server that is no longer the primary.
   if (redemption === null) throw new AppError("redeem_unknown");
-  return redemptionResponse(ctx, redemption, true);
+  return confirmedResponse(ctx, named, redemption, true);
+}
+
+/** Makes the response from the redemption of the request's reference. Says, logs and counts when it is of another voucher. */
+function confirmedResponse(
+  ctx: Deps,
+  { caller, codeOrTicket, voucherId }: NamedVoucher,
+  redemption: NonNullable<Outcome["redemption"]>,
+  alreadyConfirmed: boolean,
+): RedeemResponse {
+  const response = redemptionResponse(ctx, redemption, alreadyConfirmed);
+  const isSame =
+    voucherId === null
+      ? !isTicket(codeOrTicket) && normaliseCode(codeOrTicket) === redemption.codeKey
+      : voucherId === redemption.voucherId;
+  if (isSame) return response;
+  ctx.metrics?.referencesReused.with().inc();
+  ctx.log.warn(
+    { ...caller, redeemedVoucherId: redemption.voucherId, namedVoucherId: voucherId },
+    "a reference was used again for another voucher",
+  );
+  return { ...response, otherVoucher: true };
 }
 
 /** Makes the response to redeem from a redemption. */

@@ -1,0 +1,23 @@
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { REDEMPTION_EXAMPLES, redeemResponse } from "../../contract/redeem.ts";
+import { externalRefInPath } from "../../contract/redemptions.ts";
+import { readRedemption } from "../../services/partner/read-redemptions.ts";
+import { endpoint } from "../endpoint.ts";
+import { partnerKey } from "../middleware/authenticate.ts";
+
+export const redemption = endpoint({
+  method: "get",
+  path: "/partner/redemptions/:externalRef",
+  operationId: "readRedemption",
+  tag: "Partner",
+  summary: "Read the redemption of a reference",
+  description:
+    "What this `externalRef` redeemed, as a repeated redeem would answer it, without trying to redeem anything. A 404 is no proof that an attempt failed: it may still be in progress. Repeat the redeem to find out.",
+  access: partnerKey("voucher.read"),
+  parameters: { externalRef: externalRefInPath },
+  response: redeemResponse,
+  responseDescription: "The redemption under this reference. `alreadyConfirmed` is true.",
+  responseExamples: REDEMPTION_EXAMPLES,
+  errors: ERRORS_OF.readRedemption,
+  handler: (ctx, { caller, parameters }) => readRedemption(ctx, caller, parameters.externalRef),
+});

@@ -1,0 +1,24 @@
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { REDEMPTIONS_EXAMPLES, redemptionsQuery, redemptionsResponse } from "../../contract/redemptions.ts";
+import { listRedemptions } from "../../services/partner/read-redemptions.ts";
+import { endpoint } from "../endpoint.ts";
+import { partnerKey } from "../middleware/authenticate.ts";
+
+export const redemptions = endpoint({
+  method: "get",
+  path: "/partner/redemptions",
+  operationId: "listRedemptions",
+  tag: "Partner",
+  summary: "List your organization's redemptions",
+  description: `Every redemption by any key of your organization, one page at a time, to settle a day or to keep your own books.
+
+Follow \`nextCursor\` until it is null, and each redemption is listed exactly once, also those that commit while you read. A list without \`to\` never ends: keep the last cursor and continue with it later. Only redemptions before \`completeUntil\` are listed, and none is ever added before it. The list has no voucher codes.`,
+  access: partnerKey("voucher.read"),
+  parameters: {},
+  query: redemptionsQuery,
+  response: redemptionsResponse,
+  responseDescription: "A page of redemptions.",
+  responseExamples: REDEMPTIONS_EXAMPLES,
+  errors: ERRORS_OF.listRedemptions,
+  handler: (ctx, { caller, query }) => listRedemptions(ctx, caller, query),
+});

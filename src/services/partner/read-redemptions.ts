@@ -1,0 +1,120 @@
+import type pg from "pg";
+import type { Config } from "../../config.ts";
+import { AppError } from "../../contract/errors.ts";
+import { pickFields } from "../../contract/fields.ts";
+import type { RedeemResponse } from "../../contract/redeem.ts";
+import {
+  type ListedRedemptionView,
+  listedRedemption,
+  type RedemptionsQuery,
+  type RedemptionsResponse,
+} from "../../contract/redemptions.ts";
+import { closeRedemptions, type ListedRedemption, readRedemptions, selectRedemptions } from "../../db/redemptions.ts";
+import { openCursor, type RedemptionsCursor, sealCursor } from "../../domain/redemptions-cursor.ts";
+import type { TokenSecret } from "../../domain/reservation-token.ts";
+import type { Caller } from "../auth/caller.ts";
+import type { BoundedReads } from "../batches/bounded-reads.ts";
+import { redemptionResponse } from "../redeem/redeem-voucher.ts";
+import { verifyUrl } from "./voucher-view.ts";
+
+/** How long a process uses one complete time. It stays true; a later one only lists more. Milliseconds. */
+const CLOSED_FOR_MS = 1_000;
+
+/** Returns a function that reads the time before which redemptions are complete, at most once a second per process. */
+export function openCompleteUntil(pool: pg.Pool): () => Promise<Date> {
+  let known: { completeUntil: Promise<Date>; readAt: number } | undefined;
+  return () => {
+    const now = performance.now();
+    if (known === undefined || now - known.readAt > CLOSED_FOR_MS) {
+      const completeUntil = closeRedemptions(pool);
+      const reading = { completeUntil, readAt: now };
+      known = reading;
+      completeUntil.catch(() => {
+        if (known === reading) known = undefined;
+      });
+    }
+    return known.completeUntil;
+  };
+}
+
+interface Deps {
+  pool: pg.Pool;
+  config: Config;
+  partnerReads: BoundedReads;
+}
+
+/**
+ * Reads a page of an organization's redemptions. Following the cursor lists each redemption exactly once, because nothing is added before
+ * the complete time. Works without Redis.
+ * @throws AppError `invalid_request` for a cursor of another organization or range, `overloaded`.
+ */
+export function listRedemptions(
+  ctx: Deps & { tokenSecrets: readonly TokenSecret[]; completeUntil: () => Promise<Date> },
+  { organizationId }: Caller,
+  query: RedemptionsQuery,
+): Promise<RedemptionsResponse> {
+  const at = query.cursor === undefined ? startOf(query) : continueAt(ctx, organizationId, query);
+  return ctx.partnerReads(async () => {
+    const completeUntil = await ctx.completeUntil();
+    const before = new Date(Math.min(at.toMs ?? Number.POSITIVE_INFINITY, completeUntil.getTime()));
+    const after = { redeemedAt: new Date(at.redeemedAtMs), voucherId: at.voucherId };
+    const found = await selectRedemptions(ctx.pool, organizationId, after, before, query.limit + 1);
+    const page = found.slice(0, query.limit);
+    const last = page.at(-1);
+    const next = last && { ...at, redeemedAtMs: last.redeemedAt.getTime(), voucherId: last.voucherId };
+    const isLast = found.length === page.length && at.toMs !== null && at.toMs < completeUntil.getTime();
+    return {
+      redemptions: page.map((redemption) => viewListed(ctx, redemption)),
+      nextCursor: isLast ? null : sealCursor(ctx.tokenSecrets, organizationId, next ?? at),
+      completeUntil: completeUntil.toISOString(),
+    };
+  });
+}
+
+/**
+ * Reads the redemption of one reference, as a repeated redeem would return it.
+ * @throws AppError `redemption_not_found`, also for references of other organizations; `overloaded`.
+ */
+export async function readRedemption(
+  ctx: Deps,
+  { organizationId }: Caller,
+  externalRef: string,
+): Promise<RedeemResponse> {
+  // Postgres has no text with NUL; no reference contains one.
+  const refs = externalRef.includes("\0") ? [] : [{ organizationId, externalRef: externalRef.trim() }];
+  const [read] = await ctx.partnerReads(() => readRedemptions(ctx.pool, refs));
+  if (!read?.redemption) throw new AppError("redemption_not_found");
+  return redemptionResponse(ctx, read.redemption, true);
+}
+
+function startOf({ from, to }: RedemptionsQuery): RedemptionsCursor {
+  return {
+    redeemedAtMs: from?.getTime() ?? 0,
+    voucherId: "",
+    fromMs: from?.getTime() ?? null,
+    toMs: to?.getTime() ?? null,
+  };
+}
+
+function continueAt(
+  ctx: { tokenSecrets: readonly TokenSecret[] },
+  organizationId: string,
+  { cursor = "", from, to }: RedemptionsQuery,
+): RedemptionsCursor {
+  const at = openCursor(ctx.tokenSecrets, organizationId, cursor);
+  if (at === null) throw new AppError("invalid_request", "cursor is not a cursor of this list.");
+  const isSame = (given: Date | undefined, ms: number | null) => given === undefined || given.getTime() === ms;
+  if (!isSame(from, at.fromMs)) throw new AppError("invalid_request", "from differs from the cursor's.");
+  if (!isSame(to, at.toMs)) throw new AppError("invalid_request", "to differs from the cursor's.");
+  return at;
+}
+
+function viewListed(ctx: { config: Config }, redemption: ListedRedemption): ListedRedemptionView {
+  return pickFields(listedRedemption, {
+    ...redemption,
+    voucherInstanceId: redemption.voucherId,
+    discountPriceUsd: redemption.priceUsd,
+    redeemedAt: redemption.redeemedAt.toISOString(),
+    verifyUrl: verifyUrl(ctx, redemption.voucherId),
+  });
+}

@@ -1,0 +1,193 @@
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
+import { closeRedemptions, insertRedemptions, selectRedemptions } from "../../src/db/redemptions.ts";
+import { write } from "../../src/db/transaction.ts";
+import { newId } from "../../src/domain/ids.ts";
+import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import { besideTransaction, databaseTime } from "../support/outside-transaction.ts";
+import { readRecorded } from "../support/recorded.ts";
+import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { testConfig } from "../support/service.ts";
+import { issueVoucher, makePartner, type TestPartner } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+
+// Some tests insert redemptions without changing their vouchers, so this file does not check the invariants.
+
+let servers: TestServers;
+let partner: TestPartner;
+let worker: WorkerContext;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  worker = openWorkerContext(testConfig(servers));
+  servers.onClose(() => worker.close());
+  partner = await makePartner(servers.db);
+});
+
+afterAll(() => servers.close());
+
+const issue = async () => (await issueVoucher(servers.db, partner)).id;
+const now = () => databaseTime(servers.db);
+const later = (time: Date, ms: number) => new Date(time.getTime() + ms);
+
+/** Inserts a redemption of a voucher. */
+function insert(tx: pg.PoolClient, voucherId: string, redeemedAt: Date): Promise<void> {
+  const redemption = {
+    voucherId,
+    organizationId: partner.organizationId,
+    keyId: newId("key"),
+    attemptId: newAttempt(voucherId),
+    ticket: null,
+    redeemCode: crypto.randomUUID(),
+    externalRef: crypto.randomUUID(),
+  };
+  return write(tx, insertRedemptions([redemption], redeemedAt));
+}
+
+/** Redeems a new voucher as a worker does. */
+async function redeem(): Promise<{ id: string; redeemedAt: Date }> {
+  const id = await issue();
+  const reply = await runRedeemJob(worker, newAttempt(id), redeemJob(partner, newId("key"), id, crypto.randomUUID()));
+  if (reply.kind !== "redeemed") throw new Error(`the reply is ${reply.kind}`);
+  return { id, redeemedAt: new Date(reply.redeemedAtMs) };
+}
+
+/** Reads what is complete, and what a reader finds listed. */
+async function readList(): Promise<{ completeUntil: Date; voucherIds: string[] }> {
+  const completeUntil = await closeRedemptions(worker.pool);
+  const start = { redeemedAt: new Date(0), voucherId: "" };
+  const listed = await selectRedemptions(worker.pool, partner.organizationId, start, completeUntil, 1_000);
+  return { completeUntil, voucherIds: listed.map(({ voucherId }) => voucherId) };
+}
+
+/** Closes the past until a time is in it. */
+async function untilClosed(time: Date): Promise<void> {
+  await until(async () => {
+    await closeRedemptions(worker.pool);
+    const { rows } = await servers.db.query("SELECT closed_until > $1 AS closed FROM redemptions_closed", [time]);
+    return rows[0]?.closed;
+  });
+}
+
+describe("a redemption that is inserted and not committed", () => {
+  it("bounds the complete time, also for later redemptions that are committed, and is listed after its commit", async () => {
+    const slow = await issue();
+    const quick = await besideTransaction(servers.db, async (outside) => {
+      const redeemedAt = await now();
+      await insert(outside, slow, redeemedAt);
+      const quick = await redeem();
+      await untilClosed(quick.redeemedAt);
+      const { completeUntil, voucherIds } = await readList();
+      expect(completeUntil).toEqual(redeemedAt);
+      expect(voucherIds).toEqual([]);
+      await outside.query("COMMIT");
+      return quick;
+    });
+    const { completeUntil, voucherIds } = await readList();
+    expect(completeUntil.getTime()).toBeGreaterThan(quick.redeemedAt.getTime());
+    expect(voucherIds).toEqual([slow, quick.id]);
+  });
+
+  it("bounds it no longer once its transaction or its connection has ended", async () => {
+    const redeemedAt = await now();
+    const client = await servers.db.connect();
+    const ended = new Promise((resolve) => client.once("error", resolve));
+    await client.query("BEGIN");
+    await insert(client, await issue(), redeemedAt);
+    await untilClosed(redeemedAt);
+    expect((await readList()).completeUntil).toEqual(redeemedAt);
+    const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+    await servers.db.query("SELECT pg_terminate_backend($1)", [rows[0]?.pid]);
+    await ended;
+    client.release(true);
+    await until(async () => (await readList()).completeUntil.getTime() > redeemedAt.getTime());
+  });
+
+  it("of another database on the server does not bound it", async () => {
+    const others = await openTestServers();
+    try {
+      const stranger = await makePartner(others.db);
+      const { id } = await issueVoucher(others.db, stranger);
+      await besideTransaction(others.db, async (outside) => {
+        const redeemedAt = await now();
+        await insert(outside, id, redeemedAt);
+        await untilClosed(redeemedAt);
+        expect((await readList()).completeUntil.getTime()).toBeGreaterThan(redeemedAt.getTime());
+      });
+    } finally {
+      await others.close();
+    }
+  });
+});
+
+describe("a redemption in the closed time", () => {
+  it("is refused as outdated, and one at its end is not", async () => {
+    await closeRedemptions(worker.pool);
+    const { rows } = await servers.db.query<{ closed_until: Date }>("SELECT closed_until FROM redemptions_closed");
+    const closedUntil = rows[0]?.closed_until as Date;
+    const [early, exact] = [await issue(), await issue()];
+    await besideTransaction(servers.db, async (outside) => {
+      await insert(outside, exact, closedUntil);
+      await expect(insert(outside, early, later(closedUntil, -1))).rejects.toMatchObject({ code: "VS001" });
+    });
+  });
+
+  it("is decided again by its worker, at a time that is open", async () => {
+    // The time closes between the worker's decision and its insert.
+    await servers.db.query(`
+      CREATE SEQUENCE inserts;
+      CREATE FUNCTION delay() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+      BEGIN IF nextval('inserts') = 1 THEN PERFORM pg_sleep(2.5); END IF; RETURN NULL; END $$;
+      CREATE TRIGGER delay BEFORE INSERT ON redemptions FOR EACH STATEMENT EXECUTE FUNCTION delay()`);
+    const startedAt = await now();
+    const redeeming = redeem();
+    await untilClosed(later(startedAt, 300));
+    const { id, redeemedAt } = await redeeming;
+    await servers.db.query("DROP TRIGGER delay ON redemptions");
+    expect(redeemedAt.getTime()).toBeGreaterThan(startedAt.getTime() + 2_000);
+    expect((await readRecorded(servers.db, id)).redemption?.redeemedAt).toEqual(redeemedAt);
+  });
+
+  it("cannot be inserted from a snapshot that is older than the lock", async () => {
+    const id = await issue();
+    for (const isolation of ["REPEATABLE READ", "SERIALIZABLE"]) {
+      await besideTransaction(servers.db, async (outside) => {
+        await outside.query(`SET TRANSACTION ISOLATION LEVEL ${isolation}`);
+        await expect(insert(outside, id, await now())).rejects.toThrow("READ COMMITTED");
+      });
+    }
+  });
+});
+
+describe("the closed time", () => {
+  const update = (sql: string) => servers.db.query(`UPDATE redemptions_closed SET closed_until = ${sql}`);
+
+  it("never moves back, never passes the clock, and cannot be removed", async () => {
+    await expect(update("closed_until - interval '1 ms'")).rejects.toThrow("moves forward");
+    await expect(update("date_trunc('second', clock_timestamp()) + interval '1 min'")).rejects.toThrow("moves forward");
+    await expect(servers.db.query("DELETE FROM redemptions_closed")).rejects.toThrow("permanent");
+    await expect(servers.db.query("TRUNCATE redemptions_closed")).rejects.toThrow("permanent");
+  });
+
+  it("is the time of redemptions after the database's clock was set back, and they are listed when the clock has passed it", async () => {
+    // The same as a clock that was ahead by a few seconds.
+    const closedUntil = later(await now(), 4_000);
+    await besideTransaction(servers.db, async (outside) => {
+      await outside.query("SET LOCAL session_replication_role = replica");
+      await outside.query("UPDATE redemptions_closed SET closed_until = $1", [closedUntil]);
+      await outside.query("COMMIT");
+    });
+    const { id, redeemedAt } = await redeem();
+    expect(redeemedAt).toEqual(closedUntil);
+    const { redemption, events } = await readRecorded(servers.db, id);
+    expect({ redeemedAt: redemption?.redeemedAt, events: events.length }).toEqual({
+      redeemedAt: closedUntil,
+      events: 2,
+    });
+    expect((await readList()).voucherIds).not.toContain(id);
+    await untilClosed(closedUntil);
+    expect((await readList()).voucherIds.filter((listed) => listed === id)).toEqual([id]);
+  });
+});
