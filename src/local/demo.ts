@@ -90,9 +90,9 @@ Try it in another terminal:
   # What is it worth?
   curl -s $API/partner/vouchers/$CODE -H "X-Api-Key: $KEY"
 
-  # Reserve it, then redeem it. Run the second line twice: the order redeems the voucher only once.
+  # Reserve it, then redeem it. Run the second line twice: the order redeems the voucher only once. For another CODE it is another order.
   curl -s $API/partner/vouchers/reserve -H "X-Api-Key: $KEY" -H "Content-Type: application/json" -d "{\\"code\\":\\"$CODE\\"}"
-  curl -s $API/partner/vouchers/redeem -H "X-Api-Key: $KEY" -H "Content-Type: application/json" -d "{\\"code\\":\\"$CODE\\",\\"externalRef\\":\\"order-1\\"}"
+  curl -s $API/partner/vouchers/redeem -H "X-Api-Key: $KEY" -H "Content-Type: application/json" -d "{\\"code\\":\\"$CODE\\",\\"externalRef\\":\\"order-$CODE\\"}"
 
   # Read its sealed history, and compute the hash of its second event from the payload.
   curl -s $API/partner/vouchers/$CODE/events -H "X-Api-Key: $KEY"

@@ -15,7 +15,15 @@ import { appendPending } from "../support/pending-events.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import {
+  issueVoucher,
+  issueVouchers,
+  makeKey,
+  makePartner,
+  provisioning,
+  type TestPartner,
+} from "../support/supply.ts";
+import { until } from "../support/until.ts";
 
 // Runs every snippet of docs/integration.md as its reader would, in an empty folder, against a running service.
 
@@ -129,6 +137,20 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
     expect(await redeemOf(id)).toMatchObject({ externalRef: "shop-10001", ticket: expect.stringMatching(/^rsv_/) });
   });
 
+  it("stops when the reference has redeemed another voucher", async () => {
+    await openShop();
+    const second = await issue();
+    for (const externalRef of ["shop-10001", "till-4-20002"]) {
+      expect((await shop.redeem({ code: (await issue()).code, externalRef })).status).toBe(200);
+    }
+    for (const start of ["A checkout by hand", "Shop and till"]) {
+      const { exitCode, stderr } = await run("bash", start, { CODE: second.code, TILL_KEY: keys.till });
+      expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining("Do not deliver.") });
+    }
+    expect(await redeemOf(second.id)).toBeNull();
+    await openShop();
+  });
+
   it("can be finished by a till with the shop's token", async () => {
     const { id, code } = await issue();
     const { exitCode, stdout } = await run("bash", "Shop and till", { CODE: code, TILL_KEY: keys.till });
@@ -223,6 +245,47 @@ describe.each(CLIENTS)("the client in $language", ({ language, checkout, client,
     await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
     const { exitCode, stdout } = await run(language, checkout, { CODE: code });
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "This voucher has been cancelled by its issuer.\n" });
+  });
+
+  it("stops and delivers nothing when the order's reference has redeemed another voucher", async () => {
+    const [first, second] = [await issue(), await issue()];
+    expect((await shop.redeem({ code: first.code, externalRef })).status).toBe(200);
+    // A service that does not send otherVoucher is found out by the voucher's id.
+    const silent: RequestListener = async (request, response) => {
+      const body = await new Response(request as never).text();
+      const answer = await fetch(`${api.url}${request.url}`, {
+        method: "POST",
+        headers: { "x-api-key": keys.shop },
+        body,
+      });
+      response.writeHead(answer.status).end((await answer.text()).replace('"otherVoucher":true,', ""));
+    };
+    const withField = await run(language, checkout, { CODE: second.code });
+    rmSync(join(directory, `order-${externalRef}.json`));
+    const withoutField = await serving(silent, (url) => run(language, checkout, { CODE: second.code, API: url }));
+    for (const { exitCode, stdout, stderr } of [withField, withoutField]) {
+      expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+      expect(stderr).toContain(`${externalRef} has redeemed another voucher. Do not deliver.`);
+    }
+    expect((await shop.lookUp(second.code)).body.voucher.status).toBe("Active");
+  });
+
+  it("adds up a day to the cent once it is complete, and reports a day that is not", async () => {
+    const settle = { js: "settle-day.mjs", python: "settle_day.py" }[language] ?? "";
+    const vouchers = await issueVouchers(servers.db, partner, 3);
+    const times: string[] = [];
+    for (const { code, serial } of vouchers) {
+      times.push((await shop.redeem({ code, externalRef: `day-${serial}` })).body.redeemedAt);
+    }
+    const day = { FROM: times[0] ?? "", TO: new Date(Date.parse(times[2] ?? "") + 1).toISOString() };
+    await until(async () => (await shop.redemptions()).body.completeUntil > day.TO);
+    expect(await run(language, settle, day)).toEqual({
+      exitCode: 0,
+      stdout: "3 redemptions, 120.75 USD\n",
+      stderr: "",
+    });
+    const { exitCode, stderr } = await run(language, settle, { ...day, TO: "2900-01-01T00:00:00+01:00" });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining("Not complete") });
   });
 
   it("leaves the order undecided when no response arrives before it gives up", async () => {

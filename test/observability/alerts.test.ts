@@ -55,6 +55,7 @@ const FAULTS: [alerts: string[], series: Series][] = [
   [["VouchersRedeemSlow"], { [duration("bucket", `${REDEEM},status="200",le="0.1"`)]: "0+150x40 6000+140x200" }],
   [["VouchersRedeemsUnanswered"], { 'voucher_refusals_total{job="api",code="redeem_unknown"}': "0x40 0+1x200" }],
   [["VouchersOverloaded"], { 'voucher_refusals_total{job="api",code="overloaded"}': "0x40 0+1x200" }],
+  [["VouchersReferencesReused"], { 'voucher_redeem_reference_reused_total{job="api"}': "0x40 0+1x200" }],
   [["VouchersCodesGuessed"], { 'voucher_refusals_total{job="api",code="too_many_misses"}': "0x40 0+1x200" }],
   [["VouchersQueueBacklog"], { 'voucher_queue_oldest_waiting_seconds{job="api",queue="redeem"}': "0x40 3x200" }],
   [["VouchersJobsFail"], { 'voucher_queue_jobs{job="api",queue="redeem",state="failed"}': "3x90 5x150" }],

@@ -30,7 +30,8 @@ ${step("Prove", "Read its sealed history and check the hashes yourself.", "GET /
 <section aria-labelledby="retry">
 <h2 id="retry">If in doubt, send it again</h2>
 <p>No response to a redeem, or a 503? Send the request again with the same <code>externalRef</code> until you get a response. One
-reference redeems at most one voucher, and a repeated request gets the first response again.</p>
+reference redeems at most one voucher, and a repeated request gets the first response again. If it contains <code>otherVoucher</code>,
+the reference has redeemed another voucher: do not accept this one.</p>
 </section>
 <section aria-labelledby="history">
 <h2 id="history">A history that can be checked</h2>
