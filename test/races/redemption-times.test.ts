@@ -161,6 +161,24 @@ describe("a redemption in the closed time", () => {
   });
 });
 
+it("redemptions of one time are listed in order of voucher, and a page may end between them", async () => {
+  const ids = [await issue(), await issue(), await issue()].toSorted();
+  const redeemedAt = await now();
+  await besideTransaction(servers.db, async (outside) => {
+    for (const id of ids.toReversed()) await insert(outside, id, redeemedAt);
+    await outside.query("COMMIT");
+  });
+  const before = later(redeemedAt, 1);
+  const listed = [];
+  for (let voucherId = ""; ; ) {
+    const [next] = await selectRedemptions(worker.pool, partner.organizationId, { redeemedAt, voucherId }, before, 1);
+    if (next === undefined) break;
+    listed.push(next.voucherId);
+    voucherId = next.voucherId;
+  }
+  expect(listed).toEqual(ids);
+});
+
 describe("the closed time", () => {
   const update = (sql: string) => servers.db.query(`UPDATE redemptions_closed SET closed_until = ${sql}`);
 

@@ -13,11 +13,12 @@ export interface OwnPostgres {
   url(database: string, login?: { name: string; password: string }): string;
   /** Reads the server's log, which includes every statement. */
   readLog(): string;
+  restart(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Starts an embedded server that logs every statement. */
-export async function openOwnPostgres(): Promise<OwnPostgres> {
+export async function openOwnPostgres(settings: string[] = []): Promise<OwnPostgres> {
   const directory = mkdtempSync(join(tmpdir(), "voucher-own-postgres-"));
   // Postgres runs as another user when the tests run as root.
   chmodSync(directory, 0o755);
@@ -25,7 +26,7 @@ export async function openOwnPostgres(): Promise<OwnPostgres> {
     directory: join(directory, "postgres"),
     port: await freePort(),
     password: "superuser-of-one-test-file",
-    settings: ["fsync=off", "log_statement=all"],
+    settings: ["fsync=off", "log_statement=all", ...settings],
   };
   await startPostgres(server);
   const superuser = new pg.Pool({ connectionString: postgresUrl(server), max: 2 });
@@ -38,6 +39,10 @@ export async function openOwnPostgres(): Promise<OwnPostgres> {
       return url.href;
     },
     readLog: () => readFileSync(join(server.directory, "server.log"), "utf8"),
+    async restart() {
+      await stopPostgres(server);
+      await startPostgres(server);
+    },
     async close() {
       await superuser.end();
       await stopPostgres(server);
