@@ -94,14 +94,17 @@ describe("a redemption that is inserted and not committed", () => {
     const redeemedAt = await now();
     const client = await servers.db.connect();
     const ended = new Promise((resolve) => client.once("error", resolve));
-    await client.query("BEGIN");
-    await insert(client, await issue(), redeemedAt);
-    await untilClosed(redeemedAt);
-    expect((await readList()).completeUntil).toEqual(redeemedAt);
-    const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
-    await servers.db.query("SELECT pg_terminate_backend($1)", [rows[0]?.pid]);
-    await ended;
-    client.release(true);
+    try {
+      await client.query("BEGIN");
+      await insert(client, await issue(), redeemedAt);
+      await untilClosed(redeemedAt);
+      expect((await readList()).completeUntil).toEqual(redeemedAt);
+      const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+      await servers.db.query("SELECT pg_terminate_backend($1)", [rows[0]?.pid]);
+      await ended;
+    } finally {
+      client.release(true);
+    }
     await until(async () => (await readList()).completeUntil.getTime() > redeemedAt.getTime());
   });
 
