@@ -14,6 +14,7 @@ import {
   verifyUrl,
   voucherId,
 } from "./fields.ts";
+import { sandbox } from "./sandbox.ts";
 
 const TOKEN_MAX = 128;
 const NOTE_MAX = 500;
@@ -75,6 +76,7 @@ export const redeemResponse = z
     benefitMonths,
     redeemedAt: timestamp("When the voucher was redeemed.", EXAMPLE.redeemedAt),
     verifyUrl,
+    sandbox,
   })
   .meta({ id: "Redemption" });
 

@@ -1,4 +1,5 @@
 import type { Endpoint } from "./endpoint.ts";
+import { advanceSandbox } from "./routes/advance-sandbox.ts";
 import { buyListing } from "./routes/buy-listing.ts";
 import { buyProduct } from "./routes/buy-product.ts";
 import { claimByLink } from "./routes/claim-by-link.ts";
@@ -20,6 +21,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   release,
   lookUp,
   partnerEvents,
+  advanceSandbox,
   publicEvents,
   listings,
   listing,
