@@ -42,6 +42,7 @@ export function partnerClient(url: string, key: string) {
     reserve: (code: string) => post("reserve", { code }),
     redeem: (body: Record<string, unknown>) => post("redeem", body),
     release: (ticket: string, reason?: string) => post("release", { ticket, reason }),
+    advance: (seconds: unknown) => send("POST", `${url}/sandbox/advance`, { key, body: { seconds } }),
   };
 }
 
