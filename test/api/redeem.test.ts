@@ -224,7 +224,11 @@ describe("POST /partner/vouchers/redeem with a reference that is confirmed", () 
     const [voucher, other] = [await issue(), await issue()];
     const theirs = await issueVoucher(servers.db, stranger);
     const held = (await shop.reserve((await issue()).code)).body;
-    const first = { ...(await redeem(voucher.code, "retried-with-others")), alreadyConfirmed: true };
+    const first = {
+      ...(await redeem(voucher.code, "retried-with-others")),
+      alreadyConfirmed: true,
+      otherVoucher: true,
+    };
     const before = await dumpRows(servers.db);
     const retries: Record<string, unknown>[] = [
       { code: other.code },

@@ -184,8 +184,8 @@ export function redeem(model: Model, key: KeyName, { named, token, note, ...call
   const externalRef = call.externalRef.trim();
   const reference = `${KEYS[key].organization} ${externalRef}`;
   const before = model.redemptions.get(reference);
-  if (before !== undefined) return redeemed(before, true);
   const voucher = find(model, key, named);
+  if (before !== undefined) return redeemed(before, true, voucher?.name !== before.voucher);
   if (voucher === null) return notFound();
   const final = finalRefusal(model, voucher);
   if (final !== null) return refused(final);
@@ -352,13 +352,14 @@ function verifyUrl(name: VoucherName) {
   return joined(`${BASE_URL}/integrity/events/VoucherInstance/`, variable(`ID_${name}`));
 }
 
-function redeemed({ voucher }: Redemption, alreadyConfirmed: boolean): Expected {
+function redeemed({ voucher }: Redemption, alreadyConfirmed: boolean, isOther = false): Expected {
   return {
     outcome: alreadyConfirmed ? "confirmed before" : "redeemed",
     status: 200,
     body: {
       redeemed: true,
       alreadyConfirmed,
+      ...(isOther && { otherVoucher: true }),
       voucherInstanceId: variable(`ID_${voucher}`),
       redeemCode: variable(`REDEEM_CODE_${voucher}`),
       serial: 1,
