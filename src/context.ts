@@ -37,13 +37,17 @@ const PUBLIC_READS_WAITING_MAX = 50;
 const PARTNER_READS = 2;
 /** Partners' reads that may wait for a connection: half a second's worth of chains of usual length. */
 const PARTNER_READS_WAITING_MAX = 200;
+/** The connection for moves of sandboxes' times. */
+const SANDBOX_MOVES = 1;
+/** Moves that may wait for it: a minute's worth of large ones. */
+const SANDBOX_MOVES_WAITING_MAX = 20;
 /** The connection for readiness probes. */
 const PROBES = 1;
 
 /** Most connections to Postgres of a process. A test compares them with `docs/scaling.md`. */
 export const CONNECTIONS_MAX = {
-  /** Batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions, a scrape, unbatched reads and probes. */
-  api: 2 + 1 + 3 + 1 + 4 + 6 + 1 + PUBLIC_READS + PARTNER_READS + PROBES,
+  /** Batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions, a scrape, unbatched reads, moves of sandboxes and probes. */
+  api: 2 + 1 + 3 + 1 + 4 + 6 + 1 + PUBLIC_READS + PARTNER_READS + SANDBOX_MOVES + PROBES,
   /** Redemptions (fast path, slow path), seals and the sweeper. */
   worker: 1 + 4 + 4 + 1,
 };
@@ -92,6 +96,8 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     publicReads: openBoundedReads({ connections: PUBLIC_READS, waitingMax: PUBLIC_READS_WAITING_MAX }),
     /** Unbatched reads of partners. */
     partnerReads: openBoundedReads({ connections: PARTNER_READS, waitingMax: PARTNER_READS_WAITING_MAX }),
+    /** Moves of sandboxes' times. */
+    sandboxMoves: openBoundedReads({ connections: SANDBOX_MOVES, waitingMax: SANDBOX_MOVES_WAITING_MAX }),
     preservedSince: openPreservedSince(pool),
     /** The time before which redemptions are complete. */
     completeUntil: openCompleteUntil(pool),

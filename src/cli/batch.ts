@@ -105,7 +105,7 @@ async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> 
   const unreachable = !options.out && !options.codes && !options.claim && !options.buy;
   ctx.print(result, () =>
     [
-      `Batch ${result.id}: ${pluralize(count, "voucher")}, serials ${formatCount(result.firstSerial)} to ${formatCount(result.lastSerial)}, valid until ${formatUtcWithZone(validUntil)}.`,
+      `${result.sandbox ? "Sandbox batch" : "Batch"} ${result.id}: ${pluralize(count, "voucher")}, serials ${formatCount(result.firstSerial)} to ${formatCount(result.lastSerial)}, valid until ${formatUtcWithZone(validUntil)}.`,
       kept && `The codes are in ${kept.file}. Only you can read this file.`,
       kept?.older && `The existing file was renamed to ${kept.older}.`,
       unreachable &&
@@ -120,6 +120,7 @@ async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> 
 function describeBatch(batch: BatchSummary): string {
   const { active, expired, redeemed, voided, count } = batch;
   return formatFields(`Batch ${paint("bold", batch.id)}`, {
+    Sandbox: batch.sandbox ? "for tests, has no value" : null,
     Product: `${batch.productName} (${batch.productId})`,
     Price: `${formatUsd(batch.priceUsd)}, list price ${formatUsd(batch.retailPriceUsd)}`,
     Duration: batch.benefitMonths === 0 ? null : pluralize(batch.benefitMonths, "month"),

@@ -58,8 +58,8 @@ export const key: Noun = {
         .requiredOption("--org <id>", "the organization"),
       ["key list --org org_…"],
       async (ctx, options) => {
-        const keys = await readKeys(ctx, options.org);
-        ctx.print({ keys }, () =>
+        const { keys, ...mark } = await readKeys(ctx, options.org);
+        ctx.print({ keys, ...mark }, () =>
           keys.length === 0
             ? "No keys."
             : formatTable(["ID", "STATE", "SCOPES", "LAST USED", "LABEL"], keys.map(toRow)),
@@ -96,8 +96,8 @@ export const key: Noun = {
   },
 };
 
-function describeSecret({ id, key }: ShownKey): string {
-  return `Key ${id}\n${paint("bold", key)}\nSave it now: it is not stored and cannot be shown again.`;
+function describeSecret({ id, key, sandbox }: ShownKey): string {
+  return `${sandbox ? "Sandbox key" : "Key"} ${id}\n${paint("bold", key)}\nSave it now: it is not stored and cannot be shown again.`;
 }
 
 function toRow(key: ListedKey): TableRow {

@@ -42,9 +42,10 @@ export const voucher: Noun = {
 
 const STATUS_STYLE = { Active: "green", Redeemed: "cyan", Voided: "red", Expired: "yellow" } as const;
 
-function describeVoucher({ voucher, reservation }: Awaited<ReturnType<typeof readVoucher>>): string {
+function describeVoucher({ voucher, reservation, sandbox }: Awaited<ReturnType<typeof readVoucher>>): string {
   const { status } = voucher;
   return formatFields(`Voucher ${paint("bold", voucher.id)} is ${paint(STATUS_STYLE[status], status)}`, {
+    Sandbox: sandbox ? "for tests, has no value" : null,
     Product: `${voucher.productName} (${voucher.productKey}), ${voucher.type} of ${voucher.brand}`,
     Serial: String(voucher.serial),
     Price: `${formatUsd(voucher.priceUsd)}, list price ${formatUsd(voucher.retailPriceUsd)}`,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { EXAMPLE, EXAMPLE_VERIFY_URL, type Examples } from "./example.ts";
 import { reference, verifyUrl } from "./fields.ts";
+import { sandbox } from "./sandbox.ts";
 import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
 
 export const productId = z.string().meta({ description: "The product's id.", examples: [EXAMPLE.productId] });
@@ -28,6 +29,7 @@ export const acquireResponse = z
         "False: this call gave the user the voucher. True: an earlier call did; this is the same voucher in its current state.",
     }),
     verifyUrl,
+    sandbox,
   })
   .meta({ id: "Acquisition" });
 

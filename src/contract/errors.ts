@@ -137,6 +137,11 @@ export const ERRORS = {
     meaning: "The key may not be used from the caller's address",
     sentence: "This API key may not be used from your address.",
   },
+  sandbox_only: {
+    status: 403,
+    meaning: "The endpoint is for keys of sandbox organizations, which begin with `pvt_`; this key is live",
+    sentence: "Only keys of sandbox organizations can do this. This key is live.",
+  },
   not_found: {
     status: 404,
     meaning: "There is nothing at this address",
@@ -266,6 +271,7 @@ export const ERRORS_OF = {
   readVoucherEvents: VOUCHER_READ,
   reserveVoucher: [...VOUCHER_READ, ...REFUSAL_CODES.filter((code) => code !== "token_mismatch"), "voucher_busy"],
   redeemVoucher: [...VOUCHER_READ, ...REFUSAL_CODES, "redeem_timeout", "redeem_unknown", "voucher_busy"],
+  advanceSandbox: ["voucher_busy", "overloaded", "unavailable"],
   releaseReservation: ["voucher_busy", "overloaded", "unavailable"],
   listRedemptions: ["overloaded", "unavailable"],
   readRedemption: ["redemption_not_found", "overloaded", "unavailable"],

@@ -10,6 +10,7 @@ import {
 } from "../domain/chain.ts";
 import { EXAMPLE, type Examples } from "./example.ts";
 import { count, INTEGER_MAX, pickFields, queryInteger, sha256, timestamp, voucherId } from "./fields.ts";
+import { sandbox } from "./sandbox.ts";
 
 const EVENT_TYPES = Object.keys(EVENT_CODES) as [EventType, ...EventType[]];
 
@@ -91,6 +92,7 @@ function chainOf<Event extends z.ZodType>(event: Event) {
     hasMore: z.boolean().meta({
       description: "Whether there are more events. To read them, set `after` to the last `sequence` of this page.",
     }),
+    sandbox,
   });
 }
 

@@ -14,6 +14,7 @@ import {
   usageUnitLabel,
   usd,
 } from "./fields.ts";
+import { sandbox } from "./sandbox.ts";
 
 /** Maximum number of listings on one page. */
 const LISTINGS_LIMIT_MAX = 100;
@@ -61,6 +62,7 @@ export const listingResponse = z
       description:
         "Whether a purchase by this caller would succeed now, given the audience, the window and the supply. Use this field instead of deriving it from others.",
     }),
+    sandbox,
   })
   .meta({ id: "Listing" });
 

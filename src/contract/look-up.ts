@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { EXAMPLE, EXAMPLE_VERIFY_URL, type Examples } from "./example.ts";
 import { timestamp, verifyUrl } from "./fields.ts";
+import { sandbox } from "./sandbox.ts";
 import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
 
 const reservation = z
@@ -23,6 +24,7 @@ export const lookUpResponse = z
     voucher: voucherView,
     reservation: reservation.nullable().meta({ description: "The live reservation; null when there is none." }),
     verifyUrl,
+    sandbox,
   })
   .meta({ id: "LookUp" });
 

@@ -15,6 +15,7 @@ import {
   verifyUrl,
   voucherId,
 } from "./fields.ts";
+import { sandbox } from "./sandbox.ts";
 
 const TOKEN_MAX = 128;
 const NOTE_MAX = 500;
@@ -77,6 +78,7 @@ export const redeemResponse = z
     benefitMonths,
     redeemedAt: timestamp("When the voucher was redeemed.", EXAMPLE.redeemedAt),
     verifyUrl,
+    sandbox,
   })
   .meta({ id: "Redemption" });
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { EXAMPLE, type Examples } from "./example.ts";
 import { textUpTo, ticket } from "./fields.ts";
+import { sandbox } from "./sandbox.ts";
 
 const REASON_MAX = 200;
 
@@ -20,12 +21,13 @@ export const RELEASE_REQUEST_EXAMPLES: Examples<z.input<typeof releaseRequest>> 
 export const releaseResponse = z
   .discriminatedUnion("released", [
     z
-      .object({ released: z.literal(true).meta({ description: "This call ended the reservation." }) })
+      .object({ released: z.literal(true).meta({ description: "This call ended the reservation." }), sandbox })
       .meta({ id: "Released", description: "The voucher is free again." }),
     z
       .object({
         released: z.literal(false).meta({ description: "There was no live reservation." }),
         reason: z.string().meta({ description: "Why there was nothing to release, as a sentence." }),
+        sandbox,
       })
       .meta({ id: "NothingReleased", description: "The ticket has no live reservation. This is not an error." }),
   ])

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { EXAMPLE, type Examples } from "./example.ts";
 import { code, timestamp, voucherId } from "./fields.ts";
+import { sandbox } from "./sandbox.ts";
 
 export const reserveRequest = z.object({ code });
 
@@ -22,6 +23,7 @@ export const reserveResponse = z
     }),
     expiresAt: timestamp("When the reservation expires. Reserving again does not extend it.", EXAMPLE.reservedUntil),
     voucher: voucherId,
+    sandbox,
   })
   .meta({ id: "Reservation" });
 

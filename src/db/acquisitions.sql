@@ -10,8 +10,9 @@ UPDATE claims AS c SET voucher_id = $3::text WHERE c.user_id = $1::text AND c.pr
 -- name: find_claim
 -- The voucher of a claim, with the organization and code that resolve it.
 -- $1 user_id text, $2 product_id text
-SELECT v.id, v.organization_id AS "organizationId", v.code_key AS "codeKey"
+SELECT v.id, v.organization_id AS "organizationId", v.code_key AS "codeKey", o.sandbox
   FROM claims AS c JOIN vouchers AS v ON v.id = ANY (ARRAY[c.voucher_id])
+  JOIN organizations AS o ON o.id = ANY (ARRAY[v.organization_id])
  WHERE c.user_id = $1::text AND c.product_id = $2::text;
 
 -- name: insert_purchase
@@ -26,20 +27,24 @@ UPDATE purchases AS s SET voucher_id = $3::text WHERE s.user_id = $1::text AND s
 -- name: find_purchase
 -- The voucher of a purchase, with the organization and code that resolve it.
 -- $1 user_id text, $2 payment_ref text
-SELECT v.id, v.organization_id AS "organizationId", v.code_key AS "codeKey"
+SELECT v.id, v.organization_id AS "organizationId", v.code_key AS "codeKey", o.sandbox
   FROM purchases AS s JOIN vouchers AS v ON v.id = ANY (ARRAY[s.voucher_id])
+  JOIN organizations AS o ON o.id = ANY (ARRAY[v.organization_id])
  WHERE s.user_id = $1::text AND s.payment_ref = $2::text;
 
 -- name: select_offers
 -- The valid batches of a product that have one kind of window, with a user's role and contract, at one moment. One row per batch, or one
--- row without a batch when there is none; no row when there is no such product.
--- $1 user_id text, $2 product_id text, $3 kind text, $4 batch_id text or null: this batch only
-SELECT clock.now, m.role, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
+-- row without a batch when there is none; no row when there is no such product, or when it is of a sandbox that the user may not see.
+-- $1 user_id text, $2 product_id text, $3 kind text, $4 batch_id text or null: this batch only, $5 by a referrer's link boolean: the
+-- user may see the product
+SELECT clock.now, m.role, g.sandbox, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
        b.id AS "offer.batchId", b.audience AS "offer.audience", b.valid_until AS "offer.validUntil", w.opens_at AS "offer.opensAt",
        w.closes_at AS "offer.closesAt"
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
   JOIN products AS p ON p.id = $2::text
   JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+  JOIN organizations AS g ON g.id = ANY (ARRAY[br.organization_id])
+   AND (NOT g.sandbox OR $5::boolean OR may_see_sandbox(g.id, br.id, $1::text))
   LEFT JOIN members AS m ON m.organization_id = br.organization_id AND m.user_id = $1::text
   LEFT JOIN referrer_contracts AS c ON c.user_id = $1::text AND c.brand_id = ANY (ARRAY[br.id]) AND c.status = 'Active'
   LEFT JOIN (batches AS b JOIN batch_windows AS w ON w.batch_id = ANY (ARRAY[b.id]) AND w.kind = $3::text)

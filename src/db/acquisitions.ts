@@ -5,7 +5,7 @@ import { boolean, orNull, outerJoined, text, textOf, timestamptz } from "./colum
 import type { Queryable, Transaction } from "./pool.ts";
 import { execute, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
 
-const ACQUIRED_VOUCHER = { id: text, organizationId: text, codeKey: text };
+const ACQUIRED_VOUCHER = { id: text, organizationId: text, codeKey: text, sandbox: boolean };
 
 export const sql = loadStatements(new URL("./acquisitions.sql", import.meta.url), {
   insert_claim: {},
@@ -16,6 +16,7 @@ export const sql = loadStatements(new URL("./acquisitions.sql", import.meta.url)
   find_purchase: ACQUIRED_VOUCHER,
   select_offers: {
     now: timestamptz,
+    sandbox: boolean,
     role: orNull(textOf<MemberRole>()),
     contract: outerJoined({ id: text, status: textOf<ContractStatus>(), endsAt: orNull(timestamptz) }),
     offer: outerJoined({
@@ -51,6 +52,8 @@ export interface AcquiredVoucher {
   id: string;
   organizationId: string;
   codeKey: string | null;
+  /** The organization is a sandbox. */
+  sandbox: boolean;
 }
 
 /** The voucher of an earlier acquisition with this key, or null. */
@@ -72,26 +75,33 @@ export function fillAcquisition(acquisition: AcquisitionKey, voucherId: string):
 export interface ProductOffers {
   /** The database's clock. */
   now: Date;
+  /** The product's organization is a sandbox. */
+  sandbox: boolean;
   eligibility: Eligibility;
   /** The user's role in the brand's organization. */
   role: MemberRole | null;
   offers: Offer[];
 }
 
-/** The batches of a product, or one of them, that have a window of this kind; null when there is no such product. */
+/**
+ * The batches of a product, or one of them, that have a window of this kind; null when there is no such product for this user.
+ * @param byLink whether the user came by a referrer's link, which shows the products of a sandbox to everyone.
+ */
 export async function findOffers(
   db: Queryable,
   userId: string,
   productId: string,
   kind: WindowKind,
   batchId: string | null,
+  byLink: boolean,
 ): Promise<ProductOffers | null> {
-  const rows = await readRows(db, sql.select_offers, [userId, productId, kind, batchId]);
+  const rows = await readRows(db, sql.select_offers, [userId, productId, kind, batchId, byLink]);
   const first = rows[0];
   if (first === undefined) return null;
-  const { now, role, contract } = first;
+  const { now, sandbox, role, contract } = first;
   return {
     now,
+    sandbox,
     role,
     eligibility: { isOwner: role === "owner", contract },
     offers: rows.flatMap(({ offer }) => {

@@ -1,14 +1,16 @@
 -- name: find_keys_by_secret
 -- The keys of many secrets. Revoked or expired keys and expired secrets give no row.
 -- usableMs: how long the key keeps working if nothing changes it; null: without end.
--- useIsDue: its use has not been recorded within the last minute.
+-- useIsDue: its use has not been recorded within the last minute. sandbox: its organization is a sandbox.
 -- $1 secret_hash bytea[]
 SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS "organizationId", k.scopes,
        k.allow_ips::text[] AS "allowIps",
        (extract(epoch FROM least(k.expires_at, s.expires_at) - clock_timestamp()) * 1000)::float8 AS "usableMs",
-       coalesce(u.last_used_at < clock_timestamp() - interval '1 minute', true) AS "useIsDue"
+       coalesce(u.last_used_at < clock_timestamp() - interval '1 minute', true) AS "useIsDue",
+       coalesce(o.sandbox, false) AS sandbox
   FROM api_key_secrets AS s
   JOIN api_keys AS k ON k.id = ANY (ARRAY[s.key_id])
+  LEFT JOIN organizations AS o ON o.id = ANY (ARRAY[k.organization_id])
   LEFT JOIN api_key_uses AS u ON u.key_id = ANY (ARRAY[k.id])
  WHERE s.secret_hash = ANY ($1::bytea[]) AND k.revoked_at IS NULL
    AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
@@ -26,6 +28,12 @@ ON CONFLICT (key_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at
 -- $1 id text, $2 organization_id text or null, $3 label text or null, $4 scopes text[], $5 allow_ips text[], $6 expires_at timestamptz or null
 INSERT INTO api_keys (id, organization_id, label, scopes, allow_ips, expires_at)
 VALUES ($1::text, $2::text, $3::text, $4::text[], $5::text[]::cidr[], $6::timestamptz);
+
+-- name: find_key_sandbox
+-- Whether the organization of a key is a sandbox; false for a key without one. No row when there is no such key.
+-- $1 key_id text
+SELECT coalesce(o.sandbox, false) AS sandbox
+  FROM api_keys AS k LEFT JOIN organizations AS o ON o.id = ANY (ARRAY[k.organization_id]) WHERE k.id = $1::text;
 
 -- name: insert_secret
 -- Adds a key's current secret. The previous one must have an end.

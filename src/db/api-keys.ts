@@ -13,6 +13,8 @@ const API_KEY = {
   usableMs: orNull(double),
   /** Its use has not been recorded within the last minute. */
   useIsDue: boolean,
+  /** Its organization is a sandbox. */
+  sandbox: boolean,
 };
 
 const LISTED_KEY = {
@@ -33,6 +35,7 @@ export const sql = loadStatements(new URL("./api-keys.sql", import.meta.url), {
   find_keys_by_secret: { secretHash: text, ...API_KEY },
   record_key_usage: {},
   insert_key: {},
+  find_key_sandbox: { sandbox: boolean },
   insert_secret: {},
   retire_secrets: { expiresAt: timestamptz },
   revoke_key: {},
@@ -65,6 +68,11 @@ export interface NewApiKey {
 /** Inserts a key without a secret. Call `insertSecret` in the same transaction. */
 export async function insertKey(db: Queryable, key: NewApiKey): Promise<void> {
   await execute(db, sql.insert_key, [key.id, key.organizationId, key.label, key.scopes, key.allowIps, key.expiresAt]);
+}
+
+/** Whether a key's organization is a sandbox; false when it has none, and when there is no such key. */
+export async function findKeySandbox(db: Queryable, keyId: string): Promise<boolean> {
+  return (await readRow(db, sql.find_key_sandbox, [keyId]))?.sandbox ?? false;
 }
 
 /** Makes a secret (SHA-256 in hex) the current one of a key. */

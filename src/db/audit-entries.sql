@@ -6,7 +6,7 @@ SELECT pg_advisory_xact_lock(1633907828, hashtext($1::text || ' ' || $2::text));
 
 -- name: state_of_organization
 -- $1 id text
-SELECT o.name, o.created_at AS "createdAt" FROM organizations AS o WHERE o.id = $1::text;
+SELECT o.name, o.sandbox, o.created_at AS "createdAt" FROM organizations AS o WHERE o.id = $1::text;
 
 -- name: state_of_brand
 -- $1 id text

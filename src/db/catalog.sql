@@ -1,11 +1,11 @@
 -- name: insert_organization
--- $1 id text, $2 name text
-INSERT INTO organizations (id, name) VALUES ($1::text, $2::text);
+-- $1 id text, $2 name text, $3 sandbox boolean
+INSERT INTO organizations (id, name, sandbox) VALUES ($1::text, $2::text, $3::boolean);
 
 -- name: find_organization
--- An organization's name.
+-- An organization's name, and whether it is a sandbox.
 -- $1 id text
-SELECT o.name FROM organizations AS o WHERE o.id = $1::text;
+SELECT o.name, o.sandbox FROM organizations AS o WHERE o.id = $1::text;
 
 -- name: insert_brand
 -- $1 id text, $2 organization_id text, $3 name text
@@ -21,14 +21,16 @@ VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::numeric, $7::numer
 -- Copies the product's current terms. Returns no row when there is no such product.
 -- $1 id text, $2 product_id text, $3 audience text, $4 voucher_count int, $5 valid_until timestamptz
 WITH product AS (
-  SELECT p.*, br.organization_id FROM products AS p JOIN brands AS br ON br.id = p.brand_id WHERE p.id = $2::text
+  SELECT p.*, br.organization_id, o.sandbox
+    FROM products AS p JOIN brands AS br ON br.id = p.brand_id JOIN organizations AS o ON o.id = br.organization_id
+   WHERE p.id = $2::text
 ), inserted AS (
   INSERT INTO batches (id, product_id, audience, voucher_count, valid_until, retail_price_usd, price_usd, benefit_months,
                        usage_unit_label)
   SELECT $1::text, p.id, $3::text, $4::int, $5::timestamptz, p.retail_price_usd, p.price_usd, p.benefit_months, p.usage_unit_label
     FROM product AS p
 )
-SELECT p.organization_id AS "organizationId", p.key AS "productKey", p.retail_price_usd AS "retailPriceUsd", p.price_usd AS "priceUsd",
+SELECT p.organization_id AS "organizationId", p.sandbox, p.key AS "productKey", p.retail_price_usd AS "retailPriceUsd", p.price_usd AS "priceUsd",
        date_trunc('milliseconds', clock_timestamp()) AS "issuedAt"
   FROM product AS p;
 
@@ -46,7 +48,7 @@ SELECT w.kind, w.opens_at AS "opensAt", w.closes_at AS "closesAt" FROM batch_win
 -- $1 id text
 SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
-       b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt",
+       b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt", o.sandbox,
        count(v.id) FILTER (WHERE v.status = 'Active' AND b.valid_until > clock_timestamp()) AS active,
        count(v.id) FILTER (WHERE v.status = 'Active' AND b.valid_until <= clock_timestamp()) AS expired,
        count(v.id) FILTER (WHERE v.status = 'Redeemed') AS redeemed,
@@ -54,6 +56,8 @@ SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b
        count(v.id) FILTER (WHERE v.pickable AND b.valid_until > clock_timestamp()) AS "left"
   FROM batches AS b
   JOIN products AS p ON p.id = b.product_id
+  JOIN brands AS br ON br.id = p.brand_id
+  JOIN organizations AS o ON o.id = br.organization_id
   LEFT JOIN vouchers AS v ON v.batch_id = b.id
  WHERE b.id = $1::text
- GROUP BY b.id, p.name;
+ GROUP BY b.id, p.name, o.sandbox;

@@ -1,12 +1,15 @@
+import { markSandbox } from "../contract/sandbox.ts";
 import type { Window, WindowKind } from "../domain/offer.ts";
 import type { Audience, VoucherType } from "../domain/voucher.ts";
-import { bigint, integer, numeric, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
+import { bigint, boolean, integer, numeric, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
 import { execute, loadStatements, readRow, readRows } from "./statements.ts";
 
 /** What the vouchers of a new batch have in common. Prices are US dollars. */
 const BATCH_TERMS = {
   organizationId: text,
+  /** The organization is a sandbox. */
+  sandbox: boolean,
   productKey: text,
   retailPriceUsd: numeric,
   priceUsd: numeric,
@@ -30,11 +33,13 @@ const BATCH = {
   expired: bigint,
   redeemed: bigint,
   voided: bigint,
+  /** Its organization is a sandbox. */
+  sandbox: boolean,
 };
 
 export const sql = loadStatements(new URL("./catalog.sql", import.meta.url), {
   insert_organization: {},
-  find_organization: { name: text },
+  find_organization: { name: text, sandbox: boolean },
   insert_brand: {},
   insert_product: {},
   insert_batch: BATCH_TERMS,
@@ -43,13 +48,14 @@ export const sql = loadStatements(new URL("./catalog.sql", import.meta.url), {
   find_batch: { ...BATCH, left: bigint },
 });
 
-export async function insertOrganization(db: Queryable, id: string, name: string): Promise<void> {
-  await execute(db, sql.insert_organization, [id, name]);
+/** Inserts an organization. It is live or a sandbox for good. */
+export async function insertOrganization(db: Queryable, id: string, name: string, sandbox = false): Promise<void> {
+  await execute(db, sql.insert_organization, [id, name, sandbox]);
 }
 
-/** An organization's name, or null. */
-export async function findOrganization(db: Queryable, id: string): Promise<string | null> {
-  return (await readRow(db, sql.find_organization, [id]))?.name ?? null;
+/** An organization, or null. */
+export function findOrganization(db: Queryable, id: string): Promise<{ name: string; sandbox: boolean } | null> {
+  return readRow(db, sql.find_organization, [id]);
 }
 
 export async function insertBrand(db: Queryable, id: string, organizationId: string, name: string): Promise<void> {
@@ -116,7 +122,9 @@ export async function selectWindows(db: Queryable, batchId: string): Promise<Rec
 }
 
 /** A batch as an operator sees it, with the number of its vouchers in each status. */
-export interface BatchSummary extends Row<typeof BATCH> {
+export interface BatchSummary extends Omit<Row<typeof BATCH>, "sandbox"> {
+  /** Present for a batch of a sandbox organization. */
+  sandbox?: true;
   windows: Record<WindowKind, Window | null>;
   /** Vouchers that can still be acquired through the windows, reserved ones included; null when there is no window. */
   left: number | null;
@@ -126,8 +134,13 @@ export interface BatchSummary extends Row<typeof BATCH> {
 export async function findBatch(db: Queryable, id: string): Promise<BatchSummary | null> {
   const row = await readRow(db, sql.find_batch, [id]);
   if (row === null) return null;
-  const { left, ...batch } = row;
+  const { left, sandbox, ...batch } = row;
   // Windows are inserted with their batch and never change.
   const windows = await selectWindows(db, id);
-  return { ...batch, windows, left: windows.claim === null && windows.buy === null ? null : left };
+  return {
+    ...batch,
+    ...markSandbox(sandbox),
+    windows,
+    left: windows.claim === null && windows.buy === null ? null : left,
+  };
 }

@@ -7,30 +7,53 @@ INSERT INTO listings (id, batch_id) VALUES ($1::text, $2::text);
 INSERT INTO batch_windows (batch_id, kind, opens_at, closes_at) VALUES ($1::text, $2::text, $3::timestamptz, $4::timestamptz);
 
 -- name: find_listing_batch
--- The batch and product of a listing.
--- $1 listing_id text
-SELECT l.batch_id AS "batchId", b.product_id AS "productId" FROM listings AS l JOIN batches AS b ON b.id = ANY (ARRAY[l.batch_id]) WHERE l.id = $1::text;
+-- The batch and product of a listing, unless it is of a sandbox that the user may not see. OFFSET 0 keeps the plan from starting with the
+-- products.
+-- $1 listing_id text, $2 user_id text
+SELECT l.batch_id AS "batchId", b.product_id AS "productId"
+  FROM listings AS l
+  JOIN batches AS b ON b.id = ANY (ARRAY[l.batch_id])
+  JOIN LATERAL (
+       SELECT g.id, g.sandbox, br.id AS brand_id
+         FROM products AS p
+         JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+         JOIN organizations AS g ON g.id = ANY (ARRAY[br.organization_id])
+        WHERE p.id = ANY (ARRAY[b.product_id]) OFFSET 0
+       ) AS g ON NOT g.sandbox OR may_see_sandbox(g.id, g.brand_id, $2::text)
+ WHERE l.id = $1::text;
 
 -- name: select_listings
--- Listings as one caller sees them: the one with an id, or the next ones after a cursor whose vouchers are still valid. Counts up to
--- 1 001 vouchers that can be bought: in the window, Active, without a live reservation. OFFSET 0 keeps a plan that was made while there
--- were no reservations from reading all of them for each listing.
+-- Listings as one caller sees them: the one with an id, or the next ones after a cursor whose vouchers are still valid. Those of a sandbox
+-- exist only for users who may see it. Counts up to 1 001 vouchers that can be bought: in the window, Active, without a live reservation. OFFSET 0 keeps a plan that was made while there
+-- were no reservations from reading all of them for each listing, and from starting with the products.
 -- $1 user_id text or null, $2 listing_id text or null, $3 after listing_id text (exclusive), $4 limit int
 SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUntil", b.retail_price_usd AS "retailPriceUsd",
        b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths", b.usage_unit_label AS "usageUnitLabel", p.id AS "productId",
        p.name AS "productName", p.key AS "productKey", p.type, br.name AS brand, w.kind AS "window.kind", w.opens_at AS "window.opensAt",
-       w.closes_at AS "window.closesAt", m.role, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
+       w.closes_at AS "window.closesAt", g.sandbox, m.role, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
        supply.available
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
   JOIN LATERAL (
        SELECT o.* FROM listings AS o WHERE $2::text IS NOT NULL AND o.id = $2::text
         UNION ALL
-       (SELECT o.* FROM listings AS o JOIN batches AS d ON d.id = ANY (ARRAY[o.batch_id])
-         WHERE $2::text IS NULL AND o.id > $3::text AND d.valid_until > clock.now ORDER BY o.id LIMIT $4::int)
+       (SELECT o.*
+          FROM listings AS o
+          JOIN batches AS d ON d.id = ANY (ARRAY[o.batch_id])
+          JOIN LATERAL (
+               SELECT og.id, og.sandbox, ob.id AS brand_id
+                 FROM products AS op
+                 JOIN brands AS ob ON ob.id = ANY (ARRAY[op.brand_id])
+                 JOIN organizations AS og ON og.id = ANY (ARRAY[ob.organization_id])
+                WHERE op.id = ANY (ARRAY[d.product_id]) OFFSET 0
+               ) AS s ON NOT s.sandbox OR may_see_sandbox(s.id, s.brand_id, $1::text)
+         WHERE $2::text IS NULL AND o.id > $3::text AND d.valid_until > clock.now
+         ORDER BY o.id LIMIT $4::int)
        ) AS l ON true
   JOIN batches AS b ON b.id = ANY (ARRAY[l.batch_id])
   JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
   JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+  JOIN organizations AS g ON g.id = ANY (ARRAY[br.organization_id])
+   AND (NOT g.sandbox OR may_see_sandbox(g.id, br.id, $1::text))
   LEFT JOIN batch_windows AS w ON w.batch_id = ANY (ARRAY[b.id]) AND w.kind = 'buy'
   LEFT JOIN members AS m ON m.organization_id = br.organization_id AND m.user_id = $1::text
   LEFT JOIN referrer_contracts AS c ON c.user_id = $1::text AND c.brand_id = ANY (ARRAY[br.id]) AND c.status = 'Active'

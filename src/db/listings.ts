@@ -1,7 +1,7 @@
 import type { ContractStatus, Eligibility, MemberRole } from "../domain/audience.ts";
 import type { Offer, Window, WindowKind } from "../domain/offer.ts";
 import type { Audience, VoucherType } from "../domain/voucher.ts";
-import { integer, numeric, orNull, outerJoined, type Row, text, textOf, timestamptz } from "./columns.ts";
+import { boolean, integer, numeric, orNull, outerJoined, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
 import { execute, loadStatements, readRow, readRows } from "./statements.ts";
 
@@ -20,6 +20,8 @@ const LISTING = {
   priceUsd: numeric,
   benefitMonths: integer,
   usageUnitLabel: orNull(text),
+  /** Its organization is a sandbox. */
+  sandbox: boolean,
 };
 
 export const sql = loadStatements(new URL("./listings.sql", import.meta.url), {
@@ -47,12 +49,13 @@ export async function insertWindow(db: Queryable, batchId: string, kind: WindowK
   await execute(db, sql.insert_window, [batchId, kind, window.opensAt, window.closesAt]);
 }
 
-/** The batch of a listing and its product, or null when there is no such listing. */
+/** The batch of a listing and its product, or null when there is no such listing for this user. */
 export function findListingBatch(
   db: Queryable,
   listingId: string,
+  userId: string,
 ): Promise<{ batchId: string; productId: string } | null> {
-  return readRow(db, sql.find_listing_batch, [listingId]);
+  return readRow(db, sql.find_listing_batch, [listingId, userId]);
 }
 
 /** A listing and everything that decides whether one caller can buy from it, from one snapshot. */

@@ -8,6 +8,7 @@ const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";
 const LOCK_NOT_AVAILABLE = "55P03";
 const READ_ONLY_TRANSACTION = "25006";
+const PROGRAM_LIMIT_EXCEEDED = "54000";
 /** Raised by `assert_row_count`: the state that the transaction decided on has changed. */
 const DECIDED_ON_OLD_STATE = "VS001";
 
@@ -78,6 +79,11 @@ export function isRetryable(error: unknown): boolean {
 /** Whether a lock was not granted within `lock_timeout`. */
 export function isLockTimeout(error: unknown): boolean {
   return hasSqlState(error, LOCK_NOT_AVAILABLE);
+}
+
+/** Whether a statement was refused because it would change too many rows. */
+export function isLimitExceeded(error: unknown): boolean {
+  return hasSqlState(error, PROGRAM_LIMIT_EXCEEDED);
 }
 
 /** Whether the error is a violation of this unique constraint. */

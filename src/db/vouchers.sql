@@ -125,11 +125,12 @@ SELECT v.id AS "voucherId", v.last_sequence AS "lastSequence", v.sealed_sequence
   FROM vouchers AS v WHERE v.id = $1::text;
 
 -- name: lock_expired_batch
--- Locks the batch that expired first and has expiries to record. Skips batches that another sweeper has locked. Only sweepers lock batches,
--- always before vouchers, so no transaction waits for a batch while it has a voucher locked.
--- $1 batch_id text[] to leave out
+-- Locks the batch that expired first and has expiries to record. Skips batches that another transaction has locked. Only sweepers and
+-- advance_sandbox lock batches, always before vouchers, so no transaction waits for a batch while it has a voucher locked.
+-- $1 batch_id text[] to leave out, $2 batch_id text[] to look at or null for all
 SELECT b.id AS "batchId", b.expiry_recorded_to AS "recordedTo", b.voucher_count AS "voucherCount" FROM batches AS b
  WHERE b.expiry_recorded_to < b.voucher_count AND b.valid_until <= (SELECT clock_timestamp()) AND b.id <> ALL ($1::text[])
+   AND ($2::text[] IS NULL OR b.id IN (SELECT unnest($2::text[])))
  ORDER BY b.valid_until, b.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: lock_unrecorded_expiries

@@ -233,9 +233,16 @@ export function findChainHead(db: Queryable, voucherId: string): Promise<(ChainH
 /** A batch past its `validUntil`, locked by this transaction. */
 type ExpiredBatch = Row<typeof EXPIRED_BATCH>;
 
-/** Locks the next batch with expiries to record, other than `except`; null when every such batch is locked or there is none. */
-export function lockExpiredBatch(tx: Transaction, except: readonly string[]): Promise<ExpiredBatch | null> {
-  return readRow(tx, sql.lock_expired_batch, [except]);
+/**
+ * Locks the next batch with expiries to record, one of `only` (null: any) and none of `except`; null when every such batch is locked or
+ * there is none.
+ */
+export function lockExpiredBatch(
+  tx: Transaction,
+  only: readonly string[] | null,
+  except: readonly string[],
+): Promise<ExpiredBatch | null> {
+  return readRow(tx, sql.lock_expired_batch, [except, only]);
 }
 
 /** Locks the vouchers of a serial range whose expiry is not recorded, without waiting for locked ones; returns their ids. */

@@ -6,21 +6,29 @@ import { ALPHABET, type RandomBytes } from "./codes.ts";
 export const SCOPES = ["voucher.read", "voucher.redeem"] as const;
 export type Scope = (typeof SCOPES)[number];
 
-const PREFIX = "pvk_";
+/** A key shows whether its organization is live or a sandbox. The checksum covers the prefix, so it cannot be exchanged. */
+const PREFIX = { live: "pvk_", sandbox: "pvt_" } as const;
+const PREFIX_LENGTH = PREFIX.live.length;
 /** 40 symbols of 5 bits each: 200 random bits. */
 const SECRET_SYMBOLS = 40;
 /** 7 symbols hold the 32 bits of the checksum. */
 const CHECKSUM_SYMBOLS = 7;
-const SHAPE = new RegExp(`^${PREFIX}[${ALPHABET}]{${SECRET_SYMBOLS + CHECKSUM_SYMBOLS}}$`);
+const SHAPE = new RegExp(`^(${PREFIX.live}|${PREFIX.sandbox})[${ALPHABET}]{${SECRET_SYMBOLS + CHECKSUM_SYMBOLS}}$`);
 
-/** Makes an API key: `pvk_`, 200 random bits and a CRC-32 checksum, in Crockford base32. */
-export function makeApiKey(randomBytes: RandomBytes): string {
-  const secret = Array.from(randomBytes(SECRET_SYMBOLS), (byte) => ALPHABET[byte & 31]).join("");
-  return `${PREFIX}${secret}${checksum(secret)}`;
+/** Makes an API key: `pvk_`, or `pvt_` for a sandbox, 200 random bits and a CRC-32 checksum, in Crockford base32. */
+export function makeApiKey(randomBytes: RandomBytes, sandbox = false): string {
+  const symbols = Array.from(randomBytes(SECRET_SYMBOLS), (byte) => ALPHABET[byte & 31]).join("");
+  const secret = `${sandbox ? PREFIX.sandbox : PREFIX.live}${symbols}`;
+  return `${secret}${checksum(secret)}`;
+}
+
+/** Whether a well-formed key belongs to a sandbox organization. */
+export function isSandboxKey(key: string): boolean {
+  return key.slice(0, PREFIX_LENGTH) === PREFIX.sandbox;
 }
 
 function checksum(secret: string): string {
-  let rest = crc32(PREFIX + secret);
+  let rest = crc32(secret);
   let text = "";
   for (let i = 0; i < CHECKSUM_SYMBOLS; i++) {
     text = ALPHABET[rest & 31] + text;
@@ -31,7 +39,7 @@ function checksum(secret: string): string {
 
 /** Whether a value has the form and the checksum of a key, so that typing errors need no look-up. */
 export function isWellFormedApiKey(key: string): boolean {
-  return SHAPE.test(key) && checksum(key.slice(PREFIX.length, -CHECKSUM_SYMBOLS)) === key.slice(-CHECKSUM_SYMBOLS);
+  return SHAPE.test(key) && checksum(key.slice(0, -CHECKSUM_SYMBOLS)) === key.slice(-CHECKSUM_SYMBOLS);
 }
 
 /** The hash under which a key is stored: SHA-256 in hex. 200 random bits need neither a salt nor a slow hash. */

@@ -12,6 +12,8 @@ export interface Access<Caller> {
   guard(ctx: ApiContext): RequestHandler[];
   /** The caller that the guard has admitted. */
   callerOf(response: Response): Caller;
+  /** Fields of every successful response to this caller. */
+  marksOf?(response: Response): Record<string, unknown>;
 }
 
 /** Open to anyone; limited by address. */

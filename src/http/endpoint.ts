@@ -15,7 +15,7 @@ type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Rest
     : never;
 
 /** The groups of the API reference. */
-export type Tag = "Partner" | "Marketplace" | "Public verification" | "Health";
+export type Tag = "Partner" | "Sandbox" | "Marketplace" | "Public verification" | "Health";
 
 /** What a handler receives. */
 interface EndpointRequest<Caller, Parameter extends string, Query, Body> {
@@ -113,14 +113,15 @@ export function endpoint<
         [definition.method]: [
           ...access.guard(ctx),
           ...(body === undefined ? [] : jsonBody),
-          respondJson((request, response) =>
-            handler(ctx, {
+          respondJson(async (request, response) => {
+            const result = await handler(ctx, {
               caller: access.callerOf(response),
               parameters: request.params as Record<ParameterOf<Path>, string>,
               query: query === undefined ? (NOTHING as z.output<Query>) : validate(query, request.query),
               body: body === undefined ? (NOTHING as z.output<Body>) : validate(body, request.body),
-            }),
-          ),
+            });
+            return access.marksOf === undefined ? result : { ...(result as object), ...access.marksOf(response) };
+          }),
         ],
       },
     }),

@@ -1,4 +1,5 @@
 import type { Endpoint } from "./endpoint.ts";
+import { advanceSandbox } from "./routes/advance-sandbox.ts";
 import { buyListing } from "./routes/buy-listing.ts";
 import { buyProduct } from "./routes/buy-product.ts";
 import { claimByLink } from "./routes/claim-by-link.ts";
@@ -24,6 +25,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   partnerEvents,
   redemptions,
   redemption,
+  advanceSandbox,
   publicEvents,
   listings,
   listing,

@@ -41,8 +41,8 @@ beforeAll(async () => {
     makeKey(servers.db, partner.organizationId),
     makeKey(servers.db, partner.organizationId),
   ]);
-  holder = { keyId: one.id, organizationId: partner.organizationId };
-  rival = { keyId: two.id, organizationId: partner.organizationId };
+  holder = { keyId: one.id, organizationId: partner.organizationId, sandbox: false };
+  rival = { keyId: two.id, organizationId: partner.organizationId, sandbox: false };
   [holderTill, rivalTill] = [partnerClient(other.url, one.key), partnerClient(other.url, two.key)];
 });
 

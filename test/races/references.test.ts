@@ -84,7 +84,11 @@ async function whileRedeeming(
 ): Promise<{ voucherId: string; reply: RedeemReply }> {
   const voucher = await issueVoucher(servers.db, partner);
   const api = apis[0] as TestApi;
-  const { ticket } = await reserveVoucher(api.ctx, { keyId, organizationId: partner.organizationId }, voucher.code);
+  const { ticket } = await reserveVoucher(
+    api.ctx,
+    { keyId, organizationId: partner.organizationId, sandbox: false },
+    voucher.code,
+  );
   const { redeeming } = await besideTransaction(servers.db, async (outside) => {
     await outside.query("SELECT ticket FROM reservations WHERE ticket = $1 FOR NO KEY UPDATE", [ticket]);
     const redeeming = redeem(ctx, voucher.id, externalRef, ticket);

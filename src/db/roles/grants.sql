@@ -33,9 +33,16 @@ $$;
 -- Statements of both roles call this function. PUBLIC may have no right to run functions.
 GRANT EXECUTE ON FUNCTION assert_row_count(bigint, integer, text) TO pva_api, pva_admin;
 
+GRANT EXECUTE ON FUNCTION may_see_sandbox(text, text, text) TO pva_api;
+
+-- The only way of the service to change the times of batches, windows, contracts and reservations, and only those of a sandbox.
+GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pva_api;
+
 -- pva_api: the API and worker processes.
 
--- Written by administration and read by the service. No right on organizations: every statement gets its organization from the API key.
+-- Written by administration and read by the service. Of organizations only whether they are sandboxes: every statement gets its
+-- organization from the API key.
+GRANT SELECT (id, sandbox) ON organizations TO pva_api;
 GRANT SELECT ON deployment, migrations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links,
                 api_keys, api_key_secrets
    TO pva_api;
@@ -87,7 +94,7 @@ GRANT SELECT, UPDATE (id, system_identifier, database_oid) ON deployment TO pva_
 -- The catalog grows and never changes.
 GRANT SELECT ON organizations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links
    TO pva_admin;
-GRANT INSERT (id, name) ON organizations TO pva_admin;
+GRANT INSERT (id, name, sandbox) ON organizations TO pva_admin;
 GRANT INSERT (id, organization_id, name) ON brands TO pva_admin;
 GRANT INSERT (id, brand_id, key, name, type, retail_price_usd, price_usd, benefit_months, usage_unit_label) ON products TO pva_admin;
 GRANT INSERT (id, product_id, audience, voucher_count, valid_until, retail_price_usd, price_usd, benefit_months, usage_unit_label)

@@ -1,6 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../contract/errors.ts";
+import { markSandbox } from "../../contract/sandbox.ts";
 import type { Scope } from "../../domain/api-keys.ts";
 import type { Caller } from "../../services/auth/caller.ts";
 import type { Access } from "../access.ts";
@@ -15,7 +16,7 @@ declare global {
   }
 }
 
-/** Partners with a key that has the scope. */
+/** Partners with a key that has the scope. Every response to a key of a sandbox is marked. */
 export function partnerKey(scope: Scope): Access<Caller> {
   return {
     security: [{ apiKey: [scope] }],
@@ -30,8 +31,24 @@ export function partnerKey(scope: Scope): Access<Caller> {
     ],
     guard: (ctx) => [authenticate(ctx, scope)],
     callerOf: callerOf,
+    marksOf: (response) => markSandbox(callerOf(response).sandbox),
   };
 }
+
+/** Partners with a key of a sandbox that has the scope. */
+export function sandboxKey(scope: Scope): Access<Caller> {
+  const { marksOf: _, ...access } = partnerKey(scope);
+  return {
+    ...access,
+    errors: [...access.errors, "sandbox_only"],
+    guard: (ctx) => [...access.guard(ctx), requireSandbox],
+  };
+}
+
+const requireSandbox: RequestHandler = (_request, response, next) => {
+  if (!callerOf(response).sandbox) throw new AppError("sandbox_only");
+  next();
+};
 
 /** Reads have a limit of their own, so that they cannot exhaust the one of reserve, redeem and release. */
 const LIMIT_OF_SCOPE = { "voucher.read": "read", "voucher.redeem": "move" } as const satisfies Record<Scope, string>;
@@ -60,7 +77,7 @@ function authenticate(ctx: Pick<ApiContext, "keys" | "limits">, scope: Scope): R
     if (!key.allows(request.ip ?? "")) throw new AppError("address_not_allowed");
     if (!key.scopes.has(scope)) throw new AppError("missing_scope", `This API key lacks the scope ${scope}.`);
     await consumeRateLimit(response, limiter, key.id);
-    response.locals.caller = { keyId: key.id, organizationId: key.organizationId };
+    response.locals.caller = { keyId: key.id, organizationId: key.organizationId, sandbox: key.sandbox };
     next();
   };
 }

@@ -24,6 +24,8 @@ Every error response is JSON: \`error\` is a sentence for a person, \`code\` is 
 const DESCRIPTIONS: Record<Tag, string> = {
   Partner:
     "For sellers and tills, with an API key. A key has access only to vouchers of its own organization's brands.",
+  Sandbox:
+    "For keys of a sandbox organization, which begin with `pvt_`. Such an organization has vouchers of its own for tests. Every response about them has `sandbox: true`; everything else is as for live organizations.",
   "Public verification": "For anyone who wants to verify a voucher's history.",
   Marketplace: "For storefronts: signed-in users claim and buy vouchers from open windows, with their own token.",
   Health: "For probes and load balancers.",

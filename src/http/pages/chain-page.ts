@@ -19,9 +19,10 @@ export function renderChainPage(site: Site, excerpt: ChainExcerpt): Html {
   const { chain, before } = excerpt;
   const path = `/integrity/events/${encodeURIComponent(chain.entityType)}/${encodeURIComponent(chain.entityId)}`;
   return layOut(site, {
-    title: `Voucher history ${chain.entityId}`,
+    title: `${chain.sandbox ? "Sandbox: voucher" : "Voucher"} history ${chain.entityId}`,
     script: ASSETS.chainScript,
     main: html`<h1>Voucher history</h1>
+${chain.sandbox ? html`<p class="notice" id="sandbox"><strong>Sandbox.</strong> This is a test voucher. It has no value.</p>` : null}
 <p class="entity"><span class="label">Voucher</span> <code id="entity-id" data-entity-type="${chain.entityType}">${chain.entityId}</code></p>
 <p class="lead">Everything that happened to this voucher, in order. Each entry is sealed with a hash, a fingerprint of its content,
 and contains the hash of the previous entry. Changing, removing or inserting an entry later breaks this chain of hashes.</p>

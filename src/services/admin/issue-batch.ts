@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { AppError } from "../../contract/errors.ts";
+import { markSandbox } from "../../contract/sandbox.ts";
 import { type BatchTerms, insertBatch } from "../../db/catalog.ts";
 import { copyVouchers, type NewVoucher } from "../../db/copy.ts";
 import { insertWindow } from "../../db/listings.ts";
@@ -38,6 +39,8 @@ interface IssueResult {
   count: number;
   firstSerial: number;
   lastSerial: number;
+  /** Present for a batch of a sandbox organization. */
+  sandbox?: true;
 }
 
 /**
@@ -52,7 +55,7 @@ export async function issueBatch(
 ): Promise<IssueResult> {
   const id = newId("bat");
   try {
-    await withAuditEntry(ctx, { type: "Batch", id }, async (tx) => {
+    const { sandbox } = await withAuditEntry(ctx, { type: "Batch", id }, async (tx) => {
       const terms = await insertBatch(tx, { ...input, id });
       if (terms === null) throw new AppError("not_found", `There is no product ${input.productId}.`);
       const windows = Object.entries(input.windows) as [WindowKind, Window][];
@@ -81,14 +84,15 @@ export async function issueBatch(
       }
       await writing;
       if (chunk.length > 0) await write(chunk);
+      return terms;
     });
+    return { id, count: input.count, firstSerial: 1, lastSerial: input.count, ...markSandbox(sandbox) };
   } catch (error) {
     if (violates(error, "vouchers_code_key")) {
       throw notIssued("A code occurs twice, or the organization already has it.", error);
     }
     throw error;
   }
-  return { id, count: input.count, firstSerial: 1, lastSerial: input.count };
 }
 
 interface Code {

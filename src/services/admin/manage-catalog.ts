@@ -5,10 +5,10 @@ import { violates } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/** Creates an organization and returns its id. */
-export async function createOrganization(ctx: AuditContext, name: string): Promise<string> {
+/** Creates an organization, live or a sandbox for good, and returns its id. */
+export async function createOrganization(ctx: AuditContext, name: string, sandbox = false): Promise<string> {
   const id = newId("org");
-  await withAuditEntry(ctx, { type: "Organization", id }, (tx) => insertOrganization(tx, id, name));
+  await withAuditEntry(ctx, { type: "Organization", id }, (tx) => insertOrganization(tx, id, name, sandbox));
   return id;
 }
 

@@ -1,5 +1,14 @@
 import { AppError } from "../../contract/errors.ts";
-import { insertKey, insertSecret, type NewApiKey, retireSecrets, revokeKey } from "../../db/api-keys.ts";
+import { markSandbox } from "../../contract/sandbox.ts";
+import {
+  findKeySandbox,
+  insertKey,
+  insertSecret,
+  type NewApiKey,
+  retireSecrets,
+  revokeKey,
+} from "../../db/api-keys.ts";
+import type { Transaction } from "../../db/pool.ts";
 import { hashApiKey, makeApiKey } from "../../domain/api-keys.ts";
 import { newId } from "../../domain/ids.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
@@ -8,16 +17,25 @@ import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 export interface ShownKey {
   id: string;
   key: string;
+  /** Present for a key of a sandbox organization, which begins with `pvt_`. */
+  sandbox?: true;
 }
 
 /** Creates a key. Every call with a key that has no organization is refused. */
 export async function createKey(ctx: AuditContext, key: Omit<NewApiKey, "id">): Promise<ShownKey> {
-  const shown = { id: newId("key"), key: makeApiKey(ctx.randomBytes) };
-  await withAuditEntry(ctx, { type: "ApiKey", id: shown.id }, async (tx) => {
-    await insertKey(tx, { ...key, id: shown.id });
-    await insertSecret(tx, shown.id, hashApiKey(shown.key));
+  const id = newId("key");
+  return withAuditEntry(ctx, { type: "ApiKey", id }, async (tx) => {
+    await insertKey(tx, { ...key, id });
+    return addSecret(ctx, tx, id);
   });
-  return shown;
+}
+
+/** Gives a key a new current secret, with the prefix of its organization. */
+async function addSecret(ctx: Pick<AuditContext, "randomBytes">, tx: Transaction, id: string): Promise<ShownKey> {
+  const sandbox = await findKeySandbox(tx, id);
+  const key = makeApiKey(ctx.randomBytes, sandbox);
+  await insertSecret(tx, id, hashApiKey(key));
+  return { id, key, ...markSandbox(sandbox) };
 }
 
 /** A key with a new secret. */
@@ -28,14 +46,11 @@ interface RotatedKey extends ShownKey {
 
 /** Gives a key a new secret. Old ones work for at most `graceMs` longer. @throws AppError `not_found` unless the key works. */
 export async function rotateKey(ctx: AuditContext, keyId: string, graceMs: number): Promise<RotatedKey> {
-  const shown = { id: keyId, key: makeApiKey(ctx.randomBytes) };
-  const oldSecretsUntil = await withAuditEntry(ctx, { type: "ApiKey", id: keyId }, async (tx) => {
-    const until = await retireSecrets(tx, keyId, graceMs);
-    if (until === null) throw new AppError("not_found", `There is no key ${keyId} that still works.`);
-    await insertSecret(tx, keyId, hashApiKey(shown.key));
-    return until;
+  return withAuditEntry(ctx, { type: "ApiKey", id: keyId }, async (tx) => {
+    const oldSecretsUntil = await retireSecrets(tx, keyId, graceMs);
+    if (oldSecretsUntil === null) throw new AppError("not_found", `There is no key ${keyId} that still works.`);
+    return { ...(await addSecret(ctx, tx, keyId)), oldSecretsUntil };
   });
-  return { ...shown, oldSecretsUntil };
 }
 
 /** Revokes a key, everywhere within a second. A repeat changes nothing. @throws AppError `not_found`. */

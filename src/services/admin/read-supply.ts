@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { AppError, voucherNotFound } from "../../contract/errors.ts";
+import { markSandbox } from "../../contract/sandbox.ts";
 import { type ListedKey, selectKeys } from "../../db/api-keys.ts";
 import { type BatchSummary, findBatch, findOrganization } from "../../db/catalog.ts";
 import { resolveVouchers, type Voucher } from "../../db/vouchers.ts";
@@ -22,11 +23,10 @@ export async function readBatch({ pool }: Deps, id: string): Promise<BatchSummar
 }
 
 /** An organization's API keys, newest first, without secrets. @throws AppError `not_found`. */
-export async function readKeys({ pool }: Deps, organizationId: string): Promise<ListedKey[]> {
-  if ((await findOrganization(pool, organizationId)) === null) {
-    throw new AppError("not_found", `There is no organization ${organizationId}.`);
-  }
-  return selectKeys(pool, organizationId);
+export async function readKeys({ pool }: Deps, organizationId: string): Promise<{ keys: ListedKey[]; sandbox?: true }> {
+  const organization = await findOrganization(pool, organizationId);
+  if (organization === null) throw new AppError("not_found", `There is no organization ${organizationId}.`);
+  return { keys: await selectKeys(pool, organizationId), ...markSandbox(organization.sandbox) };
 }
 
 /** Reads a voucher by its code, with its status now. @throws AppError `voucher_not_found`, with a hint about a typo. */
@@ -34,7 +34,7 @@ export async function readVoucher(
   { pool }: Deps,
   organizationId: string,
   code: string,
-): Promise<{ voucher: CurrentVoucher; reservation: Omit<Reservation, "tokenSecretId"> | null }> {
+): Promise<{ voucher: CurrentVoucher; reservation: Omit<Reservation, "tokenSecretId"> | null; sandbox?: true }> {
   const codeKey = normaliseCode(code);
   const [found] = await resolveVouchers(pool, [{ organizationId, codeKey, ticket: null, externalRef: null }]);
   if (!found?.voucher) {
@@ -45,6 +45,7 @@ export async function readVoucher(
     );
   }
   const { voucher, reservation, now } = found;
+  const organization = await findOrganization(pool, organizationId);
   return {
     voucher: { ...voucher, status: statusAt(voucher, now) },
     reservation: reservation && {
@@ -53,5 +54,6 @@ export async function readVoucher(
       startedAt: reservation.startedAt,
       expiresAt: reservation.expiresAt,
     },
+    ...markSandbox(organization?.sandbox === true),
   };
 }

@@ -2,12 +2,14 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import { Batcher } from "../../batching/batcher.ts";
 import { type ApiKey, findKeysBySecret, recordKeyUsage } from "../../db/api-keys.ts";
-import { hashApiKey, isWellFormedApiKey, makeAllowlist } from "../../domain/api-keys.ts";
+import { hashApiKey, isSandboxKey, isWellFormedApiKey, makeAllowlist } from "../../domain/api-keys.ts";
 
 /** A valid API key. */
 interface AuthenticatedKey {
   id: string;
   organizationId: string | null;
+  /** The organization is a sandbox. */
+  sandbox: boolean;
   scopes: ReadonlySet<string>;
   allows: (address: string) => boolean;
 }
@@ -56,7 +58,8 @@ export class KeyAuthenticator {
   }
 
   /**
-   * Returns the key with this secret, or null if it is unknown, revoked or expired. A secret with a wrong checksum costs no query.
+   * Returns the key with this secret, or null if it is unknown, revoked or expired, or if its prefix and its organization disagree on
+   * whether it is a sandbox. A secret with a wrong checksum costs no query.
    * @param mayBeUnknown runs before the query for a secret outside the cache, and may throw to prevent it.
    * @throws BatcherFull, or what `mayBeUnknown` or the database threw.
    */
@@ -70,10 +73,15 @@ export class KeyAuthenticator {
     const found = await (cached === undefined ? this.#unseen : this.#seen).submit(hash);
     this.#cache.delete(hash);
     if (found === null) return null;
+    if (found.sandbox !== isSandboxKey(secret)) {
+      this.#log.error({ keyId: found.id }, "a key's prefix does not match its organization");
+      return null;
+    }
     if (found.useIsDue) this.#recordUsage(found.id);
     const key = {
       id: found.id,
       organizationId: found.organizationId,
+      sandbox: found.sandbox,
       scopes: new Set<string>(found.scopes),
       allows: makeAllowlist(found.allowIps),
     };

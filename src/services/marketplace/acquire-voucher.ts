@@ -5,6 +5,7 @@ import type { Config } from "../../config.ts";
 import type { AcquireResponse } from "../../contract/acquire.ts";
 import { AppError, voucherBusy } from "../../contract/errors.ts";
 import type { SealJob, SealReply } from "../../contract/jobs.ts";
+import { markSandbox } from "../../contract/sandbox.ts";
 import {
   type AcquiredVoucher,
   type AcquisitionKey,
@@ -129,7 +130,7 @@ async function findOrAcquireFree(
     const bought = await findAcquisition(ctx.pool, { kind: "buy", userId, paymentRef });
     if (bought !== null) return { acquired: { voucher: bought, alreadyConfirmed: true } };
   }
-  const source = await findSource(ctx, request);
+  const source = await findSource(ctx, userId, request);
   const acquisition: AcquisitionKey =
     paymentRef === null ? { kind: "claim", userId, productId: source.productId } : { kind: "buy", userId, paymentRef };
   const claimed = acquisition.kind === "claim" ? await findAcquisition(ctx.pool, acquisition) : null;
@@ -175,12 +176,12 @@ function acquireWaiting(ctx: Deps, { acquisition, source }: Wanted): Promise<Acq
   );
 }
 
-async function findSource(ctx: Pick<Deps, "pool">, request: AcquireRequest): Promise<Source> {
+async function findSource(ctx: Pick<Deps, "pool">, userId: string, request: AcquireRequest): Promise<Source> {
   switch (request.by) {
     case "product":
       return { productId: request.productId, batchId: null, referral: null };
     case "listing": {
-      const listed = await findListingBatch(ctx.pool, request.listingId);
+      const listed = await findListingBatch(ctx.pool, request.listingId, userId);
       if (listed === null) throw new AppError("listing_not_found");
       return { ...listed, referral: null };
     }
@@ -194,7 +195,8 @@ async function findSource(ctx: Pick<Deps, "pool">, request: AcquireRequest): Pro
 }
 
 function readOffers(tx: Transaction, acquisition: AcquisitionKey, source: Source): Promise<ProductOffers | null> {
-  return findOffers(tx, acquisition.userId, source.productId, acquisition.kind, source.batchId);
+  const { productId, batchId, referral } = source;
+  return findOffers(tx, acquisition.userId, productId, acquisition.kind, batchId, referral !== null);
 }
 
 /** Inserts the acquisition's key first, so that repeats wait for this transaction, and then picks a voucher. */
@@ -240,7 +242,10 @@ async function pickAndAcquire(
     },
   });
   return {
-    result: { voucher: { ...voucher, codeKey: normaliseCode(voucher.code) }, alreadyConfirmed: false },
+    result: {
+      voucher: { ...voucher, codeKey: normaliseCode(voucher.code), sandbox: offers.sandbox },
+      alreadyConfirmed: false,
+    },
     writes: [
       ...fillAcquisition(acquisition, voucher.id),
       ...acquireVoucherRow(voucher.id, voucher.lastSequence),
@@ -310,8 +315,13 @@ async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
 }
 
 async function answer(ctx: Deps, { voucher: acquired, alreadyConfirmed }: Acquired): Promise<AcquireResponse> {
-  const { id, organizationId, codeKey } = acquired;
+  const { id, organizationId, codeKey, sandbox } = acquired;
   const { now, voucher } = await ctx.voucherReads.submit({ organizationId, codeKey, ticket: null, externalRef: null });
   if (voucher === null) throw new Error(`the acquired voucher ${id} was not found`);
-  return { voucher: viewVoucher(voucher, now), alreadyConfirmed, verifyUrl: verifyUrl(ctx, id) };
+  return {
+    voucher: viewVoucher(voucher, now),
+    alreadyConfirmed,
+    verifyUrl: verifyUrl(ctx, id),
+    ...markSandbox(sandbox),
+  };
 }

@@ -7,11 +7,15 @@ import {
   type ListingsResponse,
   listingResponse,
 } from "../../contract/listings.ts";
+import { markSandbox } from "../../contract/sandbox.ts";
 import { findListing, type Listing, selectListings } from "../../db/listings.ts";
 import { canBuy } from "../../domain/offer.ts";
 import type { BoundedReads } from "../batches/bounded-reads.ts";
 
-/** A page of valid listings; referrer-only ones are shown to everyone. @throws AppError `overloaded`. */
+/**
+ * A page of valid listings; referrer-only ones are shown to everyone, those of a sandbox to its members and referrers only.
+ * @throws AppError `overloaded`.
+ */
 export async function viewListings(
   ctx: { pool: pg.Pool; publicReads: BoundedReads },
   userId: string | null,
@@ -38,14 +42,15 @@ export async function viewOneListing(
 }
 
 function viewListing(listing: Listing): ListingResponse {
-  const { offer, eligibility, available, now } = listing;
+  const { offer, eligibility, available, now, sandbox, ...its } = listing;
   return pickFields(listingResponse, {
-    ...listing,
+    ...its,
     audience: offer.audience,
     referrerOnly: offer.audience === "ReferrerOnly",
     available: Math.min(available, AVAILABLE_MAX),
     availableMore: available > AVAILABLE_MAX,
     validUntil: offer.validUntil.toISOString(),
     canBuy: canBuy(offer, available, eligibility, now),
+    ...markSandbox(sandbox),
   });
 }

@@ -9,8 +9,9 @@ import {
   publicEvent,
 } from "../../contract/events.ts";
 import { pickFields } from "../../contract/fields.ts";
+import { markSandbox } from "../../contract/sandbox.ts";
 import { selectCanonPreservedSince, selectEventsPage } from "../../db/events.ts";
-import { findChainHead } from "../../db/vouchers.ts";
+import { findVoucherSandbox } from "../../db/sandbox.ts";
 import { ANCHOR_NAMESPACE, ENTITY_TYPE, EVENT_CODES, type EventType, type StoredEvent } from "../../domain/chain.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
@@ -48,9 +49,11 @@ export async function readPublicChain(
   page: EventsQuery,
 ): Promise<PublicChain> {
   return ctx.publicReads(async () => {
-    const known = entityType === ENTITY_TYPE && !entityId.includes("\0") && (await findChainHead(ctx.pool, entityId));
-    if (!known) throw new AppError("entity_not_found");
-    return readChain(ctx, entityId, page, (event) => pickFields(publicEvent, viewEvent(event)));
+    const isPossible = entityType === ENTITY_TYPE && !entityId.includes("\0");
+    const sandbox = isPossible ? await findVoucherSandbox(ctx.pool, entityId) : null;
+    if (sandbox === null) throw new AppError("entity_not_found");
+    const chain = await readChain(ctx, entityId, page, (event) => pickFields(publicEvent, viewEvent(event)));
+    return { ...chain, ...markSandbox(sandbox) };
   });
 }
 

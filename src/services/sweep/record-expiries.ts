@@ -25,12 +25,17 @@ const RANGE = 500;
  * Appends an expired event to the chains of vouchers past `validUntil`, in order of serial, and returns their number. Seals many at once,
  * so a million expiries make no seal jobs. Skips locked vouchers: their batch's mark stays before them, so a later pass returns. No
  * decision depends on this: every reader sees a voucher past `validUntil` as Expired.
+ * @param only the batches to look at; null: all.
  */
-export async function recordExpiries(ctx: Deps, untilMs: number): Promise<number> {
+export async function recordExpiries(
+  ctx: Deps,
+  untilMs: number,
+  only: readonly string[] | null = null,
+): Promise<number> {
   let count = 0;
   const incomplete: string[] = [];
   do {
-    const range = await inTransaction(ctx.pool, (tx) => recordRange(ctx, tx, incomplete));
+    const range = await inTransaction(ctx.pool, (tx) => recordRange(ctx, tx, only, incomplete));
     if (range === null) return count;
     count += range.recorded;
     if (!range.complete) incomplete.push(range.batchId);
@@ -41,9 +46,10 @@ export async function recordExpiries(ctx: Deps, untilMs: number): Promise<number
 async function recordRange(
   ctx: Deps,
   tx: Transaction,
+  only: readonly string[] | null,
   except: readonly string[],
 ): Promise<{ batchId: string; recorded: number; complete: boolean } | null> {
-  const batch = await lockExpiredBatch(tx, except);
+  const batch = await lockExpiredBatch(tx, only, except);
   if (batch === null) return null;
   const { batchId, recordedTo } = batch;
   const last = Math.min(recordedTo + RANGE, batch.voucherCount);

@@ -19,7 +19,7 @@ const worker = new Worker(
   async (job: Job<NaiveJob>): Promise<NaiveReply> => {
     const { organizationId, keyId, ...input } = job.data;
     try {
-      return { result: await redeemInOneTransaction(own, { organizationId, keyId }, input) };
+      return { result: await redeemInOneTransaction(own, { organizationId, keyId, sandbox: false }, input) };
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       const { code, message, retryAfterSeconds } = error;

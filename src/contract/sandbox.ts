@@ -1,0 +1,48 @@
+import { z } from "zod";
+import type { Examples } from "./example.ts";
+import { count } from "./fields.ts";
+
+/** The mark of every response about a voucher of a sandbox organization. */
+export const sandbox = z.literal(true).optional().meta({
+  description:
+    "The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.",
+});
+
+/** The mark as a field of a response. */
+export function markSandbox(isSandbox: boolean): { sandbox?: true } {
+  return isSandbox ? { sandbox: true } : {};
+}
+
+/** Longest step: 400 days. Migration 00014 has the same bound. */
+export const ADVANCE_SECONDS_MAX = 34_560_000;
+
+const SECONDS = `must be a whole number from 1 to ${ADVANCE_SECONDS_MAX}`;
+
+export const advanceRequest = z.object({
+  seconds: z
+    .int({ error: (issue) => (issue.input === undefined ? "is required" : SECONDS) })
+    .min(1, SECONDS)
+    .max(ADVANCE_SECONDS_MAX, SECONDS)
+    .meta({ description: "How far to move the times back: at most 400 days.", examples: [900] }),
+});
+
+export const ADVANCE_REQUEST_EXAMPLES: Examples<z.input<typeof advanceRequest>> = {
+  reservation: { summary: "As long as a reservation lasts", value: { seconds: 900 } },
+};
+
+export const advanceResponse = z
+  .object({
+    advancedSeconds: count(1, "How far the times moved.", 900),
+    reservationsEnded: count(0, "Reservations that were live before this call and have ended.", 1),
+    vouchersExpired: count(0, "Active vouchers that were valid before this call and have expired.", 0),
+  })
+  .meta({ id: "SandboxAdvance" });
+
+export type AdvanceResponse = z.output<typeof advanceResponse>;
+
+export const ADVANCE_EXAMPLES: Examples<AdvanceResponse> = {
+  advanced: {
+    summary: "One reservation has ended",
+    value: { advancedSeconds: 900, reservationsEnded: 1, vouchersExpired: 0 },
+  },
+};

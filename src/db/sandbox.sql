@@ -1,0 +1,13 @@
+-- name: advance_sandbox
+-- Moves the times of a sandbox organization that are still ahead back, in one transaction with its audit entry. Raises restrict_violation
+-- for a live organization, and program_limit_exceeded for one with more than 10 000 live reservations.
+-- endedTickets and endedVoucherIds are equally long.
+-- $1 organization_id text, $2 seconds int, $3 key_id text, $4 os_user text, $5 host text
+SELECT a.ended_tickets AS "endedTickets", a.ended_voucher_ids AS "endedVoucherIds", a.expired_batch_ids AS "expiredBatchIds",
+       a.vouchers_expired AS "vouchersExpired"
+  FROM advance_sandbox($1::text, $2::int, $3::text, $4::text, $5::text) AS a;
+
+-- name: find_voucher_sandbox
+-- Whether a voucher belongs to a sandbox organization. No row when there is no such voucher.
+-- $1 voucher_id text
+SELECT o.sandbox FROM vouchers AS v JOIN organizations AS o ON o.id = ANY (ARRAY[v.organization_id]) WHERE v.id = $1::text;

@@ -1,0 +1,43 @@
+import { arrayOf, bigint, boolean, type Row, text } from "./columns.ts";
+import type { Queryable, Transaction } from "./pool.ts";
+import { loadStatements, readRow } from "./statements.ts";
+
+const ADVANCE = {
+  /** Reservations that have ended, and their vouchers in the same order. */
+  endedTickets: arrayOf(text),
+  endedVoucherIds: arrayOf(text),
+  /** Batches that have expired, without their expiry events. */
+  expiredBatchIds: arrayOf(text),
+  /** Active vouchers of these batches. */
+  vouchersExpired: bigint,
+};
+
+export const sql = loadStatements(new URL("./sandbox.sql", import.meta.url), {
+  advance_sandbox: ADVANCE,
+  find_voucher_sandbox: { sandbox: boolean },
+});
+
+/** Who moves a sandbox's times, for the audit entry. */
+export interface SandboxMove {
+  organizationId: string;
+  seconds: number;
+  keyId: string;
+  osUser: string;
+  host: string;
+}
+
+/**
+ * Moves the times of a sandbox organization back and writes the audit entry.
+ * @throws DatabaseError 23001 for a live organization, 54000 for one with too many live reservations.
+ */
+export async function moveSandbox(tx: Transaction, move: SandboxMove): Promise<Row<typeof ADVANCE>> {
+  const { organizationId, seconds, keyId, osUser, host } = move;
+  const row = await readRow(tx, sql.advance_sandbox, [organizationId, seconds, keyId, osUser, host]);
+  if (row === null) throw new Error("advance_sandbox returned no row");
+  return row;
+}
+
+/** Whether a voucher belongs to a sandbox organization, or null when there is no such voucher. */
+export async function findVoucherSandbox(db: Queryable, voucherId: string): Promise<boolean | null> {
+  return (await readRow(db, sql.find_voucher_sandbox, [voucherId]))?.sandbox ?? null;
+}

@@ -1,0 +1,54 @@
+import { hostname } from "node:os";
+import type pg from "pg";
+import type { Logger } from "pino";
+import { AppError, voucherBusy } from "../../contract/errors.ts";
+import type { AdvanceResponse } from "../../contract/sandbox.ts";
+import { moveSandbox } from "../../db/sandbox.ts";
+import { inTransaction, isLimitExceeded, isLockTimeout, isRetryable, waitForLocks } from "../../db/transaction.ts";
+import type { RandomBytes } from "../../domain/codes.ts";
+import { type Leases, releaseLease } from "../../holds/lease.ts";
+import type { Caller } from "../auth/caller.ts";
+import type { BoundedReads } from "../batches/bounded-reads.ts";
+import { recordExpiries } from "../sweep/record-expiries.ts";
+
+/** Longest wait for a locked row. Milliseconds. */
+const LOCK_WAIT_MS = 3_000;
+/** How long a call records expiries: some twenty thousand. The sweeper records the rest. Milliseconds. */
+const RECORD_MAX_MS = 2_000;
+
+/**
+ * Moves the times of the caller's sandbox back: in one transaction with its audit entry, or not at all. Then releases the leases of ended
+ * reservations and seals the expired events, as the sweeper does, which continues where this stops.
+ * @throws AppError `invalid_request` for more than 10 000 live reservations, `voucher_busy` when a row stays locked, `overloaded`.
+ */
+export async function advanceSandbox(
+  ctx: { pool: pg.Pool; leases: Leases; randomBytes: RandomBytes; sandboxMoves: BoundedReads; log: Logger },
+  caller: Caller,
+  seconds: number,
+): Promise<AdvanceResponse> {
+  return ctx.sandboxMoves(async () => {
+    const moved = await move(ctx, caller, seconds);
+    const { endedTickets, endedVoucherIds, expiredBatchIds, vouchersExpired } = moved;
+    await Promise.all(endedTickets.map((ticket, index) => releaseLease(ctx, endedVoucherIds[index] ?? "", ticket)));
+    if (expiredBatchIds.length > 0) {
+      await recordExpiries(ctx, performance.now() + RECORD_MAX_MS, expiredBatchIds).catch((error) =>
+        ctx.log.warn({ err: error }, "the sweeper will record the expiries of a sandbox"),
+      );
+    }
+    return { advancedSeconds: seconds, reservationsEnded: endedTickets.length, vouchersExpired };
+  });
+}
+
+async function move(ctx: { pool: pg.Pool }, { organizationId, keyId }: Caller, seconds: number) {
+  try {
+    return await inTransaction(ctx.pool, async (tx) => {
+      await waitForLocks(tx, LOCK_WAIT_MS);
+      return moveSandbox(tx, { organizationId, seconds, keyId, osUser: "api", host: hostname() });
+    });
+  } catch (error) {
+    if (isLockTimeout(error) || isRetryable(error)) throw voucherBusy();
+    if (!isLimitExceeded(error)) throw error;
+    const sentence = "This sandbox has more than 10,000 live reservations. Release some of them first.";
+    throw new AppError("invalid_request", sentence, { cause: error });
+  }
+}
