@@ -13,6 +13,7 @@ import {
   verifyUrl,
   voucherId,
 } from "./fields.ts";
+import { sandbox } from "./sandbox.ts";
 
 /** Maximum number of redemptions on one page. */
 const REDEMPTIONS_LIMIT_MAX = 1_000;
@@ -90,6 +91,7 @@ export const redemptionsResponse = z
       "Redemptions before this time are final: all are listed, and none is ever added. Later ones are listed by a later call. Usually two to four seconds ago.",
       EXAMPLE.completeUntil,
     ),
+    sandbox,
   })
   .meta({ id: "RedemptionsPage" });
 

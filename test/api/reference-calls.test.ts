@@ -37,7 +37,8 @@ let worker: TestWorker;
 let issuer: IssuerKey;
 let keysFile: KeysFile;
 let partner: TestPartner;
-let keys: Record<"shop" | "till" | "reader" | "redeemer" | "unbound" | "elsewhere", string>;
+let sandbox: TestPartner;
+let keys: Record<"shop" | "till" | "reader" | "redeemer" | "unbound" | "elsewhere" | "sandbox", string>;
 
 beforeAll(async () => {
   servers = await openTestServers();
@@ -53,6 +54,7 @@ beforeAll(async () => {
     startWorkers(servers),
   ]);
   partner = await makePartner(servers.db);
+  sandbox = await makePartner(servers.db, { sandbox: true });
   const make = async (organizationId: string | null, options?: Parameters<typeof makeKey>[2]) =>
     (await makeKey(servers.db, organizationId, options)).key;
   keys = {
@@ -62,6 +64,7 @@ beforeAll(async () => {
     redeemer: await make(partner.organizationId, { scopes: ["voucher.redeem"] }),
     unbound: await make(null),
     elsewhere: await make(partner.organizationId, { allowIps: ["192.0.2.1"] }),
+    sandbox: await make(sandbox.organizationId),
   };
 });
 
@@ -116,6 +119,7 @@ const VALID: Record<string, () => Promise<Call>> = {
     expect((await shop().redeem({ code: (await issue()).code, externalRef })).status).toBe(200);
     return { headers: asShop(), parameters: { externalRef } };
   },
+  advanceSandbox: async () => ({ headers: { "x-api-key": keys.sandbox }, body: { seconds: 1 } }),
   readPublicEvents: async () => ({ parameters: { entityType: "VoucherInstance", entityId: (await issue()).id } }),
   readListings: async () => {
     await makeOffer(servers.db, 1);
@@ -190,6 +194,7 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
   },
   missing_token: withHeaders(() => ({ authorization: "Basic dXNlcjpzZWNyZXQ=" })),
   invalid_token: withHeaders(() => ({ authorization: "Bearer not.a.token" })),
+  sandbox_only: withHeaders(() => ({ "x-api-key": keys.shop })),
   invalid_json: (operation, valid) => perform(operation, { ...valid, body: "[]" as never }),
   invalid_request: (operation, valid) =>
     operation.requestBody === undefined
@@ -265,10 +270,11 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
     }
   },
   overloaded: async (operation, valid) => {
-    const { acquisitions, publicReads, partnerReads } = api.ctx;
+    const { acquisitions, publicReads, partnerReads, sandboxMoves } = api.ctx;
     const call = () => perform(operation, valid);
     if (operation.path.startsWith("/partner/redemptions")) return whileWaiting(250, partnerReads, call);
     if (operation.method === "get" && !operation.tags.includes("Partner")) return whileWaiting(60, publicReads, call);
+    if (operation.tags.includes("Sandbox")) return whileWaiting(25, sandboxMoves, call);
     if (operation.tags.includes("Marketplace")) return whileWaiting(2_100, acquisitions.free, call);
     return untilOverloaded(operation, valid);
   },
@@ -348,6 +354,11 @@ async function makeVoucherCall(operation: Operation): Promise<VoucherCall> {
     const offer = await makeOffer(servers.db, 1);
     const call = await acquireCall(operation.operationId, offer);
     return { operation, voucherId: offer.vouchers[0]?.id ?? "", call };
+  }
+  if (operation.tags.includes("Sandbox")) {
+    const { id, code } = await issueVoucher(servers.db, sandbox);
+    await partnerClient(api.url, keys.sandbox).reserve(code);
+    return { operation, voucherId: id, call: (await VALID[operation.operationId]?.()) ?? {} };
   }
   const call = (await VALID[operation.operationId]?.()) ?? {};
   const named = String(call.body?.code ?? call.body?.ticket);

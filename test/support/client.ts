@@ -46,6 +46,7 @@ export function partnerClient(url: string, key: string) {
     redemption: (externalRef: string) =>
       send("GET", `${url}/partner/redemptions/${encodeURIComponent(externalRef)}`, { key }),
     release: (ticket: string, reason?: string) => post("release", { ticket, reason }),
+    advance: (seconds: unknown) => send("POST", `${url}/sandbox/advance`, { key, body: { seconds } }),
   };
 }
 

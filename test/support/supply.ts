@@ -22,11 +22,11 @@ export interface TestPartner {
 
 let partners = 0;
 
-/** Creates an organization with a brand and a product (list price 50, price 40.25 dollars, 6 months). */
-export async function makePartner(db: pg.Pool): Promise<TestPartner> {
+/** Creates an organization, by default a live one, with a brand and a product (list price 50, price 40.25 dollars, 6 months). */
+export async function makePartner(db: pg.Pool, { sandbox = false } = {}): Promise<TestPartner> {
   partners += 1;
   const partner = { organizationId: newId("org"), brandId: newId("brd"), productId: newId("prd") };
-  await insertOrganization(db, partner.organizationId, `Organization ${partners}`);
+  await insertOrganization(db, partner.organizationId, `Organization ${partners}`, sandbox);
   await insertBrand(db, partner.brandId, partner.organizationId, `Brand ${partners}`);
   await insertProduct(db, {
     id: partner.productId,
