@@ -26,7 +26,7 @@ export const EXIT_HELP = `Exit status:
 /** Each option is valid, but their combination is not. */
 export class UsageError extends Error {}
 
-/** The embedded servers could not be started; the message says why and what to do. */
+/** The servers of a command do not answer, or the embedded ones could not be started; the message says why and what to do. */
 export class ServersUnavailable extends Error {}
 
 /** A signal ended the command before it changed anything. */

@@ -14,6 +14,7 @@ import { member } from "./member.ts";
 import { org } from "./org.ts";
 import { paintError, paintHelp } from "./paint.ts";
 import { product } from "./product.ts";
+import { sandbox } from "./sandbox.ts";
 import { user } from "./user.ts";
 import { voucher } from "./voucher.ts";
 
@@ -22,6 +23,7 @@ const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher, listing],
   "Access:": [key, member, contract, link, user],
   "History:": [chain, audit],
+  "Tests:": [sandbox],
   "Database:": [db],
 };
 

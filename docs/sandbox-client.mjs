@@ -1,0 +1,71 @@
+// A sample client for `voucherctl sandbox check`: the checkout of a small shop. docs/sandbox.md describes the steps.
+// It reads one step as JSON from standard input and prints its result as JSON.
+import { text } from "node:stream/consumers";
+
+const { step, api, key, order, code, state } = JSON.parse(await text(process.stdin));
+const PATIENCE_MS = 30_000;
+
+/** No final response within the time limit. The shop keeps the order and runs the step again later. */
+class OutcomeUnknown extends Error {}
+
+/** Sends one call until it gets a final response: the result of a 2xx, or the error of a 4xx. */
+async function call(method, path, body) {
+  const giveUpAt = Date.now() + PATIENCE_MS;
+  for (let attempt = 0; ; attempt++) {
+    let waitMs = Math.min(1000 * 2 ** attempt, 8000);
+    try {
+      const response = await fetch(`${api}/partner/vouchers/${path}`, {
+        method,
+        headers: { "X-Api-Key": key, "Content-Type": "application/json" },
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(15_000),
+      });
+      const answer = await response.json();
+      if (response.ok) return { ok: true, answer };
+      if (response.status < 500 && response.status !== 429) return { ok: false, answer };
+      const retryAfter = Number(response.headers.get("retry-after"));
+      if (retryAfter > 0) waitMs = retryAfter * 1000;
+    } catch {
+      // No response, or an incomplete one. The outcome is unknown, so the same call is sent again.
+    }
+    waitMs *= 1 + Math.random() / 4;
+    if (Date.now() + waitMs > giveUpAt) throw new OutcomeUnknown();
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+  }
+}
+
+const refused = ({ code: reason }) => ({ outcome: "refused", reason });
+
+/** Redeems the voucher under the order's reference. */
+async function redeem() {
+  const seen = await call("GET", encodeURIComponent(code));
+  if (!seen.ok) return refused(seen.answer);
+  // The same reference for every attempt of this order. By the code, the order's reservation does not matter.
+  const externalRef = `shop-${order}`;
+  const { ok, answer } = await call("POST", "redeem", { code, externalRef });
+  if (!ok) return refused(answer);
+  // Another voucher: the reference belongs to an older order. This voucher is not redeemed.
+  if (answer.voucherInstanceId !== seen.answer.voucher.id) return refused({ code: "reference_reused" });
+  // alreadyConfirmed: true is a success too.
+  return { outcome: "redeemed", redeemCode: answer.redeemCode };
+}
+
+async function reserve() {
+  const { ok, answer } = await call("POST", "reserve", { code });
+  return ok ? { outcome: "reserved", state: { ticket: answer.ticket } } : refused(answer);
+}
+
+async function cancel() {
+  await call("POST", "release", { ticket: state.ticket, reason: "customer left" });
+  return { outcome: "released" };
+}
+
+const STEPS = { checkout: redeem, pay: redeem, reserve, cancel };
+
+try {
+  const run = STEPS[step];
+  console.log(JSON.stringify(run ? await run() : { outcome: "unsupported" }));
+} catch (error) {
+  if (!(error instanceof OutcomeUnknown)) throw error;
+  console.log(JSON.stringify({ outcome: "unknown", state }));
+}

@@ -1,0 +1,152 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** What a call of the client is for. */
+export type CallKind = "lookUp" | "reserve" | "redeem" | "release" | "other";
+
+/** One call of the client, and what it got. */
+export interface Call {
+  kind: CallKind;
+  /** When the call arrived, on the monotonic clock, milliseconds. */
+  at: number;
+  /** The request's body; an empty object when it is not JSON. */
+  request: Record<string, unknown>;
+  /** The response's status; null when the client got no response. */
+  status: number | null;
+  response: Record<string, unknown>;
+  /** `Retry-After` of the response, in milliseconds. */
+  retryAfterMs: number;
+}
+
+/** What the proxy does to a call, besides passing it on. */
+export type Fault =
+  | { kind: "lose response" }
+  | { kind: "delay"; ms: number }
+  | { kind: "answer"; status: number; body: Record<string, unknown>; retryAfterSeconds?: number };
+
+/** Chooses the fault of a call, given how many calls of its kind came before it in this step; null: none. */
+export type Faults = (kind: CallKind, before: number) => Fault | null;
+
+export interface FaultyProxy {
+  url: string;
+  /** Starts a step: forgets the recorded calls and applies these faults from now on. */
+  begin(faults: Faults): void;
+  /** The calls since `begin`. */
+  calls(): readonly Call[];
+  close(): Promise<void>;
+}
+
+/** Headers that belong to one connection, or that no longer fit a decoded body. */
+const NOT_FORWARDED = [
+  "host",
+  "connection",
+  "keep-alive",
+  "transfer-encoding",
+  "content-length",
+  "content-encoding",
+  "accept-encoding",
+];
+
+/** Starts a proxy on the loopback interface between a client and the service at `target`. */
+export async function openFaultyProxy(target: string): Promise<FaultyProxy> {
+  let faults: Faults = () => null;
+  let calls: Call[] = [];
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url ?? "/";
+    const kind = kindOf(request.method ?? "", path);
+    const body = await buffer(request);
+    const fault = faults(kind, calls.filter((call) => call.kind === kind).length);
+    const call: Call = {
+      kind,
+      at: performance.now(),
+      request: parse(body.toString()),
+      status: null,
+      response: {},
+      retryAfterMs: 0,
+    };
+    calls.push(call);
+    const answer = fault?.kind === "answer" ? madeUp(fault) : await forward(target + path, request, body);
+    if (fault?.kind === "lose response") {
+      request.socket.destroy();
+      return;
+    }
+    if (fault?.kind === "delay") await sleep(fault.ms);
+    call.status = answer.status;
+    call.response = parse(answer.body.toString());
+    call.retryAfterMs = Number(answer.headers["retry-after"] ?? 0) * 1_000;
+    response.writeHead(answer.status, answer.headers).end(answer.body);
+  }
+
+  const server = createServer((request, response) => {
+    handle(request, response).catch(() => request.socket.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    begin(next) {
+      faults = next;
+      calls = [];
+    },
+    calls: () => calls,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+interface Answer {
+  status: number;
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+function madeUp({ status, body, retryAfterSeconds }: Extract<Fault, { kind: "answer" }>): Answer {
+  return {
+    status,
+    headers: {
+      "content-type": "application/json; charset=utf-8",
+      ...(retryAfterSeconds !== undefined && { "retry-after": String(retryAfterSeconds) }),
+    },
+    body: Buffer.from(JSON.stringify(body)),
+  };
+}
+
+async function forward(url: string, request: IncomingMessage, body: Buffer): Promise<Answer> {
+  const response = await fetch(url, {
+    method: request.method ?? "GET",
+    headers: kept(Object.entries(request.headers).map(([name, value]) => [name, String(value)])),
+    ...(body.length > 0 && { body: new Uint8Array(body) }),
+    redirect: "manual",
+  });
+  return {
+    status: response.status,
+    headers: kept([...response.headers]),
+    body: Buffer.from(await response.arrayBuffer()),
+  };
+}
+
+function kept(headers: [name: string, value: string][]): Record<string, string> {
+  return Object.fromEntries(headers.filter(([name]) => !NOT_FORWARDED.includes(name)));
+}
+
+function kindOf(method: string, path: string): CallKind {
+  const [, name = ""] = /^\/partner\/vouchers\/([^/?]+)\/?(?:\?|$)/.exec(path) ?? [];
+  if (method === "GET") return name === "" ? "other" : "lookUp";
+  return name === "reserve" || name === "redeem" || name === "release" ? name : "other";
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

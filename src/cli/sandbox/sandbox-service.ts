@@ -1,0 +1,69 @@
+import type { z } from "zod";
+import { type LookUpResponse, lookUpResponse } from "../../contract/look-up.ts";
+import { type AdvanceResponse, advanceResponse } from "../../contract/sandbox.ts";
+import { ServersUnavailable, UsageError } from "../exit-code.ts";
+
+/** A voucher, and the service's clock when it was read. */
+export interface SeenVoucher extends LookUpResponse {
+  now: Date;
+}
+
+/** The kit's own calls of the service, which do not pass through the proxy. */
+export interface SandboxService {
+  /** A voucher, or null when the key's organization has none with this code. */
+  lookUp(code: string): Promise<SeenVoucher | null>;
+  advance(seconds: number): Promise<AdvanceResponse>;
+}
+
+const TIMEOUT_MS = 30_000;
+
+/**
+ * The service at an address, called with a sandbox key.
+ * @throws UsageError from each call when the service refuses the key; ServersUnavailable when it does not answer.
+ */
+export function sandboxService(url: string, key: string, signal: AbortSignal): SandboxService {
+  async function call<Schema extends z.ZodType>(
+    schema: Schema,
+    path: string,
+    body?: object,
+  ): Promise<{ body: z.output<Schema>; now: Date } | null> {
+    const response = await fetch(`${url}${path}`, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { "x-api-key": key, "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+    }).catch((error: Error) => {
+      signal.throwIfAborted();
+      throw new ServersUnavailable(
+        `${url} does not answer: ${(error.cause as Error | undefined)?.message ?? error.message}.`,
+      );
+    });
+    const text = await response.text();
+    if (response.status === 404 && text.includes("voucher_not_found")) return null;
+    const read = response.ok ? schema.safeParse(JSON.parse(text)) : null;
+    if (read?.success) return { body: read.data, now: new Date(response.headers.get("date") ?? "") };
+    if (response.status >= 500 || response.status === 429) {
+      throw new ServersUnavailable(`${url}${path} answered ${response.status}: ${sentenceOf(text)}`);
+    }
+    throw new UsageError(`${url}${path} answered ${response.status}: ${sentenceOf(text)}`);
+  }
+  return {
+    async lookUp(code) {
+      const found = await call(lookUpResponse, `/partner/vouchers/${encodeURIComponent(code)}`);
+      return found === null ? null : { ...found.body, now: found.now };
+    },
+    async advance(seconds) {
+      const moved = await call(advanceResponse, "/sandbox/advance", { seconds });
+      if (moved === null) throw new Error("the sandbox did not move");
+      return moved.body;
+    },
+  };
+}
+
+function sentenceOf(text: string): string {
+  try {
+    return String(JSON.parse(text).error);
+  } catch {
+    return "this is not the partner API.";
+  }
+}

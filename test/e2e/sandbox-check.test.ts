@@ -1,0 +1,239 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CHECKS, type CheckResult, VOUCHERS_NEEDED } from "../../src/cli/sandbox/checks.ts";
+import { type Ended, runNode } from "../support/child-process.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
+import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+
+const SAMPLE = readFileSync("docs/sandbox-client.mjs", "utf8");
+
+let servers: TestServers;
+let api: TestApi;
+let directory: string;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  [api] = await Promise.all([startApi(servers), startWorkers(servers)]);
+  directory = mkdtempSync(join(tmpdir(), "voucher-sandbox-"));
+});
+
+afterAll(async () => {
+  rmSync(directory, { recursive: true });
+  await endService(servers);
+});
+
+let files = 0;
+
+function write(content: string): string {
+  files += 1;
+  const file = join(directory, `file-${files}.mjs`);
+  writeFileSync(file, content);
+  return file;
+}
+
+interface Sandbox {
+  key: string;
+  codes: string[];
+}
+
+async function makeSandbox(count = VOUCHERS_NEEDED): Promise<Sandbox> {
+  const partner = await makePartner(servers.db, { sandbox: true });
+  const { key } = await makeKey(servers.db, partner.organizationId);
+  return { key, codes: (await issueVouchers(servers.db, partner, count)).map(({ code }) => code) };
+}
+
+/** Runs the check without servers of its own: it needs no database. */
+function check({ key, codes }: Sandbox, client: string, ...more: string[]): Promise<Ended> {
+  const options = ["--key", key, "--url", api.url, "--codes", write(codes.join("\n")), "--client", client];
+  return runNode(["src/cli/main.ts", "sandbox", "check", ...options, ...more], {});
+}
+
+/** Runs the check for a client in JavaScript on a sandbox of its own. */
+async function checkClient(
+  content: string,
+): Promise<Ended & { passed: boolean; wrong: Record<string, string[]>; checks: CheckResult[] }> {
+  const ended = await check(await makeSandbox(), `"${process.execPath}" "${write(content)}"`, "--json");
+  expect(ended.stderr).toBe("");
+  const { passed, checks } = JSON.parse(ended.stdout) as { passed: boolean; checks: CheckResult[] };
+  const wrong = checks
+    .filter(({ result }) => result === "wrong")
+    .map(({ name, sentences }) => [name, sentences] as const);
+  return { ...ended, passed, checks, wrong: Object.fromEntries(wrong) };
+}
+
+/** The sample client with changes, each of which must apply. */
+function broken(...changes: [from: string, to: string][]): string {
+  return changes.reduce((text, [from, to]) => {
+    expect(text).toContain(from);
+    return text.replace(from, to);
+  }, SAMPLE);
+}
+
+describe.concurrent("voucherctl sandbox check", () => {
+  it("passes the sample client in every check", async () => {
+    const { exitCode, passed, checks } = await checkClient(SAMPLE);
+    expect(checks.map(({ name, result, sentences }) => ({ name, result, sentences }))).toEqual(
+      CHECKS.map(({ name }) => ({ name, result: "right", sentences: [] })),
+    );
+    expect({ exitCode, passed }).toEqual({ exitCode: 0, passed: true });
+  });
+
+  it.each([
+    {
+      fault: "a new reference for every attempt",
+      client: () =>
+        broken(
+          ["const externalRef = `shop-${order}`;", ""],
+          [
+            "body: JSON.stringify(body),",
+            "body: JSON.stringify({ ...body, externalRef: `shop-${order}-${Date.now()}` }),",
+          ],
+          ["{ code, externalRef }", "{ code }"],
+        ),
+      checks: ["repeat", "lost answer", "busy service"],
+      sentence: /^It used 2 references for one order: .* Send every retry with the same externalRef/,
+    },
+    {
+      fault: "a repeat counts as a failure",
+      client: () =>
+        broken([
+          "if (!ok) return refused(answer);\n  // Another",
+          "if (!ok || answer.alreadyConfirmed) return refused(answer);\n  // Another",
+        ]),
+      checks: ["repeat", "lost answer"],
+      sentence: /^It reported "refused" after a response with alreadyConfirmed: true\. That is a success/,
+    },
+    {
+      fault: "a lost response counts as a failure",
+      client: () =>
+        broken([
+          "// No response, or an incomplete one. The outcome is unknown, so the same call is sent again.",
+          'return { ok: false, answer: { code: "network" } };',
+        ]),
+      checks: ["lost answer"],
+      sentence:
+        /^It reported "refused", but the voucher is redeemed for this order\. Without a final response the outcome is unknown/,
+    },
+    {
+      fault: "Retry-After is ignored",
+      client: () => broken(["if (retryAfter > 0) waitMs = retryAfter * 1000;", "if (retryAfter > 0) waitMs = 10;"]),
+      checks: ["busy service"],
+      sentence: /^It called again 0\.\d seconds after a 503 with Retry-After: 2\. Wait as long as Retry-After says\.$/,
+    },
+    {
+      fault: "a 409 is retried",
+      client: () =>
+        broken([
+          "if (response.status < 500 && response.status !== 429)",
+          "if (attempt > 1 || (response.status < 409))",
+        ]),
+      checks: ["used voucher", "other checkout", "expired voucher"],
+      sentence: /^It sent the redeem 3 times although each response was a 409\. A 409 is an answer: do not retry it\.$/,
+    },
+    {
+      fault: "a 409 counts as a success",
+      client: () =>
+        broken([
+          "if (!ok) return refused(answer);\n  // Another",
+          'if (!ok) return { outcome: "redeemed" };\n  // Another',
+        ]),
+      checks: ["used voucher", "other checkout", "expired voucher"],
+      sentence: /^It reported "redeemed" for (a|an) .*voucher.*\. It must report "refused"\.$/,
+    },
+    {
+      fault: "the response of another voucher counts",
+      client: () => broken(["answer.voucherInstanceId !== seen.answer.voucher.id", "false"]),
+      checks: ["reused reference"],
+      sentence:
+        /^It reported the voucher vch_\w+ as redeemed, but that voucher is still Active: .* Compare voucherInstanceId/,
+    },
+    {
+      fault: "one reference for all orders",
+      client: () => broken(["`shop-${order}`", "`shop-${order.slice(0, 14)}`"]),
+      checks: ["lost answer", "slow answer", "busy service"],
+      sentence: /^It used the reference \S+ for the orders \S+-1 and \S+-\d+\. A reference redeems one voucher, ever/,
+    },
+    {
+      fault: "a cancelled order keeps its reservation",
+      client: () => broken(['await call("POST", "release", { ticket: state.ticket, reason: "customer left" });', ""]),
+      checks: ["cancelled order"],
+      sentence:
+        /^It reported "released" for a cancelled order, but the voucher is still reserved\. Release the reservation/,
+    },
+    {
+      fault: "the customer gets no code",
+      client: () => broken(["redeemCode: answer.redeemCode", "thanks: true"]),
+      checks: ["redeem", "reserve and pay"],
+      sentence: /^It returned the redeemCode \(none\), but the service's response has \S+\. The customer needs it\.$/,
+    },
+  ])("fails a client and says why: $fault", async ({ client, checks, sentence }) => {
+    const { exitCode, passed, wrong } = await checkClient(client());
+    expect({ exitCode, passed }).toEqual({ exitCode: 1, passed: false });
+    for (const name of checks)
+      expect(
+        wrong[name]?.filter((said) => sentence.test(said)),
+        name,
+      ).toHaveLength(1);
+  });
+
+  it("fails a client that breaks off or prints no result, and says so in every check", async () => {
+    for (const [content, said] of [
+      ['throw new Error("no till");', /^The client ended with exit status 1: /],
+      ['console.log("thank you");', /^The last line of the client's output is not a result/],
+    ] as const) {
+      const { exitCode, wrong } = await checkClient(content);
+      expect(exitCode).toBe(1);
+      expect(wrong.redeem).toEqual([expect.stringMatching(said)]);
+    }
+  });
+
+  it("does not try the steps that a client has not, and passes it", async () => {
+    const { exitCode, checks } = await checkClient(
+      broken([
+        "const STEPS = { checkout: redeem, pay: redeem, reserve, cancel };",
+        "const STEPS = { checkout: redeem };",
+      ]),
+    );
+    expect(exitCode).toBe(0);
+    expect(checks.filter(({ result }) => result === "not tried").map(({ name }) => name)).toEqual([
+      "reserve and pay",
+      "reservation ends",
+      "cancelled order",
+    ]);
+  });
+
+  it("prints each check with its verdict for people", async () => {
+    const { exitCode, stdout } = await check(await makeSandbox(), "echo nothing", "--keep-vouchers");
+    expect(exitCode).toBe(1);
+    expect(stdout).toContain("wrong      redeem: An order is paid with a voucher.\n           The last line");
+    expect(stdout).toContain("not tried  expired voucher: ");
+    expect(stdout).toMatch(/\nThe client is wrong in 12 of 12 checks\.\n$/);
+  });
+
+  it("exits 2 with a sentence, and runs no client, when key, address or codes are wrong", async () => {
+    const sandbox = await makeSandbox(VOUCHERS_NEEDED - 1);
+    const live = await makeKey(servers.db, (await makePartner(servers.db)).organizationId);
+    const reader = await makeKey(servers.db, (await makePartner(servers.db, { sandbox: true })).organizationId);
+    const client = `touch ${join(directory, "ran")}`;
+    for (const [given, said] of [
+      [{ ...sandbox, key: live.key }, "This key is live."],
+      [{ ...sandbox, key: "pvt_123" }, "Give the whole key"],
+      [sandbox, `has ${VOUCHERS_NEEDED - 1} unused codes and ${VOUCHERS_NEEDED} are needed.`],
+      [{ ...sandbox, key: reader.key }, "code 1 is not a voucher of this key's organization."],
+    ] as const) {
+      const { exitCode, stderr } = await check(given, client);
+      expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(said) });
+    }
+    expect(() => readFileSync(join(directory, "ran"))).toThrow("ENOENT");
+  });
+
+  it("reads the file of batch issue --out", async () => {
+    const { key, codes } = await makeSandbox(1);
+    const rows = codes.map((code, index) => `vch_${index},${code},${index + 1}`);
+    const { stderr } = await check({ key, codes: ["id,code,serial", ...rows] }, "true");
+    expect(stderr).toContain("has 1 unused code and 8 are needed.");
+  });
+});
