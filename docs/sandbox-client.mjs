@@ -22,7 +22,7 @@ async function call(method, path, body) {
       });
       const answer = await response.json();
       if (response.ok) return { ok: true, answer };
-      if (response.status < 500 && response.status !== 429) return { ok: false, answer };
+      if (response.status < 500 && ![408, 429].includes(response.status)) return { ok: false, answer };
       const retryAfter = Number(response.headers.get("retry-after"));
       if (retryAfter > 0) waitMs = retryAfter * 1000;
     } catch {

@@ -26,7 +26,7 @@ export const sandbox: Noun = {
       noun
         .command("check")
         .description("run a client against a sandbox, with faults, and say what it gets wrong")
-        .requiredOption("--key <key>", "the sandbox's key, with both scopes", sandboxApiKey)
+        .requiredOption("--key <key>", "the sandbox's key, with both scopes")
         .requiredOption("--url <url>", "the service's address", address)
         .requiredOption("--client <command>", "runs the client for one step; see docs/sandbox.md")
         .requiredOption(
@@ -44,6 +44,7 @@ export const sandbox: Noun = {
 async function check(interaction: Interaction, options: CheckOptions): Promise<void> {
   const { key, url, client: command, keepVouchers = false } = options;
   const { signal } = interaction;
+  assertSandboxKey(key);
   const service = sandboxService(url, key, signal);
   const codes = await chooseCodes(service, await readCodes(options.codes), options.codes);
   const proxy = await openFaultyProxy(url);
@@ -110,12 +111,11 @@ async function chooseCodes(service: SandboxService, codes: readonly string[], fi
   );
 }
 
-function sandboxApiKey(text: string): string {
-  if (!isWellFormedApiKey(text))
-    throw new InvalidArgumentError("Give the whole key, as it was shown when it was created.");
-  if (!isSandboxKey(text))
-    throw new InvalidArgumentError("This key is live. Give a key of a sandbox, which begins with pvt_.");
-  return text;
+/** @throws UsageError unless it is a key of a sandbox: no live voucher is ever put at risk. */
+function assertSandboxKey(key: string): void {
+  if (!isWellFormedApiKey(key))
+    throw new UsageError("--key is not a key: give it as it was shown when it was created.");
+  if (!isSandboxKey(key)) throw new UsageError("This key is live. Give a key of a sandbox, which begins with pvt_.");
 }
 
 function address(text: string): string {

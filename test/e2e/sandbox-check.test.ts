@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: parts of the client that the tests change.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -89,7 +90,7 @@ describe.concurrent("voucherctl sandbox check", () => {
           ["const externalRef = `shop-${order}`;", ""],
           [
             "body: JSON.stringify(body),",
-            "body: JSON.stringify({ ...body, externalRef: `shop-${order}-${Date.now()}` }),",
+            'body: JSON.stringify(path === "redeem" ? { ...body, externalRef: `shop-${order}-${Date.now()}` } : body),',
           ],
           ["{ code, externalRef }", "{ code }"],
         ),
@@ -127,7 +128,7 @@ describe.concurrent("voucherctl sandbox check", () => {
       fault: "a 409 is retried",
       client: () =>
         broken([
-          "if (response.status < 500 && response.status !== 429)",
+          "if (response.status < 500 && ![408, 429].includes(response.status))",
           "if (attempt > 1 || (response.status < 409))",
         ]),
       checks: ["used voucher", "other checkout", "expired voucher"],
@@ -179,14 +180,14 @@ describe.concurrent("voucherctl sandbox check", () => {
       ).toHaveLength(1);
   });
 
-  it("fails a client that breaks off or prints no result, and says so in every check", async () => {
+  it("fails a client that breaks off or prints no result at its first step, and does not try the others", async () => {
     for (const [content, said] of [
       ['throw new Error("no till");', /^The client ended with exit status 1: /],
       ['console.log("thank you");', /^The last line of the client's output is not a result/],
     ] as const) {
       const { exitCode, wrong } = await checkClient(content);
       expect(exitCode).toBe(1);
-      expect(wrong.redeem).toEqual([expect.stringMatching(said)]);
+      expect(wrong).toEqual({ redeem: [expect.stringMatching(said)] });
     }
   });
 
@@ -206,11 +207,11 @@ describe.concurrent("voucherctl sandbox check", () => {
   });
 
   it("prints each check with its verdict for people", async () => {
-    const { exitCode, stdout } = await check(await makeSandbox(), "echo nothing", "--keep-vouchers");
+    const { exitCode, stdout } = await check(await makeSandbox(), "echo nothing");
     expect(exitCode).toBe(1);
     expect(stdout).toContain("wrong      redeem: An order is paid with a voucher.\n           The last line");
-    expect(stdout).toContain("not tried  expired voucher: ");
-    expect(stdout).toMatch(/\nThe client is wrong in 12 of 12 checks\.\n$/);
+    expect(stdout).toContain("not tried  expired voucher: A customer");
+    expect(stdout).toMatch(/\nThe client is wrong in 1 of 1 check\.\n$/);
   });
 
   it("exits 2 with a sentence, and runs no client, when key, address or codes are wrong", async () => {
@@ -220,7 +221,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     const client = `touch ${join(directory, "ran")}`;
     for (const [given, said] of [
       [{ ...sandbox, key: live.key }, "This key is live."],
-      [{ ...sandbox, key: "pvt_123" }, "Give the whole key"],
+      [{ ...sandbox, key: "pvt_123" }, "--key is not a key"],
       [sandbox, `has ${VOUCHERS_NEEDED - 1} unused codes and ${VOUCHERS_NEEDED} are needed.`],
       [{ ...sandbox, key: reader.key }, "code 1 is not a voucher of this key's organization."],
     ] as const) {

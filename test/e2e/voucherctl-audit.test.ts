@@ -122,7 +122,7 @@ const CHANGES: Record<string, () => Promise<ChangeCase>> = {
     entityType: "Organization",
     entityId: null,
     before: null,
-    after: { name: "Corner Shop", createdAt: MOMENT },
+    after: { name: "Corner Shop", sandbox: false, createdAt: MOMENT },
     refused: ["org", "create", "--name", ""],
   }),
   "brand create": async () => ({
@@ -361,7 +361,7 @@ const READS: Record<string, () => Promise<string[]>> = {
 };
 
 /** Commands that use no database: `user token` signs with a key file of the embedded servers. */
-const ELSEWHERE = ["user token"];
+const ELSEWHERE = ["user token", "sandbox check"];
 
 /** Commands tested in test/db/{roles,durability}.test.ts on a Postgres of their own, because they are about the whole server. */
 const ON_THE_SERVER = ["db roles", "db check"];
@@ -522,7 +522,7 @@ describe("voucherctl audit list", () => {
         entityType: "Organization",
         entityId: id,
         before: null,
-        after: { name: "First", createdAt: MOMENT },
+        after: { name: "First", sandbox: false, createdAt: MOMENT },
       },
     ]);
     expect(acts[0].id).toBeGreaterThan(acts[1].id);

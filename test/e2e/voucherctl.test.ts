@@ -137,6 +137,36 @@ describe("voucherctl org create", () => {
     expect(stdout).toMatch(/^Organization Words: org_[0-9a-z]{26}\n$/);
   });
 
+  it("creates a sandbox with --sandbox, and every command that shows something of it says so", async () => {
+    const mark = { sandbox: true };
+    const org = await voucherctl.json("org", "create", "--name", "Tests", "--sandbox");
+    expect(org).toStrictEqual({ id: id("org"), ...mark });
+    const brand = await voucherctl.json("brand", "create", "--org", org.id, "--name", "Tests");
+    const product = await voucherctl.json(
+      ...["product", "create", "--brand", brand.id, "--key", "k", "--name", "n", "--type", "Product"],
+      ...["--retail-price-usd", "2", "--price-usd", "1"],
+    );
+    const issue = ["batch", "issue", "--product", product.id, "--count", "1", "--valid-until", "2099-01-01"];
+    const out = join(directory, "sandbox.csv");
+    const batch = await voucherctl.json(...issue, "--out", out);
+    const code = readFileSync(out, "utf8").split("\n")[1]?.split(",")[1] ?? "";
+    const key = await voucherctl.json("key", "create", "--org", org.id, "--scope", "voucher.read");
+    expect(key).toStrictEqual({ id: id("key"), key: expect.stringMatching(/^pvt_/), ...mark });
+    const rotated = await voucherctl.json("key", "rotate", key.id);
+    expect(rotated).toMatchObject({ key: expect.stringMatching(/^pvt_/), ...mark });
+    for (const shown of [
+      batch,
+      await voucherctl.json("batch", "show", batch.id),
+      await voucherctl.json("voucher", "show", code, "--org", org.id),
+      await voucherctl.json("key", "list", "--org", org.id),
+    ]) {
+      expect(shown).toMatchObject(mark);
+    }
+    const shown = await voucherctl.run(["voucher", "show", code, "--org", org.id]);
+    expect(shown.stdout).toMatch(/^ *Sandbox {2,}for tests, has no value$/m);
+    expect(await voucherctl.json("key", "list", "--org", partner.organizationId)).not.toHaveProperty("sandbox");
+  });
+
   it("refuses a name that is missing, empty, too long or has several lines", async () => {
     await expectFailure(["org", "create"], /--name/);
     for (const name of ["", "   ", "x".repeat(201), "two\nlines"]) {

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hashApiKey, isWellFormedApiKey, makeAllowlist, makeApiKey } from "../../src/domain/api-keys.ts";
+import { hashApiKey, isSandboxKey, isWellFormedApiKey, makeAllowlist, makeApiKey } from "../../src/domain/api-keys.ts";
 
 const KEYS = Array.from({ length: 4 }, () => makeApiKey(randomBytes));
 const PRINTABLE = Array.from({ length: 95 }, (_, index) => String.fromCharCode(0x20 + index));
@@ -12,6 +12,18 @@ const keyArbitrary = fc.uint8Array({ minLength: 40, maxLength: 40 }).map((bytes)
 describe("an API key", () => {
   it("begins with pvk_ and goes on in Crockford base32", () => {
     for (let i = 0; i < 500; i++) expect(makeApiKey(randomBytes)).toMatch(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
+  });
+
+  it("begins with pvt_ for a sandbox, and is refused with the other prefix", () => {
+    for (const sandbox of [false, true]) {
+      const key = makeApiKey(randomBytes, sandbox);
+      expect({ prefix: key.slice(0, 4), sandbox: isSandboxKey(key), valid: isWellFormedApiKey(key) }).toEqual({
+        prefix: sandbox ? "pvt_" : "pvk_",
+        sandbox,
+        valid: true,
+      });
+      expect(isWellFormedApiKey((sandbox ? "pvk_" : "pvt_") + key.slice(4))).toBe(false);
+    }
   });
 
   it("carries at least 160 random bits: so many single bits of the source change the key, each in its own way", () => {
