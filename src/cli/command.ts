@@ -16,7 +16,7 @@ export interface Noun {
 }
 
 /** How a command communicates with its caller. */
-interface Interaction {
+export interface Interaction {
   /** Aborted by Ctrl-C and SIGTERM: a long command stops and cleans up within five seconds. Further signals have no effect. */
   signal: AbortSignal;
   /** Prints the result: the object with --json, otherwise the text. */
