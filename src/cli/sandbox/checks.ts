@@ -69,7 +69,7 @@ const onRedeem =
  */
 export async function runChecks(kit: Kit, onResult: (result: CheckResult) => void): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
-  const references = new Map<string, string>();
+  const references = new References();
   let works = true;
   for (const { name, about, run } of CHECKS) {
     const check = new CheckRun(kit, references);
@@ -90,14 +90,28 @@ export async function runChecks(kit: Kit, onResult: (result: CheckResult) => voi
   return results;
 }
 
+/** The references that the client has sent in all checks so far. */
+class References {
+  /** The order that a reference belongs to. */
+  readonly orders = new Map<string, string>();
+  /** The references of an order for one code. */
+  readonly #used = new Map<string, Set<string>>();
+
+  of(order: string, code: string): Set<string> {
+    const key = `${order} ${code}`;
+    const used = this.#used.get(key) ?? new Set();
+    this.#used.set(key, used);
+    return used;
+  }
+}
+
 /** One check in progress. */
 class CheckRun {
   readonly kit: Kit;
   readonly sentences: string[] = [];
-  /** The order that has used a reference, by the reference. */
-  readonly #references: Map<string, string>;
+  readonly #references: References;
 
-  constructor(kit: Kit, references: Map<string, string>) {
+  constructor(kit: Kit, references: References) {
     this.kit = kit;
     this.#references = references;
   }
@@ -137,10 +151,14 @@ class CheckRun {
       const calls = proxy.calls();
       all.push(...calls);
       this.#checkWaits(calls);
-      if (result.outcome === "unsupported") throw new NotTried(`The client has no step "${step.step}".`);
+      if (result.outcome === "unsupported") {
+        if (step.step === "checkout")
+          throw new ClientFault('The client has no step "checkout", which every client needs.');
+        throw new NotTried(`The client has no step "${step.step}".`);
+      }
       state = result.state ?? state;
       if (result.outcome === "unknown" && run < RUNS_MAX) continue;
-      this.#checkReferences(step.order, all);
+      this.#checkReferences(step.order, step.code, all);
       if (result.outcome === "unknown") {
         throw new ClientFault(
           `The client reported an unknown outcome ${RUNS_MAX} times, although the service answered at last.`,
@@ -163,24 +181,22 @@ class CheckRun {
     }
   }
 
-  /** One order has one reference for a voucher, and no other order has it. */
-  #checkReferences(order: string, calls: readonly Call[]): void {
-    const used = new Set(
-      calls.filter(({ kind }) => kind === "redeem").map(({ request }) => String(request.externalRef)),
-    );
+  /** One order has one reference for a voucher, also when it is repeated, and no other order has it. */
+  #checkReferences(order: string, code: string, calls: readonly Call[]): void {
+    const used = this.#references.of(order, code);
+    for (const { kind, request } of calls) if (kind === "redeem") used.add(String(request.externalRef));
     if (used.size > 1) {
       this.say(
         `It used ${used.size} references for one order: ${[...used].join(", ")}. Send every retry with the same externalRef; a new one is a new redemption.`,
       );
     }
     for (const reference of used) {
-      const before = this.#references.get(reference) ?? order;
-      this.#references.set(reference, before);
-      if (before !== order) {
-        this.say(
-          `It used the reference ${reference} for the orders ${before} and ${order}. A reference redeems one voucher, ever: each order needs its own.`,
-        );
-      }
+      const owner = this.#references.orders.get(reference) ?? order;
+      this.#references.orders.set(reference, owner);
+      if (owner === order) continue;
+      this.say(
+        `It used the reference ${reference} for the orders ${owner} and ${order}. A reference redeems one voucher, ever: each order needs its own.`,
+      );
     }
   }
 

@@ -13,7 +13,7 @@ import { recordExpiries } from "../sweep/record-expiries.ts";
 
 /** Longest wait for a locked row. Milliseconds. */
 const LOCK_WAIT_MS = 3_000;
-/** How long a call records expiries: some twenty thousand. The sweeper records the rest. Milliseconds. */
+/** How long a call records expiries, thousands of them. The sweeper records the rest. Milliseconds. */
 const RECORD_MAX_MS = 2_000;
 
 /**
