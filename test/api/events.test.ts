@@ -60,7 +60,7 @@ describe("GET /partner/vouchers/{codeOrTicket}/events", () => {
       expect(names.filter((name) => !name.includes("key"))).toEqual([
         ...["resolve_vouchers", "select_events_page"],
         ...["resolve_vouchers", "select_events_page"],
-        ...["find_chain_head", "select_events_page"],
+        ...["find_voucher_sandbox", "select_events_page"],
       ]);
       const { rows } = await servers.db.query("SELECT canon_preserved_since FROM deployment");
       for (const { body } of pages) {
