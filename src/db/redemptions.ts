@@ -1,7 +1,7 @@
 import type { Confirmation } from "../domain/redeem.ts";
-import { integer, numeric, outerJoined, type Row, text, timestamptz } from "./columns.ts";
+import { integer, numeric, orNull, outerJoined, type Row, text, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { columnsOf, loadStatements, type PreparedStatements, prepare, readRows } from "./statements.ts";
+import { columnsOf, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
 
 const REDEMPTION = {
   voucherId: text,
@@ -16,6 +16,17 @@ const REDEMPTION = {
   redeemedAt: timestamptz,
 };
 
+/** A voucher's redemption as operators see it. */
+const REDEMPTION_OF_VOUCHER = {
+  externalRef: text,
+  redeemCode: text,
+  redeemedAt: timestamptz,
+  keyId: text,
+  keyLabel: orNull(text),
+  ticket: orNull(text),
+  attemptId: text,
+};
+
 export const sql = loadStatements(new URL("./redemptions.sql", import.meta.url), {
   find_confirmations: {
     organizationId: text,
@@ -26,6 +37,7 @@ export const sql = loadStatements(new URL("./redemptions.sql", import.meta.url),
   },
   read_redemptions: { n: integer, now: timestamptz, redemption: outerJoined(REDEMPTION) },
   insert_redemptions: {},
+  find_redemption_of_voucher: REDEMPTION_OF_VOUCHER,
 });
 
 /** A partner's order reference within its organization. */
@@ -92,4 +104,12 @@ export function insertRedemptions(redemptions: readonly NewRedemption[], redeeme
       ),
     ]),
   ];
+}
+
+/** A voucher's redemption, or null. */
+export function findRedemptionOfVoucher(
+  db: Queryable,
+  voucherId: string,
+): Promise<Row<typeof REDEMPTION_OF_VOUCHER> | null> {
+  return readRow(db, sql.find_redemption_of_voucher, [voucherId]);
 }

@@ -55,6 +55,23 @@ const LOCKED_VOUCHER = {
   reservation: RESERVATION,
 };
 
+/** A voucher as operators find it, with its redemption. */
+const FOUND_VOUCHER = {
+  id: text,
+  code: text,
+  serial: integer,
+  organizationId: text,
+  batchId: text,
+  status: textOf<StoredStatus>(),
+  redeemedAt: orNull(timestamptz),
+  validUntil: timestamptz,
+  productName: text,
+  productKey: text,
+  brand: text,
+  externalRef: orNull(text),
+  redeemCode: orNull(text),
+};
+
 const EXPIRED_BATCH = {
   batchId: text,
   /** Serial up to which every expiry is recorded. */
@@ -78,6 +95,7 @@ export const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), {
   redeem_vouchers: {},
   void_voucher: {},
   find_voucher_in_organization: { id: text },
+  find_vouchers: { now: timestamptz, ...FOUND_VOUCHER },
   find_last_of_next: { lastId: orNull(text) },
   select_chain_heads_of_range: { voucherId: text, ...CHAIN_HEAD },
   find_chain_head: { voucherId: text, ...CHAIN_HEAD },
@@ -202,6 +220,38 @@ export async function findVoucherInOrganization(
   codeKey: string | null,
 ): Promise<string | null> {
   return (await readRow(db, sql.find_voucher_in_organization, [organizationId, codeKey]))?.id ?? null;
+}
+
+/** By what an operator looks for a voucher. Exactly one of the names is not null; a serial goes with its batch. */
+export interface VoucherName {
+  codeKey: string | null;
+  ticket: string | null;
+  voucherId: string | null;
+  externalRef: string | null;
+  redeemCode: string | null;
+  batchId: string | null;
+  serial: number | null;
+}
+
+/** At most `limit` vouchers with a name, in one organization or in all, and the database's time. For operators only. */
+export function findVouchersByName(
+  db: Queryable,
+  organizationId: string | null,
+  name: VoucherName,
+  limit: number,
+): Promise<Row<typeof sql.find_vouchers.columns>[]> {
+  const { codeKey, ticket, voucherId, externalRef, redeemCode, batchId, serial } = name;
+  return readRows(db, sql.find_vouchers, [
+    organizationId,
+    codeKey,
+    ticket,
+    voucherId,
+    externalRef,
+    redeemCode,
+    batchId,
+    serial,
+    limit,
+  ]);
 }
 
 /** The last of the next `limit` vouchers in id order after `afterId`, or null when there is none. */
