@@ -88,15 +88,26 @@ WITH redeemed AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an unchanged chain') FROM redeemed;
 
--- name: void_voucher
--- Sets a locked, Active voucher to Voided and counts its Pending event. Raises VS001 when it is not Active or its chain has changed.
--- $1 voucher_id text, $2 last_sequence int before the update
+-- name: void_vouchers
+-- Sets locked, Active vouchers to Voided and writes their chain heads. Raises VS001 when one is not Active or its chain has changed.
+-- $1 voucher_id text[], $2 last_sequence int[] before, $3 last_sequence int[] after, $4 sealed_sequence int[] after,
+-- $5 sealed_hash text[] after, hex
 WITH voided AS (
-  UPDATE vouchers AS v SET status = 'Voided', pickable = false, last_sequence = $2::int + 1
-   WHERE v.id = $1::text AND v.status = 'Active' AND v.last_sequence = $2::int
+  UPDATE vouchers AS v
+     SET status = 'Voided', pickable = false, last_sequence = w.last_after, sealed_sequence = w.sealed_after,
+         sealed_hash = decode(w.hash_after, 'hex')
+    FROM unnest($1::text[], $2::int[], $3::int[], $4::int[], $5::text[])
+         AS w (id, last_before, last_after, sealed_after, hash_after)
+   WHERE v.id = ANY (ARRAY[w.id]) AND v.status = 'Active' AND v.last_sequence = w.last_before
   RETURNING 1
 )
-SELECT assert_row_count(count(*), 1, 'Active vouchers with an unchanged chain') FROM voided;
+SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an unchanged chain') FROM voided;
+
+-- name: select_vouchers_of_batch
+-- The next vouchers of a batch in order of serials.
+-- $1 batch_id text, $2 after serial int (exclusive), $3 limit int
+SELECT v.id, v.code, v.serial, v.status FROM vouchers AS v
+ WHERE v.batch_id = $1::text AND v.serial > $2::int ORDER BY v.serial LIMIT $3::int;
 
 -- name: find_voucher_in_organization
 -- A voucher's id by its code within one organization.

@@ -11,6 +11,7 @@ import {
   prepare,
   readRow,
   readRows,
+  type Values,
 } from "./statements.ts";
 
 /** A voucher with its terms, as partners see it. Prices are US dollars. */
@@ -55,6 +56,8 @@ const LOCKED_VOUCHER = {
   reservation: RESERVATION,
 };
 
+const VOUCHER_OF_BATCH = { id: text, code: text, serial: integer, status: textOf<StoredStatus>() };
+
 /** A voucher as operators find it, with its redemption. */
 const FOUND_VOUCHER = {
   id: text,
@@ -93,7 +96,8 @@ export const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), {
   read_locked_vouchers: { now: timestamptz, ...LOCKED_VOUCHER },
   advance_chains: {},
   redeem_vouchers: {},
-  void_voucher: {},
+  void_vouchers: {},
+  select_vouchers_of_batch: VOUCHER_OF_BATCH,
   find_voucher_in_organization: { id: text },
   find_vouchers: { now: timestamptz, ...FOUND_VOUCHER },
   find_last_of_next: { lastId: orNull(text) },
@@ -187,12 +191,13 @@ function headsAfter(advances: readonly ChainAdvance[]): ChainHead[] {
 
 /** Statements that write the new chain heads of locked vouchers. */
 export function advanceChains(advances: readonly ChainAdvance[]): PreparedStatements {
-  if (advances.length === 0) return [];
+  return advances.length === 0 ? [] : [prepare(sql.advance_chains, chainColumns(advances))];
+}
+
+function chainColumns(advances: readonly ChainAdvance[]): Values {
   return [
-    prepare(sql.advance_chains, [
-      ...columnsOf(advances, "voucherId", "lastSequenceBefore"),
-      ...columnsOf(headsAfter(advances), "lastSequence", "sealedSequence", "sealedHash"),
-    ]),
+    ...columnsOf(advances, "voucherId", "lastSequenceBefore"),
+    ...columnsOf(headsAfter(advances), "lastSequence", "sealedSequence", "sealedHash"),
   ];
 }
 
@@ -208,9 +213,19 @@ export function redeemVouchers(advances: readonly ChainAdvance[], redeemedAt: Da
   ];
 }
 
-/** Statements that set a locked, Active voucher to Voided and count its next event, which the caller must insert. */
-export function voidVoucherRow(voucherId: string, lastSequenceBefore: number): PreparedStatements {
-  return [prepare(sql.void_voucher, [voucherId, lastSequenceBefore])];
+/** Statements that set locked, Active vouchers to Voided. The caller inserts the events up to the new heads. */
+export function voidVouchers(advances: readonly ChainAdvance[]): PreparedStatements {
+  return advances.length === 0 ? [] : [prepare(sql.void_vouchers, chainColumns(advances))];
+}
+
+/** At most `limit` vouchers of a batch after a serial, in order of serials. */
+export function selectVouchersOfBatch(
+  db: Queryable,
+  batchId: string,
+  afterSerial: number,
+  limit: number,
+): Promise<Row<typeof VOUCHER_OF_BATCH>[]> {
+  return readRows(db, sql.select_vouchers_of_batch, [batchId, afterSerial, limit]);
 }
 
 /** A voucher's id by its normalized code, or null. */

@@ -1,5 +1,5 @@
 import { AppError } from "../../contract/errors.ts";
-import { insertKey, insertSecret, type NewApiKey, retireSecrets, revokeKey } from "../../db/api-keys.ts";
+import { hasKeys, insertKey, insertSecret, type NewApiKey, retireSecrets, revokeKey } from "../../db/api-keys.ts";
 import { hashApiKey, makeApiKey } from "../../domain/api-keys.ts";
 import { newId } from "../../domain/ids.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
@@ -8,6 +8,11 @@ import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 export interface ShownKey {
   id: string;
   key: string;
+}
+
+/** Whether the database has any key: before that, no partner can have used it. */
+export function isInUse(ctx: Pick<AuditContext, "pool">): Promise<boolean> {
+  return hasKeys(ctx.pool);
 }
 
 /** Creates a key. Every call with a key that has no organization is refused. */
