@@ -105,9 +105,10 @@ export const batch: Noun = {
       list: "batches",
       filters: ["org", "brand", "product"],
       cursor: /^bat_/,
-      headings: ["ID", "VOUCHERS", "VALID UNTIL (UTC)", "AUDIENCE", "WINDOWS", "PRODUCT"],
-      toRow: ({ id, count, validUntil, audience, windows, productName }) => ({
-        cells: [id, formatCount(count), formatUtc(validUntil), audience, windows.join(" ") || "-", productName],
+      headings: ["ID", "VOUCHERS", "VALID UNTIL (UTC)", "PRODUCT"],
+      toRow: ({ id, count, validUntil, audience, windows, productName, productId }) => ({
+        cells: [id, formatCount(count), formatUtc(validUntil), productName],
+        note: `${productId}, ${audience}, ${windows.length === 0 ? "no window" : `window: ${windows.join(" and ")}`}`,
       }),
       examples: ["batch list --product prd_…", "batch list --org org_… --limit 20 --json"],
     });

@@ -48,10 +48,10 @@ export const contract: Noun = {
       list: "contracts",
       filters: ["brand", "user", "status"],
       cursor: /^ctr_/,
-      headings: ["ID", "STATUS", "OFFERED (UTC)", "ENDS (UTC)", "USER"],
+      headings: ["ID", "STATUS", "ENDS (UTC)", "USER"],
       toRow: ({ id, status, offeredAt, endsAt, userId, brand, brandId }) => ({
-        cells: [id, status, formatUtc(offeredAt), endsAt === null ? "-" : formatUtc(endsAt), userId],
-        note: `${brand}, ${brandId}`,
+        cells: [id, status, endsAt === null ? "-" : formatUtc(endsAt), userId],
+        note: `offered ${formatUtc(offeredAt)} by ${brand}, ${brandId}`,
       }),
       examples: ["contract list --brand brd_… --status Active", "contract list --user bob"],
     });

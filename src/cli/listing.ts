@@ -26,9 +26,10 @@ export const listing: Noun = {
       list: "listings",
       filters: ["org", "product", "batch"],
       cursor: /^lst_/,
-      headings: ["ID", "BATCH", "VALID UNTIL (UTC)", "AUDIENCE", "PRODUCT"],
+      headings: ["ID", "VALID UNTIL (UTC)", "PRODUCT"],
       toRow: ({ id, batchId, validUntil, audience, productName }) => ({
-        cells: [id, batchId, formatUtc(validUntil), audience, productName],
+        cells: [id, formatUtc(validUntil), productName],
+        note: `${batchId}, ${audience}`,
       }),
       examples: ["listing list --org org_…"],
     });

@@ -56,10 +56,10 @@ export const product: Noun = {
       list: "products",
       filters: ["org", "brand", "name"],
       cursor: /^prd_/,
-      headings: ["ID", "PRICE", "TYPE", "KEY", "NAME"],
+      headings: ["ID", "PRICE", "TYPE", "NAME"],
       toRow: ({ id, priceUsd, type, key, name, brandId }) => ({
-        cells: [id, formatUsd(priceUsd), type, key, name],
-        note: brandId,
+        cells: [id, formatUsd(priceUsd), type, name],
+        note: `${key}, ${brandId}`,
       }),
       examples: ["product list --brand brd_…", 'product list --org org_… --name "pass"'],
     });

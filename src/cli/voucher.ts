@@ -109,13 +109,14 @@ function queryOf(options: FindOptions): VoucherQuery {
 function describeFound({ items }: FoundVouchers): string {
   if (items.length === 0) return "No voucher was found.";
   return formatTable(
-    ["VOUCHER", "STATUS", "SERIAL", "CODE", "REFERENCE"],
-    items.map(
-      ({ id, status, serial, code, externalRef, productName, brand, batchId, organizationId }): TableRow => ({
-        cells: [id, paint(STATUS_STYLE[status], status), String(serial), code, externalRef ?? "-"],
-        note: `${productName} of ${brand}, ${batchId}, ${organizationId}`,
-      }),
-    ),
+    ["VOUCHER", "STATUS", "SERIAL", "CODE"],
+    items.map(({ id, status, serial, code, externalRef, productName, brand, batchId, organizationId }): TableRow => {
+      const reference = externalRef === null ? "" : `for ${externalRef}; `;
+      return {
+        cells: [id, paint(STATUS_STYLE[status], status), String(serial), code],
+        note: `${reference}${productName} of ${brand}, ${batchId}, ${organizationId}`,
+      };
+    }),
   );
 }
 

@@ -1,7 +1,8 @@
 import type pg from "pg";
 import { pickFields } from "../../contract/fields.ts";
 import { type FoundVoucher, type FoundVouchers, foundVoucher } from "../../contract/voucher-history.ts";
-import type { Queryable } from "../../db/pool.ts";
+import { type Transaction, usePlansOfService } from "../../db/pool.ts";
+import { onSnapshot } from "../../db/transaction.ts";
 import { findVouchersByName, type VoucherName } from "../../db/vouchers.ts";
 import { normaliseCode, normaliseRedeemCode } from "../../domain/codes.ts";
 import { statusAt } from "../../domain/voucher.ts";
@@ -30,12 +31,12 @@ export async function findVouchers(
   query: VoucherQuery,
   organizationId: string | null,
 ): Promise<FoundVouchers> {
-  return { items: await findVouchersIn(ctx.pool, query, organizationId) };
+  return { items: await onSnapshot(ctx.pool, (tx) => findVouchersIn(tx, query, organizationId)) };
 }
 
-/** As {@link findVouchers}, on a connection of the caller's. */
+/** As {@link findVouchers}, in a transaction, which then plans its statements as the service does. */
 export async function findVouchersIn(
-  db: Queryable,
+  tx: Transaction,
   query: VoucherQuery,
   organizationId: string | null,
 ): Promise<FoundVoucher[]> {
@@ -43,7 +44,8 @@ export async function findVouchersIn(
   // Postgres has no text with a NUL.
   if (name === null || [organizationId, ...Object.values(name)].some((value) => String(value).includes("\0")))
     return [];
-  const rows = await findVouchersByName(db, organizationId, name, FOUND_MAX);
+  await usePlansOfService(tx);
+  const rows = await findVouchersByName(tx, organizationId, name, FOUND_MAX);
   return rows.map(({ now, ...row }) =>
     pickFields(foundVoucher, {
       ...row,

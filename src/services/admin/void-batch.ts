@@ -1,6 +1,6 @@
 import { AppError } from "../../contract/errors.ts";
 import { findBatchSize } from "../../db/catalog.ts";
-import type { Transaction } from "../../db/pool.ts";
+import { type Transaction, usePlansOfService } from "../../db/pool.ts";
 import { endReservations } from "../../db/reservations.ts";
 import { write } from "../../db/transaction.ts";
 import {
@@ -53,6 +53,7 @@ export async function voidBatch(
       ctx,
       { type: "Batch", id: batchId },
       async (tx) => {
+        await usePlansOfService(tx);
         const locked = await lock(tx, voucherIds);
         return { locked, voided: await voidLocked(ctx, tx, [...locked], reason) };
       },
