@@ -25,6 +25,8 @@ interface Interaction {
   print(result: object, text: () => string): void;
   /** Prints what usually comes next to standard error, one line, without --json. */
   next(command: string): void;
+  /** Prints a warning to standard error, without --json. */
+  warn(sentence: string): void;
   /** Asks a question on a terminal, without --json; null when there is no one to ask. */
   confirm(question: string): Promise<boolean | null>;
   /** Opens a progress line, only on a terminal and without --json. It ends with the command at the latest. */
@@ -84,6 +86,9 @@ function setAction<Options>(
             },
             next(command) {
               if (!json) process.stderr.write(`${paintError("dim", `Next: ${command}`)}\n`);
+            },
+            warn(sentence) {
+              if (!json) process.stderr.write(`Warning: ${sentence}\n`);
             },
             async confirm(question) {
               return json ? null : askOnTerminal(question, signal);

@@ -3,8 +3,8 @@ import { readNamesake } from "../services/admin/manage-catalog.ts";
 import type { CommandContext } from "./command.ts";
 
 /**
- * Asks before a second organization, brand or product of one name is created. Without a terminal it only warns, because scripts may
- * depend on using a name again. `--force` does neither.
+ * Asks before a second organization, brand or product of one name is created. Without a terminal it only warns, and with --json not
+ * even that, because scripts may depend on using a name again. `--force` does neither.
  * @param parentId the organization of a brand or the brand of a product; null for an organization.
  * @throws AppError `invalid_request` when the answer is no.
  */
@@ -18,5 +18,5 @@ export async function confirmName(
   const found = `There is already ${namesake} with the name ${name}.`;
   const answer = await ctx.confirm(`${found} Create another one?`);
   if (answer === false) throw new AppError("invalid_request", "Nothing was created.");
-  if (answer === null) process.stderr.write(`Warning: ${found} Another one is created.\n`);
+  if (answer === null) ctx.warn(`${found} Another one is created.`);
 }

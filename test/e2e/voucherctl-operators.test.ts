@@ -136,7 +136,7 @@ describe("voucherctl list", () => {
 });
 
 describe("a name that is already in use", () => {
-  it("is used again with a warning by a script, and without one with --force", async () => {
+  it("is used again with a warning without a terminal, and silently with --json and --force", async () => {
     const { organizationId, brandId } = partner;
     const product = ["--type", "Service", "--retail-price-usd", "2", "--price-usd", "1"];
     for (const [first, ...again] of [
@@ -155,12 +155,18 @@ describe("a name that is already in use", () => {
     ]) {
       const { id } = await voucherctl.json(...(first ?? []));
       for (const args of again) {
-        const warned = await voucherctl.run([...args, "--json"]);
-        expect(warned).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(new RegExp(`^Warning: .*${id}`)) });
-        expect(JSON.parse(warned.stdout).id).not.toBe(id);
+        const warned = await voucherctl.run(args);
+        expect(warned).toMatchObject({
+          exitCode: 0,
+          stderr: expect.stringMatching(new RegExp(`^Warning: .*${id}.*\nNext: `)),
+        });
+        expect(warned.stdout).not.toContain(id);
+        const forced = await voucherctl.run([...args.map((word) => word.replace("t2", "t3")), "--force"]);
+        expect(forced).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/^Next: /) });
       }
     }
-    await voucherctl.json("org", "create", "--name", "Twice", "--force");
+    // A script gets the same output as before.
+    await voucherctl.json("org", "create", "--name", "Twice");
   });
 
   it("is asked about on a terminal: y creates another one, everything else creates nothing", async () => {

@@ -36,7 +36,7 @@ interface Deps {
   redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
   config: Config;
   log: Logger;
-  metrics: Pick<ApiMetrics, "redeemWait"> | null;
+  metrics: Pick<ApiMetrics, "redeemWait" | "redemptions"> | null;
   traces: Traces;
 }
 
@@ -92,12 +92,16 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
   const answer = await ctx.traces.sendJob(redeemQueue.name, (traceparent) =>
     ctx.redeemQueue.addAndWait(attempt.attemptId, job, ctx.config.redeemWaitMs, traceparent),
   );
+  let response: RedeemResponse;
   if (answer.kind === "unknown") {
     ctx.log.warn({ err: answer.cause, attemptId: attempt.attemptId }, "a redeem attempt got no reply");
-    return resultOfOutcome(ctx, attempt);
+    response = await resultOfOutcome(ctx, attempt);
+  } else {
+    if (ctx.metrics !== null) recordRedeemWait(ctx.metrics, { ...answer, waitedMs: performance.now() - sentAt });
+    response = await resultOfReply(ctx, attempt, voucher, answer.reply);
   }
-  if (ctx.metrics !== null) recordRedeemWait(ctx.metrics, { ...answer, waitedMs: performance.now() - sentAt });
-  return resultOfReply(ctx, attempt, voucher, answer.reply);
+  if (!response.alreadyConfirmed) ctx.metrics?.redemptions.with(voucher.brand).inc();
+  return response;
 }
 
 async function resultOfReply(
