@@ -87,7 +87,7 @@ export async function selectListings(
   return (await readRows(db, sql.select_listings, [userId, null, after, limit])).map(toListing);
 }
 
-/** Vouchers that users can still acquire from the newest listings, by brand; each listing is counted up to `leftMax`. */
+/** Vouchers that users can still acquire from each of the newest listings, counted up to `leftMax`. */
 export function countStock(
   db: Queryable,
   listingsMax: number,

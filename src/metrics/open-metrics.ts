@@ -16,7 +16,7 @@ export interface DatabaseBacklog {
   sealLagMs: number;
   /** Chains that were broken at their last check. */
   brokenChains: number;
-  /** Vouchers that users can still acquire from listings. A brand may occur more than once. */
+  /** Vouchers that users can still acquire, of each listing. */
   stock: readonly { brand: string; left: number }[];
 }
 
@@ -65,7 +65,7 @@ function recordBacklog(metrics: Omit<ApiMetrics, "scrape" | "contentType">, { qu
     liveReservations.with().set(database.liveReservations);
     sealLag.with().set(database.sealLagMs / 1_000);
     brokenChains.with().set(database.brokenChains);
-    // Adds, because two brands may have one name, and many may be `other`.
+    // Adds, because listings share brands, and many brands may be `other`.
     for (const { brand, left } of database.stock) stockLeft.with(brand).inc(left);
   }
 }

@@ -180,15 +180,31 @@ describe("every metric of the service", () => {
 });
 
 describe("every alert", () => {
-  const alerts = Array.from(RULES.matchAll(/- alert: (\w+)[\s\S]*?runbook: (\S+)/g), ([, name = "", runbook = ""]) => ({
-    name,
-    runbook,
-  }));
+  const alerts = Array.from(
+    RULES.matchAll(/- alert: (\w+)[\s\S]*?runbook_url: "(.+)"/g),
+    ([, name = "", runbook = ""]) => ({
+      name,
+      runbook,
+    }),
+  );
 
-  it.each(alerts)("$name has a severity and a runbook page", ({ name, runbook }) => {
-    expect(runbook).toBe(`docs/operations.md#${name.toLowerCase()}`);
+  it("is on this list", () => {
+    expect(alerts.map(({ name }) => name)).toEqual(Array.from(RULES.matchAll(/- alert: (\w+)/g), ([, name]) => name));
+  });
+
+  it("has only queries that Postgres accepts among its commands", async () => {
+    const queries = new Set(
+      Array.from(OPERATIONS.matchAll(/^psql "\$DATABASE_URL" -c "(.+?)"/gm), ([, query = ""]) => query),
+    );
+    expect(queries.size).toBeGreaterThan(2);
+    for (const query of queries) await servers.db.query(query.replace("PID", "0"));
+  });
+
+  it.each(alerts)("$name has a severity and a runbook page with commands and who must know", ({ name, runbook }) => {
+    expect(runbook).toBe(`{{ $externalLabels.runbook_base }}/docs/operations.md#${name.toLowerCase()}`);
     const [, page = ""] = new RegExp(`^### ${name}\\n([\\s\\S]*?)(?=^##|$(?![\\s\\S]))`, "m").exec(OPERATIONS) ?? [];
-    for (const part of ["**Means.**", "**Look.**", "**Do.**"]) expect(page, part).toContain(part);
+    for (const part of ["**Means.**", "**Look.**", "**Do.**", "**Tell.**", "```sh\n"])
+      expect(page, part).toContain(part);
     expect(RULES).toMatch(new RegExp(`- alert: ${name}\\n[\\s\\S]*?severity: (critical|warning)`));
   });
 });
