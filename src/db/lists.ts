@@ -5,7 +5,7 @@ import { arrayOf, type Columns, integer, numeric, orNull, type Row, text, textOf
 import type { Queryable } from "./pool.ts";
 import { loadStatements, readRows, type TypedStatement } from "./statements.ts";
 
-/** Lists of the catalogue for operators. None of them reads vouchers, reservations, redemptions or events. */
+/** Lists of the catalog for operators. None of them reads vouchers, reservations, redemptions or events. */
 export const sql = loadStatements(new URL("./lists.sql", import.meta.url), {
   list_organizations: { id: text, name: text, createdAt: timestamptz },
   list_brands: { id: text, organizationId: text, name: text, createdAt: timestamptz },

@@ -3,7 +3,7 @@ import { ERRORS } from "../../src/contract/errors.ts";
 import { freePort } from "../../src/local/servers.ts";
 import { openApiMetrics } from "../../src/metrics/open-metrics.ts";
 import { SealRequests } from "../../src/queues/seal-requests.ts";
-import { createListing } from "../../src/services/admin/manage-catalogue.ts";
+import { createListing } from "../../src/services/admin/manage-catalog.ts";
 import { voidBatch } from "../../src/services/admin/void-batch.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { type PartnerClient, partnerClient, send } from "../support/client.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ERRORS } from "../../src/contract/errors.ts";
-import { createListing } from "../../src/services/admin/manage-catalogue.ts";
+import { createListing } from "../../src/services/admin/manage-catalog.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { selectorsOf } from "../support/promql.ts";
 import { hasPromtool, runPromtool } from "../support/promtool.ts";

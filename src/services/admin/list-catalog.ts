@@ -9,7 +9,7 @@ export interface Page<Item> {
 }
 
 /**
- * Reads a page of a list of the catalogue in its fixed order, so that new entries come last. A cursor is the id of the page's last item;
+ * Reads a page of a list of the catalog in its fixed order, so that new entries come last. A cursor is the id of the page's last item;
  * for links it is the code.
  */
 export async function listCatalog<Name extends ListName>(
