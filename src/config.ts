@@ -97,7 +97,7 @@ export function readConfig(env: Environment) {
       "RESERVATION_TOKEN_SECRET is not set to a private secret, which NODE_ENV=production requires",
     );
   }
-  const baseUrl = (values.BASE_URL ?? `http://localhost:${values.PORT}`).replace(/\/+$/, "");
+  const baseUrl = baseUrlOf(values);
   return {
     production,
     port: values.PORT,
@@ -143,6 +143,10 @@ export function readConfig(env: Environment) {
 /** The configuration of a process. Durations are milliseconds unless the name says otherwise. */
 export type Config = ReturnType<typeof readConfig>;
 
+function baseUrlOf({ BASE_URL, PORT }: Pick<z.output<typeof environment>, "BASE_URL" | "PORT">): string {
+  return (BASE_URL ?? `http://localhost:${PORT}`).replace(/\/+$/, "");
+}
+
 /** Traces are on when an exporter or an endpoint is set, unless the SDK is disabled or the exporter is `none`. */
 function traceSettings(values: z.output<typeof environment>) {
   const exporters = splitList(values.OTEL_TRACES_EXPORTER ?? "");
@@ -170,6 +174,14 @@ export function readApiConfig(env: Environment): Config {
 /** Reads only the database's address. @throws ConfigError when it is missing or invalid. */
 export function readDatabaseUrl(env: Environment): string {
   return parse(environment.pick({ DATABASE_URL: true }), env).DATABASE_URL;
+}
+
+/**
+ * Reads the service's public address.
+ * @throws ConfigError when it is invalid.
+ */
+export function readBaseUrl(env: Environment): string {
+  return baseUrlOf(parse(environment.pick({ BASE_URL: true, PORT: true }), env));
 }
 
 /** Reads the issuer and the audience that users' tokens must name. */

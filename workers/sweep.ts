@@ -2,7 +2,7 @@ import { type WorkerContext, workerOptions } from "../src/context.ts";
 import { sweepQueue } from "../src/queues/catalog.ts";
 import { Schedule } from "../src/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
-import { recordSweep } from "../src/services/sweep/record-sweep.ts";
+import { isIdle, recordSweep } from "../src/services/sweep/record-sweep.ts";
 import { sweep } from "../src/services/sweep/sweep.ts";
 
 /**
@@ -17,7 +17,7 @@ export function startSweepWorker(ctx: WorkerContext): RunningWorker {
   const schedule = new Schedule(sweepQueue, ctx.deployment, redisUrl, sweepIntervalMs, ctx.log);
   const worker = startWorker(sweepQueue, workerOptions(ctx, 1), async () => {
     const report = await sweep(ctx);
-    ctx.log.info(report, "sweep finished");
+    ctx.log[isIdle(report) ? "debug" : "info"](report, "sweep finished");
     if (ctx.metrics !== null) recordSweep(ctx.metrics, report);
     return report;
   });

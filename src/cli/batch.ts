@@ -1,18 +1,22 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { Option } from "commander";
+import { AppError } from "../contract/errors.ts";
 import type { BatchSummary } from "../db/catalog.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
 import type { Window } from "../domain/offer.ts";
 import { AUDIENCES, type Audience } from "../domain/voucher.ts";
+import { exportBatch } from "../services/admin/export-batch.ts";
 import { type IssueInput, issueBatch } from "../services/admin/issue-batch.ts";
 import { readBatch } from "../services/admin/read-supply.ts";
+import { type BatchVoidResult, readBatchSize, voidBatch } from "../services/admin/void-batch.ts";
 import { openCodesFile } from "./codes-file.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
-import { UsageError } from "./exit-code.ts";
-import { formatCount, formatUsd, formatUtcWithZone, pluralize } from "./format.ts";
+import { Interrupted, UsageError } from "./exit-code.ts";
+import { formatCount, formatUsd, formatUtc, formatUtcWithZone, pluralize } from "./format.ts";
 import { formatFields } from "./layout.ts";
-import { integer, isoDate } from "./option-parsers.ts";
+import { addList } from "./list.ts";
+import { integer, isoDate, name } from "./option-parsers.ts";
 import { paint } from "./paint.ts";
 
 /** Maximum number of vouchers in a batch. */
@@ -29,6 +33,7 @@ interface IssueOptions {
   closesAt?: Date;
   codes?: string;
   out?: string;
+  force?: boolean;
 }
 
 export const batch: Noun = {
@@ -59,7 +64,8 @@ export const batch: Noun = {
         .option(
           "--out <file.csv>",
           "write a CSV file with id, code and serial; an existing file is kept under a new name",
-        ),
+        )
+        .option("--force", "issue them even if --valid-until is in the past"),
       [
         "batch issue --product prd_… --count 100000 --valid-until 2027-12-31 --out codes.csv",
         "batch issue --product prd_… --count 500 --valid-until 2027-12-31 --codes printed.txt",
@@ -75,13 +81,49 @@ export const batch: Noun = {
         ctx.print(found, () => describeBatch(found));
       },
     );
+    action<{ out: string }>(
+      noun
+        .command("export <id>")
+        .description("write the codes of a batch to a file again; recorded in the audit log")
+        .requiredOption(
+          "--out <file.csv>",
+          "the CSV file with id, code and serial; an existing file is kept under a new name",
+        ),
+      ["batch export bat_… --out codes.csv"],
+      exportCodes,
+    );
+    action<{ reason?: string; force?: boolean }>(
+      noun
+        .command("void <id>")
+        .description("void all vouchers that are left of a batch; a second run continues an interrupted one")
+        .option("--reason <reason>", "why; kept in the vouchers' sealed histories", name)
+        .option("--force", "do not ask on a terminal"),
+      ['batch void bat_… --reason "printed twice"'],
+      voidAll,
+    );
+    addList(noun, {
+      list: "batches",
+      filters: ["org", "brand", "product"],
+      cursor: /^bat_/,
+      headings: ["ID", "VOUCHERS", "VALID UNTIL (UTC)", "PRODUCT"],
+      toRow: ({ id, count, validUntil, audience, windows, productName, productId }) => ({
+        cells: [id, formatCount(count), formatUtc(validUntil), productName],
+        note: `${productId}, ${audience}, ${windows.length === 0 ? "no window" : `window: ${windows.join(" and ")}`}`,
+      }),
+      examples: ["batch list --product prd_…", "batch list --org org_… --limit 20 --json"],
+    });
   },
 };
 
 async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> {
   const { product: productId, count, validUntil, audience } = options;
   const windows = windowsOf(options);
-  const out = options.out === undefined ? null : await openCodesFile(options.out, count);
+  if (validUntil <= new Date() && !options.force) {
+    throw new UsageError(
+      "--valid-until is in the past, so these vouchers could never be used. --force issues them anyway.",
+    );
+  }
+  const out = options.out === undefined ? null : await openCodesFile(options.out, count, "new");
   const codes = options.codes === undefined ? null : linesOf(options.codes);
   const progress = ctx.progress("Issuing", "vouchers", count);
   const result = await issueBatch(ctx, { productId, count, validUntil, audience, windows, codes }, async (vouchers) => {
@@ -97,17 +139,14 @@ async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> 
     throw error;
   });
   const kept = await out?.keep();
-  if (kept?.problem) {
-    progress.end();
-    process.stderr.write(`The file could not be renamed (${kept.problem}). The codes are in ${kept.file}.\n`);
-  }
+  if (kept?.problem) progress.end();
+  if (kept) warnOfFile(kept);
   // True if the codes were not saved and no window is open: then they cannot be obtained again.
   const unreachable = !options.out && !options.codes && !options.claim && !options.buy;
   ctx.print(result, () =>
     [
       `${result.sandbox ? "Sandbox batch" : "Batch"} ${result.id}: ${pluralize(count, "voucher")}, serials ${formatCount(result.firstSerial)} to ${formatCount(result.lastSerial)}, valid until ${formatUtcWithZone(validUntil)}.`,
-      kept && `The codes are in ${kept.file}. Only you can read this file.`,
-      kept?.older && `The existing file was renamed to ${kept.older}.`,
+      kept && describeFile(kept),
       unreachable &&
         "Warning: these codes were not saved, and users cannot claim or buy the vouchers. Next time, add --out, --codes, --claim or --buy.",
       validUntil <= new Date() && "Warning: these vouchers have already expired.",
@@ -115,6 +154,67 @@ async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> 
       .filter(Boolean)
       .join("\n"),
   );
+  ctx.next(options.buy ? `voucherctl listing create --batch ${result.id}` : `voucherctl batch show ${result.id}`);
+}
+
+async function exportCodes(ctx: CommandContext, { out: file }: { out: string }, id = ""): Promise<void> {
+  const size = await readBatchSize(ctx, id);
+  const out = await openCodesFile(file, size, "issued");
+  const progress = ctx.progress("Exporting", "vouchers", size);
+  let written = 0;
+  const count = await exportBatch(ctx, id, async (vouchers) => {
+    ctx.signal.throwIfAborted();
+    await out.write(vouchers);
+    written += vouchers.length;
+    progress.advance(written);
+  }).catch(async (error) => {
+    await out.discard();
+    throw error;
+  });
+  const kept = await out.keep();
+  progress.end();
+  warnOfFile(kept);
+  ctx.print({ id, count }, () => `Batch ${id}: ${pluralize(count, "voucher")}.\n${describeFile(kept)}`);
+}
+
+async function voidAll(ctx: CommandContext, options: { reason?: string; force?: boolean }, id = ""): Promise<void> {
+  const size = await readBatchSize(ctx, id);
+  const question = `This voids all vouchers that are left of the ${formatCount(size)} of batch ${id}, for good. Go on?`;
+  if (!options.force && (await ctx.confirm(question)) === false) {
+    throw new AppError("invalid_request", "Nothing was voided.");
+  }
+  const progress = ctx.progress("Voiding", "vouchers", size);
+  let sofar: BatchVoidResult = { voided: 0, alreadyFinal: 0 };
+  const result = await voidBatch(ctx, id, options.reason ?? null, (counts) => {
+    sofar = counts;
+    progress.advance(counts.voided + counts.alreadyFinal);
+    ctx.signal.throwIfAborted();
+  }).catch((error) => {
+    progress.end();
+    if (sofar.voided > 0 || error instanceof Interrupted) {
+      process.stderr.write(`Voided so far: ${formatCount(sofar.voided)}. The same command voids the rest.\n`);
+    }
+    throw error;
+  });
+  ctx.print(result, () => {
+    const others =
+      result.alreadyFinal === 0 ? "" : ` ${formatCount(result.alreadyFinal)} were redeemed, voided or expired before.`;
+    return `Batch ${id}: ${pluralize(result.voided, "voucher")} voided.${others}`;
+  });
+}
+
+/** A file of codes under its final name, and what happened to an older one. */
+type KeptFile = Awaited<ReturnType<Awaited<ReturnType<typeof openCodesFile>>["keep"]>>;
+
+function describeFile({ file, older }: KeptFile): string {
+  const renamed = older === null ? "" : `\nThe existing file was renamed to ${older}.`;
+  return `The codes are in ${file}. Only you can read this file.${renamed}`;
+}
+
+function warnOfFile({ file, problem }: KeptFile): void {
+  if (problem !== null) {
+    process.stderr.write(`The file could not be renamed (${problem}). The codes are in ${file}.\n`);
+  }
 }
 
 function describeBatch(batch: BatchSummary): string {

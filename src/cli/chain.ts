@@ -1,6 +1,5 @@
 import { Option } from "commander";
-import { countIssuedVouchers } from "../db/catalog.ts";
-import { type VerifyResult, verifyAllChains, verifyOneChain } from "../services/admin/verify-chains.ts";
+import { countChains, type VerifyResult, verifyAllChains, verifyOneChain } from "../services/admin/verify-chains.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
 import { pluralize } from "./format.ts";
@@ -27,7 +26,7 @@ export const chain: Noun = {
 };
 
 async function verifyAll(ctx: CommandContext): Promise<VerifyResult> {
-  const progress = ctx.progress("Verified", "vouchers", await countIssuedVouchers(ctx.pool));
+  const progress = ctx.progress("Verified", "vouchers", await countChains(ctx));
   return verifyAllChains(ctx, ({ vouchers }) => {
     ctx.signal.throwIfAborted();
     progress.advance(vouchers);

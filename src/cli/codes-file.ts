@@ -6,18 +6,19 @@ import type { IssuedVoucher } from "../services/admin/issue-batch.ts";
 /**
  * Opens the CSV file for the codes of a batch of `total` vouchers, readable by its owner alone. Until it is complete it is named
  * `FILE.unfinished`, which also keeps a second run from writing. An older file is renamed, never overwritten: it may hold the only copy of its codes.
+ * @param whose `new`: of a batch that is being issued, so a complete file may hold its only copy. `issued`: of an older batch.
  * @throws AppError `invalid_request` when the name is a directory's, or the unfinished file already exists.
  */
-export async function openCodesFile(file: string, total: number) {
+export async function openCodesFile(file: string, total: number, whose: "new" | "issued") {
   if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
     throw new AppError("invalid_request", `${file} is a directory.`);
   }
   const unfinished = `${file}.unfinished`;
   const handle = await createUnfinished(file, unfinished);
   let count = 0;
-  // The commit follows the last code. Before that, no code in the file is valid, so the file is removed on exit.
+  // The commit follows the last code. Before that, no code of a new batch is valid, so the file is removed on exit.
   const onExit = () => {
-    if (count < total) rmSync(unfinished, { force: true });
+    if (count < total || whose === "issued") rmSync(unfinished, { force: true });
     else warnOfUncertainIssue(unfinished);
   };
   process.once("exit", onExit);
@@ -90,7 +91,7 @@ async function createUnfinished(file: string, unfinished: string): Promise<FileH
       [
         `${unfinished} exists: another run is writing the codes for ${file}, or one was killed. If another run is in progress, wait for it to end.`,
         "If not, look up the last code in that file: voucherctl voucher show CODE --org ID. If it is found, its batch was issued and the",
-        "file holds its codes: rename it. If it is not found, or the file has no code, remove it. Then run this again.",
+        "file holds its codes: rename it. If it is not found, the file has no code, or a batch export wrote it, remove it. Then run this again.",
       ].join("\n"),
       { cause: error },
     );

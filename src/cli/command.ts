@@ -1,10 +1,12 @@
+import { once } from "node:events";
+import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { type AdminContext, openAdminContext } from "../admin-context.ts";
 import { readGivenServers } from "../config.ts";
 import { openLog } from "../log.ts";
 import { type AuditedCommand, auditedCommand } from "../services/admin/with-audit-entry.ts";
 import { EXIT, Interrupted, ServersUnavailable } from "./exit-code.ts";
-import { paintHelp } from "./paint.ts";
+import { paintError, paintHelp } from "./paint.ts";
 import { NO_PROGRESS, openProgress, type Progress } from "./progress.ts";
 
 /** One noun of `voucherctl`, such as `key`. */
@@ -21,6 +23,12 @@ export interface Interaction {
   signal: AbortSignal;
   /** Prints the result: the object with --json, otherwise the text. */
   print(result: object, text: () => string): void;
+  /** Prints what usually comes next to standard error, one line, without --json. */
+  next(command: string): void;
+  /** Prints a warning to standard error, without --json. */
+  warn(sentence: string): void;
+  /** Asks a question on a terminal, without --json; null when there is no one to ask. */
+  confirm(question: string): Promise<boolean | null>;
   /** Opens a progress line, only on a terminal and without --json. It ends with the command at the latest. */
   progress(verb: string, noun: string, total: number): Progress;
 }
@@ -67,13 +75,23 @@ function setAction<Options>(
       const options = given.at(-2) as Options & { json?: boolean };
       const json = options.json === true;
       let progress = NO_PROGRESS;
+      const signal = abortOnSignal();
       try {
         await run(
           {
-            signal: abortOnSignal(),
+            signal,
             print(result, text) {
               progress.end();
               console.log(json ? JSON.stringify(result) : text());
+            },
+            next(command) {
+              if (!json) process.stderr.write(`${paintError("dim", `Next: ${command}`)}\n`);
+            },
+            warn(sentence) {
+              if (!json) process.stderr.write(`Warning: ${sentence}\n`);
+            },
+            async confirm(question) {
+              return json ? null : askOnTerminal(question, signal);
             },
             progress(...work) {
               if (!json && process.stderr.isTTY) progress = openProgress(process.stderr, ...work);
@@ -87,6 +105,23 @@ function setAction<Options>(
         progress.end();
       }
     });
+}
+
+/** Asks for y or n. The end of the input and everything else mean no; null when input or output is not a terminal. */
+async function askOnTerminal(question: string, signal: AbortSignal): Promise<boolean | null> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) return null;
+  // Without `terminal`, Ctrl-C still sends a signal.
+  const reader = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
+  try {
+    const ended = once(reader, "close").then(() => "");
+    const answer = await Promise.race([reader.question(`${question} [y/N] `, { signal }), ended]);
+    return /^y(es)?$/i.test(answer.trim());
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    reader.close();
+  }
 }
 
 /** Columns that examples must fit in. */

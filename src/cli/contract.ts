@@ -1,6 +1,7 @@
 import { changeContract, offerContract } from "../services/admin/manage-contracts.ts";
 import { action, type Noun } from "./command.ts";
-import { formatUtcWithZone } from "./format.ts";
+import { formatUtc, formatUtcWithZone } from "./format.ts";
+import { addList } from "./list.ts";
 import { isoDate, subject } from "./option-parsers.ts";
 
 const TRANSITIONS = [
@@ -29,6 +30,7 @@ export const contract: Noun = {
             ? "\nWarning: this time is in the past, so the contract has no effect."
             : "";
         ctx.print({ id }, () => `Offered contract ${id} to ${user}.${end}${ended}`);
+        ctx.next(`voucherctl contract accept ${id}`);
       },
     );
     for (const [verb, status, description] of TRANSITIONS) {
@@ -38,8 +40,20 @@ export const contract: Noun = {
         async (ctx, _options, id = "") => {
           await changeContract(ctx, id, status);
           ctx.print({ id, status }, () => `Contract ${id} is ${status}.`);
+          if (status === "Active") ctx.next(`voucherctl link create --contract ${id} --product ID`);
         },
       );
     }
+    addList(noun, {
+      list: "contracts",
+      filters: ["brand", "user", "status"],
+      cursor: /^ctr_/,
+      headings: ["ID", "STATUS", "ENDS (UTC)", "USER"],
+      toRow: ({ id, status, offeredAt, endsAt, userId, brand, brandId }) => ({
+        cells: [id, status, endsAt === null ? "-" : formatUtc(endsAt), userId],
+        note: `offered ${formatUtc(offeredAt)} by ${brand}, ${brandId}`,
+      }),
+      examples: ["contract list --brand brd_… --status Active", "contract list --user bob"],
+    });
   },
 };

@@ -21,7 +21,7 @@ export const EXIT_HELP = `Exit status:
   69   the database does not answer, or the embedded servers do not start
   70   a bug in this program
   78   a variable is missing or wrong, or the database is not migrated
-  130  interrupted without changes (143 after SIGTERM)`;
+  130  interrupted (143 after SIGTERM); only batch void keeps what it did`;
 
 /** Each option is valid, but their combination is not. */
 export class UsageError extends Error {}
@@ -29,7 +29,7 @@ export class UsageError extends Error {}
 /** The servers of a command do not answer, or the embedded ones could not be started; the message says why and what to do. */
 export class ServersUnavailable extends Error {}
 
-/** A signal ended the command before it changed anything. */
+/** A signal ended the command. Only `batch void` keeps what it did before. */
 export class Interrupted extends Error {
   readonly exitCode: number;
 

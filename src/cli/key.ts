@@ -49,6 +49,7 @@ export const key: Noun = {
         });
         const expired = options.expires !== undefined && options.expires <= new Date();
         ctx.print(shown, () => `${describeSecret(shown)}${expired ? "\nWarning: this key has already expired." : ""}`);
+        ctx.next("try it: curl -s URL/partner/vouchers/CODE -H 'X-Api-Key: KEY'");
       },
     );
     action<{ org: string }>(

@@ -1,5 +1,7 @@
 import { makeLink } from "../services/admin/manage-contracts.ts";
 import { action, type Noun } from "./command.ts";
+import { formatUtc } from "./format.ts";
+import { addList } from "./list.ts";
 
 export const link: Noun = {
   name: "link",
@@ -15,7 +17,19 @@ export const link: Noun = {
       async (ctx, { contract, product }) => {
         const code = await makeLink(ctx, contract, product);
         ctx.print({ code }, () => `Users claim a voucher with POST /r/${code}/claim`);
+        ctx.next("give the referrer the link; voucherctl batch issue --claim opens a window if the product has none");
       },
     );
+    addList(noun, {
+      list: "links",
+      filters: ["contract", "product", "user"],
+      cursor: /^[0-9a-z]+$/,
+      headings: ["CODE", "CREATED (UTC)", "PRODUCT", "REFERRER"],
+      toRow: ({ code, createdAt, productId, userId, contractId }) => ({
+        cells: [code, formatUtc(createdAt), productId, userId],
+        note: contractId,
+      }),
+      examples: ["link list --contract ctr_…", "link list --user bob"],
+    });
   },
 };

@@ -1,5 +1,7 @@
 import { createListing } from "../services/admin/manage-catalog.ts";
 import { action, type Noun } from "./command.ts";
+import { formatUtc } from "./format.ts";
+import { addList } from "./list.ts";
 
 export const listing: Noun = {
   name: "listing",
@@ -17,7 +19,19 @@ export const listing: Noun = {
           ? ""
           : "\nWarning: users cannot buy these vouchers, because the batch has no buy window.";
         ctx.print({ id }, () => `Listing ${id} offers batch ${batch}.${warning}`);
+        ctx.next(`GET /marketplace/listings/${id} shows the listing as users see it`);
       },
     );
+    addList(noun, {
+      list: "listings",
+      filters: ["org", "product", "batch"],
+      cursor: /^lst_/,
+      headings: ["ID", "VALID UNTIL (UTC)", "PRODUCT"],
+      toRow: ({ id, batchId, validUntil, audience, productName }) => ({
+        cells: [id, formatUtc(validUntil), productName],
+        note: `${batchId}, ${audience}`,
+      }),
+      examples: ["listing list --org org_…"],
+    });
   },
 };

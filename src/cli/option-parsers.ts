@@ -1,6 +1,9 @@
 import { InvalidArgumentError } from "commander";
 import { z } from "zod";
 
+/** Describes `--force` of commands that create something with a name. */
+export const FORCE_NAME = "do not ask when the name is already in use";
+
 /** Option parser: a time in ISO 8601. A date alone means 00:00 UTC at the start of that day. */
 export function isoDate(text: string): Date {
   if (!z.union([z.iso.datetime({ offset: true }), z.iso.date()]).safeParse(text).success) {

@@ -2,7 +2,10 @@ import { Option } from "commander";
 import { VOUCHER_TYPES, type VoucherType } from "../domain/voucher.ts";
 import { createProduct } from "../services/admin/manage-catalog.ts";
 import { action, type Noun } from "./command.ts";
-import { dollars, integer, name } from "./option-parsers.ts";
+import { confirmName } from "./confirm-name.ts";
+import { formatUsd } from "./format.ts";
+import { addList } from "./list.ts";
+import { dollars, FORCE_NAME, integer, name } from "./option-parsers.ts";
 
 interface Options {
   brand: string;
@@ -13,6 +16,7 @@ interface Options {
   priceUsd: number;
   benefitMonths: number;
   usageUnitLabel?: string;
+  force?: boolean;
 }
 
 export const product: Noun = {
@@ -35,15 +39,29 @@ export const product: Noun = {
           integer(0, 1_200),
           0,
         )
-        .option("--usage-unit-label <label>", "unit in which uses are counted, such as visit", name),
+        .option("--usage-unit-label <label>", "unit in which uses are counted, such as visit", name)
+        .option("--force", FORCE_NAME),
       [
         'product create --brand brd_… --key day --name "Day pass" --type Service --retail-price-usd 19.90 --price-usd 15',
         'product create --brand brd_… --key club --name "Club, a year" --type Subscription --retail-price-usd 120 --price-usd 99 --benefit-months 12',
       ],
-      async (ctx, { brand, usageUnitLabel, ...options }) => {
+      async (ctx, { brand, usageUnitLabel, force, ...options }) => {
+        await confirmName(ctx, brand, { name: options.name, ...(force && { force }) });
         const id = await createProduct(ctx, { ...options, brandId: brand, usageUnitLabel: usageUnitLabel ?? null });
         ctx.print({ id }, () => `Product ${options.name}: ${id}`);
+        ctx.next(`voucherctl batch issue --product ${id} --count N --valid-until TIME --out FILE.csv`);
       },
     );
+    addList(noun, {
+      list: "products",
+      filters: ["org", "brand", "name"],
+      cursor: /^prd_/,
+      headings: ["ID", "PRICE", "TYPE", "NAME"],
+      toRow: ({ id, priceUsd, type, key, name, brandId }) => ({
+        cells: [id, formatUsd(priceUsd), type, name],
+        note: `${key}, ${brandId}`,
+      }),
+      examples: ["product list --brand brd_…", 'product list --org org_… --name "pass"'],
+    });
   },
 };

@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import packageJson from "../../package.json" with { type: "json" };
 import { audit } from "./audit.ts";
 import { batch } from "./batch.ts";
 import { brand } from "./brand.ts";
@@ -35,6 +36,7 @@ export function buildProgram(): Command {
       "Administers vouchers on the servers of DATABASE_URL and REDIS_URL, or on the embedded servers when they are unset.\n" +
         "From a checkout: npm run -s voucherctl -- <noun> <verb> [options]",
     )
+    .version(packageJson.version, "--version", "print the version")
     .addHelpText("after", `\nvoucherctl <noun> <verb> --help shows options and examples.\n\n${EXIT_HELP}`)
     .exitOverride()
     .configureHelp({

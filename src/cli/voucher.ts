@@ -1,9 +1,15 @@
+import { readBaseUrl } from "../config.ts";
+import { INTEGER_MAX } from "../contract/fields.ts";
+import type { FoundVouchers, VoucherHistory } from "../contract/voucher-history.ts";
+import { findVouchers, type VoucherQuery } from "../services/admin/find-vouchers.ts";
 import { readVoucher } from "../services/admin/read-supply.ts";
+import { readVoucherHistory } from "../services/admin/read-voucher-history.ts";
 import { voidVoucher } from "../services/admin/void-voucher.ts";
 import { action, type Noun } from "./command.ts";
-import { formatUsd, formatUtcWithZone, pluralize } from "./format.ts";
-import { formatFields } from "./layout.ts";
-import { name } from "./option-parsers.ts";
+import { UsageError } from "./exit-code.ts";
+import { formatUsd, formatUtc, formatUtcWithZone, pluralize } from "./format.ts";
+import { formatFields, formatTable, type TableRow } from "./layout.ts";
+import { integer, name } from "./option-parsers.ts";
 import { paint } from "./paint.ts";
 
 export const voucher: Noun = {
@@ -19,6 +25,36 @@ export const voucher: Noun = {
       async (ctx, options, code = "") => {
         const found = await readVoucher(ctx, options.org, code);
         ctx.print(found, () => describeVoucher(found));
+      },
+    );
+    action<FindOptions>(
+      noun
+        .command("find")
+        .description("find vouchers in all organizations by one of their names")
+        .option("--code <code>", "the code, in any spelling")
+        .option("--ticket <ticket>", "the ticket of a reservation")
+        .option("--id <id>", "the voucher's id")
+        .option("--ref <reference>", "the partner's reference of its redemption")
+        .option("--redeem-code <code>", "the code that the customer got")
+        .option("--batch <id>", "its batch, together with --serial")
+        .option("--serial <n>", "its serial within --batch", integer(1, INTEGER_MAX))
+        .option("--org <id>", "search one organization only"),
+      ["voucher find --ref order-20261121-0007", "voucher find --batch bat_… --serial 1042"],
+      async (ctx, options) => {
+        const found = await findVouchers(ctx, queryOf(options), options.org ?? null);
+        ctx.print(found, () => describeFound(found));
+      },
+    );
+    action<{ org?: string }>(
+      noun
+        .command("history <code>")
+        .description("show a voucher's whole life, by its id, its code or a ticket")
+        .option("--org <id>", "the organization that owns it, if several have this code"),
+      ["voucher history vch_…", "voucher history 7Q4K-9MZX-2HTB-W8RC --json"],
+      async (ctx, options, code = "") => {
+        const config = { baseUrl: readBaseUrl(process.env) };
+        const history = await readVoucherHistory({ ...ctx, config }, code, options.org ?? null);
+        ctx.print(history, () => describeHistory(history));
       },
     );
     action<{ org: string; reason?: string }>(
@@ -41,6 +77,109 @@ export const voucher: Noun = {
 };
 
 const STATUS_STYLE = { Active: "green", Redeemed: "cyan", Voided: "red", Expired: "yellow" } as const;
+
+interface FindOptions {
+  code?: string;
+  ticket?: string;
+  id?: string;
+  ref?: string;
+  redeemCode?: string;
+  batch?: string;
+  serial?: number;
+  org?: string;
+}
+
+const NAMES = { code: "code", ticket: "ticket", id: "id", ref: "externalRef", redeemCode: "redeemCode" } as const;
+
+function queryOf(options: FindOptions): VoucherQuery {
+  const { batch, serial } = options;
+  const given = (Object.keys(NAMES) as (keyof typeof NAMES)[]).flatMap((option): VoucherQuery[] => {
+    const value = options[option];
+    return value === undefined ? [] : [{ by: NAMES[option], value }];
+  });
+  if (batch !== undefined && serial !== undefined) given.push({ by: "serial", batchId: batch, serial });
+  else if (batch !== undefined || serial !== undefined) throw new UsageError("--batch and --serial go together.");
+  const [query] = given;
+  if (query === undefined || given.length > 1) {
+    throw new UsageError("Give one of --code, --ticket, --id, --ref, --redeem-code, or --batch with --serial.");
+  }
+  return query;
+}
+
+function describeFound({ items }: FoundVouchers): string {
+  if (items.length === 0) return "No voucher was found.";
+  return formatTable(
+    ["VOUCHER", "STATUS", "SERIAL", "CODE"],
+    items.map(
+      ({ id, status, serial, code, externalRef, productName, brand, batchId, organizationId, sandbox }): TableRow => {
+        const reference = externalRef === null ? "" : `for ${externalRef}; `;
+        return {
+          cells: [id, paint(STATUS_STYLE[status], status), String(serial), code],
+          note: `${reference}${productName} of ${brand}, ${batchId}, ${organizationId}${sandbox ? ", a sandbox" : ""}`,
+        };
+      },
+    ),
+  );
+}
+
+function describeHistory({ voucher, events, reservations, redemption }: VoucherHistory): string {
+  const keyOf = ({ keyId, keyLabel }: { keyId: string; keyLabel: string | null }) =>
+    keyLabel === null ? keyId : `${keyId} (${keyLabel})`;
+  const lines: (TableRow & { at: string })[] = [
+    ...events.map((event) => ({
+      at: event.occurredAt,
+      cells: [event.eventType.replace("voucher.instance.", ""), event.sealStatus],
+      note: describeEvent(event, redemption && { ...redemption, key: keyOf(redemption) }),
+    })),
+    ...reservations.flatMap((reservation) => [
+      {
+        at: reservation.startedAt,
+        cells: ["reserved", ""],
+        note: `${reservation.ticket} by ${keyOf(reservation)} until ${formatUtc(new Date(reservation.expiresAt))}`,
+      },
+      ...(reservation.endedAt === null || reservation.state === "Consumed"
+        ? []
+        : [
+            {
+              at: reservation.endedAt,
+              cells: [`reservation ${reservation.state.toLowerCase()}`, ""],
+              note: [reservation.ticket, reservation.endReason].filter(Boolean).join(": "),
+            },
+          ]),
+    ]),
+  ].sort((a, b) => a.at.localeCompare(b.at));
+  const title = formatFields(
+    `Voucher ${paint("bold", voucher.id)} is ${paint(STATUS_STYLE[voucher.status], voucher.status)}`,
+    {
+      Code: voucher.code,
+      Product: `${voucher.productName} (${voucher.productKey}) of ${voucher.brand}`,
+      Batch: `${voucher.batchId}, serial ${voucher.serial}`,
+      Organization: `${voucher.organizationId}${voucher.sandbox ? ", a sandbox" : ""}`,
+      "Valid until": formatUtcWithZone(new Date(voucher.validUntil)),
+      Reference: voucher.externalRef,
+      "Redeem code": voucher.redeemCode,
+      Verify: voucher.verifyUrl,
+    },
+  );
+  const table = formatTable(
+    ["TIME (UTC)", "WHAT", "SEAL"],
+    lines.map(({ at, cells, note }) => ({ cells: [formatUtc(new Date(at)), ...cells], ...(note && { note }) })),
+  );
+  return `${title}\n\n${table}`;
+}
+
+/** The part of an event that an operator needs besides its type. */
+function describeEvent(
+  { eventType, actorConnectedId, payload }: VoucherHistory["events"][number],
+  redemption: { externalRef: string; key: string; ticket: string | null } | null,
+): string {
+  if (eventType === "voucher.instance.redeemed" && redemption !== null) {
+    const { externalRef, key, ticket } = redemption;
+    return `for ${externalRef} by ${key}${ticket === null ? "" : ` with ${ticket}`}`;
+  }
+  const { reason } = payload === null ? {} : JSON.parse(payload).data;
+  return [actorConnectedId && `by ${actorConnectedId}`, reason].filter(Boolean).join(": ");
+}
 
 function describeVoucher({ voucher, reservation, sandbox }: Awaited<ReturnType<typeof readVoucher>>): string {
   const { status } = voucher;

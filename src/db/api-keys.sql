@@ -24,6 +24,10 @@ SELECT k.id, clock_timestamp() FROM api_keys AS k WHERE k.id = ANY ($1::text[]) 
 ON CONFLICT (key_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at
  WHERE u.last_used_at < EXCLUDED.last_used_at - interval '1 minute';
 
+-- name: find_any_key
+-- One key, if there is any.
+SELECT k.id FROM api_keys AS k LIMIT 1;
+
 -- name: insert_key
 -- $1 id text, $2 organization_id text or null, $3 label text or null, $4 scopes text[], $5 allow_ips text[], $6 expires_at timestamptz or null
 INSERT INTO api_keys (id, organization_id, label, scopes, allow_ips, expires_at)

@@ -34,6 +34,7 @@ const LISTED_KEY = {
 export const sql = loadStatements(new URL("./api-keys.sql", import.meta.url), {
   find_keys_by_secret: { secretHash: text, ...API_KEY },
   record_key_usage: {},
+  find_any_key: { id: text },
   insert_key: {},
   find_key_sandbox: { sandbox: boolean },
   insert_secret: {},
@@ -54,6 +55,11 @@ export async function findKeysBySecret(db: Queryable, hashes: readonly string[])
 /** Records that these keys are in use, each at most once a minute. */
 export async function recordKeyUsage(db: Queryable, keyIds: readonly string[]): Promise<void> {
   await execute(db, sql.record_key_usage, [keyIds]);
+}
+
+/** Whether there is any key. */
+export async function hasKeys(db: Queryable): Promise<boolean> {
+  return (await readRow(db, sql.find_any_key, [])) !== null;
 }
 
 export interface NewApiKey {

@@ -7,6 +7,16 @@ INSERT INTO organizations (id, name, sandbox) VALUES ($1::text, $2::text, $3::bo
 -- $1 id text
 SELECT o.name, o.sandbox FROM organizations AS o WHERE o.id = $1::text;
 
+-- name: find_namesake
+-- The oldest organization, or brand or product of a parent, with the same name in any case.
+-- $1 id of the parent organization or brand text, null for organizations, $2 name text
+SELECT o.id FROM organizations AS o WHERE $1::text IS NULL AND lower(o.name) = lower($2::text)
+ UNION ALL
+SELECT b.id FROM brands AS b WHERE b.organization_id = $1::text AND lower(b.name) = lower($2::text)
+ UNION ALL
+SELECT p.id FROM products AS p WHERE p.brand_id = $1::text AND lower(p.name) = lower($2::text)
+ ORDER BY id LIMIT 1;
+
 -- name: insert_brand
 -- $1 id text, $2 organization_id text, $3 name text
 INSERT INTO brands (id, organization_id, name) VALUES ($1::text, $2::text, $3::text);
@@ -37,6 +47,11 @@ SELECT p.organization_id AS "organizationId", p.sandbox, p.key AS "productKey", 
 -- name: count_issued_vouchers
 -- How many vouchers all batches have.
 SELECT coalesce(sum(b.voucher_count), 0) AS count FROM batches AS b;
+
+-- name: find_batch_size
+-- How many vouchers a batch has.
+-- $1 id text
+SELECT b.voucher_count AS count FROM batches AS b WHERE b.id = $1::text;
 
 -- name: select_windows
 -- The windows of a batch, by kind.

@@ -40,10 +40,12 @@ const BATCH = {
 export const sql = loadStatements(new URL("./catalog.sql", import.meta.url), {
   insert_organization: {},
   find_organization: { name: text, sandbox: boolean },
+  find_namesake: { id: text },
   insert_brand: {},
   insert_product: {},
   insert_batch: BATCH_TERMS,
   count_issued_vouchers: { count: bigint },
+  find_batch_size: { count: integer },
   select_windows: { kind: textOf<WindowKind>(), opensAt: orNull(timestamptz), closesAt: orNull(timestamptz) },
   find_batch: { ...BATCH, left: bigint },
 });
@@ -56,6 +58,11 @@ export async function insertOrganization(db: Queryable, id: string, name: string
 /** An organization, or null. */
 export function findOrganization(db: Queryable, id: string): Promise<{ name: string; sandbox: boolean } | null> {
   return readRow(db, sql.find_organization, [id]);
+}
+
+/** The oldest organization (`parentId` null), brand of an organization or product of a brand with a name in any case; its id, or null. */
+export async function findNamesake(db: Queryable, parentId: string | null, name: string): Promise<string | null> {
+  return (await readRow(db, sql.find_namesake, [parentId, name]))?.id ?? null;
 }
 
 export async function insertBrand(db: Queryable, id: string, organizationId: string, name: string): Promise<void> {
@@ -109,6 +116,11 @@ export function insertBatch(db: Queryable, batch: NewBatch): Promise<BatchTerms 
 /** How many vouchers there are. */
 export async function countIssuedVouchers(db: Queryable): Promise<number> {
   return (await readRow(db, sql.count_issued_vouchers, []))?.count ?? 0;
+}
+
+/** How many vouchers a batch has, or null when there is no such batch. */
+export async function findBatchSize(db: Queryable, id: string): Promise<number | null> {
+  return (await readRow(db, sql.find_batch_size, [id]))?.count ?? null;
 }
 
 /** A batch's window of each kind; null where it has none. */

@@ -27,6 +27,7 @@ const LISTING = {
 export const sql = loadStatements(new URL("./listings.sql", import.meta.url), {
   insert_listing: {},
   insert_window: {},
+  count_stock: { brand: text, left: integer },
   find_listing_batch: { batchId: text, productId: text },
   select_listings: {
     ...LISTING,
@@ -87,4 +88,13 @@ export async function selectListings(
   limit: number,
 ): Promise<Listing[]> {
   return (await readRows(db, sql.select_listings, [userId, null, after, limit])).map(toListing);
+}
+
+/** Vouchers that users can still acquire from each of the newest listings, counted up to `leftMax`. */
+export function countStock(
+  db: Queryable,
+  listingsMax: number,
+  leftMax: number,
+): Promise<{ brand: string; left: number }[]> {
+  return readRows(db, sql.count_stock, [listingsMax, leftMax]);
 }

@@ -31,6 +31,16 @@ const REDEMPTION = { ...RESULT, attemptId: text };
 const CODED_REDEMPTION = { ...REDEMPTION, codeKey: text };
 
 const LISTED_REDEMPTION = { ...RESULT, externalRef: text, ticket: orNull(text) };
+/** A voucher's redemption as operators see it. */
+const REDEMPTION_OF_VOUCHER = {
+  externalRef: text,
+  redeemCode: text,
+  redeemedAt: timestamptz,
+  keyId: text,
+  keyLabel: orNull(text),
+  ticket: orNull(text),
+  attemptId: text,
+};
 
 export const sql = loadStatements(new URL("./redemptions.sql", import.meta.url), {
   find_confirmations: {
@@ -45,6 +55,7 @@ export const sql = loadStatements(new URL("./redemptions.sql", import.meta.url),
   find_complete_until: { completeUntil: timestamptz },
   select_redemptions: LISTED_REDEMPTION,
   insert_redemptions: {},
+  find_redemption_of_voucher: REDEMPTION_OF_VOUCHER,
 });
 
 /** A partner's order reference within its organization. */
@@ -142,4 +153,12 @@ export function insertRedemptions(redemptions: readonly NewRedemption[], redeeme
       ),
     ]),
   ];
+}
+
+/** A voucher's redemption, or null. */
+export function findRedemptionOfVoucher(
+  db: Queryable,
+  voucherId: string,
+): Promise<Row<typeof REDEMPTION_OF_VOUCHER> | null> {
+  return readRow(db, sql.find_redemption_of_voucher, [voucherId]);
 }

@@ -61,3 +61,20 @@ SELECT r.ticket FROM reservations AS r
 SELECT count(*)::int AS live
   FROM (SELECT 1 FROM reservations AS r WHERE r.ended_at IS NULL AND r.expires_at > (SELECT clock_timestamp())
          ORDER BY r.expires_at LIMIT $1::int) AS l;
+
+-- name: select_reservations_of_voucher
+-- The newest reservations of a voucher, newest first, with the labels of their keys. One that is past its end ended then, whether or not
+-- its row records it yet.
+-- $1 voucher_id text, $2 limit int
+SELECT r.ticket, CASE WHEN r.state = 'Live' AND r.expires_at <= clock.now THEN 'Expired' ELSE r.state END AS state,
+       r.key_id AS "keyId", k.label AS "keyLabel", r.started_at AS "startedAt", r.expires_at AS "expiresAt",
+       CASE WHEN r.state = 'Live' AND r.expires_at <= clock.now THEN r.expires_at ELSE r.ended_at END AS "endedAt",
+       r.end_reason AS "endReason"
+  FROM (SELECT clock_timestamp() AS now) AS clock
+ CROSS JOIN LATERAL (
+       (SELECT l.* FROM reservations AS l WHERE l.voucher_id = $1::text AND l.state = 'Live')
+        UNION ALL
+       (SELECT e.* FROM reservations AS e WHERE e.voucher_id = $1::text AND e.state <> 'Live' ORDER BY e.started_at DESC LIMIT $2::int)
+       ) AS r
+  LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[r.key_id])
+ ORDER BY r.started_at DESC, r.ticket DESC LIMIT $2::int;

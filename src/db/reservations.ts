@@ -1,5 +1,5 @@
 import type { Reservation } from "../domain/reservation.ts";
-import { bigint, integer, type Row, text, timestamptz } from "./columns.ts";
+import { bigint, integer, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
 import { columnsOf, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
 
@@ -13,6 +13,21 @@ const LIVE_RESERVATION = {
   leftMs: bigint,
 };
 
+/** The state of a reservation's row. All but Live are final. */
+export type ReservationState = "Live" | "Consumed" | "Released" | "Expired";
+
+/** A reservation as operators see it. */
+const PAST_RESERVATION = {
+  ticket: text,
+  state: textOf<ReservationState>(),
+  keyId: text,
+  keyLabel: orNull(text),
+  startedAt: timestamptz,
+  expiresAt: timestamptz,
+  endedAt: orNull(timestamptz),
+  endReason: orNull(text),
+};
+
 export const sql = loadStatements(new URL("./reservations.sql", import.meta.url), {
   open_reservations: {},
   end_reservations: {},
@@ -20,10 +35,8 @@ export const sql = loadStatements(new URL("./reservations.sql", import.meta.url)
   select_live_reservations: LIVE_RESERVATION,
   select_live_tickets: { ticket: text },
   count_live_reservations: { live: integer },
+  select_reservations_of_voucher: PAST_RESERVATION,
 });
-
-/** The state of a reservation's row. All but Live are final. */
-type ReservationState = "Live" | "Consumed" | "Released" | "Expired";
 
 export interface NewReservation extends Reservation {
   voucherId: string;
@@ -107,4 +120,13 @@ export async function selectLiveTickets(db: Queryable, tickets: readonly string[
 /** How many reservations are live, counted up to `max`. */
 export async function countLiveReservations(db: Queryable, max: number): Promise<number> {
   return (await readRow(db, sql.count_live_reservations, [max]))?.live ?? 0;
+}
+
+/** The newest `limit` reservations of a voucher, newest first. */
+export function selectReservationsOfVoucher(
+  db: Queryable,
+  voucherId: string,
+  limit: number,
+): Promise<Row<typeof PAST_RESERVATION>[]> {
+  return readRows(db, sql.select_reservations_of_voucher, [voucherId, limit]);
 }

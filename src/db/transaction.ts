@@ -21,6 +21,14 @@ export function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promi
   );
 }
 
+/** Runs statements that only read on one snapshot of the database, so that their results fit together. */
+export function onSnapshot<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  return inTransaction(pool, async (tx) => {
+    await tx.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    return work(tx);
+  });
+}
+
 /** The result of a transaction, and the statements that must be committed before it counts. */
 export interface Decided<T> {
   result: T;

@@ -90,20 +90,71 @@ WITH redeemed AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an unchanged chain') FROM redeemed;
 
--- name: void_voucher
--- Sets a locked, Active voucher to Voided and counts its Pending event. Raises VS001 when it is not Active or its chain has changed.
--- $1 voucher_id text, $2 last_sequence int before the update
+-- name: void_vouchers
+-- Sets locked, Active vouchers to Voided and writes their chain heads. Raises VS001 when one is not Active or its chain has changed.
+-- $1 voucher_id text[], $2 last_sequence int[] before, $3 last_sequence int[] after, $4 sealed_sequence int[] after,
+-- $5 sealed_hash text[] after, hex
 WITH voided AS (
-  UPDATE vouchers AS v SET status = 'Voided', pickable = false, last_sequence = $2::int + 1
-   WHERE v.id = $1::text AND v.status = 'Active' AND v.last_sequence = $2::int
+  UPDATE vouchers AS v
+     SET status = 'Voided', pickable = false, last_sequence = w.last_after, sealed_sequence = w.sealed_after,
+         sealed_hash = decode(w.hash_after, 'hex')
+    FROM unnest($1::text[], $2::int[], $3::int[], $4::int[], $5::text[])
+         AS w (id, last_before, last_after, sealed_after, hash_after)
+   WHERE v.id = ANY (ARRAY[w.id]) AND v.status = 'Active' AND v.last_sequence = w.last_before
   RETURNING 1
 )
-SELECT assert_row_count(count(*), 1, 'Active vouchers with an unchanged chain') FROM voided;
+SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an unchanged chain') FROM voided;
+
+-- name: select_vouchers_of_batch
+-- The next vouchers of a batch in order of serials.
+-- $1 batch_id text, $2 after serial int (exclusive), $3 limit int
+SELECT v.id, v.code, v.serial, v.status FROM vouchers AS v
+ WHERE v.batch_id = $1::text AND v.serial > $2::int ORDER BY v.serial LIMIT $3::int;
 
 -- name: find_voucher_in_organization
 -- A voucher's id by its code within one organization.
 -- $1 organization_id text, $2 code_key text
 SELECT v.id FROM vouchers AS v WHERE v.organization_id = $1::text AND v.code_key = $2::text;
+
+-- name: find_vouchers
+-- Finds vouchers for operators, in id order, by one of the names below; the others are null. A code, a reference and a redeem code are
+-- unique within an organization only. Without an organization, each one that has brands is searched: one search of an index per
+-- organization, instead of further indexes that every issue and every redemption would have to write.
+-- $1 organization_id text or null, $2 code_key text, $3 ticket text, $4 voucher_id text, $5 external_ref text, $6 redeem_code text,
+-- $7 batch_id text, $8 serial int, $9 limit int
+WITH searched AS (
+  SELECT $1::text AS id WHERE $1::text IS NOT NULL
+   UNION
+  SELECT br.organization_id FROM brands AS br WHERE $1::text IS NULL
+)
+SELECT clock.now, v.id, v.code, v.serial, v.organization_id AS "organizationId", v.batch_id AS "batchId", v.status,
+       v.redeemed_at AS "redeemedAt", b.valid_until AS "validUntil", p.name AS "productName", p.key AS "productKey", br.name AS brand,
+       rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", og.sandbox
+  FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
+ CROSS JOIN LATERAL (
+       SELECT i.id FROM vouchers AS i WHERE i.id = $4::text
+        UNION ALL
+       SELECT s.id FROM vouchers AS s WHERE s.batch_id = $7::text AND s.serial = $8::int
+        UNION ALL
+       SELECT r.voucher_id FROM reservations AS r WHERE r.ticket = $3::text
+        UNION ALL
+       SELECT c.id FROM searched AS o JOIN vouchers AS c ON c.organization_id = ANY (ARRAY[o.id]) AND c.code_key = $2::text
+        WHERE $2::text IS NOT NULL
+        UNION ALL
+       SELECT d.voucher_id FROM searched AS o JOIN redemptions AS d ON d.organization_id = ANY (ARRAY[o.id]) AND d.external_ref = $5::text
+        WHERE $5::text IS NOT NULL
+        UNION ALL
+       SELECT d.voucher_id FROM searched AS o
+         JOIN redemptions AS d ON d.redeem_code || ' ' || d.organization_id = ANY (ARRAY[$6::text || ' ' || o.id])
+        WHERE $6::text IS NOT NULL
+       ) AS found
+  JOIN vouchers AS v ON v.id = ANY (ARRAY[found.id]) AND v.organization_id IS NOT DISTINCT FROM coalesce($1::text, v.organization_id)
+  JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
+  JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
+  JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+  JOIN organizations AS og ON og.id = ANY (ARRAY[v.organization_id])
+  LEFT JOIN redemptions AS rd ON rd.voucher_id = ANY (ARRAY[v.id])
+ ORDER BY found.id LIMIT $9::int;
 
 -- name: find_last_of_next
 -- The last of the next vouchers in id order; null when there is none.

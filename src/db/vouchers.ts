@@ -1,7 +1,18 @@
 import type { ChainHead } from "../domain/chain.ts";
 import type { Reservation } from "../domain/reservation.ts";
 import type { StoredStatus, VoucherType } from "../domain/voucher.ts";
-import { integer, numeric, orNull, outerJoined, type Row, real, text, textOf, timestamptz } from "./columns.ts";
+import {
+  boolean,
+  integer,
+  numeric,
+  orNull,
+  outerJoined,
+  type Row,
+  real,
+  text,
+  textOf,
+  timestamptz,
+} from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import {
   columnsOf,
@@ -11,6 +22,7 @@ import {
   prepare,
   readRow,
   readRows,
+  type Values,
 } from "./statements.ts";
 
 /** A voucher with its terms, as partners see it. Prices are US dollars. */
@@ -55,6 +67,25 @@ const LOCKED_VOUCHER = {
   reservation: RESERVATION,
 };
 
+const VOUCHER_OF_BATCH = { id: text, code: text, serial: integer, status: textOf<StoredStatus>() };
+
+/** A voucher as operators find it, with its redemption. */
+const FOUND_VOUCHER = {
+  id: text,
+  code: text,
+  serial: integer,
+  organizationId: text,
+  batchId: text,
+  status: textOf<StoredStatus>(),
+  redeemedAt: orNull(timestamptz),
+  validUntil: timestamptz,
+  productName: text,
+  productKey: text,
+  brand: text,
+  externalRef: orNull(text),
+  redeemCode: orNull(text),
+};
+
 const EXPIRED_BATCH = {
   batchId: text,
   /** Serial up to which every expiry is recorded. */
@@ -76,8 +107,10 @@ export const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), {
   read_locked_vouchers: { now: timestamptz, closedUntil: timestamptz, ...LOCKED_VOUCHER },
   advance_chains: {},
   redeem_vouchers: {},
-  void_voucher: {},
+  void_vouchers: {},
+  select_vouchers_of_batch: VOUCHER_OF_BATCH,
   find_voucher_in_organization: { id: text },
+  find_vouchers: { now: timestamptz, sandbox: boolean, ...FOUND_VOUCHER },
   find_last_of_next: { lastId: orNull(text) },
   select_chain_heads_of_range: { voucherId: text, ...CHAIN_HEAD },
   find_chain_head: { voucherId: text, ...CHAIN_HEAD },
@@ -176,12 +209,13 @@ function headsAfter(advances: readonly ChainAdvance[]): ChainHead[] {
 
 /** Statements that write the new chain heads of locked vouchers. */
 export function advanceChains(advances: readonly ChainAdvance[]): PreparedStatements {
-  if (advances.length === 0) return [];
+  return advances.length === 0 ? [] : [prepare(sql.advance_chains, chainColumns(advances))];
+}
+
+function chainColumns(advances: readonly ChainAdvance[]): Values {
   return [
-    prepare(sql.advance_chains, [
-      ...columnsOf(advances, "voucherId", "lastSequenceBefore"),
-      ...columnsOf(headsAfter(advances), "lastSequence", "sealedSequence", "sealedHash"),
-    ]),
+    ...columnsOf(advances, "voucherId", "lastSequenceBefore"),
+    ...columnsOf(headsAfter(advances), "lastSequence", "sealedSequence", "sealedHash"),
   ];
 }
 
@@ -197,9 +231,19 @@ export function redeemVouchers(advances: readonly ChainAdvance[], redeemedAt: Da
   ];
 }
 
-/** Statements that set a locked, Active voucher to Voided and count its next event, which the caller must insert. */
-export function voidVoucherRow(voucherId: string, lastSequenceBefore: number): PreparedStatements {
-  return [prepare(sql.void_voucher, [voucherId, lastSequenceBefore])];
+/** Statements that set locked, Active vouchers to Voided. The caller inserts the events up to the new heads. */
+export function voidVouchers(advances: readonly ChainAdvance[]): PreparedStatements {
+  return advances.length === 0 ? [] : [prepare(sql.void_vouchers, chainColumns(advances))];
+}
+
+/** At most `limit` vouchers of a batch after a serial, in order of serials. */
+export function selectVouchersOfBatch(
+  db: Queryable,
+  batchId: string,
+  afterSerial: number,
+  limit: number,
+): Promise<Row<typeof VOUCHER_OF_BATCH>[]> {
+  return readRows(db, sql.select_vouchers_of_batch, [batchId, afterSerial, limit]);
 }
 
 /** A voucher's id by its normalized code, or null. */
@@ -209,6 +253,38 @@ export async function findVoucherInOrganization(
   codeKey: string | null,
 ): Promise<string | null> {
   return (await readRow(db, sql.find_voucher_in_organization, [organizationId, codeKey]))?.id ?? null;
+}
+
+/** By what an operator looks for a voucher. Exactly one of the names is not null; a serial goes with its batch. */
+export interface VoucherName {
+  codeKey: string | null;
+  ticket: string | null;
+  voucherId: string | null;
+  externalRef: string | null;
+  redeemCode: string | null;
+  batchId: string | null;
+  serial: number | null;
+}
+
+/** At most `limit` vouchers with a name, in one organization or in all, and the database's time. For operators only. */
+export function findVouchersByName(
+  db: Queryable,
+  organizationId: string | null,
+  name: VoucherName,
+  limit: number,
+): Promise<Row<typeof sql.find_vouchers.columns>[]> {
+  const { codeKey, ticket, voucherId, externalRef, redeemCode, batchId, serial } = name;
+  return readRows(db, sql.find_vouchers, [
+    organizationId,
+    codeKey,
+    ticket,
+    voucherId,
+    externalRef,
+    redeemCode,
+    batchId,
+    serial,
+    limit,
+  ]);
 }
 
 /** The last of the next `limit` vouchers in id order after `afterId`, or null when there is none. */

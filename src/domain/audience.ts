@@ -1,7 +1,8 @@
 import type { Audience } from "./voucher.ts";
 
-/** The stored status of a referrer contract. */
-export type ContractStatus = "Offered" | "Active" | "Ended" | "Declined";
+/** The stored statuses of a referrer contract. */
+export const CONTRACT_STATUSES = ["Offered", "Active", "Ended", "Declined"] as const;
+export type ContractStatus = (typeof CONTRACT_STATUSES)[number];
 
 /** Roles of an organization's members. */
 export const MEMBER_ROLES = ["owner", "employee"] as const;

@@ -90,3 +90,9 @@ export function normaliseCode(input: string): string | null {
   const key = input.replace(/[ -]/g, "").toUpperCase().replace(/O/g, "0").replace(/[IL]/g, "1");
   return key.length >= CODE_KEY_MIN && key.length <= CODE_KEY_MAX ? key : null;
 }
+
+/** Returns a redeem code as it is stored, from any spelling that {@link normaliseCode} accepts; null for a text that cannot be one. */
+export function normaliseRedeemCode(input: string): string | null {
+  const values = Array.from(normaliseCode(input) ?? "", (symbol) => ALPHABET.indexOf(symbol));
+  return values.length === REDEEM_CODE_SYMBOLS && !values.includes(-1) ? inGroups(values) : null;
+}

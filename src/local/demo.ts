@@ -3,7 +3,7 @@ import type { Audience } from "../domain/voucher.ts";
 import { issueBatch } from "../services/admin/issue-batch.ts";
 import { createBrand, createListing, createOrganization, createProduct } from "../services/admin/manage-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../services/admin/manage-contracts.ts";
-import { createKey } from "../services/admin/manage-keys.ts";
+import { createKey, isInUse } from "../services/admin/manage-keys.ts";
 import { type AuditContext, auditedCommand } from "../services/admin/with-audit-entry.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
 import { mintUserToken, type TokenClaims } from "./user-keys.ts";
@@ -27,8 +27,7 @@ const TOKEN_MS = 86_400_000;
 
 /** Creates a demo organization with brand, product, batches and key, or returns null if the database already has a key. */
 export async function makeDemo(admin: AdminContext): Promise<Demo | null> {
-  const { rowCount } = await admin.pool.query("SELECT 1 FROM api_keys LIMIT 1");
-  if (rowCount !== 0) return null;
+  if (await isInUse(admin)) return null;
   const ctx = { ...admin, audited: auditedCommand("demo make", {}) };
   const organizationId = await createOrganization(ctx, "Demo Partner");
   const brandId = await createBrand(ctx, organizationId, "Demo Brand");

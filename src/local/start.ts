@@ -18,6 +18,7 @@ import { useLocalUserKeys } from "./user-keys.ts";
 const WORKERS = 2;
 
 const children: ChildProcess[] = [];
+const openReadable = process.stdout.isTTY ? await loadReadableLog() : null;
 let stopping = false;
 
 let servers: ChosenServers | undefined;
@@ -44,7 +45,9 @@ try {
   const [apiMetricsPort, ...workerMetricsPorts] = await metricsPorts(config.metricsPort);
   for (const port of workerMetricsPorts) run("../../workers/main.ts", port);
   run("../main.ts", apiMetricsPort);
-  await untilReady(config.port);
+  await untilReady(`http://127.0.0.1:${config.port}/readyz`);
+  // So that the banner comes after the first lines of every process.
+  for (const port of workerMetricsPorts) await untilReady(`http://127.0.0.1:${port}/metrics`);
   const admin = openAdminContext(config.databaseUrl, openLog("fatal", "start"));
   const demo = await makeDemo(admin).finally(() => admin.close());
   console.log(
@@ -76,9 +79,11 @@ function run(script: string, metricsPort: number | undefined): void {
   const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url))], {
     env: { ...env, METRICS_PORT: String(metricsPort) },
     // The IPC channel tells the child when this process was killed.
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
+    stdio: ["ignore", openReadable === null ? "inherit" : "pipe", "inherit", "ipc"],
     detached: true,
   });
+  // One for each process, because a chunk may end in the middle of a line.
+  if (openReadable !== null) child.stdout?.pipe(openReadable());
   children.push(child);
   child.once("exit", (code, signal) => {
     if (stopping) return;
@@ -87,13 +92,27 @@ function run(script: string, metricsPort: number | undefined): void {
   });
 }
 
-async function untilReady(port: number): Promise<void> {
+/** Loads the printer of readable log lines for a terminal; null in an installation without development dependencies. */
+async function loadReadableLog(): Promise<(() => NodeJS.WritableStream) | null> {
+  const pretty = await import("pino-pretty").catch(() => null);
+  if (pretty === null) return null;
+  const options = {
+    translateTime: "SYS:HH:MM:ss",
+    ignore: "pid,role",
+    messageFormat: "{role}: {msg}",
+    singleLine: true,
+    sync: true,
+  };
+  return () => pretty.default(options);
+}
+
+async function untilReady(url: string): Promise<void> {
   const giveUpAt = Date.now() + START_MAX_MS;
   for (;;) {
-    const response = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null);
+    const response = await fetch(url).catch(() => null);
     if (response?.ok) return;
     if (stopping) return;
-    if (Date.now() > giveUpAt) throw new Error("The API did not become ready.");
+    if (Date.now() > giveUpAt) throw new Error(`${url} did not answer in time.`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }

@@ -9,6 +9,9 @@ const SWEEP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 /** Powers of two up to the largest batch. */
 const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
+/** Brands that one process tells apart. Each is a series in Prometheus for as long as the process runs. */
+const BRANDS_MAX = 100;
+
 const SWEEP_TASKS = [
   "expireReservations",
   "restoreLeases",
@@ -28,6 +31,8 @@ export interface MetricDefinition {
   labels: readonly string[];
   /** Upper bounds of a histogram. */
   buckets?: readonly number[];
+  /** Most label values that one process reports; further ones are counted under `other`. For labels that customers name. */
+  valuesMax?: number;
   /** Values of its one label that are reported as 0 from the start: a counter that begins at 1 hides its first increase from `rate`. */
   zero?: readonly string[];
 }
@@ -48,6 +53,22 @@ export const METRICS = {
     process: "api",
     help: "Requests that were answered with an error, by error code.",
     labels: ["code"],
+  },
+  redemptions: {
+    name: "voucher_redemptions_total",
+    type: "counter",
+    process: "api",
+    help: "Redemptions that this process confirmed for the first time, by brand.",
+    labels: ["brand"],
+    valuesMax: BRANDS_MAX,
+  },
+  stockLeft: {
+    name: "voucher_stock_left",
+    type: "gauge",
+    process: "api",
+    help: "Vouchers that can still be acquired from the newest 100 listings, by brand; each listing is counted up to 1 000.",
+    labels: ["brand"],
+    valuesMax: BRANDS_MAX,
   },
   redeemWait: {
     name: "voucher_redeem_wait_seconds",

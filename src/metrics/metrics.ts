@@ -5,18 +5,25 @@ const CLASSES = { counter: Counter, gauge: Gauge, histogram: Histogram };
 
 interface Recorders {
   counter: { inc(by?: number): void };
-  gauge: { set(value: number): void };
+  gauge: { set(value: number): void; inc(by: number): void };
   histogram: { observe(value: number): void };
 }
+
+/** Stands for label values beyond a metric's `valuesMax`. */
+const OTHER = "other";
 
 /** One metric of this process. */
 class Metric<Labels extends readonly string[], Recorder> {
   readonly #metric: Counter | Gauge | Histogram;
   readonly #labels: readonly string[];
+  readonly #valuesMax: number;
   /** Finding a labelled series costs more than recording a value, so each is found once. */
   readonly #series = new Map<string, Recorder>();
 
-  constructor({ type, name, help, labels, buckets = [], zero = [] }: MetricDefinition, registry: Registry) {
+  constructor(
+    { type, name, help, labels, buckets = [], zero = [], valuesMax = Infinity }: MetricDefinition,
+    registry: Registry,
+  ) {
     this.#metric = new CLASSES[type]({
       name,
       help,
@@ -25,6 +32,7 @@ class Metric<Labels extends readonly string[], Recorder> {
       registers: [registry],
     });
     this.#labels = labels;
+    this.#valuesMax = valuesMax;
     if (this.#metric instanceof Counter) for (const value of zero) this.#metric.labels(value).inc(0);
   }
 
@@ -32,6 +40,9 @@ class Metric<Labels extends readonly string[], Recorder> {
   with(...labels: { [Index in keyof Labels]: string }): Recorder {
     const key = labels.join(" ");
     let series = this.#series.get(key);
+    if (series === undefined && this.#series.size >= this.#valuesMax && !labels.includes(OTHER)) {
+      return this.with(...(labels.map(() => OTHER) as { [Index in keyof Labels]: string }));
+    }
     if (series === undefined) {
       series = this.#metric.labels(...labels) as Recorder;
       this.#series.set(key, series);

@@ -16,6 +16,8 @@ export interface DatabaseBacklog {
   sealLagMs: number;
   /** Chains that were broken at their last check. */
   brokenChains: number;
+  /** Vouchers that users can still acquire, of each listing. */
+  stock: readonly { brand: string; left: number }[];
 }
 
 /** Unfinished work of the whole deployment; null for a server that did not answer. */
@@ -50,8 +52,9 @@ function recordPool(metrics: ServiceMetrics, pool: MeasuredPool): void {
 
 /** Replaces the last backlog. What could not be measured is left out, rather than reported as it was. */
 function recordBacklog(metrics: Omit<ApiMetrics, "scrape" | "contentType">, { queues, database }: Backlog): void {
-  const { serverUp, queueJobs, queueOldestWaiting, liveReservations, sealLag, brokenChains } = metrics;
-  for (const metric of [queueJobs, queueOldestWaiting, liveReservations, sealLag, brokenChains]) metric.clear();
+  const { serverUp, queueJobs, queueOldestWaiting, liveReservations, sealLag, brokenChains, stockLeft } = metrics;
+  for (const metric of [queueJobs, queueOldestWaiting, liveReservations, sealLag, brokenChains, stockLeft])
+    metric.clear();
   serverUp.with("redis").set(queues === null ? 0 : 1);
   serverUp.with("postgres").set(database === null ? 0 : 1);
   for (const { queue, oldestWaitingMs, ...jobs } of queues ?? []) {
@@ -62,5 +65,7 @@ function recordBacklog(metrics: Omit<ApiMetrics, "scrape" | "contentType">, { qu
     liveReservations.with().set(database.liveReservations);
     sealLag.with().set(database.sealLagMs / 1_000);
     brokenChains.with().set(database.brokenChains);
+    // Adds, because listings share brands, and many brands may be `other`.
+    for (const { brand, left } of database.stock) stockLeft.with(brand).inc(left);
   }
 }

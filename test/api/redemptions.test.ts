@@ -93,7 +93,7 @@ describe("GET /partner/redemptions", () => {
     expect((await readAll(foreign, {})).listed).toHaveLength(1);
   });
 
-  it("lists each redemption once whatever the page size, in order of time, then voucher", async () => {
+  it("lists each redemption once with any page size, in order of time, then voucher", async () => {
     const all = (await readAll(till, { limit: "1000" })).listed;
     const order = all.map(({ redeemedAt, voucherInstanceId }) => `${redeemedAt} ${voucherInstanceId}`);
     expect(order).toEqual(order.toSorted());

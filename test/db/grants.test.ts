@@ -18,7 +18,7 @@ const STATEMENTS = new Map(
 );
 const RUN_BY: Record<RoleName, Set<string>> = {
   pva_api: statementsOf("src/main.ts", "workers/main.ts"),
-  pva_admin: statementsOf("src/cli/main.ts"),
+  pva_admin: statementsOf("src/cli/main.ts", "src/local/start.ts"),
 };
 /** SQLSTATE insufficient_privilege and restrict_violation. */
 const NOT_ALLOWED = "42501";
@@ -116,7 +116,7 @@ async function readRights(role: RoleName): Promise<Right[]> {
   }));
 }
 
-it("every statement is used by the processes or by voucherctl", () => {
+it("every statement is used by the processes, by voucherctl or by npm start", () => {
   const run = new Set([...RUN_BY.pva_api, ...RUN_BY.pva_admin]);
   expect([...STATEMENTS.keys()].filter((name) => !run.has(name))).toEqual([]);
 });

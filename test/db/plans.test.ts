@@ -10,7 +10,7 @@ import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 
 const SQL = new URL("../../src/db/", import.meta.url);
 /** Statements of administration, some of which read many rows. */
-const ADMINISTRATION = ["catalog.sql", "audit-entries.sql"];
+const ADMINISTRATION = ["catalog.sql", "audit-entries.sql", "lists.sql"];
 const EXEMPT = [
   // Reads a table of one row.
   "select_canon_preserved_since",
@@ -23,7 +23,12 @@ const EXEMPT = [
   "count_broken_chains",
   // Belongs to voucherctl.
   "select_keys",
+  // Reads the first entry of an index.
+  "find_any_key",
 ];
+
+/** Statements that may read this table as a whole, because it has thousands of rows at most. */
+const READS_BRANDS = ["find_vouchers"];
 
 const files = readdirSync(SQL).filter((file) => file.endsWith(".sql") && !ADMINISTRATION.includes(file));
 /** A benchmark baseline must not be slower because of its plans. */
@@ -82,7 +87,8 @@ describe.each(Object.entries(STATES))("planned while the tables %s:", (_, fill) 
     const parameters = Math.max(0, ...Array.from(text.matchAll(/\$(\d+)/g), (match) => Number(match[1])));
     const values = parameters === 0 ? "" : `(${Array(parameters).fill("NULL").join(", ")})`;
     const { rows } = await pool.query(`EXPLAIN (FORMAT JSON, VERBOSE) EXECUTE ${name}${values}`);
-    expect(findSearches(rows[0]["QUERY PLAN"][0].Plan, columns)).toEqual([]);
+    const searches = findSearches(rows[0]["QUERY PLAN"][0].Plan, columns);
+    expect(searches.filter((each) => !(READS_BRANDS.includes(name) && / of brands by /.test(each)))).toEqual([]);
   });
 });
 
@@ -121,7 +127,9 @@ function findSearches(node: PlanNode, columns: IndexColumns): string[] {
   const searched = (columns.ofTable.get(table) ?? []).filter((column) => demandsValue(sifted, column));
   // A chain has a few events.
   const ofOneChain = table === "voucher_events" && namesColumn(found, "voucher_id");
-  const fine = unbound.length < ofIndex.length && (unbound.length === 0 || searched.length === 0 || ofOneChain);
+  // An index of one expression has no columns.
+  const bound = ofIndex.length === 0 ? found !== "" : unbound.length < ofIndex.length;
+  const fine = bound && (unbound.length === 0 || searched.length === 0 || ofOneChain);
   return fine ? below : [`${type} of ${table} by ${index}: ${found}, then ${sifted}`, ...below];
 }
 

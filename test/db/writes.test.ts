@@ -5,7 +5,7 @@ import { insertRedemptions } from "../../src/db/redemptions.ts";
 import { endReservations, openReservations } from "../../src/db/reservations.ts";
 import type { PreparedStatements } from "../../src/db/statements.ts";
 import { inTransaction, write } from "../../src/db/transaction.ts";
-import { advanceChains, readLockedVouchers, redeemVouchers, voidVoucherRow } from "../../src/db/vouchers.ts";
+import { advanceChains, readLockedVouchers, redeemVouchers, voidVouchers } from "../../src/db/vouchers.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -121,16 +121,16 @@ const CASES: Record<string, Case> = {
     writes: (two) => redeemVouchers(advance(two), two.now),
   },
   "the redemption of a voided voucher": {
-    meanwhile: (two) => voidVoucherRow(secondOf(two), 1),
+    meanwhile: (two) => voidVouchers(advance(two).slice(1)),
     writes: (two) => redeemVouchers(advance(two), two.now),
   },
   "the voiding of a redeemed voucher": {
     meanwhile: (two) => redeemVouchers(advance(two).slice(1), two.now),
-    writes: (two) => voidVoucherRow(secondOf(two), 1),
+    writes: (two) => voidVouchers(advance(two)),
   },
   "the voiding of a voucher whose chain has changed": {
     meanwhile: (two) => advanceChains(advance(two).slice(1)),
-    writes: (two) => voidVoucherRow(secondOf(two), 1),
+    writes: (two) => voidVouchers(advance(two)),
   },
   "the acquisition of an acquired voucher": {
     meanwhile: (two) => acquireVoucherRow(secondOf(two), 1),

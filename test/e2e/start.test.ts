@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../src/local/servers.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
@@ -185,6 +186,29 @@ describe("npm start on a machine without servers", () => {
     } finally {
       expect(await second.interrupt()).toBe(0);
     }
+  });
+
+  it("prints readable log lines on a terminal, and its banner after the first lines of every process", async () => {
+    const { PATH, HOME } = process.env;
+    // script(1) gives it a terminal.
+    const started = spawn("script", ["-qec", `'${process.execPath}' '${START}'`, "/dev/null"], {
+      cwd: directory,
+      env: { PATH, HOME, PORT: String(await freePort()), TERM: "dumb" },
+    });
+    let seen = "";
+    started.stdout.on("data", (chunk) => {
+      seen += chunk;
+    });
+    const ended = new Promise((resolve) => started.once("close", resolve));
+    await until(() => seen.includes("Ctrl-C stops everything") || started.exitCode !== null, 2 * START_MS);
+    // Ctrl-C, typed on the terminal.
+    started.stdin.write("\x03");
+    await ended;
+    const [before = "", after = ""] = stripVTControlCharacters(seen).split("The API is at ");
+    expect(before).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: api: listening/m);
+    expect(before.match(/^\[\d\d:\d\d:\d\d\] INFO: worker: working/gm)).toHaveLength(2);
+    expect(after).not.toMatch(/: (listening|working|serving metrics)/);
+    expect(seen).not.toContain('{"level"');
   });
 
   it("leaves no service process running when it is killed", async () => {

@@ -40,8 +40,22 @@ const shows = () => ({
   "voucher show": ["voucher", "show", code, "--org", partner.organizationId],
   "chain verify": ["chain", "verify", "--all"],
   "audit list": ["audit", "list"],
+  "voucher find": ["voucher", "find", "--code", code],
+  "voucher history": ["voucher", "history", code],
+  "org list": ["org", "list"],
+  "batch list": ["batch", "list", "--org", partner.organizationId],
 });
-const SHOWS = ["key list", "batch show", "voucher show", "chain verify", "audit list"] as const;
+const SHOWS = [
+  "key list",
+  "batch show",
+  "voucher show",
+  "chain verify",
+  "audit list",
+  "voucher find",
+  "voucher history",
+  "org list",
+  "batch list",
+] as const;
 
 describe("the text output of voucherctl", () => {
   it.each(SHOWS)("%s has no colours without a terminal, unless FORCE_COLOR asks for them", async (name) => {
@@ -58,8 +72,8 @@ describe("the text output of voucherctl", () => {
 
   it.each(SHOWS)("%s fits 80 columns and has no trailing spaces", async (name) => {
     const { stdout } = await voucherctl.run(shows()[name]);
-    // Notes are wrapped to the terminal's width, and not wrapped without a terminal.
-    const lines = stdout.split("\n").filter((line) => !/^ {20}/.test(line));
+    // Notes are wrapped to the terminal's width, and not wrapped without a terminal. Addresses are never wrapped.
+    const lines = stdout.split("\n").filter((line) => !/^ {20}|https?:/.test(line));
     expect(lines.filter((line) => line.length > 80 || line.endsWith(" "))).toEqual([]);
   });
 

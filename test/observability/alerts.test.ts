@@ -112,6 +112,29 @@ describe.runIf(checked)("the files for Prometheus", () => {
     expect(testRules(HEALTHY, asks)).toMatchObject({ ok: true });
   });
 
+  it("link to the runbook by an absolute address, which the external label begins", () => {
+    const directory = mkdtempSync(join(tmpdir(), "voucher-rules-"));
+    const file = join(directory, "rules.test.yml");
+    const alert = {
+      exp_labels: { severity: "critical" },
+      exp_annotations: {
+        summary: "No API process answers",
+        runbook_url: "https://git.example.com/vouchers/docs/operations.md#vouchersapidown",
+      },
+    };
+    const test = {
+      interval: "15s",
+      external_labels: { runbook_base: "https://git.example.com/vouchers" },
+      input_series: [{ series: 'up{job="worker",instance="w:9464"}', values: "1x240" }],
+      alert_rule_test: [{ eval_time: "10m", alertname: "VouchersApiDown", exp_alerts: [alert] }],
+    };
+    writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: "15s", tests: [test] }));
+    const result = runPromtool(["test", "rules", file]);
+    rmSync(directory, { recursive: true });
+    expect(result.output).toContain("SUCCESS");
+    expect(readFileSync(CONFIG, "utf8")).toMatch(/runbook_base: \$\{RUNBOOK_BASE\}/);
+  });
+
   it.each(FAULTS)("fire exactly %j for %j", (alerts, series) => {
     const result = testRules({ ...HEALTHY, ...series }, [firingAt(9, []), firingAt(25, alerts)]);
     expect(result.output).toContain("SUCCESS");

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ERRORS } from "../../src/contract/errors.ts";
 import { freePort } from "../../src/local/servers.ts";
+import { openApiMetrics } from "../../src/metrics/open-metrics.ts";
 import { SealRequests } from "../../src/queues/seal-requests.ts";
+import { createListing } from "../../src/services/admin/manage-catalog.ts";
+import { voidBatch } from "../../src/services/admin/void-batch.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { type PartnerClient, partnerClient, send } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
@@ -59,6 +62,51 @@ async function growth(name: string, labels: Record<string, string>, by: number, 
   await untilReported(api, (report) => (report.value(name, labels) ?? 0) >= before + by);
   expect((await scrape(api.metricsUrl)).value(name, labels)).toBe(before + by);
 }
+
+describe("the business", () => {
+  it("counts a redemption by its brand once, however often the partner asks", async () => {
+    const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
+    const { code } = await newVoucher();
+    await growth("voucher_redemptions_total", { brand: rows[0].name }, 1, async () => {
+      for (const _ of [1, 2]) await partnerApi.redeem({ code, externalRef: "counted-once" });
+    });
+  });
+
+  it("reports the vouchers that users can still acquire from valid listings, by brand", async () => {
+    const other = await makePartner(servers.db);
+    const list = async (count: number, validUntil: Date) => {
+      const windows = { claim: { opensAt: null, closesAt: null } };
+      const [voucher] = await issueVouchers(servers.db, other, count, { windows, validUntil });
+      const { rows } = await servers.db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucher?.id]);
+      await createListing(provisioning(servers.db), rows[0].batch_id);
+      return rows[0].batch_id;
+    };
+    const later = new Date(Date.now() + 86_400_000);
+    const batchId = await list(7, later);
+    await list(1_005, later);
+    await list(5, new Date(Date.now() - 1_000));
+    const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [other.brandId]);
+    const left = async () => (await scrape(api.metricsUrl)).value("voucher_stock_left", { brand: rows[0].name });
+    expect(await left()).toBe(1_007);
+    await voidBatch(provisioning(servers.db), batchId, null);
+    expect(await left()).toBe(1_000);
+  });
+
+  it("tells at most 100 brands apart, and counts the others together", async () => {
+    const pool = { totalCount: 0, idleCount: 0, waitingCount: 0, options: { max: 1 } };
+    const stock = Array.from({ length: 150 }, (_, n) => ({ brand: `Brand ${n}`, left: 2 }));
+    const database = { liveReservations: 0, sealLagMs: 0, brokenChains: 0, stock };
+    const metrics = openApiMetrics(pool, async () => ({ queues: null, database }));
+    for (const { brand } of stock) metrics.redemptions.with(brand).inc();
+    for (const _ of [1, 2]) {
+      const text = await metrics.scrape();
+      expect(text.match(/^voucher_redemptions_total\{/gm)).toHaveLength(101);
+      expect(text).toContain('voucher_redemptions_total{brand="other"} 50\n');
+      expect(text).toContain('voucher_stock_left{brand="Brand 99"} 2\n');
+      expect(text).toContain('voucher_stock_left{brand="other"} 100\n');
+    }
+  });
+});
 
 describe("requests", () => {
   it("are counted by the route's pattern, the method and the status", async () => {
@@ -327,6 +375,8 @@ describe("labels", () => {
         "phase",
         "task",
         "message",
+        // Names of brands, at most 100 of them.
+        "brand",
       ];
       expect([...names].filter((name) => !bounded.includes(name))).toEqual([]);
     }

@@ -3,13 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ERRORS } from "../../src/contract/errors.ts";
+import { createListing } from "../../src/services/admin/manage-catalog.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { selectorsOf } from "../support/promql.ts";
 import { hasPromtool, runPromtool } from "../support/promtool.ts";
 import { type Sample, scrape } from "../support/scrape.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
-import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
@@ -61,6 +62,9 @@ beforeAll(async () => {
   const partner = await makePartner(servers.db);
   const { key } = await makeKey(servers.db, partner.organizationId);
   const [redeemed, reserved] = await issueVouchers(servers.db, partner, 2);
+  await issueVouchers(servers.db, partner, 3, { windows: { buy: { opensAt: null, closesAt: null } } });
+  const { rows } = await servers.db.query("SELECT batch_id FROM batch_windows");
+  await createListing(provisioning(servers.db), rows[0].batch_id);
   const till = partnerClient(api.url, key);
   expect((await till.reserve(reserved?.code ?? "")).status).toBe(200);
   expect((await till.redeem({ code: redeemed?.code, externalRef: "names" })).status).toBe(200);
@@ -176,15 +180,31 @@ describe("every metric of the service", () => {
 });
 
 describe("every alert", () => {
-  const alerts = Array.from(RULES.matchAll(/- alert: (\w+)[\s\S]*?runbook: (\S+)/g), ([, name = "", runbook = ""]) => ({
-    name,
-    runbook,
-  }));
+  const alerts = Array.from(
+    RULES.matchAll(/- alert: (\w+)[\s\S]*?runbook_url: "(.+)"/g),
+    ([, name = "", runbook = ""]) => ({
+      name,
+      runbook,
+    }),
+  );
 
-  it.each(alerts)("$name has a severity and a runbook page", ({ name, runbook }) => {
-    expect(runbook).toBe(`docs/operations.md#${name.toLowerCase()}`);
+  it("is on this list", () => {
+    expect(alerts.map(({ name }) => name)).toEqual(Array.from(RULES.matchAll(/- alert: (\w+)/g), ([, name]) => name));
+  });
+
+  it("has only queries that Postgres accepts among its commands", async () => {
+    const queries = new Set(
+      Array.from(OPERATIONS.matchAll(/^psql "\$DATABASE_URL" -c "(.+?)"/gm), ([, query = ""]) => query),
+    );
+    expect(queries.size).toBeGreaterThan(2);
+    for (const query of queries) await servers.db.query(query.replace("PID", "0"));
+  });
+
+  it.each(alerts)("$name has a severity and a runbook page with commands and who must know", ({ name, runbook }) => {
+    expect(runbook).toBe(`{{ $externalLabels.runbook_base }}/docs/operations.md#${name.toLowerCase()}`);
     const [, page = ""] = new RegExp(`^### ${name}\\n([\\s\\S]*?)(?=^##|$(?![\\s\\S]))`, "m").exec(OPERATIONS) ?? [];
-    for (const part of ["**Means.**", "**Look.**", "**Do.**"]) expect(page, part).toContain(part);
+    for (const part of ["**Means.**", "**Look.**", "**Do.**", "**Tell.**", "```sh\n"])
+      expect(page, part).toContain(part);
     expect(RULES).toMatch(new RegExp(`- alert: ${name}\\n[\\s\\S]*?severity: (critical|warning)`));
   });
 });

@@ -9,6 +9,7 @@ import { Schedule } from "../../src/queues/schedule.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
 import { checkChains } from "../../src/services/sweep/check-chains.ts";
+import { isIdle } from "../../src/services/sweep/record-sweep.ts";
 import { sweep } from "../../src/services/sweep/sweep.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
@@ -543,5 +544,26 @@ describe("the schedule", () => {
     monitor.close();
     expect(await countJobs(servers, "sweep")).toBe(1);
     schedule.close();
+  });
+});
+
+describe("the log line of a pass", () => {
+  it("is for people only when the pass changed something or met a fault; verified chains are in the metrics", async () => {
+    const quiet: SweepReport = {
+      reservationsExpired: 0,
+      leasesRestored: 0,
+      leasesRemoved: 0,
+      expiriesRecorded: 0,
+      contractsEnded: 0,
+      sealsRequested: 0,
+      chainsChecked: 50,
+      chainsBroken: 0,
+      failures: {},
+      durationMs: 3,
+    };
+    expect(isIdle(quiet)).toBe(true);
+    const { chainsChecked, failures, durationMs, ...counts } = quiet;
+    for (const count of Object.keys(counts)) expect(isIdle({ ...quiet, [count]: 1 }), count).toBe(false);
+    expect(isIdle({ ...quiet, failures: { checkChains: "no connection" } })).toBe(false);
   });
 });

@@ -2,6 +2,7 @@ import { AppError } from "../../contract/errors.ts";
 import { markSandbox } from "../../contract/sandbox.ts";
 import {
   findKeySandbox,
+  hasKeys,
   insertKey,
   insertSecret,
   type NewApiKey,
@@ -19,6 +20,11 @@ export interface ShownKey {
   key: string;
   /** Present for a key of a sandbox organization, which begins with `pvt_`. */
   sandbox?: true;
+}
+
+/** Whether the database has any key: before that, no partner can have used it. */
+export function isInUse(ctx: Pick<AuditContext, "pool">): Promise<boolean> {
+  return hasKeys(ctx.pool);
 }
 
 /** Creates a key. Every call with a key that has no organization is refused. */

@@ -4,6 +4,7 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import { countBrokenChains } from "../../db/broken-chains.ts";
 import { findOldestPendingAge } from "../../db/events.ts";
+import { countStock } from "../../db/listings.ts";
 import { countLiveReservations } from "../../db/reservations.ts";
 import type { DeploymentIdentity } from "../../domain/deployment.ts";
 import type { Backlog, DatabaseBacklog } from "../../metrics/open-metrics.ts";
@@ -13,6 +14,9 @@ import { measureQueues, type QueueBacklog } from "../../queues/measure-queues.ts
 const RESERVATIONS_MAX = 100_000;
 /** Broken chains are counted up to this number. Even one is an alarm. */
 const BROKEN_CHAINS_MAX = 1_000;
+/** The newest listings whose stock is counted, each up to a number: at most 100 000 entries of an index. */
+const LISTINGS_MAX = 100;
+const LEFT_MAX = 1_000;
 /** Longest wait for a server: a scrape has a short timeout of its own and must report that a server is down. Milliseconds. */
 const WAIT_MAX_MS = 2_000;
 
@@ -39,6 +43,7 @@ async function measureDatabase({ pool }: Deps): Promise<DatabaseBacklog> {
     liveReservations: await countLiveReservations(pool, RESERVATIONS_MAX),
     sealLagMs: await findOldestPendingAge(pool),
     brokenChains: await countBrokenChains(pool, BROKEN_CHAINS_MAX),
+    stock: await countStock(pool, LISTINGS_MAX, LEFT_MAX),
   };
 }
 

@@ -1,8 +1,8 @@
 import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
+import { countIssuedVouchers } from "../../db/catalog.ts";
 import { selectEventsOfRange, selectEventsPage } from "../../db/events.ts";
-import type { Transaction } from "../../db/pool.ts";
-import { inTransaction } from "../../db/transaction.ts";
+import { onSnapshot } from "../../db/transaction.ts";
 import { findChainHead, findLastOfNext, selectChainHeadsOfRange } from "../../db/vouchers.ts";
 import { type ChainHead, type StoredEvent, verifyChain } from "../../domain/chain.ts";
 
@@ -26,6 +26,11 @@ export interface VerifyResult {
   broken: BrokenChain[];
 }
 
+/** How many chains there are: one for each voucher. */
+export function countChains(ctx: { pool: pg.Pool }): Promise<number> {
+  return countIssuedVouchers(ctx.pool);
+}
+
 /** Vouchers in id order, after `afterId` and up to `lastId`. */
 interface ChainRange {
   afterId: string;
@@ -40,7 +45,7 @@ interface Snapshot {
 
 /** Verifies the chain of one voucher. @throws AppError `not_found`. */
 export async function verifyOneChain(ctx: { pool: pg.Pool }, voucherId: string): Promise<VerifyResult> {
-  const snapshot = await onSnapshot(ctx, async (tx): Promise<Snapshot> => {
+  const snapshot = await onSnapshot(ctx.pool, async (tx): Promise<Snapshot> => {
     const head = await findChainHead(tx, voucherId);
     if (head === null) throw new AppError("not_found", `There is no voucher ${voucherId}.`);
     return { heads: [head], events: await selectEventsPage(tx, voucherId, 0, ALL_EVENTS) };
@@ -83,7 +88,7 @@ export async function verifyNextChains(
 
 /** Verifies the chains of a range in one snapshot. */
 async function verifyRange(ctx: { pool: pg.Pool }, { afterId, lastId }: ChainRange): Promise<VerifyResult> {
-  const snapshot = await onSnapshot(ctx, async (tx) => ({
+  const snapshot = await onSnapshot(ctx.pool, async (tx) => ({
     heads: await selectChainHeadsOfRange(tx, afterId, lastId),
     events: await selectEventsOfRange(tx, afterId, lastId),
   }));
@@ -97,14 +102,6 @@ async function* allRanges(ctx: { pool: pg.Pool }): AsyncGenerator<ChainRange, vo
     yield { afterId, lastId };
     afterId = lastId;
   }
-}
-
-/** Runs `work` in one snapshot, so that heads and events match. */
-function onSnapshot<T>(ctx: { pool: pg.Pool }, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  return inTransaction(ctx.pool, async (tx) => {
-    await tx.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
-    return work(tx);
-  });
 }
 
 function verifySnapshot({ heads, events }: Snapshot): VerifyResult {

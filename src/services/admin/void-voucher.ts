@@ -2,9 +2,15 @@ import { refusal, voucherNotFound } from "../../contract/errors.ts";
 import { insertPendingEvent } from "../../db/events.ts";
 import { type EndedReservation, endReservations } from "../../db/reservations.ts";
 import { write } from "../../db/transaction.ts";
-import { findVoucherInOrganization, lockVoucher, readLockedVouchers, voidVoucherRow } from "../../db/vouchers.ts";
-import { nextEvent } from "../../domain/chain.ts";
-import { normaliseCode } from "../../domain/codes.ts";
+import {
+  findVoucherInOrganization,
+  type LockedVoucher,
+  lockVoucher,
+  readLockedVouchers,
+  voidVouchers,
+} from "../../db/vouchers.ts";
+import { type EventContent, nextEvent } from "../../domain/chain.ts";
+import { normaliseCode, type RandomBytes } from "../../domain/codes.ts";
 import { liveReservation } from "../../domain/reservation.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
@@ -35,17 +41,34 @@ export async function voidVoucher(
     if (voucher === undefined) throw new Error(`the locked voucher ${voucherId} was not read`);
     const final = finalRefusal(voucher, now);
     if (final !== null) throw refusal(final);
-    const { reservation } = voucher;
-    const live = liveReservation(reservation, now);
-    const ended: EndedReservation[] = [];
-    if (live !== null) ended.push({ ticket: live.ticket, state: "Released", reason: "voided" });
-    else if (reservation !== null) ended.push({ ticket: reservation.ticket, state: "Expired" });
-    const data = { reason: reason ?? undefined };
-    await write(tx, [
-      ...endReservations(ended, now),
-      ...voidVoucherRow(voucherId, voucher.lastSequence),
-      ...insertPendingEvent(nextEvent(ctx.randomBytes, voucher, "voucher.instance.voided", now, data)),
-    ]);
-    return { voucherId, endedTicket: live?.ticket ?? null };
+    const { sealedSequence, sealedHash } = voucher;
+    const event = voidedEvent(ctx, voucher, now, reason);
+    const head = {
+      voucherId,
+      lastSequenceBefore: voucher.lastSequence,
+      after: { lastSequence: event.sequence, sealedSequence, sealedHash },
+    };
+    const ended = endedByVoid(voucher, now);
+    await write(tx, [...endReservations(ended, now), ...voidVouchers([head]), ...insertPendingEvent(event)]);
+    return { voucherId, endedTicket: liveReservation(voucher.reservation, now)?.ticket ?? null };
   });
+}
+
+/** The end of a voided voucher's reservation, if its row is Live. */
+export function endedByVoid({ reservation }: LockedVoucher, now: Date): EndedReservation[] {
+  if (reservation === null) return [];
+  const { ticket } = reservation;
+  return liveReservation(reservation, now) === null
+    ? [{ ticket, state: "Expired" }]
+    : [{ ticket, state: "Released", reason: "voided" }];
+}
+
+/** The event of a locked, Active voucher that is voided. */
+export function voidedEvent(
+  ctx: { randomBytes: RandomBytes },
+  voucher: LockedVoucher,
+  now: Date,
+  reason: string | null,
+): EventContent {
+  return nextEvent(ctx.randomBytes, voucher, "voucher.instance.voided", now, { reason: reason ?? undefined });
 }

@@ -76,7 +76,8 @@ async function readChain<Event>(
   };
 }
 
-function viewEvent(event: StoredEvent): PartnerEvent {
+/** An event as its partner sees it. */
+export function viewEvent(event: StoredEvent): PartnerEvent {
   const eventType = event.eventType as EventType;
   return pickFields(partnerEvent, {
     ...event,

@@ -16,6 +16,6 @@ export function viewVoucher(voucher: Voucher, now: Date): VoucherView {
 }
 
 /** Where anyone who knows a voucher's id can verify its chain. */
-export function verifyUrl({ config }: { config: Config }, voucherId: string): string {
+export function verifyUrl({ config }: { config: Pick<Config, "baseUrl"> }, voucherId: string): string {
   return `${config.baseUrl}/integrity/events/${ENTITY_TYPE}/${voucherId}`;
 }

@@ -37,7 +37,7 @@ interface Deps {
   redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
   config: Config;
   log: Logger;
-  metrics: Pick<ApiMetrics, "redeemWait" | "referencesReused"> | null;
+  metrics: Pick<ApiMetrics, "redeemWait" | "redemptions" | "referencesReused"> | null;
   traces: Traces;
 }
 
@@ -104,12 +104,16 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
   const answer = await ctx.traces.sendJob(redeemQueue.name, (traceparent) =>
     ctx.redeemQueue.addAndWait(attempt.attemptId, job, ctx.config.redeemWaitMs, traceparent),
   );
+  let response: RedeemResponse;
   if (answer.kind === "unknown") {
     ctx.log.warn({ err: answer.cause, attemptId: attempt.attemptId }, "a redeem attempt got no reply");
-    return resultOfOutcome(ctx, named, attempt);
+    response = await resultOfOutcome(ctx, named, attempt);
+  } else {
+    if (ctx.metrics !== null) recordRedeemWait(ctx.metrics, { ...answer, waitedMs: performance.now() - sentAt });
+    response = await resultOfReply(ctx, named, attempt, voucher, answer.reply);
   }
-  if (ctx.metrics !== null) recordRedeemWait(ctx.metrics, { ...answer, waitedMs: performance.now() - sentAt });
-  return resultOfReply(ctx, named, attempt, voucher, answer.reply);
+  if (!response.alreadyConfirmed) ctx.metrics?.redemptions.with(voucher.brand).inc();
+  return response;
 }
 
 async function resultOfReply(

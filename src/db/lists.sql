@@ -1,0 +1,66 @@
+-- name: list_organizations
+-- Organizations in id order, which is the order of their creation.
+-- $1 part of the name text or null, $2 after id text (exclusive), $3 limit int
+SELECT o.id, o.name, o.created_at AS "createdAt" FROM organizations AS o
+ WHERE o.id > $2::text AND ($1::text IS NULL OR strpos(lower(o.name), lower($1::text)) > 0)
+ ORDER BY o.id LIMIT $3::int;
+
+-- name: list_brands
+-- Brands in id order.
+-- $1 organization_id text or null, $2 part of the name text or null, $3 after id text (exclusive), $4 limit int
+SELECT b.id, b.organization_id AS "organizationId", b.name, b.created_at AS "createdAt" FROM brands AS b
+ WHERE b.id > $3::text AND ($1::text IS NULL OR b.organization_id = $1::text)
+   AND ($2::text IS NULL OR strpos(lower(b.name), lower($2::text)) > 0)
+ ORDER BY b.id LIMIT $4::int;
+
+-- name: list_products
+-- Products in id order.
+-- $1 organization_id text or null, $2 brand_id text or null, $3 part of the name text or null, $4 after id text (exclusive), $5 limit int
+SELECT p.id, p.brand_id AS "brandId", p.key, p.name, p.type, p.retail_price_usd AS "retailPriceUsd", p.price_usd AS "priceUsd",
+       p.benefit_months AS "benefitMonths", p.usage_unit_label AS "usageUnitLabel", p.created_at AS "createdAt"
+  FROM products AS p JOIN brands AS b ON b.id = p.brand_id
+ WHERE p.id > $4::text AND ($1::text IS NULL OR b.organization_id = $1::text) AND ($2::text IS NULL OR p.brand_id = $2::text)
+   AND ($3::text IS NULL OR strpos(lower(p.name), lower($3::text)) > 0)
+ ORDER BY p.id LIMIT $5::int;
+
+-- name: list_batches
+-- Batches in id order, with the kinds of their windows. Counts no vouchers.
+-- $1 organization_id text or null, $2 brand_id text or null, $3 product_id text or null, $4 after id text (exclusive), $5 limit int
+SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
+       b.price_usd AS "priceUsd", ARRAY(SELECT w.kind FROM batch_windows AS w WHERE w.batch_id = b.id ORDER BY w.kind DESC) AS windows,
+       b.created_at AS "createdAt"
+  FROM batches AS b JOIN products AS p ON p.id = b.product_id JOIN brands AS br ON br.id = p.brand_id
+ WHERE b.id > $4::text AND ($1::text IS NULL OR br.organization_id = $1::text) AND ($2::text IS NULL OR p.brand_id = $2::text)
+   AND ($3::text IS NULL OR b.product_id = $3::text)
+ ORDER BY b.id LIMIT $5::int;
+
+-- name: list_listings
+-- Listings in id order.
+-- $1 organization_id text or null, $2 product_id text or null, $3 batch_id text or null, $4 after id text (exclusive), $5 limit int
+SELECT l.id, l.batch_id AS "batchId", b.product_id AS "productId", p.name AS "productName", b.audience, b.valid_until AS "validUntil",
+       l.created_at AS "createdAt"
+  FROM listings AS l JOIN batches AS b ON b.id = l.batch_id JOIN products AS p ON p.id = b.product_id
+  JOIN brands AS br ON br.id = p.brand_id
+ WHERE l.id > $4::text AND ($1::text IS NULL OR br.organization_id = $1::text) AND ($2::text IS NULL OR b.product_id = $2::text)
+   AND ($3::text IS NULL OR l.batch_id = $3::text)
+ ORDER BY l.id LIMIT $5::int;
+
+-- name: list_contracts
+-- Referrer contracts in id order. One past its end is Ended, whether or not its row records it yet.
+-- $1 brand_id text or null, $2 user_id text or null, $3 status text or null, $4 after id text (exclusive), $5 limit int
+SELECT c.id, c.brand_id AS "brandId", b.name AS brand, c.user_id AS "userId", s.status, c.ends_at AS "endsAt", c.offered_at AS "offeredAt"
+  FROM (SELECT clock_timestamp() AS now) AS clock
+  JOIN referrer_contracts AS c ON c.id > $4::text AND ($1::text IS NULL OR c.brand_id = $1::text) AND ($2::text IS NULL OR c.user_id = $2::text)
+  JOIN brands AS b ON b.id = c.brand_id
+ CROSS JOIN LATERAL (SELECT CASE WHEN c.status = 'Active' AND c.ends_at <= clock.now THEN 'Ended' ELSE c.status END AS status) AS s
+ WHERE $3::text IS NULL OR s.status = $3::text
+ ORDER BY c.id LIMIT $5::int;
+
+-- name: list_links
+-- Referral links in the order of their codes.
+-- $1 contract_id text or null, $2 product_id text or null, $3 user_id text or null, $4 after code text (exclusive), $5 limit int
+SELECT l.code, l.contract_id AS "contractId", l.product_id AS "productId", c.user_id AS "userId", l.created_at AS "createdAt"
+  FROM referral_links AS l JOIN referrer_contracts AS c ON c.id = l.contract_id
+ WHERE l.code > $4::text AND ($1::text IS NULL OR l.contract_id = $1::text) AND ($2::text IS NULL OR l.product_id = $2::text)
+   AND ($3::text IS NULL OR c.user_id = $3::text)
+ ORDER BY l.code LIMIT $5::int;

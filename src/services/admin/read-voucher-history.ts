@@ -1,0 +1,58 @@
+import type pg from "pg";
+import type { Config } from "../../config.ts";
+import { AppError } from "../../contract/errors.ts";
+import type { VoucherHistory } from "../../contract/voucher-history.ts";
+import { selectEventsPage } from "../../db/events.ts";
+import { findRedemptionOfVoucher } from "../../db/redemptions.ts";
+import { selectReservationsOfVoucher } from "../../db/reservations.ts";
+import { onSnapshot } from "../../db/transaction.ts";
+import { isTicket } from "../../domain/ids.ts";
+import { viewEvent } from "../partner/read-chain.ts";
+import { verifyUrl } from "../partner/voucher-view.ts";
+import { findVouchersIn, type VoucherQuery } from "./find-vouchers.ts";
+
+/** Events in one history; a chain has a few. */
+const EVENTS_MAX = 1_000;
+/** Reservations in one history: a till that reserves and releases all day makes a few hundred. */
+const RESERVATIONS_MAX = 1_000;
+
+/**
+ * Reads a voucher's whole life on one snapshot: its events, its reservations and its redemption. For operators only.
+ * @param name the voucher's id, its code in any spelling, or the ticket of one of its reservations.
+ * @param organizationId where to look, or null for all organizations.
+ * @throws AppError `voucher_not_found`; `invalid_request` when several organizations have this code.
+ */
+export async function readVoucherHistory(
+  ctx: { pool: pg.Pool; config: Pick<Config, "baseUrl"> },
+  name: string,
+  organizationId: string | null,
+): Promise<VoucherHistory> {
+  return onSnapshot(ctx.pool, async (tx) => {
+    const [voucher, ...others] = await findVouchersIn(tx, queryOf(name), organizationId);
+    if (voucher === undefined) throw new AppError("voucher_not_found", "No voucher has this id, code or ticket.");
+    if (others.length > 0) {
+      const owners = [voucher, ...others].map((each) => each.organizationId).join(", ");
+      throw new AppError("invalid_request", `Several organizations have this code, so name one of them: ${owners}.`);
+    }
+    const events = await selectEventsPage(tx, voucher.id, 0, EVENTS_MAX);
+    const reservations = await selectReservationsOfVoucher(tx, voucher.id, RESERVATIONS_MAX);
+    const redemption = await findRedemptionOfVoucher(tx, voucher.id);
+    return {
+      voucher: { ...voucher, verifyUrl: verifyUrl(ctx, voucher.id) },
+      events: events.map(viewEvent),
+      reservations: reservations.toReversed().map((reservation) => ({
+        ...reservation,
+        startedAt: reservation.startedAt.toISOString(),
+        expiresAt: reservation.expiresAt.toISOString(),
+        endedAt: reservation.endedAt?.toISOString() ?? null,
+      })),
+      redemption: redemption && { ...redemption, redeemedAt: redemption.redeemedAt.toISOString() },
+    };
+  });
+}
+
+function queryOf(name: string): VoucherQuery {
+  if (isTicket(name)) return { by: "ticket", value: name };
+  // An imported code may begin like an id.
+  return { by: /^vch_[0-9a-z]{26}$/.test(name) ? "id" : "code", value: name };
+}

@@ -1,0 +1,112 @@
+import { AppError } from "../../contract/errors.ts";
+import { findBatchSize } from "../../db/catalog.ts";
+import { type Transaction, usePlansOfService } from "../../db/pool.ts";
+import { endReservations } from "../../db/reservations.ts";
+import { write } from "../../db/transaction.ts";
+import {
+  lockFreeVouchers,
+  lockVoucher,
+  readLockedVouchers,
+  selectVouchersOfBatch,
+  voidVouchers,
+} from "../../db/vouchers.ts";
+import { finalRefusal } from "../../domain/voucher.ts";
+import { advancesOf, appendSealed, headsOf, sealPending, selectUnsealed } from "../redeem/seal-events.ts";
+import { endedByVoid, voidedEvent } from "./void-voucher.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+
+/** Vouchers voided in one transaction, which keeps their rows locked for some 300 ms. Other calls for them wait longer than that. */
+const RANGE = 2_000;
+/** Vouchers for whose locks one transaction waits. */
+const BUSY_RANGE = 100;
+
+/** How many vouchers a run has voided, and how many were redeemed, voided or expired before it came to them. */
+export interface BatchVoidResult {
+  voided: number;
+  alreadyFinal: number;
+}
+
+/** How many vouchers a batch has. @throws AppError `not_found`. */
+export async function readBatchSize(ctx: Pick<AuditContext, "pool">, batchId: string): Promise<number> {
+  const size = await findBatchSize(ctx.pool, batchId);
+  if (size === null) throw new AppError("not_found", `There is no batch ${batchId}.`);
+  return size;
+}
+
+/**
+ * Voids every Active voucher of a batch as `voidVoucher` does, range by range in order of serials. Each range is one transaction with its
+ * own audit entry and seals its events itself. So a run can end at any point, and the next one voids what is left. Vouchers that another
+ * call has locked come last.
+ * @param onRange receives the counts so far. If it throws, the run ends with that error.
+ * @throws AppError `not_found`.
+ */
+export async function voidBatch(
+  ctx: AuditContext,
+  batchId: string,
+  reason: string | null,
+  onRange: (sofar: BatchVoidResult) => void = () => undefined,
+): Promise<BatchVoidResult> {
+  await readBatchSize(ctx, batchId);
+  const total: BatchVoidResult = { voided: 0, alreadyFinal: 0 };
+  const voidRange = async (voucherIds: readonly string[], lock: Lock): Promise<string[]> => {
+    const { locked, voided } = await withAuditEntry(
+      ctx,
+      { type: "Batch", id: batchId },
+      async (tx) => {
+        await usePlansOfService(tx);
+        const locked = await lock(tx, voucherIds);
+        return { locked, voided: await voidLocked(ctx, tx, [...locked], reason) };
+      },
+      { before: { vouchersVoided: 0 }, after: (range) => ({ vouchersVoided: range.voided }) },
+    );
+    total.voided += voided;
+    total.alreadyFinal += locked.size - voided;
+    onRange({ ...total });
+    return voucherIds.filter((id) => !locked.has(id));
+  };
+
+  const busy: string[] = [];
+  for (let afterSerial = 0; ; ) {
+    const range = await selectVouchersOfBatch(ctx.pool, batchId, afterSerial, RANGE);
+    if (range.length === 0) break;
+    afterSerial = range.at(-1)?.serial ?? afterSerial;
+    const active = range.filter((voucher) => voucher.status === "Active").map((voucher) => voucher.id);
+    total.alreadyFinal += range.length - active.length;
+    if (active.length > 0) busy.push(...(await voidRange(active, lockFreeVouchers)));
+  }
+  for (let from = 0; from < busy.length; from += BUSY_RANGE) {
+    await voidRange(busy.slice(from, from + BUSY_RANGE), lockAll);
+  }
+  return total;
+}
+
+/** Locks vouchers and returns the ids of those that it could lock. */
+type Lock = (tx: Transaction, voucherIds: readonly string[]) => Promise<Set<string>>;
+
+/** Waits for each lock, in id order. */
+async function lockAll(tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
+  const sorted = voucherIds.toSorted();
+  for (const id of sorted) await lockVoucher(tx, id);
+  return new Set(sorted);
+}
+
+/** Voids the Active ones of locked vouchers and seals their chains; returns how many. */
+async function voidLocked(
+  ctx: AuditContext,
+  tx: Transaction,
+  voucherIds: readonly string[],
+  reason: string | null,
+): Promise<number> {
+  if (voucherIds.length === 0) return 0;
+  const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
+  const active = [...vouchers.values()].filter((voucher) => finalRefusal(voucher, now) === null);
+  const heads = headsOf(active);
+  const seals = sealPending(heads, await selectUnsealed(tx, active));
+  const events = appendSealed(
+    heads,
+    active.map((voucher) => voidedEvent(ctx, voucher, now, reason)),
+  );
+  const ended = active.flatMap((voucher) => endedByVoid(voucher, now));
+  await write(tx, [...endReservations(ended, now), ...seals, ...events, ...voidVouchers(advancesOf(active, heads))]);
+  return active.length;
+}

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { foundVoucher, voucherHistory } from "../../src/contract/voucher-history.ts";
+import { findVouchers, type VoucherQuery } from "../../src/services/admin/find-vouchers.ts";
+import { readVoucherHistory } from "../../src/services/admin/read-voucher-history.ts";
+import { partnerClient } from "../support/client.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+
+const SHARED_CODE = "SPRING-2026";
+
+let servers: TestServers;
+let api: TestApi;
+let workers: TestWorker;
+let one: TestPartner;
+let other: TestPartner;
+let till: ReturnType<typeof partnerClient>;
+let keyId: string;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  [api, workers] = await Promise.all([startApi(servers), startWorkers(servers)]);
+  [one, other] = [await makePartner(servers.db), await makePartner(servers.db)];
+  const key = await makeKey(servers.db, one.organizationId);
+  keyId = key.id;
+  till = partnerClient(api.url, key.key);
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await Promise.all([api.close(), workers.close()]);
+  await servers.close();
+});
+
+const find = async (query: VoucherQuery, organizationId: string | null = null) =>
+  (await findVouchers(api.ctx, query, organizationId)).items;
+const history = (name: string, organizationId: string | null = null) =>
+  readVoucherHistory(api.ctx, name, organizationId);
+
+describe("findVouchers", () => {
+  it("finds a redeemed voucher by each of its names, in any organization, and never in another one", async () => {
+    const [voucher] = await issueVouchers(servers.db, one, 3);
+    if (voucher === undefined) throw new Error("no voucher was issued");
+    const { ticket } = (await till.reserve(voucher.code)).body;
+    const { redeemCode } = (await till.redeem({ code: ticket, externalRef: "order-find" })).body;
+    const [found] = await find({ by: "id", value: voucher.id });
+    expect(foundVoucher.parse(found)).toStrictEqual(found);
+    expect(found).toMatchObject({
+      id: voucher.id,
+      code: voucher.code,
+      serial: 1,
+      organizationId: one.organizationId,
+      status: "Redeemed",
+      externalRef: "order-find",
+      redeemCode,
+      redeemedAt: expect.any(String),
+    });
+    const names: VoucherQuery[] = [
+      { by: "id", value: voucher.id },
+      { by: "code", value: voucher.code.toLowerCase().replaceAll("-", " ") },
+      { by: "ticket", value: ticket },
+      { by: "externalRef", value: " order-find " },
+      { by: "redeemCode", value: redeemCode.toLowerCase().replaceAll("-", "") },
+      { by: "serial", batchId: found?.batchId ?? "", serial: 1 },
+    ];
+    for (const name of names) {
+      expect(await find(name), name.by).toEqual([found]);
+      expect(await find(name, one.organizationId), name.by).toEqual([found]);
+      expect(await find(name, other.organizationId), name.by).toEqual([]);
+    }
+  });
+
+  it("finds every voucher with a code that several organizations printed, and one when the organization is given", async () => {
+    const owners = [one, other];
+    for (const owner of owners) await issueVouchers(servers.db, owner, 1, { codes: [SHARED_CODE] });
+    const found = await find({ by: "code", value: SHARED_CODE });
+    expect(found.map((voucher) => voucher.organizationId).sort()).toEqual(owners.map((o) => o.organizationId).sort());
+    expect(await find({ by: "code", value: SHARED_CODE }, other.organizationId)).toEqual([
+      expect.objectContaining({ organizationId: other.organizationId, status: "Active", externalRef: null }),
+    ]);
+    await expect(history(SHARED_CODE)).rejects.toThrow(/Several organizations.*org_/);
+    expect((await history(SHARED_CODE, other.organizationId)).voucher.organizationId).toBe(other.organizationId);
+  });
+
+  it("shows a voucher past its validUntil as Expired", async () => {
+    const { id } = await issueVoucher(servers.db, one, { validUntil: new Date(Date.now() - 1_000) });
+    expect(await find({ by: "id", value: id })).toEqual([expect.objectContaining({ status: "Expired" })]);
+  });
+
+  it("finds nothing by names that nothing can have", async () => {
+    const values = ["", "\0", "vch_\0", "é", "%", "rsv_x", "x".repeat(1_000)];
+    for (const by of ["id", "code", "ticket", "externalRef", "redeemCode"] as const) {
+      for (const value of values) expect(await find({ by, value }), `${by} ${JSON.stringify(value)}`).toEqual([]);
+    }
+  });
+});
+
+describe("readVoucherHistory", () => {
+  it("tells a voucher's life: each reservation with its key and end, each event with its seal, the redemption with its reference", async () => {
+    const voucher = await issueVoucher(servers.db, one);
+    const first = (await till.reserve(voucher.code)).body;
+    await till.release(first.ticket, "basket emptied");
+    const second = (await till.reserve(voucher.code)).body;
+    // Past its end, which no process has recorded.
+    await servers.db.query(
+      "UPDATE reservations SET started_at = now() - interval '2 minutes', expires_at = date_trunc('second', now()) - interval '1 minute' WHERE ticket = $1",
+      [second.ticket],
+    );
+    const unrecorded = await history(voucher.id);
+    expect(unrecorded.reservations.find(({ ticket }) => ticket === second.ticket)).toMatchObject({
+      state: "Expired",
+      endedAt: unrecorded.reservations.find(({ ticket }) => ticket === second.ticket)?.expiresAt,
+    });
+    const third = (await till.reserve(voucher.code)).body;
+    const redeemed = await till.redeem({ code: voucher.code, externalRef: "order-life" });
+    expect(redeemed.status).toBe(200);
+
+    const life = await history(voucher.code);
+    expect(voucherHistory.parse(life)).toStrictEqual(life);
+    expect(life.voucher).toMatchObject({ id: voucher.id, status: "Redeemed", verifyUrl: redeemed.body.verifyUrl });
+    expect(life.events.map((event) => [event.sequence, event.eventType, event.sealStatus])).toEqual([
+      [1, "voucher.instance.issued", "Sealed"],
+      [2, "voucher.instance.redeemed", "Sealed"],
+    ]);
+    expect(life.reservations.map(({ ticket, state, endReason }) => [ticket, state, endReason])).toEqual([
+      [second.ticket, "Expired", null],
+      [first.ticket, "Released", "basket emptied"],
+      [third.ticket, "Consumed", null],
+    ]);
+    expect(new Set(life.reservations.map((reservation) => reservation.keyId))).toEqual(new Set([keyId]));
+    expect(life.redemption).toMatchObject({
+      externalRef: "order-life",
+      redeemCode: redeemed.body.redeemCode,
+      redeemedAt: life.voucher.redeemedAt,
+      keyId,
+      ticket: third.ticket,
+    });
+    for (const name of [voucher.id, third.ticket, first.ticket]) expect(await history(name)).toEqual(life);
+  });
+
+  it("answers voucher_not_found for an unknown id, code or ticket, and for a voucher of another organization", async () => {
+    const { id } = await issueVoucher(servers.db, one);
+    for (const [name, organizationId] of [
+      ["vch_unknown", null],
+      ["7Q4K-9MZX-2HTB-W8RC", null],
+      ["rsv_unknown", null],
+      [id, other.organizationId],
+    ] as const) {
+      await expect(history(name, organizationId)).rejects.toMatchObject({ code: "voucher_not_found" });
+    }
+  });
+});

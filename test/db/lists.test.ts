@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LISTS, type ListName } from "../../src/db/lists.ts";
+import { newId } from "../../src/domain/ids.ts";
+import { listCatalog } from "../../src/services/admin/list-catalog.ts";
+import { createListing } from "../../src/services/admin/manage-catalog.ts";
+import { changeContract, makeLink, offerContract } from "../../src/services/admin/manage-contracts.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+
+const NAMES = Object.keys(LISTS) as ListName[];
+/** Rows of each table. */
+const COUNT = 7;
+
+let servers: TestServers;
+let partners: TestPartner[];
+/** The ids that each list must show, in its order. */
+const expected: Record<ListName, string[]> = {
+  organizations: [],
+  brands: [],
+  products: [],
+  batches: [],
+  listings: [],
+  contracts: [],
+  links: [],
+};
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  const ctx = provisioning(servers.db);
+  partners = [];
+  for (let i = 0; i < COUNT; i++) {
+    const partner = await makePartner(servers.db);
+    partners.push(partner);
+    await issueVouchers(servers.db, partner, 1, { windows: { buy: { opensAt: null, closesAt: null } } });
+    const { rows } = await servers.db.query("SELECT id FROM batches WHERE product_id = $1", [partner.productId]);
+    const listing = await createListing(ctx, rows[0].id);
+    const contract = await offerContract(ctx, { brandId: partner.brandId, userId: `user-${i}`, endsAt: null });
+    await changeContract(ctx, contract, "Active");
+    expected.organizations.push(partner.organizationId);
+    expected.brands.push(partner.brandId);
+    expected.products.push(partner.productId);
+    expected.batches.push(rows[0].id);
+    expected.listings.push(listing.id);
+    expected.contracts.push(contract);
+    expected.links.push(await makeLink(ctx, contract, partner.productId));
+  }
+  expected.links.sort();
+});
+
+afterAll(() => servers.close());
+
+const idsOf = (items: readonly object[]) => items.map((item) => ("code" in item ? item.code : "id" in item && item.id));
+
+describe.each(NAMES)("the list of %s", (name) => {
+  it("shows each entry once, page by page, in the order of its key, and ends", async () => {
+    const seen: unknown[] = [];
+    let after = "";
+    for (let page = 0; ; page++) {
+      const { items, nextCursor } = await listCatalog({ pool: servers.db }, name, {}, { after, limit: 3 });
+      seen.push(...idsOf(items));
+      if (nextCursor === null) break;
+      expect(items).toHaveLength(3);
+      after = nextCursor;
+      expect(page).toBeLessThan(COUNT);
+    }
+    expect(seen).toEqual(expected[name]);
+    const whole = await listCatalog({ pool: servers.db }, name, {}, { after: "", limit: COUNT });
+    expect(whole.nextCursor).toBeNull();
+  });
+
+  it("reads no voucher, reservation, redemption or event, and no table in another order than its key's", async () => {
+    const { statement, filters, key } = LISTS[name];
+    const client = await servers.db.connect();
+    try {
+      // Leaves the order of an index, where one gives the order of the list.
+      for (const way of ["seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort"]) {
+        await client.query(`SET enable_${way} = off`);
+      }
+      await client.query(`PREPARE listed AS ${statement.text}`);
+      const values = [...filters.map(() => "NULL"), "''", "10"].join(", ");
+      const { rows } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE listed(${values})`);
+      const plan = JSON.stringify(rows[0]["QUERY PLAN"]);
+      expect(plan).not.toMatch(/"Relation Name":"(vouchers|reservations|redemptions|voucher_events)"/);
+      expect(plan).not.toContain('"Node Type":"Sort"');
+      expect(plan).toContain(`"Index Cond":"(${key} > ''::text)"`);
+    } finally {
+      client.release(true);
+    }
+  });
+});
+
+describe("a list with filters", () => {
+  const ids = async <Name extends ListName>(name: Name, filters: Parameters<typeof listCatalog<Name>>[2]) =>
+    idsOf((await listCatalog({ pool: servers.db }, name, filters, { after: "", limit: 100 })).items);
+
+  it("shows only what belongs to the organization, brand, product, batch, contract, user and status", async () => {
+    const [, partner] = partners;
+    if (partner === undefined) throw new Error("no partner");
+    const { organizationId: org, brandId: brand, productId: product } = partner;
+    const second = (name: ListName) => [expected[name][1] ?? ""];
+    expect(await ids("brands", { org })).toEqual([brand]);
+    for (const filters of [{ org }, { brand }]) expect(await ids("products", filters)).toEqual([product]);
+    for (const filters of [{ org }, { brand }, { product }])
+      expect(await ids("batches", filters)).toEqual(second("batches"));
+    const [batch = ""] = second("batches");
+    for (const filters of [{ org }, { product }, { batch }])
+      expect(await ids("listings", filters)).toEqual(second("listings"));
+    for (const filters of [{ brand }, { user: "user-1" }, { brand, user: "user-1", status: "Active" }]) {
+      expect(await ids("contracts", filters)).toEqual(second("contracts"));
+    }
+    const [contract = ""] = second("contracts");
+    const links = await ids("links", { contract });
+    expect(links).toHaveLength(1);
+    for (const filters of [{ product }, { user: "user-1" }]) expect(await ids("links", filters)).toEqual(links);
+    for (const name of ["brands", "products", "batches", "listings"] as const) {
+      expect(await ids(name, { org: newId("org") }), name).toEqual([]);
+    }
+    expect(await ids("contracts", { status: "Offered" })).toEqual([]);
+  });
+
+  it("finds names by any part, and takes % and _ literally", async () => {
+    await servers.db.query("INSERT INTO organizations (id, name) VALUES ($1, 'Café 100%_sure')", [newId("org")]);
+    const names = async (name: string) =>
+      (await listCatalog({ pool: servers.db }, "organizations", { name }, { after: "", limit: 100 })).items.map(
+        (item) => item.name,
+      );
+    expect(await names("CAF")).toEqual(["Café 100%_sure"]);
+    expect(await names("0%_s")).toEqual(["Café 100%_sure"]);
+    expect(await names("_")).toEqual(["Café 100%_sure"]);
+  });
+
+  it("shows an Active contract past its end as Ended", async () => {
+    const ctx = provisioning(servers.db);
+    const [partner] = partners;
+    const id = await offerContract(ctx, {
+      brandId: partner?.brandId ?? "",
+      userId: "late",
+      endsAt: new Date(Date.now() - 1_000),
+    });
+    await changeContract(ctx, id, "Active");
+    expect(await ids("contracts", { user: "late", status: "Ended" })).toEqual([id]);
+    expect(await ids("contracts", { user: "late", status: "Active" })).toEqual([]);
+  });
+});
