@@ -78,10 +78,13 @@ export interface ProductOffers {
   offers: Offer[];
 }
 
-/** The batches of a product, or one of them, that have a window of this kind; null when there is no such product. */
+/**
+ * The batches of a product, or one of them, that have a window of this kind; null when there is no such product. `userId` is null for an
+ * anonymous caller.
+ */
 export async function findOffers(
   db: Queryable,
-  userId: string,
+  userId: string | null,
   productId: string,
   kind: WindowKind,
   batchId: string | null,
