@@ -29,6 +29,8 @@ const OPS_TOKEN = "the operators' token of the fuzzing";
 /** Mounted routes that are not endpoints. The test of the reference checks that there are no others. */
 const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], { path: string; methods: string[] }[]> = {
   "/": [{ path: "/", methods: ["GET"] }],
+  "/check": [{ path: "/check", methods: ["GET"] }],
+  "/r/:code": [{ path: "/r/:code", methods: ["GET"] }],
   "/assets": [{ path: "/assets/:fileName", methods: ["GET"] }],
   "/docs": [{ path: "/docs", methods: ["GET"] }],
   "/openapi.json": [{ path: "/openapi.json", methods: ["GET"] }],
