@@ -5,7 +5,7 @@
 #   node src/cli/main.ts …      voucherctl
 # Node runs the TypeScript files directly, so there is no build step.
 
-ARG NODE_IMAGE=node:24-slim
+ARG NODE_IMAGE=node:24.21.0-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
