@@ -34,6 +34,8 @@ COPY package.json ./
 COPY migrations ./migrations
 COPY src ./src
 COPY workers ./workers
+# The operator pages show its runbook.
+COPY docs/operations.md ./docs/operations.md
 # The files belong to root, so the process cannot change them.
 USER node
 EXPOSE 3000

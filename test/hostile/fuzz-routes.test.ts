@@ -35,6 +35,13 @@ const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], { path: string
   "/docs": [{ path: "/docs", methods: ["GET"] }],
   "/openapi.json": [{ path: "/openapi.json", methods: ["GET"] }],
   "/ops": [
+    { path: "/ops", methods: ["GET"] },
+    { path: "/ops/vouchers", methods: ["GET"] },
+    { path: "/ops/vouchers/:id", methods: ["GET"] },
+    { path: "/ops/vouchers/:id/release", methods: ["POST"] },
+    { path: "/ops/organizations/:id", methods: ["GET"] },
+    { path: "/ops/batches/:id", methods: ["GET"] },
+    { path: "/ops/runbook", methods: ["GET"] },
     { path: "/ops/queues", methods: ["GET"] },
     { path: "/ops/queues/:page", methods: ["GET"] },
     { path: "/ops/queues/api/queues", methods: ["GET"] },

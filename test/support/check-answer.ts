@@ -19,7 +19,7 @@ export const OUTSIDE = [
   { address: "/assets", because: "what pages load" },
   { address: "/docs", because: "the reference as a page" },
   { address: "/openapi.json", because: "the reference itself" },
-  { address: "/ops", because: "the operators' dashboard" },
+  { address: "/ops", because: "the operators' pages and dashboard" },
 ] as const;
 
 /** Whether an address or a route pattern is outside the API. */

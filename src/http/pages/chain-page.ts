@@ -3,6 +3,7 @@ import { ASSETS } from "./assets.ts";
 import { describeEvent } from "./event-words.ts";
 import { type Html, html } from "./html.ts";
 import { layOut, type Site } from "./layout.ts";
+import { MINUTES, renderTime } from "./time.ts";
 
 /** One page of a chain. */
 export interface ChainExcerpt {
@@ -126,13 +127,4 @@ function renderPaging(path: string, { chain, after, limit }: ChainExcerpt): Html
       ? html`<a rel="next" href="${path}?after=${last.sequence}&limit=${limit}">Later entries</a>`
       : null;
   return html`<nav class="paging" aria-label="Pages of the history">${after > 0 ? earlier : null} ${later}</nav>`;
-}
-
-const DATE = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeZone: "UTC" });
-const SECONDS = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", timeZone: "UTC" });
-const MINUTES = new Intl.DateTimeFormat("en-GB", { timeStyle: "short", timeZone: "UTC" });
-
-function renderTime(timestamp: string, time: Intl.DateTimeFormat = SECONDS): Html {
-  const moment = new Date(timestamp);
-  return html`<time datetime="${timestamp}">${DATE.format(moment)}, ${time.format(moment)} UTC</time>`;
 }

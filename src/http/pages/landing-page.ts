@@ -23,6 +23,7 @@ ${renderCheckForm(config)}
 ${card(`${basePath}/docs`, "API reference", "Every request, response and error, with examples to try.")}
 ${card(`${basePath}/openapi.json`, "OpenAPI document", "The same for programs, to generate a client from.")}
 ${card(`${basePath}/readyz`, "Health", "Whether the service and its servers are up.")}
+${ops.token === null ? null : card(`${basePath}/ops`, "Operator pages", "Find a voucher, an organization's redemptions and batches.")}
 ${ops.token === null ? null : card(`${basePath}/ops/queues`, "Queue dashboard", "For operators. Requires the operations token.")}
 </ul>
 </section>

@@ -1,6 +1,7 @@
 import type { LinkOffer } from "../../services/marketplace/view-link.ts";
 import { type Html, html } from "./html.ts";
 import { layOut, type Site } from "./layout.ts";
+import { MINUTES, renderTime } from "./time.ts";
 
 const STATES: Record<LinkOffer["state"], { badge: Html; sentence: string }> = {
   open: { badge: html`<span class="badge good">Available</span>`, sentence: "Each person gets one voucher." },
@@ -28,7 +29,7 @@ export function renderLinkPage(site: Site, code: string, { product, state, valid
 <div><dt>Now</dt><dd>${badge} ${sentence}</dd></div>
 <div><dt>Worth</dt><dd>${USD.format(retailPriceUsd)}</dd></div>
 ${benefitMonths === 0 ? null : html`<div><dt>Lasts</dt><dd>${benefitMonths === 1 ? "1 month" : `${benefitMonths} months`}</dd></div>`}
-${validUntil === null ? null : html`<div><dt>Use it by</dt><dd><time datetime="${validUntil.toISOString()}">${DATE.format(validUntil)} UTC</time></dd></div>`}
+${validUntil === null ? null : html`<div><dt>Use it by</dt><dd>${renderTime(validUntil, MINUTES)}</dd></div>`}
 </dl>
 <section aria-labelledby="how">
 <h2 id="how">How to claim</h2>
@@ -47,4 +48,3 @@ ${validUntil === null ? null : html`<div><dt>Use it by</dt><dd><time datetime="$
 }
 
 const USD = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
-const DATE = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeStyle: "short", timeZone: "UTC" });
