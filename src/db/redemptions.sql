@@ -40,7 +40,7 @@ SELECT assert_row_count(count(*), cardinality($2::text[]), 'unconfirmed referenc
 -- name: find_redemption_of_voucher
 -- A voucher's redemption with the label of its key.
 -- $1 voucher_id text
-SELECT rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", rd.redeemed_at AS "redeemedAt", rd.key_id AS "keyId",
+SELECT rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", rd.redeemed_at AS "redeemedAt",
        k.label AS "keyLabel", rd.ticket, rd.attempt_id AS "attemptId"
   FROM redemptions AS rd LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[rd.key_id]) WHERE rd.voucher_id = $1::text;
 

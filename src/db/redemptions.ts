@@ -31,7 +31,6 @@ const LAST_REDEMPTION = {
   voucherId: text,
   reference: text,
   redeemedAt: timestamptz,
-  keyId: text,
   productName: text,
   priceUsd: numeric,
 };

@@ -172,6 +172,9 @@ describe("the operator pages", () => {
       expect(text).toContain(shown);
     }
     expect(text).not.toMatch(/<7>|<b>/);
+    const usable = (await open(`/vouchers/${reserved.id}`)).text;
+    expect(usable).toContain(`<code>…${reserved.code.slice(-4)}</code>`);
+    expect(usable).not.toContain(reserved.code);
     expect((await open("/vouchers/vch_none")).status).toBe(404);
     expect((await open(`/vouchers/${redeemed.code}`)).status).toBe(404);
   });

@@ -19,14 +19,21 @@ const WEB_FONT = /<link href="https:\/\/fonts[^>]*>/;
 /** States that jobs of this service can have: no job is delayed, prioritized or a parent of others, and each is tried once. */
 const STATES: readonly string[] = ["latest", "active", "waiting", "completed", "failed"];
 
-/** Serves the board's page without the web font. */
+/** Serves the board's page with our style sheet instead of the web font. */
 class BoardServer extends ExpressAdapter {
+  readonly #style: string;
+
+  constructor(style: string) {
+    super();
+    this.#style = style;
+  }
+
   override setEntryRoute({ method, route, handler }: AppViewRoute): this {
     this.app[method](route, (_request: Request, response: Response) => {
       const { name, params } = handler({ basePath: this.basePath, uiConfig: this.uiConfig });
       response.render(name, params, (error: Error | null, page: string) => {
         if (error !== null) throw error;
-        response.send(page.replace(WEB_FONT, ""));
+        response.send(page.replace(WEB_FONT, `<link href="${this.#style}" rel="stylesheet">`));
       });
     });
     return this;
@@ -49,6 +56,7 @@ export interface BoardLinks {
   /** The board itself in the browser, with the base path. */
   board: string;
   icon: string;
+  style: string;
   /** The start page of the operator pages. */
   operations: string;
 }
@@ -58,7 +66,7 @@ export interface BoardLinks {
  * bull-board.
  */
 export function buildBoard(views: readonly QueueView[], links: BoardLinks, readOnlyMode: boolean): RequestHandler {
-  const serverAdapter = new BoardServer().setBasePath(links.board);
+  const serverAdapter = new BoardServer(links.style).setBasePath(links.board);
   createBullBoard({
     queues: views.map(({ queue, shown }) => {
       const adapter = new QueueOnBoard(queue, {
@@ -72,7 +80,8 @@ export function buildBoard(views: readonly QueueView[], links: BoardLinks, readO
     serverAdapter,
     options: {
       uiConfig: {
-        boardTitle: `Voucher queues ${packageJson.version}`,
+        boardTitle: "Voucher queues",
+        environment: { label: `Version ${packageJson.version}`, color: "#0f5c5c", textColor: "#ffffff" },
         boardLogo: { path: links.icon, width: 28, height: 28 },
         favIcon: { default: links.icon, alternative: links.icon },
         miscLinks: [{ text: "Operator pages", url: links.operations }],

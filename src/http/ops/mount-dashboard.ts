@@ -86,6 +86,7 @@ async function loadBoard(ctx: ApiContext): Promise<RequestHandler> {
   const links = {
     board: config.basePath + DASHBOARD_PATH,
     icon: assetPath(config, ASSETS.icon),
+    style: assetPath(config, ASSETS.boardStyle),
     operations: opsPath(config),
   };
   return buildBoard(views, links, !config.ops.writable);

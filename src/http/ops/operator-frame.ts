@@ -69,7 +69,7 @@ const BAD = ["Voided"];
 
 /** A status of a voucher or a reservation. */
 export function renderStatus(status: string): Html {
-  const look = GOOD.includes(status) ? "good" : BAD.includes(status) ? "bad" : "waiting";
+  const look = GOOD.includes(status) ? "good" : BAD.includes(status) ? "bad" : "plain";
   return html`<span class="badge ${look}">${status}</span>`;
 }
 

@@ -35,14 +35,13 @@ ${
     ? html`<p class="notice">There are none.</p>`
     : renderTable(
         "Redemptions",
-        ["Redeemed", "Voucher", "Product", "Price", "Reference", "Key"],
+        ["Redeemed", "Reference", "Voucher", "Product", "Price"],
         redemptions.map((redemption) => [
-          renderTime(redemption.redeemedAt),
+          renderTime(redemption.redeemedAt, MINUTES),
+          redemption.reference,
           linkVoucher(site, redemption.voucherId),
           redemption.productName,
           USD.format(redemption.priceUsd),
-          redemption.reference,
-          html`<code>${redemption.keyId}</code>`,
         ]),
       )
 }

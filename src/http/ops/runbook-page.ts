@@ -25,16 +25,24 @@ function readEntries(): Entry[] {
 }
 
 function renderEntry({ alert, text }: Entry): Html {
-  const paragraphs = text
-    .trim()
-    .split(/\n\n|\n(?=\*\*)/)
-    .map((paragraph) => html`<p>${renderWords(paragraph)}</p>\n`);
   return html`<section aria-labelledby="${alert}"><h2 id="${alert}">${alert}</h2>
-${paragraphs}</section>
+${text.split(/^(```[\s\S]*?^```)$/m).map(renderBlock)}</section>
 `;
 }
 
-/** The Markdown that the runbook uses inside paragraphs: code, bold, and links, of which only the text is kept. */
+/** A block of code, or paragraphs and lists. */
+function renderBlock(block: string): Html {
+  const code = /^```\w*\n([\s\S]*?)```$/.exec(block)?.[1];
+  if (code !== undefined) return html`<pre><code>${code.trimEnd()}</code></pre>\n`;
+  const paragraphs = block.trim() === "" ? [] : block.trim().split(/\n\n|\n(?=\*\*)/);
+  return html`${paragraphs.map((paragraph) => {
+    const items = paragraph.split(/^- /m);
+    if (items[0] !== "") return html`<p>${renderWords(paragraph)}</p>\n`;
+    return html`<ul>${items.slice(1).map((item) => html`<li>${renderWords(item)}</li>`)}</ul>\n`;
+  })}`;
+}
+
+/** Words with code, bold, and links, of which only the text is kept. */
 function renderWords(paragraph: string): Html[] {
   return paragraph.split(/(`[^`]+`|\*\*[^*]+\*\*|\[[^\]]+\]\([^)]+\))/).map((part) => {
     if (part.startsWith("`")) return html`<code>${part.slice(1, -1)}</code>`;

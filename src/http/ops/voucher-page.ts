@@ -14,13 +14,16 @@ import {
 } from "./operator-frame.ts";
 
 /**
- * A voucher's whole life as a timeline: events, reservations and the redemption, in order of time.
+ * A voucher's whole life as a timeline: events, reservations and the redemption, in order of time. Of a voucher that can still be used it
+ * shows only the end of the code.
  * @param writable whether the page offers to release a live reservation.
  */
 export function renderVoucherPage(site: Site, history: VoucherHistory, writable: boolean): Html {
   const { voucher, events, reservations, redemption } = history;
+  // The code of a usable voucher is money. It is also in every payload.
+  const isUsable = voucher.status === "Active";
   const entries = [
-    ...events.map((event) => ({ at: event.occurredAt, entry: renderEvent(event, redemption) })),
+    ...events.map((event) => ({ at: event.occurredAt, entry: renderEvent(event, redemption, !isUsable) })),
     ...reservations.map((reservation) => ({
       at: reservation.startedAt,
       entry: renderReservation(site, voucher.id, reservation, writable),
@@ -32,7 +35,7 @@ export function renderVoucherPage(site: Site, history: VoucherHistory, writable:
     html`<h1>Voucher</h1>
 ${renderFacts([
   ["Status", renderStatus(voucher.status)],
-  ["Code", html`<code>${voucher.code}</code>`],
+  ["Code", html`<code>${isUsable ? `…${voucher.code.slice(-4)}` : voucher.code}</code>`],
   ["Id", html`<code>${voucher.id}</code>`],
   ["Product", `${voucher.productName} (${voucher.productKey}), ${voucher.brand}`],
   ["Organization", linkOrganization(site, voucher.organizationId)],
@@ -50,7 +53,7 @@ ${entries.map(({ entry }) => entry)}</ol>
   );
 }
 
-function renderEvent(event: PartnerEvent, redemption: VoucherHistory["redemption"]): Html {
+function renderEvent(event: PartnerEvent, redemption: VoucherHistory["redemption"], showsPayload: boolean): Html {
   const { title, sentence } = describeEvent(event.eventType);
   const redeemed = event.eventType === "voucher.instance.redeemed" ? redemption : null;
   const sealed = event.sealStatus === "Sealed";
@@ -67,7 +70,7 @@ ${
         ["Job", html`<code>${redeemed.attemptId}</code>`],
       ])
 }
-${event.payload === null ? null : html`<details><summary>Payload<span class="hidden"> of entry ${event.sequence}</span></summary><pre><code>${event.payload}</code></pre></details>`}
+${event.payload === null || !showsPayload ? null : html`<details><summary>Payload<span class="hidden"> of entry ${event.sequence}</span></summary><pre><code>${event.payload}</code></pre></details>`}
 </li>
 `;
 }
