@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
-import { isAnyPickable, findOffers } from "../../db/acquisitions.ts";
+import { findOffers, isAnyPickable } from "../../db/acquisitions.ts";
 import { findLinkedProduct, type LinkedProduct } from "../../db/contracts.ts";
 import { isContractActive } from "../../domain/audience.ts";
 import { decideOffers } from "../../domain/offer.ts";
