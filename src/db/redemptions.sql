@@ -40,14 +40,14 @@ SELECT assert_row_count(count(*), cardinality($2::text[]), 'unconfirmed referenc
 -- name: find_redemption_of_voucher
 -- A voucher's redemption with the label of its key.
 -- $1 voucher_id text
-SELECT rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", rd.redeemed_at AS "redeemedAt",
+SELECT rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", rd.redeemed_at AS "redeemedAt", rd.key_id AS "keyId",
        k.label AS "keyLabel", rd.ticket, rd.attempt_id AS "attemptId"
   FROM redemptions AS rd LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[rd.key_id]) WHERE rd.voucher_id = $1::text;
 
 -- name: select_last_redemptions
 -- The newest redemptions of an organization before a place in this order, newest first. Cut before the joins, from one index.
 -- $1 organization_id text, $2 before redeemed_at timestamptz or null, $3 before voucher_id text, $4 limit int
-SELECT rd.voucher_id AS "voucherId", rd.external_ref AS reference, rd.redeemed_at AS "redeemedAt", rd.key_id AS "keyId",
+SELECT rd.voucher_id AS "voucherId", rd.external_ref AS reference, rd.redeemed_at AS "redeemedAt",
        p.name AS "productName", b.price_usd AS "priceUsd"
   FROM (SELECT o.* FROM redemptions AS o
          WHERE (o.organization_id || '') = $1::text
