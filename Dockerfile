@@ -5,7 +5,7 @@
 #   node src/cli/main.ts …      voucherctl
 # Node runs the TypeScript files directly, so there is no build step.
 
-ARG NODE_IMAGE=node:24-slim
+ARG NODE_IMAGE=node:24.21.0-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
@@ -34,6 +34,8 @@ COPY package.json ./
 COPY migrations ./migrations
 COPY src ./src
 COPY workers ./workers
+# The operator pages show its runbook.
+COPY docs/operations.md ./docs/operations.md
 # The files belong to root, so the process cannot change them.
 USER node
 EXPOSE 3000

@@ -13,7 +13,10 @@ import { requireHost } from "./http/middleware/require-host.ts";
 import { traceRequests } from "./http/middleware/trace-requests.ts";
 import { mountReference } from "./http/openapi/mount-reference.ts";
 import { mountDashboard } from "./http/ops/mount-dashboard.ts";
+import { mountOperatorPages } from "./http/ops/mount-operator-pages.ts";
 import { mountPages } from "./http/pages/mount-pages.ts";
+import { offerPage } from "./http/pages/offer-page.ts";
+import { pageHeaders } from "./http/pages/page-headers.ts";
 import { mount } from "./http/route.ts";
 
 /** Builds the HTTP application; opens nothing. Benchmarks pass endpoints of their own and keep the middleware. */
@@ -37,8 +40,9 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDP
   mountPages(app, ctx);
   for (const endpoint of endpoints) mount(app, endpoint.route(ctx));
   mountDashboard(app, ctx);
+  mountOperatorPages(app, ctx);
   mountReference(app, ctx, endpoints);
-  app.use(limitAddress(ctx), unknownPath);
+  app.use(pageHeaders, offerPage(ctx.config), limitAddress(ctx), unknownPath);
   app.use(errorHandler);
   return app;
 }

@@ -38,7 +38,7 @@ function toRow(entry: AuditEntry): TableRow {
   const change = [describeChange(entry), more].filter(Boolean).join("; ");
   return {
     cells: [formatUtc(entry.at), entry.command, entity],
-    note: `by ${entry.osUser}@${entry.host}: ${change}`,
+    note: `by ${entry.osUser}@${entry.host}${change === "" ? "" : `: ${change}`}`,
   };
 }
 

@@ -8,7 +8,7 @@ import type { Window } from "../domain/offer.ts";
 import { AUDIENCES, type Audience } from "../domain/voucher.ts";
 import { exportBatch } from "../services/admin/export-batch.ts";
 import { type IssueInput, issueBatch } from "../services/admin/issue-batch.ts";
-import { readBatch } from "../services/admin/read-supply.ts";
+import { readBatch } from "../services/admin/read-batch.ts";
 import { type BatchVoidResult, readBatchSize, voidBatch } from "../services/admin/void-batch.ts";
 import { openCodesFile } from "./codes-file.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";

@@ -35,7 +35,7 @@ SELECT v.id, v.organization_id AS "organizationId", v.code_key AS "codeKey", o.s
 -- name: select_offers
 -- The valid batches of a product that have one kind of window, with a user's role and contract, at one moment. One row per batch, or one
 -- row without a batch when there is none; no row when there is no such product, or when it is of a sandbox that the user may not see.
--- $1 user_id text, $2 product_id text, $3 kind text, $4 batch_id text or null: this batch only, $5 by a referrer's link boolean: the
+-- $1 user_id text or null, $2 product_id text, $3 kind text, $4 batch_id text or null: this batch only, $5 by a referrer's link boolean: the
 -- user may see the product
 SELECT clock.now, m.role, g.sandbox, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
        b.id AS "offer.batchId", b.audience AS "offer.audience", b.valid_until AS "offer.validUntil", w.opens_at AS "offer.opensAt",

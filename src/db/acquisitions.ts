@@ -85,11 +85,12 @@ export interface ProductOffers {
 
 /**
  * The batches of a product, or one of them, that have a window of this kind; null when there is no such product for this user.
+ * @param userId null for an anonymous caller.
  * @param byLink whether the user came by a referrer's link, which shows the products of a sandbox to everyone.
  */
 export async function findOffers(
   db: Queryable,
-  userId: string,
+  userId: string | null,
   productId: string,
   kind: WindowKind,
   batchId: string | null,

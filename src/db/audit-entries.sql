@@ -105,6 +105,12 @@ SELECT d.id, d.system_identifier::text AS "systemIdentifier", d.database_oid::te
 INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, before, after)
 VALUES ($1::text, $2::text, $3::text, $4::jsonb, $5::text, $6::text, $7::jsonb, $8::jsonb);
 
+-- name: insert_look
+-- An operator's look at a page. Names neither state, which the role of the API processes has no right to write.
+-- $1 os_user text, $2 host text, $3 command text, $4 arguments jsonb, $5 entity_type text, $6 entity_id text
+INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id)
+VALUES ($1::text, $2::text, $3::text, $4::jsonb, $5::text, $6::text);
+
 -- name: select_audit_entries
 -- The newest audit entries, newest first.
 -- $1 limit int

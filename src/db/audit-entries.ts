@@ -37,6 +37,7 @@ export const sql = loadStatements(new URL("./audit-entries.sql", import.meta.url
   state_of_roles: {},
   state_of_deployment: {},
   insert_audit_entry: {},
+  insert_look: {},
   select_audit_entries: AUDIT_ENTRY,
   select_audit_entries_on_entity: AUDIT_ENTRY,
 });
@@ -102,6 +103,19 @@ export async function insertAuditEntry(tx: Transaction, entry: NewAuditEntry): P
     entry.before && JSON.stringify(entry.before),
     entry.after && JSON.stringify(entry.after),
   ]);
+}
+
+/** What an operator looked at on a page. Like an audit entry, but nothing changed. */
+export interface Look extends Pick<NewAuditEntry, "osUser" | "host" | "arguments"> {
+  /** `page` and what it shows. */
+  command: `page ${string}`;
+  entity: { type: Entity["type"] | "Search"; id: string };
+}
+
+/** Inserts an audit entry of a look. */
+export async function insertLook(db: Queryable, look: Look): Promise<void> {
+  const { osUser, host, command, entity } = look;
+  await execute(db, sql.insert_look, [osUser, host, command, JSON.stringify(look.arguments), entity.type, entity.id]);
 }
 
 export type AuditEntry = Row<typeof AUDIT_ENTRY>;

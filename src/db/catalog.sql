@@ -76,3 +76,27 @@ SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b
   LEFT JOIN vouchers AS v ON v.batch_id = b.id
  WHERE b.id = $1::text
  GROUP BY b.id, p.name, o.sandbox;
+
+-- name: select_brands
+-- Brands in id order, which is the order of their creation.
+-- $1 after id text (exclusive), $2 limit int
+SELECT b.id, b.name, b.organization_id AS "organizationId" FROM brands AS b WHERE b.id > $1::text ORDER BY b.id LIMIT $2::int;
+
+-- name: select_brands_of_organization
+-- $1 organization_id text
+SELECT b.id, b.name, b.organization_id AS "organizationId" FROM brands AS b WHERE b.organization_id = $1::text ORDER BY b.id;
+
+-- name: select_batches_of_organization
+-- The newest batches of an organization before an id, newest first, with the vouchers that can still be acquired through their windows,
+-- counted up to 1 001. Reads no other vouchers.
+-- $1 organization_id text, $2 before id text or null, $3 limit int
+SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_timestamp() AS "isValid", w.has AS "hasWindow", supply.left
+  FROM (SELECT b.id, p.name AS "productName", b.voucher_count AS count, b.valid_until AS "validUntil"
+          FROM brands AS br JOIN products AS p ON p.brand_id = br.id JOIN batches AS b ON b.product_id = p.id
+         WHERE br.organization_id = $1::text AND ($2::text IS NULL OR b.id < $2::text)
+         ORDER BY b.id DESC LIMIT $3::int) AS o
+ CROSS JOIN LATERAL (SELECT EXISTS (SELECT 1 FROM batch_windows AS bw WHERE bw.batch_id = o.id) AS has) AS w
+ CROSS JOIN LATERAL (
+       SELECT count(*)::int AS left FROM (SELECT 1 FROM vouchers AS v WHERE v.batch_id = o.id AND v.pickable LIMIT 1001) AS up_to_1001
+       ) AS supply
+ ORDER BY o.id DESC;

@@ -37,6 +37,19 @@ const BATCH = {
   sandbox: boolean,
 };
 
+const BRAND = { id: text, name: text, organizationId: text };
+
+const BATCH_OF_ORGANIZATION = {
+  id: text,
+  productName: text,
+  count: integer,
+  validUntil: timestamptz,
+  isValid: boolean,
+  hasWindow: boolean,
+  /** Vouchers left in the windows, counted up to 1 001. */
+  left: integer,
+};
+
 export const sql = loadStatements(new URL("./catalog.sql", import.meta.url), {
   insert_organization: {},
   find_organization: { name: text, sandbox: boolean },
@@ -48,6 +61,9 @@ export const sql = loadStatements(new URL("./catalog.sql", import.meta.url), {
   find_batch_size: { count: integer },
   select_windows: { kind: textOf<WindowKind>(), opensAt: orNull(timestamptz), closesAt: orNull(timestamptz) },
   find_batch: { ...BATCH, left: bigint },
+  select_brands: BRAND,
+  select_brands_of_organization: BRAND,
+  select_batches_of_organization: BATCH_OF_ORGANIZATION,
 });
 
 /** Inserts an organization. It is live or a sandbox for good. */
@@ -155,4 +171,30 @@ export async function findBatch(db: Queryable, id: string): Promise<BatchSummary
     windows,
     left: windows.claim === null && windows.buy === null ? null : left,
   };
+}
+
+/** A brand with its organization. */
+export type Brand = Row<typeof BRAND>;
+
+/** At most `limit` brands after an id, oldest first. */
+export function selectBrands(db: Queryable, after: string, limit: number): Promise<Brand[]> {
+  return readRows(db, sql.select_brands, [after, limit]);
+}
+
+/** An organization's brands, oldest first. */
+export function selectBrandsOfOrganization(db: Queryable, organizationId: string): Promise<Brand[]> {
+  return readRows(db, sql.select_brands_of_organization, [organizationId]);
+}
+
+/** A batch in an organization's list. */
+export type BatchOfOrganization = Row<typeof BATCH_OF_ORGANIZATION>;
+
+/** At most `limit` batches of an organization before one of them, or the newest, newest first. */
+export function selectBatchesOfOrganization(
+  db: Queryable,
+  organizationId: string,
+  before: string | null,
+  limit: number,
+): Promise<BatchOfOrganization[]> {
+  return readRows(db, sql.select_batches_of_organization, [organizationId, before, limit]);
 }

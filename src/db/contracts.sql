@@ -39,3 +39,14 @@ SELECT $1::text, c.id, p.id, p.brand_id
 -- $1 code text
 SELECT l.product_id AS "productId", c.id AS "contractId", c.user_id AS "referrerId", c.status, c.ends_at AS "endsAt"
   FROM referral_links AS l JOIN referrer_contracts AS c ON c.id = ANY (ARRAY[l.contract_id]) WHERE l.code = $1::text;
+
+-- name: find_linked_product
+-- What a link offers, with the state of its contract.
+-- $1 code text
+SELECT c.status, c.ends_at AS "endsAt", p.id AS "productId", p.name AS "productName", br.name AS brand,
+       p.retail_price_usd AS "retailPriceUsd", p.benefit_months AS "benefitMonths"
+  FROM referral_links AS l
+  JOIN referrer_contracts AS c ON c.id = ANY (ARRAY[l.contract_id])
+  JOIN products AS p ON p.id = ANY (ARRAY[l.product_id])
+  JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+ WHERE l.code = $1::text;

@@ -1,5 +1,5 @@
 import type { ContractStatus, MemberRole } from "../domain/audience.ts";
-import { orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
+import { integer, numeric, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
 import { execute, loadStatements, readRow } from "./statements.ts";
 
@@ -11,6 +11,16 @@ const REFERRAL_LINK = {
   endsAt: orNull(timestamptz),
 };
 
+const LINKED_PRODUCT = {
+  status: textOf<ContractStatus>(),
+  endsAt: orNull(timestamptz),
+  productId: text,
+  productName: text,
+  brand: text,
+  retailPriceUsd: numeric,
+  benefitMonths: integer,
+};
+
 export const sql = loadStatements(new URL("./contracts.sql", import.meta.url), {
   insert_member: {},
   insert_contract: {},
@@ -19,6 +29,7 @@ export const sql = loadStatements(new URL("./contracts.sql", import.meta.url), {
   end_overdue_contracts: {},
   insert_link: {},
   find_link: REFERRAL_LINK,
+  find_linked_product: LINKED_PRODUCT,
 });
 
 /** Makes a user a member of an organization, or changes their role. */
@@ -70,4 +81,12 @@ export type ReferralLink = Row<typeof REFERRAL_LINK>;
 /** The link of a code, or null. */
 export function findLink(db: Queryable, code: string): Promise<ReferralLink | null> {
   return readRow(db, sql.find_link, [code]);
+}
+
+/** The product that a referral link offers, with the status and end of the link's contract. */
+export type LinkedProduct = Row<typeof LINKED_PRODUCT>;
+
+/** The linked product of a code, or null. */
+export function findLinkedProduct(db: Queryable, code: string): Promise<LinkedProduct | null> {
+  return readRow(db, sql.find_linked_product, [code]);
 }

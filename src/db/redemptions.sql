@@ -78,3 +78,17 @@ SELECT assert_row_count(count(*), cardinality($2::text[]), 'unconfirmed referenc
 SELECT rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", rd.redeemed_at AS "redeemedAt", rd.key_id AS "keyId",
        k.label AS "keyLabel", rd.ticket, rd.attempt_id AS "attemptId"
   FROM redemptions AS rd LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[rd.key_id]) WHERE rd.voucher_id = $1::text;
+
+-- name: select_last_redemptions
+-- The newest redemptions of an organization before a place in this order, newest first. Cut before the joins, from one index.
+-- $1 organization_id text, $2 before redeemed_at timestamptz or null, $3 before voucher_id text, $4 limit int
+SELECT rd.voucher_id AS "voucherId", rd.external_ref AS reference, rd.redeemed_at AS "redeemedAt",
+       p.name AS "productName", b.price_usd AS "priceUsd"
+  FROM (SELECT o.* FROM redemptions AS o
+         WHERE (o.organization_id || '') = $1::text
+           AND (o.redeemed_at, o.voucher_id) < (coalesce($2::timestamptz, 'infinity'), $3::text)
+         ORDER BY o.redeemed_at DESC, o.voucher_id DESC LIMIT $4::int) AS rd
+  JOIN vouchers AS v ON v.id = ANY (ARRAY[rd.voucher_id])
+  JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
+  JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
+ ORDER BY rd.redeemed_at DESC, rd.voucher_id DESC;

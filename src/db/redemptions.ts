@@ -42,6 +42,14 @@ const REDEMPTION_OF_VOUCHER = {
   attemptId: text,
 };
 
+const LAST_REDEMPTION = {
+  voucherId: text,
+  reference: text,
+  redeemedAt: timestamptz,
+  productName: text,
+  priceUsd: numeric,
+};
+
 export const sql = loadStatements(new URL("./redemptions.sql", import.meta.url), {
   find_confirmations: {
     organizationId: text,
@@ -55,6 +63,7 @@ export const sql = loadStatements(new URL("./redemptions.sql", import.meta.url),
   find_complete_until: { completeUntil: timestamptz },
   select_redemptions: LISTED_REDEMPTION,
   insert_redemptions: {},
+  select_last_redemptions: LAST_REDEMPTION,
   find_redemption_of_voucher: REDEMPTION_OF_VOUCHER,
 });
 
@@ -161,4 +170,18 @@ export function findRedemptionOfVoucher(
   voucherId: string,
 ): Promise<Row<typeof REDEMPTION_OF_VOUCHER> | null> {
   return readRow(db, sql.find_redemption_of_voucher, [voucherId]);
+}
+
+/** A redemption in an organization's list. */
+export type LastRedemption = Row<typeof LAST_REDEMPTION>;
+
+/** At most `limit` redemptions of an organization before one of them, or the newest, newest first. For operators. */
+export function selectLastRedemptions(
+  db: Queryable,
+  organizationId: string,
+  before: { redeemedAt: Date; voucherId: string } | null,
+  limit: number,
+): Promise<LastRedemption[]> {
+  const values = [organizationId, before?.redeemedAt ?? null, before?.voucherId ?? "", limit];
+  return readRows(db, sql.select_last_redemptions, values);
 }

@@ -3,7 +3,7 @@ import type { Audience } from "../domain/voucher.ts";
 import { issueBatch } from "../services/admin/issue-batch.ts";
 import { createBrand, createListing, createOrganization, createProduct } from "../services/admin/manage-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../services/admin/manage-contracts.ts";
-import { createKey, isInUse } from "../services/admin/manage-keys.ts";
+import { createKey } from "../services/admin/manage-keys.ts";
 import { type AuditContext, auditedCommand } from "../services/admin/with-audit-entry.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
 import { mintUserToken, type TokenClaims } from "./user-keys.ts";
@@ -15,21 +15,23 @@ interface Demo {
   openListingId: string;
   referrersListingId: string;
   linkCode: string;
+  /** Users of this demo alone, so that earlier claims and payments do not count. */
+  user: string;
+  referrer: string;
 }
 
 /** Vouchers in each batch. */
 const COUNT = 20;
 const VALID_DAYS = 365;
-const USER = "demo-user";
-const REFERRER = "demo-referrer";
 /** How long the printed tokens are valid. Milliseconds. */
 const TOKEN_MS = 86_400_000;
 
-/** Creates a demo organization with brand, product, batches and key, or returns null if the database already has a key. */
-export async function makeDemo(admin: AdminContext): Promise<Demo | null> {
-  if (await isInUse(admin)) return null;
+/** Creates a demo organization of its own with brand, product, batches and key, whatever the database contains. */
+export async function makeDemo(admin: AdminContext): Promise<Demo> {
   const ctx = { ...admin, audited: auditedCommand("demo make", {}) };
   const organizationId = await createOrganization(ctx, "Demo Partner");
+  const name = organizationId.slice(-6);
+  const [user, referrer] = [`demo-user-${name}`, `demo-referrer-${name}`];
   const brandId = await createBrand(ctx, organizationId, "Demo Brand");
   const productId = await createProduct(ctx, {
     brandId,
@@ -50,7 +52,7 @@ export async function makeDemo(admin: AdminContext): Promise<Demo | null> {
   );
   const openListingId = await listBatch(ctx, productId, validUntil, "OpenToAll");
   const referrersListingId = await listBatch(ctx, productId, validUntil, "ReferrerOnly");
-  const contractId = await offerContract(ctx, { brandId, userId: REFERRER, endsAt: null });
+  const contractId = await offerContract(ctx, { brandId, userId: referrer, endsAt: null });
   await changeContract(ctx, contractId, "Active");
   const linkCode = await makeLink(ctx, contractId, productId);
   const { key } = await createKey(ctx, {
@@ -60,7 +62,7 @@ export async function makeDemo(admin: AdminContext): Promise<Demo | null> {
     allowIps: [],
     expiresAt: null,
   });
-  return { key, codes, openListingId, referrersListingId, linkCode };
+  return { key, codes, openListingId, referrersListingId, linkCode, user, referrer };
 }
 
 /** Lists a batch that users can claim and buy. */
@@ -72,8 +74,15 @@ async function listBatch(ctx: AuditContext, productId: string, validUntil: Date,
   return (await createListing(ctx, batch.id)).id;
 }
 
-/** The commands of the demo, to paste into a shell. */
-export function showDemo({ key, codes }: Demo, baseUrl: string): string {
+/**
+ * The commands of the demo, to paste into a shell.
+ * @param claims of tokens for the embedded servers; null: leave out the marketplace, whose users have tokens of another issuer.
+ */
+export async function showDemo(demo: Demo, baseUrl: string, claims: TokenClaims | null): Promise<string> {
+  return showPartnerDemo(demo, baseUrl) + (claims === null ? "" : `\n${await showMarketplaceDemo(demo, claims)}`);
+}
+
+function showPartnerDemo({ key, codes }: Demo, baseUrl: string): string {
   const [code, other, third] = codes;
   return `
 A demo organization was created. Its API key is shown only once:
@@ -99,13 +108,12 @@ Try it in another terminal:
 `;
 }
 
-/** The commands of the marketplace demo, with tokens for the embedded servers. */
-export async function showMarketplaceDemo(
-  { openListingId, referrersListingId, linkCode }: Demo,
+async function showMarketplaceDemo(
+  { openListingId, referrersListingId, linkCode, ...users }: Demo,
   claims: TokenClaims,
 ): Promise<string> {
   const [user, referrer] = await Promise.all(
-    [USER, REFERRER].map((name) => mintUserToken(LOCAL_DIRECTORY, name, TOKEN_MS, claims)),
+    [users.user, users.referrer].map((name) => mintUserToken(LOCAL_DIRECTORY, name, TOKEN_MS, claims)),
   );
   return `Users take vouchers from open windows. These tokens are valid for a day; npm run voucherctl -- user token --user … creates more:
 

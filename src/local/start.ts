@@ -4,9 +4,10 @@ import { openAdminContext } from "../admin-context.ts";
 import { readApiConfig, readGivenServers } from "../config.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { openLog } from "../log.ts";
+import { isInUse } from "../services/admin/manage-keys.ts";
 import { assertPortFree } from "./assert-port-free.ts";
 import { type ChosenServers, chooseServers } from "./choose-servers.ts";
-import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
+import { makeDemo, showDemo } from "./demo.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
 import { START_MAX_MS } from "./redis.ts";
 import { freePort } from "./servers.ts";
@@ -49,7 +50,9 @@ try {
   // So that the banner comes after the first lines of every process.
   for (const port of workerMetricsPorts) await untilReady(`http://127.0.0.1:${port}/metrics`);
   const admin = openAdminContext(config.databaseUrl, openLog("fatal", "start"));
-  const demo = await makeDemo(admin).finally(() => admin.close());
+  const demo = await isInUse(admin)
+    .then((used) => (used ? null : makeDemo(admin)))
+    .finally(() => admin.close());
   console.log(
     `\nThe API is at ${config.baseUrl}. Ctrl-C stops everything${servers.embedded ? `; data is kept in ${LOCAL_DIRECTORY}/` : ""}.`,
   );
@@ -58,10 +61,8 @@ try {
   }
   const metrics = [apiMetricsPort, ...workerMetricsPorts].map((port) => `http://localhost:${port}/metrics`);
   console.log(`Metrics of the API and its workers: ${metrics.join(" ")}`);
-  if (demo !== null) {
-    console.log(showDemo(demo, config.baseUrl));
-    if (userKeysUrl !== null) console.log(await showMarketplaceDemo(demo, config.users));
-  }
+  if (demo !== null) console.log(await showDemo(demo, config.baseUrl, userKeysUrl === null ? null : config.users));
+  console.log("npm run demo prints a fresh key, unused codes and commands to try, at any time.");
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   await stopNow(1);

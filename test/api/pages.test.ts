@@ -1,6 +1,8 @@
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../src/local/servers.ts";
 import { partnerClient } from "../support/client.ts";
+import { inSeconds, makeOffer, makeReferral, reservationVouchers } from "../support/marketplace.ts";
 import { appendPending } from "../support/pending-events.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startApiUnready, startWorkers, type TestApi } from "../support/service.ts";
@@ -103,8 +105,16 @@ describe("an address that answers with a page or with JSON", () => {
 });
 
 describe("every page", () => {
-  it("allows its own style, scripts and pictures and nothing else, sends nothing anywhere and cannot be framed", async () => {
-    for (const path of ["/", chainPath(voucher.id), chainPath("vch_none")]) {
+  it.each([
+    ["/", "'self'"],
+    ["/check", "'self'"],
+    ["/nowhere", "'self'"],
+    [`/r/none`, "'self'"],
+    // A pasted payload cannot leave this page.
+    ["the verification page", "'none'"],
+    [chainPath("vch_none"), "'none'"],
+  ])("allows its own style, scripts and pictures and no others, cannot be framed and sends forms nowhere else: %s", async (page, formAction) => {
+    for (const path of [page.startsWith("/") ? page : chainPath(voucher.id)]) {
       const { headers } = await open(path);
       const policy = headers.get("content-security-policy") ?? "";
       expect(Object.fromEntries(policy.split(";").map((directive) => directive.trim().split(/ (.*)/)))).toEqual({
@@ -112,7 +122,7 @@ describe("every page", () => {
         "script-src": "'self'",
         "style-src": "'self'",
         "img-src": "'self'",
-        "form-action": "'none'",
+        "form-action": formAction,
         "base-uri": "'none'",
         "frame-ancestors": "'none'",
       });
@@ -162,10 +172,10 @@ describe("the page of a chain", () => {
     expect(text).toMatch(
       /<time datetime="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z">\d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC<\/time>/,
     );
-    expect(text).toContain(`class="record-hash">${hashes[0]}<`);
-    expect(text).toContain(`class="record-hash">${hashes[1]}<`);
-    expect(text).toContain(`class="previous-hash">${hashes[0]}<`);
-    expect(text).toContain(`class="previous-hash">${"0".repeat(64)}<`);
+    expect(text).toContain(`class="record-hash copied">${hashes[0]}<`);
+    expect(text).toContain(`class="record-hash copied">${hashes[1]}<`);
+    expect(text).toContain(`class="previous-hash copied">${hashes[0]}<`);
+    expect(text).toContain(`class="previous-hash copied">${"0".repeat(64)}<`);
   });
 
   it("shows no more than the public JSON: no payload, code, reference, note or actor", async () => {
@@ -194,8 +204,10 @@ describe("the page of a chain", () => {
     const { text } = await open(chainPath(id));
     expect(text).toContain("<strong>Claimed</strong>");
     expect(text.match(/>Pending</g)).toHaveLength(1);
-    expect(text.match(/Not sealed yet/g)).toHaveLength(2);
-    expect(text.match(/class="record-hash"/g)).toHaveLength(1);
+    expect(text.match(/Not sealed yet/g)).toHaveLength(1);
+    expect(text).toContain('class="verdict waiting"');
+    expect(text).toContain("One entry is not sealed yet.");
+    expect(text.match(/class="record-hash copied"/g)).toHaveLength(1);
   });
 
   it("shows a long chain in pages, each with the hash that its first event links to", async () => {
@@ -307,7 +319,7 @@ describe("the landing page", () => {
       OPS_TOKEN: "a token for operators",
     });
     try {
-      for (const path of ["/", chainPath(voucher.id), chainPath("vch_none"), "/ops/queues"]) {
+      for (const path of ["/", "/check", "/nowhere", chainPath(voucher.id), chainPath("vch_none"), "/ops/queues"]) {
         const text = await (await fetch(behindPath.url + path, { headers: { accept: BROWSER } })).text();
         const addresses = [...text.matchAll(/(?:href|src|action)="(\/[^"]*)"/g)].map(([, address]) => address);
         expect(addresses.length).toBeGreaterThan(3);
@@ -320,10 +332,119 @@ describe("the landing page", () => {
 });
 
 describe("an unknown address", () => {
-  it("returns its 404 as JSON even to browsers; only addresses that have an HTML page return HTML errors", async () => {
-    const { status, headers, text } = await open("/nowhere");
-    expect(status).toBe(404);
-    expect(isJson(headers)).toBe(true);
-    expect(JSON.parse(text)).toMatchObject({ code: "not_found" });
+  it("answers browsers with a page that leads on, and programs with JSON, both with 404", async () => {
+    for (const path of ["/nowhere", "/partner", "/r/a/b", "/%00", "/<script>"]) {
+      const page = await open(path);
+      expect(page.status, path).toBe(404);
+      expect(isPage(page.headers), path).toBe(true);
+      expect(page.text).toContain("<h1>Page not found</h1>");
+      expect(page.text).toContain('<a href="/">');
+      expect(page.text).not.toContain("<script>");
+      expect(page.headers.get("vary")).toBe("Accept");
+      for (const accept of [null, "*/*", "application/json"]) {
+        const { status, headers, text } = await open(path, accept);
+        expect({ status, json: isJson(headers) }, path).toEqual({ status: 404, json: true });
+        expect(JSON.parse(text)).toMatchObject({ code: "not_found" });
+      }
+    }
+  });
+});
+
+describe("the field that checks a voucher", () => {
+  const check = (entered: string, accept: string | null = BROWSER) =>
+    open(`/check?voucher=${encodeURIComponent(entered)}`, accept);
+
+  it("leads from an id or a verify link, as typed or pasted, to the voucher's history", async () => {
+    for (const entered of [
+      voucher.id,
+      `  ${voucher.id.toUpperCase()}\n`,
+      `https://vouchers.test${chainPath(voucher.id)}`,
+      `vouchers.test${chainPath(voucher.id)}?after=1#entry-2`,
+    ]) {
+      const { status, headers } = await check(entered);
+      expect(status, entered).toBe(303);
+      expect(headers.get("location")).toBe(chainPath(voucher.id));
+    }
+  });
+
+  it("says what is wrong with any other text, keeps the text and leads nowhere else", async () => {
+    for (const entered of [
+      voucher.code,
+      "https://evil.test/integrity/events/VoucherInstance/..%2f..",
+      "//evil.test/vch_1",
+      "vch_",
+      '"><script>alert(1)</script>',
+      "vch_1\r\nSet-Cookie: a=b",
+      "x".repeat(10_000),
+    ]) {
+      const { status, headers, text } = await check(entered);
+      expect({ status, location: headers.get("location") }, entered).toEqual({ status: 400, location: null });
+      expect(text).toContain("This is neither a verify link nor a voucher id.");
+      expect(text).not.toContain("<script>");
+      const json = await check(entered, "*/*");
+      expect(json.status).toBe(400);
+      expect(JSON.parse(json.text)).toMatchObject({ code: "invalid_request" });
+    }
+    expect((await check("A1-B2")).text).toContain('value="A1-B2"');
+  });
+
+  it("is on the start page and alone at its address", async () => {
+    for (const path of ["/", "/check", "/check?voucher=", "/check?voucher=a&voucher=b"]) {
+      const { status, text } = await open(path);
+      expect(status).toBe(200);
+      expect(text).toContain('action="/check"');
+      expect(text).not.toContain("This is neither");
+    }
+  });
+});
+
+describe("a referrer's link in a browser", () => {
+  it("shows what the link offers and how to claim it, and does not exist for programs", async () => {
+    const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
+    const { code } = await makeReferral(servers.db, offer);
+    const page = await open(`/r/${code}`);
+    expect(page.status).toBe(200);
+    expect(isPage(page.headers)).toBe(true);
+    expect(page.headers.get("vary")).toBe("Accept");
+    for (const words of ["Pass from Brand", "$50.00", "6 months", "Available", "Use it by", `/r/${code}/claim`]) {
+      expect(page.text).toContain(words);
+    }
+    expect(page.text).not.toContain(offer.vouchers[0]?.code);
+    const json = await open(`/r/${code}`, "*/*");
+    expect(json.status).toBe(404);
+    expect(JSON.parse(json.text)).toMatchObject({ code: "not_found" });
+  });
+
+  it("says when nothing is left, and when the offer is not open", async () => {
+    const offer = await makeOffer(servers.db, 1);
+    const { code } = await makeReferral(servers.db, offer);
+    await reservationVouchers(servers.db, [offer.vouchers[0]?.id ?? ""], inSeconds(900));
+    expect((await open(`/r/${code}`)).text).toContain("No vouchers are left at the moment.");
+    const later = await makeOffer(servers.db, 1, { windows: { claim: { opensAt: inSeconds(900), closesAt: null } } });
+    const closed = (await open(`/r/${(await makeReferral(servers.db, later)).code}`)).text;
+    expect(closed).toContain("This offer is not open at the moment.");
+    expect(closed).not.toContain("Use it by");
+  });
+
+  it("does not exist for an unknown code, or unless the contract is in force", async () => {
+    const offer = await makeOffer(servers.db, 1);
+    const { code: over } = await makeReferral(servers.db, offer, "Active", new Date(Date.now() - 1_000));
+    const { code: ended } = await makeReferral(servers.db, offer, "Ended");
+    const { code: offered } = await makeReferral(servers.db, offer, "Offered");
+    for (const path of [`/r/${over}`, `/r/${ended}`, `/r/${offered}`, "/r/none", "/r/%00", `/r/${"x".repeat(500)}`]) {
+      const { status, headers, text } = await open(path);
+      expect(status, path).toBe(404);
+      expect(isPage(headers)).toBe(true);
+      expect(text).toContain("This link is invalid or has expired.");
+    }
+  });
+});
+
+describe("the foot of every page", () => {
+  it("names the version", async () => {
+    const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+    for (const path of ["/", "/check", "/docs", "/nowhere", "/r/none", chainPath(voucher.id), chainPath("vch_none")]) {
+      expect((await open(path)).text, path).toContain(`Partner Voucher API, version ${version}</p></footer>`);
+    }
   });
 });

@@ -103,6 +103,17 @@ async function paste({ page }: Pick<Visit, "page">, text: string) {
 }
 
 describe("the verification page", () => {
+  it("says first what happened last, in the reader's time, and that the history is intact", async () => {
+    const { page } = await visit(addressOf(redeemed));
+    await page.locator("#verdict.good").waitFor();
+    const sentence = await page.locator("#verdict strong").innerText();
+    expect(sentence).toMatch(/^Redeemed on \d+ \w+ \d{4}, \d\d:\d\d your time\. The history is intact\.$/);
+    const shown = await page.locator("#verdict time").innerText();
+    const moment = new Date((await page.locator("#verdict time").getAttribute("datetime")) ?? "");
+    const berlin = new Intl.DateTimeFormat("en-GB", { timeStyle: "short", timeZone: "Europe/Berlin" });
+    expect(shown).toContain(`, ${berlin.format(moment)} your time`);
+  });
+
   it("shows each event in plain words, with its time in UTC and in local time, and its seal", async () => {
     const { page, complaints } = await visit(addressOf(redeemed), { viewport: { width: 1000, height: 1165 } });
     const rows = page.getByRole("row").filter({ has: page.getByRole("rowheader") });
@@ -111,7 +122,7 @@ describe("the verification page", () => {
     expect(words).toContain("Redeemed");
     expect(words).toContain("The voucher was used at a checkout. It cannot be used again.");
     expect(words).toContain("Sealed");
-    expect(words).toContain(redeemed.hashes[1]);
+    expect(words).not.toContain(redeemed.hashes[1]);
     expect(words).toMatch(/\d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC/);
     expect(words).toMatch(/\d+ \w+ \d{4}, \d\d:\d\d:\d\d CES?T local time/);
     await page.locator("#verdict.good").waitFor();
@@ -123,25 +134,48 @@ describe("the verification page", () => {
     const { page } = await visit(addressOf(redeemed), { timezoneId: "UTC" });
     await page.locator("#verdict.good").waitFor();
     expect(await page.getByText("local time").count()).toBe(0);
+    expect(await page.locator("#verdict strong").innerText()).toMatch(/, \d\d:\d\d UTC\. The history is intact\.$/);
+  });
+
+  it("folds the hashes away and copies each of them, and the voucher's id, at a click", async () => {
+    const { page, complaints } = await visit(addressOf(redeemed), {
+      permissions: ["clipboard-read", "clipboard-write"],
+    });
+    const hash = page.locator("#entry-2 .record-hash");
+    expect(await hash.isVisible()).toBe(false);
+    await page.locator("#entry-2 summary").click();
+    expect(await hash.innerText()).toBe(redeemed.hashes[1]);
+    const copied = async (name: string) => {
+      await page.getByRole("button", { name, exact: true }).click();
+      await page.getByText("Copied").waitFor();
+      const text = await page.evaluate("navigator.clipboard.readText()");
+      await page.getByText("Copied").waitFor({ state: "detached" });
+      return text;
+    };
+    expect(await copied("Copy hash of entry 2")).toBe(redeemed.hashes[1]);
+    expect(await copied("Copy previous hash of entry 2")).toBe(redeemed.hashes[0]);
+    expect(await copied("Copy voucher id")).toBe(redeemed.id);
+    expect(complaints).toEqual([]);
   });
 
   it("checks every link itself and says that all hold", async () => {
     const { page } = await visit(addressOf(redeemed));
     const verdict = page.getByRole("status").first();
-    await verdict.getByText("Every link is valid").waitFor();
+    await verdict.getByText("The history is intact.").waitFor();
     expect(await verdict.innerText()).toContain("each later entry contains the hash of the previous one");
-    expect(await page.locator(".mark.good").allInnerTexts()).toEqual(["The start of the chain", "The hash of entry 1"]);
+    expect(await page.locator(".mark.good").allInnerTexts()).toEqual(["The start of the chain", "Linked to entry 1"]);
   });
 
   it.each<[what: string, forge: (markup: string) => string, says: string]>([
     [
       "a link to a wrong hash",
-      (markup) => markup.replace(`previous-hash">${redeemed.hashes[0]}`, `previous-hash">${redeemed.hashes[1]}`),
+      (markup) =>
+        markup.replace(`previous-hash copied">${redeemed.hashes[0]}`, `previous-hash copied">${redeemed.hashes[1]}`),
       "Entry 2: Its previous hash is not the hash of entry 1.",
     ],
     [
       "an entry with a changed hash",
-      (markup) => markup.replace(`record-hash">${redeemed.hashes[0]}`, `record-hash">${"a".repeat(64)}`),
+      (markup) => markup.replace(`record-hash copied">${redeemed.hashes[0]}`, `record-hash copied">${"a".repeat(64)}`),
       "Entry 2: Its previous hash is not the hash of entry 1.",
     ],
     [
@@ -156,59 +190,94 @@ describe("the verification page", () => {
     ],
     [
       "a malformed hash",
-      (markup) => markup.replace(`record-hash">${redeemed.hashes[1]}`, `record-hash">${"z".repeat(64)}`),
+      (markup) => markup.replace(`record-hash copied">${redeemed.hashes[1]}`, `record-hash copied">${"z".repeat(64)}`),
       "Entry 2: Its hash is not a SHA-256 hash.",
     ],
   ])("says that the chain is broken, and names the entry: %s", async (_what, forge, says) => {
     const page = await visitForged(redeemed, forge);
     const verdict = page.getByRole("status").first();
-    await verdict.getByText("The chain is broken").waitFor();
+    await verdict.getByText("This history is broken. Do not rely on it.").waitFor();
     expect(await verdict.innerText()).toContain(says);
+    expect(await verdict.innerText()).not.toContain("intact");
     expect(await page.locator("tr.faulty").count()).toBe(1);
+    expect(await page.locator("tr.faulty .mark.bad").isVisible()).toBe(true);
     expect(await page.locator(".mark.bad").count()).toBe(1);
   });
 
-  it("shows a pending event and does not report it as a fault", async () => {
-    const { page } = await visit(addressOf(pending));
-    const verdict = page.getByRole("status").first();
-    await verdict.getByText("Every link is valid").waitFor();
-    expect(await verdict.innerText()).toContain("1 entry is not sealed yet");
+  it("is amber while an entry is pending, does not report it as a fault, and looks again until it is sealed", async () => {
+    const voucher = await issueVoucher(servers.db, partner);
+    await appendPending(servers.db, voucher.id, 1);
+    const { page } = await visit(addressOf({ ...redeemed, id: voucher.id }));
+    const verdict = page.locator("#verdict");
+    await verdict.getByText("The sealed entries are intact.").waitFor();
+    expect(await verdict.getAttribute("class")).toBe("verdict waiting");
+    expect(await verdict.innerText()).toMatch(/Claimed on .*It has not been redeemed\./);
+    expect(await verdict.innerText()).toContain("One entry is not sealed yet.");
     expect(await page.locator("#entry-2").innerText()).toMatch(/Claimed[\s\S]*Pending[\s\S]*Not sealed yet/);
+    await photograph(page, "chain, pending");
+    await sealVoucher(worker.ctx, voucher.id);
+    await page.locator("#verdict.good").waitFor();
+    expect(await page.locator("#entry-2").getAttribute("data-seal")).toBe("Sealed");
+  });
+
+  it("does not reload while the reader has a hash unfolded or has pasted a payload", async () => {
+    const { page, close } = await openPage(browser);
+    let loads = 0;
+    page.on("load", () => {
+      loads += 1;
+    });
+    await page.clock.install();
+    await page.goto(addressOf(pending));
+    const summary = page.locator("#entry-1 summary");
+    await summary.click();
+    await page.clock.runFor(60_000);
+    await summary.click();
+    await page.getByLabel("Payload of one entry").fill("a payload");
+    await page.clock.runFor(60_000);
+    expect(loads).toBe(1);
+    await page.getByLabel("Payload of one entry").fill("");
+    const reloaded = page.waitForEvent("load");
+    await page.clock.runFor(1_000);
+    await reloaded;
+    await close();
   });
 
   it("checks a long chain page by page, including the link from each page to the previous one", async () => {
     const { page, complaints } = await visit(addressOf(long));
-    await page.getByText("Every link is valid").waitFor();
+    await page.getByText("Every link on this page is valid.").waitFor();
+    expect(await page.locator("#verdict strong").innerText()).toMatch(/^Entries 1 to 50 of a longer history\./);
     expect(await page.locator(".mark.good").count()).toBe(50);
     await page.getByRole("link", { name: "Later entries" }).click();
     await page.getByText("Entries 51 to 53 each contain the hash of the previous entry.").waitFor();
     expect(await page.locator(".mark.good").allInnerTexts()).toEqual([
-      "The hash of entry 50",
-      "The hash of entry 51",
-      "The hash of entry 52",
+      "Linked to entry 50",
+      "Linked to entry 51",
+      "Linked to entry 52",
     ]);
     await page.getByRole("link", { name: "Earlier entries" }).click();
     await page.getByText("Entry 1 starts the chain").waitFor();
     expect(complaints).toEqual([]);
   });
 
-  it("is a plain table without JavaScript, and says what to compare", async () => {
+  it("says what happened and is a plain table without JavaScript, and says what to compare", async () => {
     const { page, complaints } = await visit(addressOf(redeemed), { javaScriptEnabled: false });
+    expect(await page.locator("#verdict").innerText()).toMatch(/^Redeemed on \d+ \w+ \d{4}, \d\d:\d\d UTC\.$/);
+    await page.locator("#entry-2 summary").click();
     expect(await page.getByRole("table", { name: "What happened" }).count()).toBe(1);
     expect(await page.getByRole("columnheader").allInnerTexts()).toEqual([
       "Number",
       "What happened",
       "When",
       "Seal",
-      "Hash",
-      "Previous hash",
+      "Hashes",
     ]);
     const cells = await page.locator("#entry-2").getByRole("cell").allInnerTexts();
     expect(cells[0]).toBe("2");
     expect(cells[1]).toMatch(/UTC$/);
     expect(cells[2]).toBe("Sealed");
     expect(cells[3]).toContain(redeemed.hashes[1]);
-    expect(cells[4]).toContain(redeemed.hashes[0]);
+    expect(cells[3]).toContain(redeemed.hashes[0]);
+    expect(await page.getByRole("button", { name: /^Copy/ }).count()).toBe(0);
     expect(await page.locator("noscript p").isVisible()).toBe(true);
     expect(await page.getByLabel("Payload of one entry").isVisible()).toBe(false);
     await photograph(page, "chain, no script");
@@ -323,7 +392,7 @@ describe("a payload pasted into the page", () => {
     address.hostname = "vouchers.test";
     const { page, complaints } = await visit(address.href);
     await page.getByText("This browser cannot compute hashes here").waitFor();
-    await page.getByText("Every link is valid").waitFor();
+    await page.getByText("The history is intact.").waitFor();
     expect(await page.getByRole("button", { name: "Hash and compare" }).isDisabled()).toBe(true);
     // Browsers warn that they ignore this header on insecure connections.
     expect(complaints.filter((complaint) => !complaint.startsWith("The Cross-Origin-Opener-Policy header"))).toEqual(

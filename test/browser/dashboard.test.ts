@@ -1,3 +1,4 @@
+import { Queue } from "bullmq";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -13,11 +14,11 @@ import { partnerClient } from "../support/client.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner } from "../support/supply.ts";
+import { until } from "../support/until.ts";
 
 const TOKEN = "the token of the operators";
 const NOTE = "a note that names Mrs Miller";
-/** The board requests a web font from another origin, which the policy blocks. */
-const WEB_FONT = /fonts\.googleapis\.com/;
+const NEVER_FILLED = /^(delayed|prioriti[sz]ed|waiting.children|paused)/i;
 const PAUSE = "/ops/queues/api/queues/redeem/pause";
 
 let servers: TestServers;
@@ -83,7 +84,53 @@ describe("the queue dashboard", () => {
     for (const action of ["Retry", "Promote", "Clean", "Pause", "Obliterate", "Add"]) {
       expect(await page.getByRole("button", { name: new RegExp(`^${action}`, "i") }).count(), action).toBe(0);
     }
-    expect(complaints.filter((complaint) => !WEB_FONT.test(complaint))).toEqual([]);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  it("has our mark, loads nothing from elsewhere, and has only tabs of states that a job can have", async () => {
+    const { page, complaints, close } = await openSignedIn();
+    const origins = new Set<string>();
+    page.on("request", (request) => origins.add(new URL(request.url()).origin));
+    await page.goto(`${api.url}/ops/queues/queue/redeem`);
+    await page.getByText(voucher.id).first().waitFor();
+    const tabs = await page.getByRole("link").allInnerTexts();
+    for (const tab of ["Latest", "Active", "Waiting", "Completed", "Failed"]) {
+      expect(
+        tabs.filter((text) => new RegExp(`^${tab}`, "i").test(text)),
+        tab,
+      ).toHaveLength(1);
+    }
+    expect(tabs.filter((text) => NEVER_FILLED.test(text))).toEqual([]);
+    expect(await page.locator("img[src*='/assets/icon.']").count()).toBe(1);
+    expect(await page.locator("link[rel='icon']").getAttribute("href")).toContain("/assets/icon.");
+    await page.goto(`${api.url}/ops/queues`);
+    await page.getByRole("link", { name: "Completed" }).first().waitFor();
+    expect((await page.getByRole("link").allInnerTexts()).filter((text) => NEVER_FILLED.test(text))).toEqual([]);
+    expect([...origins]).toEqual([api.url]);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  it("leads from a job to its voucher, and from a failed one to the runbook", async () => {
+    const queue = new Queue("redeem", {
+      prefix: servers.queuePrefix,
+      connection: { url: servers.redisUrl },
+      skipMetasUpdate: true,
+    });
+    await queue.add("redeem", { code: "no worker can read this" });
+    await until(async () => (await queue.getFailedCount()) === 1);
+    await queue.close();
+    const { page, close } = await openSignedIn();
+    await page.goto(`${api.url}/ops/queues/queue/redeem?status=completed`);
+    const link = page.locator(`a[href$='/ops/vouchers/${voucher.id}']`);
+    await link.first().waitFor();
+    await page.goto(`${api.url}/ops/queues/queue/redeem?status=failed`);
+    const runbook = page.locator("a[href$='/ops/runbook#VouchersJobsFail']");
+    await runbook.first().waitFor();
+    await photograph(page, "dashboard, failed");
+    await page.goto(`${api.url}/ops/runbook#VouchersJobsFail`);
+    expect(await page.getByRole("heading", { name: "VouchersJobsFail" }).isVisible()).toBe(true);
     await close();
   });
 

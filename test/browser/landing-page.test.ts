@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findAxeViolations, LOOKS, measureOverflow, openPage, photograph, startBrowser } from "../support/browser.ts";
+import { makeOffer, makeReferral } from "../support/marketplace.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, type TestApi } from "../support/service.ts";
 
@@ -22,6 +23,51 @@ afterAll(async () => {
   await servers.close();
 });
 
+describe("the field that checks a voucher", () => {
+  it.each(LOOKS)("names the problem of a wrong text at the field, and passes axe on a %s", async (look, options) => {
+    const { page, complaints, close } = await openPage(browser, options);
+    await page.goto(`${api.url}/check?voucher=${encodeURIComponent("7Q4K-9MZX-2HTB-W8RC")}`);
+    const field = page.getByLabel("Verify link or voucher id");
+    expect(await field.inputValue()).toBe("7Q4K-9MZX-2HTB-W8RC");
+    expect(await field.getAttribute("aria-invalid")).toBe("true");
+    expect(await page.getByRole("alert").innerText()).toContain("A voucher's code cannot be checked here");
+    expect(await findAxeViolations(page)).toEqual([]);
+    expect(await measureOverflow(page)).toBe(0);
+    await photograph(page, `check, ${look}`);
+    // The console reports the status 400.
+    expect(complaints.filter((complaint) => !complaint.includes("400"))).toEqual([]);
+    await close();
+  });
+});
+
+describe("an unknown address", () => {
+  it.each(LOOKS)("is a page that leads to the start page and passes axe on a %s", async (look, options) => {
+    const { page, close } = await openPage(browser, options);
+    expect((await page.goto(`${api.url}/nowhere`))?.status()).toBe(404);
+    expect(await findAxeViolations(page)).toEqual([]);
+    expect(await measureOverflow(page)).toBe(0);
+    await photograph(page, `unknown address, ${look}`);
+    await page.getByRole("link", { name: "Go to the start page" }).click();
+    await page.waitForURL(`${api.url}/`);
+    await close();
+  });
+});
+
+describe("a referrer's link", () => {
+  it.each(LOOKS)("shows its offer without JavaScript and passes axe on a %s", async (look, options) => {
+    const { code } = await makeReferral(servers.db, await makeOffer(servers.db, 2));
+    const { page, complaints, close } = await openPage(browser, options);
+    await page.goto(`${api.url}/r/${code}`);
+    expect(await page.getByRole("heading", { level: 1 }).innerText()).toMatch(/^Pass from Brand/);
+    await page.getByText("Available").waitFor();
+    expect(await findAxeViolations(page)).toEqual([]);
+    expect(await measureOverflow(page)).toBe(0);
+    expect(complaints).toEqual([]);
+    await photograph(page, `referrer's link, ${look}`);
+    await close();
+  });
+});
+
 describe("the landing page", () => {
   it.each(LOOKS)("on a %s passes axe, does not overflow and keeps its policy", async (look, options) => {
     const { page, complaints, close } = await openPage(browser, options);
@@ -37,7 +83,12 @@ describe("the landing page", () => {
   it("works without JavaScript and has a keyboard link that skips the header", async () => {
     const { page, close } = await openPage(browser, { javaScriptEnabled: false });
     await page.goto(api.url);
-    expect(await page.getByRole("listitem").count()).toBe(8);
+    expect(await page.getByRole("listitem").count()).toBe(9);
+    await page.getByLabel("Verify link or voucher id").fill("vch_none");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${api.url}/integrity/events/VoucherInstance/vch_none`);
+    await page.getByText("There is no event chain").waitFor();
+    await page.getByRole("link", { name: "Go to the start page" }).click();
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     expect(new URL(page.url()).hash).toBe("#main");

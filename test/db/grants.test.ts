@@ -235,6 +235,20 @@ describe("pva_api", () => {
     });
   });
 
+  it("can record that an operator looked at something, but claim no change and record no other command", async () => {
+    const entry = (columns: string, values: string) =>
+      `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id${columns})
+       VALUES ('zoe', '192.0.2.1', ${values})`;
+    await inRolledBack(async () => {
+      expect(await as(entry("", "'page voucher', '{}', 'VoucherInstance', 'vch_x'"))).toBeNull();
+      expect(await as(entry("", "'key revoke', '{}', 'ApiKey', 'key_x'"))).toBe("23514");
+      for (const state of ["before", "after"]) {
+        const claim = entry(`, ${state}`, "'page voucher', '{}', 'VoucherInstance', 'vch_x', '{}'");
+        expect(await as(claim)).toBe(NOT_ALLOWED);
+      }
+    });
+  });
+
   it.each([
     ["cannot change a redemption", "UPDATE redemptions SET external_ref = 'other'"],
     ["cannot move a redemption to another voucher", "UPDATE redemptions SET voucher_id = 'vch_other'"],

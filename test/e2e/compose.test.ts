@@ -1,5 +1,14 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -33,25 +42,23 @@ const ALL_MS = 240_000;
 
 const tool = findComposeTool();
 
-/** The line of .env.example that creates .env. */
-const makeEnv = /^# {3}(\(.*\))$/m.exec(readFileSync(join(ROOT, ".env.example"), "utf8"))?.[1] ?? "false";
-
-function shell(directory: string): { status: number | null; stderr: string } {
-  return spawnSync("sh", ["-c", makeEnv], { cwd: directory, env: { PATH: process.env.PATH ?? "" }, encoding: "utf8" });
+function setUp(directory: string): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(join(directory, "setup"), { env: { PATH: process.env.PATH ?? "" }, encoding: "utf8" });
 }
 
 /** A folder with the files that docker compose reads, with or without .env. */
 function makeProject(parent: string, name: string, withEnv: boolean): string {
   const directory = join(parent, name);
   mkdirSync(directory);
-  for (const file of ["docker-compose.yml", ".env.example"]) copyFileSync(join(ROOT, file), join(directory, file));
-  if (withEnv) expect(shell(directory)).toMatchObject({ status: 0, stderr: "" });
+  for (const file of ["docker-compose.yml", ".env.example", "setup"])
+    copyFileSync(join(ROOT, file), join(directory, file));
+  if (withEnv) expect(setUp(directory)).toMatchObject({ status: 0, stderr: "" });
   return directory;
 }
 
 function readEnv(directory: string): Record<string, string> {
-  const lines = readFileSync(join(directory, ".env"), "utf8").trim().split("\n");
-  return Object.fromEntries(lines.map((line) => line.split("=", 2)));
+  const lines = readFileSync(join(directory, ".env"), "utf8").split("\n");
+  return Object.fromEntries(lines.filter((line) => /^[A-Z]/.test(line)).map((line) => line.split("=", 2)));
 }
 
 describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => {
@@ -78,23 +85,28 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     return found;
   };
 
-  describe(".env, created by the line in .env.example", () => {
+  describe(".env, created by ./setup", () => {
     it("has a distinct long secret for each name, is readable by its owner alone and is never replaced", () => {
       expect(Object.keys(secrets)).toEqual(SECRETS);
       for (const secret of Object.values(secrets)) expect(secret).toMatch(/^[0-9a-f]{48}$/);
       expect(new Set(Object.values(secrets)).size).toBe(SECRETS.length);
       expect(statSync(join(project, ".env")).mode & 0o777).toBe(0o600);
-      expect(shell(project).status).not.toBe(0);
+      expect(setUp(project)).toMatchObject({ status: 1, stderr: expect.stringMatching(/There is a \.env already/) });
       expect(readEnv(project)).toEqual(secrets);
-      expect(readFileSync(join(ROOT, "README.md"), "utf8").split("\n")).toContain(makeEnv);
+    });
+
+    it("keeps the comments and optional settings of .env.example, so that they need only be uncommented", () => {
+      const settings = readFileSync(join(ROOT, ".env.example"), "utf8").split("\n");
+      const made = readFileSync(join(project, ".env"), "utf8").split("\n");
+      expect(made.map((line) => line.replace(/=[0-9a-f]{48}$/, "="))).toEqual(settings);
     });
 
     it("is required, with each of its secrets: none has a default", () => {
       const bare = makeProject(directory, "bare", false);
-      expect(() => readComposeFile(compose, bare)).toThrow(/make \.env first/);
+      expect(() => readComposeFile(compose, bare)).toThrow(/run \.\/setup first/);
       const file = readFileSync(join(ROOT, "docker-compose.yml"), "utf8");
       const uses = Array.from(file.matchAll(/\$\{(\w+)([^}]*)\}/g), ([, name = "", rest = ""]) => ({ name, rest }));
-      const demanded = uses.filter(({ rest }) => rest.startsWith(":?make .env first")).map(({ name }) => name);
+      const demanded = uses.filter(({ rest }) => rest.startsWith(":?run ./setup first")).map(({ name }) => name);
       expect(demanded.toSorted()).toEqual(SECRETS.toSorted());
       expect(uses.filter(({ name, rest }) => SECRETS.includes(name) && /^:?-/.test(rest))).toEqual([]);
     });
@@ -112,6 +124,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         worker: ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET"],
         voucherctl: ["REDIS_PASSWORD", "PVA_ADMIN_PASSWORD"],
         test: ["POSTGRES_PASSWORD", "REDIS_PASSWORD"],
+        proxy: [],
         prometheus: [],
         grafana: ["GRAFANA_PASSWORD"],
       });
@@ -136,7 +149,44 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     }
   });
 
-  it("allows any number of workers, starts processes after the migration, and publishes ports on loopback only", () => {
+  it("pins every foreign image by tag and digest, the base of its own image too", () => {
+    const pinned = /^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
+    const foreign = Object.entries(services).filter(([, { image }]) => !image.startsWith("partner-voucher-api"));
+    expect(foreign.map(([name]) => name).toSorted()).toEqual(["grafana", "postgres", "prometheus", "proxy", "redis"]);
+    for (const [name, { image }] of foreign) expect(image, name).toMatch(pinned);
+    const dockerfile = readFileSync(join(ROOT, "Dockerfile"), "utf8");
+    expect(/^ARG NODE_IMAGE=(.*)$/m.exec(dockerfile)?.[1]).toMatch(pinned);
+    expect(dockerfile.match(/^FROM (?!\$\{NODE_IMAGE\})/gm)).toBeNull();
+  });
+
+  it("limits the memory of every container and checks the health of every one that keeps running", () => {
+    for (const [name, { mem_limit, healthcheck }] of Object.entries(services)) {
+      expect(mem_limit, name).toBeDefined();
+      const runsOnce = ["migrate", "voucherctl", "test"].includes(name);
+      expect({ name, checked: healthcheck?.test?.[0] === "CMD" }).toEqual({
+        name,
+        checked: !runsOnce,
+      });
+    }
+  });
+
+  it("listens on this machine where variables say, and the API trusts the proxy's address", () => {
+    const moved = makeProject(directory, "moved", true);
+    const names = ["API", "POSTGRES", "REDIS", "PROMETHEUS", "GRAFANA", "HTTP", "HTTPS"].map(
+      (name) => `${name}_LISTEN`,
+    );
+    const lines = names.map((name, index) => `${name}=127.0.0.9:${7000 + index}`);
+    appendFileSync(join(moved, ".env"), [...lines, "TLS_DOMAIN=vouchers.test", ""].join("\n"));
+    const composed = readComposeFile(compose, moved);
+    const published = JSON.stringify(Object.values(composed).map(({ ports }) => ports));
+    for (const [index] of names.entries()) expect(published).toContain(String(7000 + index));
+    expect(published.match(/127\.0\.0\.9/g)).toHaveLength(names.length);
+    expect(composed.proxy?.command).toContain("vouchers.test");
+    const address = (service("proxy").networks as Record<string, { ipv4_address?: string }>).edge?.ipv4_address;
+    expect(service("api").environment?.TRUST_PROXY).toBe(address);
+  });
+
+  it("allows any number of workers, starts processes after the migration, and publishes ports on loopback only, except the proxy's", () => {
     const { container_name, ports } = service("worker");
     expect([container_name, ports]).toEqual([undefined, undefined]);
     for (const name of ["api", "worker", "voucherctl"]) {
@@ -148,7 +198,8 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     expect(service("migrate").depends_on).toMatchObject({ postgres: { condition: "service_healthy" } });
     for (const [name, { ports = [] }] of Object.entries(services)) {
       for (const port of ports as (string | { host_ip?: string })[]) {
-        expect(typeof port === "string" ? port : port.host_ip, name).toMatch(/^127\.0\.0\.1\b/);
+        const wanted = name === "proxy" ? /^0\.0\.0\.0\b/ : /^127\.0\.0\.1\b/;
+        expect(typeof port === "string" ? port : port.host_ip, name).toMatch(wanted);
       }
     }
   });

@@ -10,6 +10,7 @@ import { verifyServedChain } from "../support/independent-verifier.ts";
 import { START_MS, until, untilStarted } from "../support/until.ts";
 
 const START = fileURLToPath(new URL("../../src/local/start.ts", import.meta.url));
+const DEMO = fileURLToPath(new URL("../../src/local/print-demo.ts", import.meta.url));
 const VOUCHERCTL = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
 /** `npm start` as a new user runs it: in an empty folder, with no server configured. */
@@ -55,6 +56,35 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** Pastes the partner's commands of a demo into a shell, and expects them to do what they say. */
+function tryPartnerCommands(output: string): void {
+  const lines = output
+    .slice(output.indexOf("export KEY="))
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line.startsWith("export ") || line.startsWith("curl "));
+  const [exports = "", lookUp = "", reserve = "", redeem = "", events = "", hash = ""] = lines;
+  const paste = (line: string) => execFileSync("bash", ["-c", `${exports}\n${line}`], { encoding: "utf8" });
+
+  expect(JSON.parse(paste(lookUp))).toMatchObject({ voucher: { status: "Active" }, reservation: null });
+  expect(JSON.parse(paste(reserve))).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
+  const redeemed = JSON.parse(paste(redeem));
+  expect(redeemed).toMatchObject({ redeemed: true, alreadyConfirmed: false });
+  expect(JSON.parse(paste(redeem))).toEqual({ ...redeemed, alreadyConfirmed: true });
+  const chain = JSON.parse(paste(events));
+  expect(verifyServedChain(chain.events)).toBeNull();
+  expect(paste(hash)).toContain(chain.events[1].recordHash);
+}
+
+/** Pastes the marketplace's commands of a demo into a shell, and returns the responses. */
+function tryMarketplaceCommands(output: string) {
+  const lines = output.split("\n").map((line) => line.trim());
+  const exports = lines.filter((line) => line.startsWith("export ")).join("\n");
+  return lines
+    .filter((line) => /^curl .*(marketplace|\/r\/)/.test(line))
+    .map((line) => JSON.parse(execFileSync("bash", ["-c", `${exports}\n${line}`], { encoding: "utf8" })));
+}
+
 describe("npm start on a machine without servers", () => {
   let directory: string;
   let port: number;
@@ -76,22 +106,7 @@ describe("npm start on a machine without servers", () => {
 
   it("prints shell commands that look up, reserve and redeem a voucher, repeat the redeem and hash its event", async () => {
     await untilStarted(() => first.output.includes("sha256sum\n"));
-    const lines = first.output
-      .slice(first.output.indexOf("export KEY="))
-      .split("\n")
-      .map((line) => line.trim())
-      .filter((line) => line.startsWith("export ") || line.startsWith("curl "));
-    const [exports = "", lookUp = "", reserve = "", redeem = "", events = "", hash = ""] = lines;
-    const paste = (line: string) => execFileSync("bash", ["-c", `${exports}\n${line}`], { encoding: "utf8" });
-
-    expect(JSON.parse(paste(lookUp))).toMatchObject({ voucher: { status: "Active" }, reservation: null });
-    expect(JSON.parse(paste(reserve))).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
-    const redeemed = JSON.parse(paste(redeem));
-    expect(redeemed).toMatchObject({ redeemed: true, alreadyConfirmed: false });
-    expect(JSON.parse(paste(redeem))).toEqual({ ...redeemed, alreadyConfirmed: true });
-    const chain = JSON.parse(paste(events));
-    expect(verifyServedChain(chain.events)).toBeNull();
-    expect(paste(hash)).toContain(chain.events[1].recordHash);
+    tryPartnerCommands(first.output);
   });
 
   it("prints a password that opens the queue dashboard", async () => {
@@ -106,24 +121,46 @@ describe("npm start on a machine without servers", () => {
 
   it("prints shell commands and tokens that show the marketplace to a user and a referrer", async () => {
     await untilStarted(() => /\/r\/.*\n/.test(first.output));
-    const lines = first.output.split("\n").map((line) => line.trim());
-    const exports = lines.filter((line) => line.startsWith("export ")).join("\n");
-    const [listings = "", open = "", closed = "", referred = "", link = ""] = lines.filter((line) =>
-      /^curl .*(marketplace|\/r\/)/.test(line),
-    );
-    const paste = (line: string) =>
-      JSON.parse(execFileSync("bash", ["-c", `${exports}\n${line}`], { encoding: "utf8" }));
+    const [listings, bought, closed, referred, link] = tryMarketplaceCommands(first.output);
 
-    expect(paste(listings).listings).toMatchObject([
+    expect(listings.listings).toMatchObject([
       { audience: "OpenToAll", referrerOnly: false, available: 20, canBuy: true },
       { audience: "ReferrerOnly", referrerOnly: true, available: 20, canBuy: false },
     ]);
-    const bought = paste(open);
     expect(bought).toMatchObject({ voucher: { status: "Active" }, alreadyConfirmed: false });
-    expect(paste(open)).toEqual({ ...bought, alreadyConfirmed: true });
-    expect(paste(closed)).toMatchObject({ code: "referrers_only" });
-    expect(paste(referred)).toMatchObject({ voucher: { status: "Active" }, alreadyConfirmed: false });
-    expect(paste(link)).toMatchObject({ voucher: { status: "Active" }, alreadyConfirmed: false });
+    expect(tryMarketplaceCommands(first.output)[1]).toEqual({ ...bought, alreadyConfirmed: true });
+    expect(closed).toMatchObject({ code: "referrers_only" });
+    expect(referred).toMatchObject({ voucher: { status: "Active" }, alreadyConfirmed: false });
+    expect(link).toMatchObject({ voucher: { status: "Active" }, alreadyConfirmed: false });
+  });
+
+  it("prints the same commands again with a fresh key, unused codes and new users whenever npm run demo asks", async () => {
+    expect(first.output).toContain("npm run demo prints a fresh key");
+    const { PATH, HOME } = process.env;
+    const run = (more: Record<string, string> = {}) =>
+      spawnSync(process.execPath, [DEMO], {
+        cwd: directory,
+        env: { PATH, HOME, PORT: String(port), ...more },
+        encoding: "utf8",
+      });
+    for (const _ of [1, 2]) {
+      const { status, stdout, stderr } = run();
+      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+      const blank = (text: string) =>
+        text
+          .replaceAll(/(?:pvk|lst)_\w+|[0-9A-Z]{4}(?:-[0-9A-Z]{4}){3}|eyJ[\w.-]+/g, "…")
+          .replaceAll(/\/r\/\w+/g, "/r/…");
+      const words = blank(stdout).trim();
+      expect(words.split("\n").length).toBeGreaterThan(20);
+      expect(blank(first.output)).toContain(words);
+      tryPartnerCommands(stdout);
+      const [, bought, closed, referred, link] = tryMarketplaceCommands(stdout);
+      for (const response of [bought, referred, link]) expect(response).toMatchObject({ alreadyConfirmed: false });
+      expect(closed).toMatchObject({ code: "referrers_only" });
+    }
+    const refused = run({ NODE_ENV: "production", RESERVATION_TOKEN_SECRET: "a secret of production" });
+    expect(refused).toMatchObject({ status: 1, stdout: "", stderr: expect.stringMatching(/NODE_ENV=production/) });
+    expect(run({ PORT: "1" }).stdout).toContain("The API is not running. Start it with npm start.");
   });
 
   it("accepts tokens of voucherctl user token with the requested lifetime", async () => {
@@ -179,6 +216,7 @@ describe("npm start on a machine without servers", () => {
     try {
       await second.ready();
       expect(second.output).not.toContain("A demo organization was created");
+      await untilStarted(() => second.output.includes("npm run demo prints a fresh key"));
       const response = await fetch(`http://127.0.0.1:${port}/partner/vouchers/${code}`, {
         headers: { "x-api-key": key },
       });

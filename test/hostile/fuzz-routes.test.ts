@@ -29,10 +29,19 @@ const OPS_TOKEN = "the operators' token of the fuzzing";
 /** Mounted routes that are not endpoints. The test of the reference checks that there are no others. */
 const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], { path: string; methods: string[] }[]> = {
   "/": [{ path: "/", methods: ["GET"] }],
+  "/check": [{ path: "/check", methods: ["GET"] }],
+  "/r/:code": [{ path: "/r/:code", methods: ["GET"] }],
   "/assets": [{ path: "/assets/:fileName", methods: ["GET"] }],
   "/docs": [{ path: "/docs", methods: ["GET"] }],
   "/openapi.json": [{ path: "/openapi.json", methods: ["GET"] }],
   "/ops": [
+    { path: "/ops", methods: ["GET"] },
+    { path: "/ops/vouchers", methods: ["GET"] },
+    { path: "/ops/vouchers/:id", methods: ["GET"] },
+    { path: "/ops/vouchers/:id/release", methods: ["POST"] },
+    { path: "/ops/organizations/:id", methods: ["GET"] },
+    { path: "/ops/batches/:id", methods: ["GET"] },
+    { path: "/ops/runbook", methods: ["GET"] },
     { path: "/ops/queues", methods: ["GET"] },
     { path: "/ops/queues/:page", methods: ["GET"] },
     { path: "/ops/queues/api/queues", methods: ["GET"] },

@@ -14,15 +14,21 @@ export interface Answer {
 /** Addresses outside the API, which the reference does not describe. */
 export const OUTSIDE = [
   { address: "/", because: "a page for people" },
+  { address: "/check", because: "a form for people" },
+  { address: "/r/:code", because: "a page for people" },
   { address: "/assets", because: "what pages load" },
   { address: "/docs", because: "the reference as a page" },
   { address: "/openapi.json", because: "the reference itself" },
-  { address: "/ops", because: "the operators' dashboard" },
+  { address: "/ops", because: "the operators' pages and dashboard" },
 ] as const;
 
 /** Whether an address or a route pattern is outside the API. */
 export function isOutside(path: string): boolean {
-  return OUTSIDE.some(({ address }) => path === address || (address !== "/" && path.startsWith(`${address}/`)));
+  return OUTSIDE.some(({ address }) => {
+    if (path === address || address === "/") return path === address;
+    if (address.includes(":")) return new RegExp(`^${address.replaceAll(/:\w+/g, "[^/]+")}$`).test(path);
+    return path.startsWith(`${address}/`);
+  });
 }
 
 /**

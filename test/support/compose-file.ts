@@ -8,7 +8,7 @@ export interface ComposedService {
   command?: string[] | null;
   environment?: Record<string, string | null>;
   depends_on?: Record<string, { condition: string }>;
-  healthcheck?: { test: string[] };
+  healthcheck?: { test?: string[] };
   volumes?: (string | { type: string; source: string })[];
   [setting: string]: unknown;
 }
@@ -21,7 +21,7 @@ export interface ComposeTool {
 }
 
 const COMMANDS = [["docker", "compose"], ["docker-compose"]];
-const PROFILES = ["admin", "observability", "test"].flatMap((profile) => ["--profile", profile]);
+const PROFILES = ["admin", "observability", "test", "tls"].flatMap((profile) => ["--profile", profile]);
 
 /** Finds or installs docker compose, which reads files without an engine. Returns null, with a warning, when that fails. */
 export function findComposeTool(): ComposeTool | null {

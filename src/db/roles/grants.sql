@@ -86,6 +86,9 @@ GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
 GRANT SELECT, INSERT ON api_key_uses TO pva_api;
 GRANT UPDATE (last_used_at) ON api_key_uses TO pva_api;
 
+-- Looks of operators. Without the states before and after, so these entries cannot claim a change.
+GRANT INSERT (os_user, host, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
+
 -- pva_admin: voucherctl.
 
 -- The adoption of a restored database.

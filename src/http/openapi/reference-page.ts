@@ -1,6 +1,6 @@
 import { ASSETS } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
-import { assetPath, type Site } from "../pages/layout.ts";
+import { assetPath, renderVersion, type Site } from "../pages/layout.ts";
 
 /** The page on which Swagger UI shows the OpenAPI document, in the browser. */
 export function renderReferencePage(site: Site): Html {
@@ -25,6 +25,7 @@ export function renderReferencePage(site: Site): Html {
 </header>
 <noscript><p class="notice">This page needs JavaScript. <a href="${description}">openapi.json</a> has the same content for programs.</p></noscript>
 <div id="reference" data-description="${description}"></div>
+<footer>${renderVersion()}</footer>
 </body>
 </html>
 `;

@@ -11,6 +11,9 @@ import { consumeRefusalLimit } from "../middleware/rate-limit.ts";
 const WRONG_PASSWORDS_MAX = 10;
 const WRONG_PASSWORDS_SECONDS = 900;
 
+/** Longest user name in an audit entry. */
+const NAME_MAX = 100;
+
 /**
  * Accepts requests whose password (HTTP Basic, RFC 7617) is OPS_TOKEN, with any user name.
  * @throws AppError `missing_password`, `wrong_password`; `rate_limited` after too many wrong passwords from the address.
@@ -38,6 +41,17 @@ export function authenticateOperator(ctx: ApiContext, token: string): RequestHan
 
 function passwordOf(request: Request): string | undefined {
   return parse(request.get("authorization") ?? "")?.pass;
+}
+
+/** The user name that the browser sent with the password, without control characters; `operator` if there is none. */
+export function nameOf(request: Request): string {
+  const name = parse(request.get("authorization") ?? "")?.name ?? "";
+  return (
+    name
+      .replaceAll(/\p{Cc}/gu, "")
+      .trim()
+      .slice(0, NAME_MAX) || "operator"
+  );
 }
 
 function tooManyAttempts(waitMs: number): AppError {

@@ -1,7 +1,9 @@
 import { createBullBoard } from "@bull-board/api";
 import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
+import type { AppViewRoute, JobStatus, QueueJobJson } from "@bull-board/api/typings/app";
 import { ExpressAdapter } from "@bull-board/express";
-import type { RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
+import packageJson from "../../../package.json" with { type: "json" };
 import type { QueueView } from "../../queues/queue-views.ts";
 
 /** Never allowed: adding and editing would send back redacted data, and obliterating deletes a queue's limits. */
@@ -11,12 +13,66 @@ const NEVER = [
   "/api/queues/:queueName/obliterate",
 ];
 
-/** Builds bull-board at `path`, without callers' data, secrets and details of Redis. Import it on demand: it is large. */
-export function buildBoard(views: readonly QueueView[], path: string, readOnlyMode: boolean): RequestHandler {
-  const serverAdapter = new ExpressAdapter().setBasePath(path);
+/** The sheet with bull-board's web font, which is on another host. */
+const WEB_FONT = /<link href="https:\/\/fonts[^>]*>/;
+
+/** States that jobs of this service can have: no job is delayed, prioritized or a parent of others, and each is tried once. */
+const STATES: readonly string[] = ["latest", "active", "waiting", "completed", "failed"];
+
+/** Serves the board's page with our style sheet instead of the web font. */
+class BoardServer extends ExpressAdapter {
+  readonly #style: string;
+
+  constructor(style: string) {
+    super();
+    this.#style = style;
+  }
+
+  override setEntryRoute({ method, route, handler }: AppViewRoute): this {
+    this.app[method](route, (_request: Request, response: Response) => {
+      const { name, params } = handler({ basePath: this.basePath, uiConfig: this.uiConfig });
+      response.render(name, params, (error: Error | null, page: string) => {
+        if (error !== null) throw error;
+        response.send(page.replace(WEB_FONT, `<link href="${this.#style}" rel="stylesheet">`));
+      });
+    });
+    return this;
+  }
+}
+
+/** A queue whose tabs for states that no job can have are hidden. */
+class QueueOnBoard extends BullMQAdapter {
+  override getStatuses() {
+    return super.getStatuses().filter((status) => STATES.includes(status));
+  }
+
+  override getJobStatuses(): JobStatus[] {
+    return super.getJobStatuses().filter((status) => STATES.includes(status));
+  }
+}
+
+/** What the board's page links to. */
+export interface BoardLinks {
+  /** The board itself in the browser, with the base path. */
+  board: string;
+  icon: string;
+  style: string;
+  /** The start page of the operator pages. */
+  operations: string;
+}
+
+/**
+ * Builds bull-board for the queues, without callers' data, secrets and details of Redis. Import this module on demand: it loads
+ * bull-board.
+ */
+export function buildBoard(views: readonly QueueView[], links: BoardLinks, readOnlyMode: boolean): RequestHandler {
+  const serverAdapter = new BoardServer(links.style).setBasePath(links.board);
   createBullBoard({
     queues: views.map(({ queue, shown }) => {
-      const adapter = new BullMQAdapter(queue, { readOnlyMode });
+      const adapter = new QueueOnBoard(queue, {
+        readOnlyMode,
+        externalJobUrl: (job) => linkJob(job, links.operations),
+      });
       adapter.setFormatter("data", (data) => redact(data, shown.data));
       adapter.setFormatter("returnValue", (reply) => redact(reply, shown.reply));
       return adapter;
@@ -25,6 +81,10 @@ export function buildBoard(views: readonly QueueView[], path: string, readOnlyMo
     options: {
       uiConfig: {
         boardTitle: "Voucher queues",
+        environment: { label: `Version ${packageJson.version}`, color: "#0f5c5c", textColor: "#ffffff" },
+        boardLogo: { path: links.icon, width: 28, height: 28 },
+        favIcon: { default: links.icon, alternative: links.icon },
+        miscLinks: [{ text: "Operator pages", url: links.operations }],
         hideRedisDetails: true,
         hideDocsLink: true,
         // Showing them would list all Redis connections at every poll.
@@ -34,6 +94,15 @@ export function buildBoard(views: readonly QueueView[], path: string, readOnlyMo
     },
   });
   return serverAdapter.getRouter().disable("x-powered-by");
+}
+
+/** Where a job leads: a failed one to the runbook, another one to its voucher. */
+function linkJob({ failedReason, data }: QueueJobJson, operations: string): { displayText: string; href: string } {
+  if (failedReason) return { displayText: "Runbook", href: `${operations}/runbook#VouchersJobsFail` };
+  const voucherId: unknown = data?.voucherId;
+  return typeof voucherId === "string"
+    ? { displayText: "Voucher", href: `${operations}/vouchers/${encodeURIComponent(voucherId)}` }
+    : { displayText: "Runbook", href: `${operations}/runbook#VouchersSweepFails` };
 }
 
 /** Replaces fields that may not be shown by objects, so that a worker rejects a job created from redacted data. */

@@ -2,8 +2,11 @@ import type { RequestHandler, Router } from "express";
 import helmet from "helmet";
 import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../contract/errors.ts";
+import { ASSETS } from "../pages/assets.ts";
+import { assetPath } from "../pages/layout.ts";
 import { offerPage } from "../pages/offer-page.ts";
 import { authenticateOperator } from "./authenticate-operator.ts";
+import { opsPath } from "./operator-frame.ts";
 import { refuseCrossSite } from "./refuse-cross-site.ts";
 
 /** The path of the dashboard, after the base path. */
@@ -25,7 +28,7 @@ export function mountDashboard(router: Router, ctx: ApiContext): void {
   );
 }
 
-/** The strictest policy that bull-board works with: it sets a base URL and inline styles. Its web font is blocked. */
+/** The strictest policy that bull-board works with: it sets a base URL and inline styles. */
 const dashboardHeaders = helmet({
   contentSecurityPolicy: {
     useDefaults: false,
@@ -79,6 +82,12 @@ async function loadBoard(ctx: ApiContext): Promise<RequestHandler> {
       throw new AppError("unavailable", "Redis does not answer at the moment.", { cause });
     }),
   ]);
-  const { basePath, ops } = ctx.config;
-  return buildBoard(views, basePath + DASHBOARD_PATH, !ops.writable);
+  const { config } = ctx;
+  const links = {
+    board: config.basePath + DASHBOARD_PATH,
+    icon: assetPath(config, ASSETS.icon),
+    style: assetPath(config, ASSETS.boardStyle),
+    operations: opsPath(config),
+  };
+  return buildBoard(views, links, !config.ops.writable);
 }

@@ -41,6 +41,7 @@ export const ASSETS = {
   chainScript: readOwn("check-chain.js"),
   referenceStyle: readOwn("reference.css"),
   referenceScript: readOwn("reference.js"),
+  boardStyle: readOwn("board.css"),
   swaggerStyle: readAsset(resolve("swagger-ui-dist/swagger-ui.css")),
   swaggerScript: readAsset(resolve("swagger-ui-dist/swagger-ui-bundle.js")),
 } as const satisfies Record<string, Asset>;

@@ -2,7 +2,8 @@ import type { PublicChain, PublicEvent } from "../../contract/events.ts";
 import { ASSETS } from "./assets.ts";
 import { describeEvent } from "./event-words.ts";
 import { type Html, html } from "./html.ts";
-import { layOut, type Site } from "./layout.ts";
+import { layOut, SANDBOX_NOTICE, type Site } from "./layout.ts";
+import { MINUTES, renderTime } from "./time.ts";
 
 /** One page of a chain. */
 export interface ChainExcerpt {
@@ -21,14 +22,13 @@ export function renderChainPage(site: Site, excerpt: ChainExcerpt): Html {
   return layOut(site, {
     title: `${chain.sandbox ? "Sandbox: voucher" : "Voucher"} history ${chain.entityId}`,
     script: ASSETS.chainScript,
+    description: "What happened to a voucher, entry by entry, and whether its history is intact.",
     main: html`<h1>Voucher history</h1>
-${chain.sandbox ? html`<p class="notice" id="sandbox"><strong>Sandbox.</strong> This is a test voucher. It has no value.</p>` : null}
-<p class="entity"><span class="label">Voucher</span> <code id="entity-id" data-entity-type="${chain.entityType}">${chain.entityId}</code></p>
-<p class="lead">Everything that happened to this voucher, in order. Each entry is sealed with a hash, a fingerprint of its content,
-and contains the hash of the previous entry. Changing, removing or inserting an entry later breaks this chain of hashes.</p>
-<div id="verdict" role="status"></div>
-<noscript><p class="notice">With JavaScript, this page checks the chain in your browser. Without it, compare by eye: the previous hash
-of each entry must be the hash of the entry above it.</p></noscript>
+${chain.sandbox ? SANDBOX_NOTICE : null}
+<p class="entity"><span class="label">Voucher</span> <code id="entity-id" class="copied" data-entity-type="${chain.entityType}">${chain.entityId}</code></p>
+${renderVerdict(`${site.basePath}${path}`, excerpt)}
+<noscript><p class="notice">With JavaScript, this page checks the chain of hashes in your browser and shows your local time. Without
+it, compare by eye: the previous hash of each entry must be the hash of the entry above it.</p></noscript>
 <section aria-labelledby="entries">
 <h2 id="entries">What happened</h2>
 ${renderBefore(before)}
@@ -48,6 +48,8 @@ sealed. It stays on this page: nothing is sent.</p>
 </section>
 <section aria-labelledby="meaning" class="fine">
 <h2 id="meaning">What this page proves, and what it does not</h2>
+<p>Each entry is sealed with a hash, a fingerprint of its content, and contains the hash of the previous entry. Changing, removing or
+inserting an entry later breaks this chain of hashes.</p>
 <p>The hashes are SHA-256. They are public; the content of the entries is not, because it includes the voucher's code. Anyone who has
 the text of an entry can hash it and compare it with the hash here. Anyone who noted a hash earlier can check that it has not changed.
 This page cannot prove that no event was left out before it was recorded.</p>
@@ -55,6 +57,23 @@ This page cannot prove that no event was left out before it was recorded.</p>
 <pre><code>curl -s '${site.baseUrl}${path}'</code></pre>
 </section>`,
   });
+}
+
+/** The page's first sentence: what happened last, in UTC. The script adds local time and whether the chain is intact. */
+function renderVerdict(path: string, { chain, after, limit }: ChainExcerpt): Html | null {
+  const last = chain.events.at(-1);
+  if (last === undefined) return null;
+  const { title, outcome } = describeEvent(last.eventType);
+  const whole = after === 0 && !chain.hasMore;
+  const sentence = chain.hasMore
+    ? html`Entries ${after + 1} to ${last.sequence} of a longer history.`
+    : html`${title} on ${renderTime(last.occurredAt, MINUTES)}. ${outcome ?? null}`;
+  const pending = chain.events.filter((event) => event.sealStatus === "Pending").length;
+  const waiting =
+    pending === 0
+      ? null
+      : html`<p class="pending">${pending === 1 ? "One entry is" : `${pending} entries are`} not sealed yet. Sealing usually takes seconds. <a href="${path}?after=${after}&limit=${limit}">Look again</a></p>`;
+  return html`<div id="verdict" class="verdict${pending > 0 ? " waiting" : ""}" role="status" data-whole="${String(whole)}"><strong>${sentence}</strong>${waiting}</div>`;
 }
 
 function renderTable(events: readonly PublicEvent[]): Html {
@@ -65,8 +84,7 @@ function renderTable(events: readonly PublicEvent[]): Html {
 <th role="columnheader" scope="col">What happened</th>
 <th role="columnheader" scope="col">When</th>
 <th role="columnheader" scope="col">Seal</th>
-<th role="columnheader" scope="col">Hash</th>
-<th role="columnheader" scope="col">Previous hash</th>
+<th role="columnheader" scope="col">Hashes</th>
 </tr></thead>
 <tbody role="rowgroup">
 ${events.map(renderRow)}
@@ -82,10 +100,16 @@ function renderRow(event: PublicEvent): Html {
 <th role="rowheader" scope="row" class="what"><strong>${title}</strong> <span class="sentence">${sentence}</span> <span class="type">${event.code} · ${event.eventType}</span></th>
 <td role="cell" class="when">${renderTime(event.occurredAt)}</td>
 <td role="cell" class="seal"><span class="badge ${sealed ? "good" : "waiting"}">${sealed ? "Sealed" : "Pending"}</span></td>
-<td role="cell" class="hash"><span class="label">Hash</span> ${event.recordHash === null ? "Not sealed yet" : html`<code class="record-hash">${event.recordHash}</code>`}</td>
-<td role="cell" class="hash"><span class="label">Previous hash</span> ${event.previousHash === null ? "Not sealed yet" : html`<code class="previous-hash">${event.previousHash}</code>`}</td>
+<td role="cell" class="hashes">${sealed ? renderHashes(event) : "Not sealed yet"}</td>
 </tr>
 `;
+}
+
+/** An entry's hashes, folded away: few readers compare them. */
+function renderHashes({ sequence, recordHash, previousHash }: PublicEvent): Html {
+  return html`<details><summary>Hashes<span class="hidden"> of entry ${sequence}</span></summary>
+<dl><dt>Hash</dt><dd><code class="record-hash copied">${recordHash}</code></dd>
+<dt>Previous hash</dt><dd><code class="previous-hash copied">${previousHash}</code></dd></dl></details>`;
 }
 
 function renderBefore(before: PublicEvent | null): Html | null {
@@ -104,12 +128,4 @@ function renderPaging(path: string, { chain, after, limit }: ChainExcerpt): Html
       ? html`<a rel="next" href="${path}?after=${last.sequence}&limit=${limit}">Later entries</a>`
       : null;
   return html`<nav class="paging" aria-label="Pages of the history">${after > 0 ? earlier : null} ${later}</nav>`;
-}
-
-const DATE = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeZone: "UTC" });
-const TIME = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", timeZone: "UTC" });
-
-function renderTime(timestamp: string): Html {
-  const moment = new Date(timestamp);
-  return html`<time datetime="${timestamp}">${DATE.format(moment)}, ${TIME.format(moment)} UTC</time>`;
 }

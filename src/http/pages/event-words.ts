@@ -4,12 +4,16 @@ import type { EventType } from "../../domain/chain.ts";
 export interface EventWords {
   title: string;
   sentence: string;
+  /** What holds after the event, if the voucher is still unused. */
+  outcome?: string;
 }
 
+const UNUSED = "It has not been redeemed.";
+
 const WORDS: Record<EventType, EventWords> = {
-  "voucher.instance.issued": { title: "Issued", sentence: "The voucher was created." },
-  "voucher.instance.claimed": { title: "Claimed", sentence: "A user claimed the voucher." },
-  "voucher.instance.bought": { title: "Bought", sentence: "A user bought the voucher." },
+  "voucher.instance.issued": { title: "Issued", sentence: "The voucher was created.", outcome: UNUSED },
+  "voucher.instance.claimed": { title: "Claimed", sentence: "A user claimed the voucher.", outcome: UNUSED },
+  "voucher.instance.bought": { title: "Bought", sentence: "A user bought the voucher.", outcome: UNUSED },
   "voucher.instance.redeemed": {
     title: "Redeemed",
     sentence: "The voucher was used at a checkout. It cannot be used again.",

@@ -1,4 +1,5 @@
 import type { ApiContext } from "../../context.ts";
+import { renderCheckForm } from "./check-form.ts";
 import { type Html, html } from "./html.ts";
 import { layOut } from "./layout.ts";
 
@@ -7,15 +8,25 @@ export function renderLandingPage(config: ApiContext["config"]): Html {
   const { basePath, baseUrl, ops } = config;
   return layOut(config, {
     title: "Redeem each voucher exactly once",
+    description: "Look up, reserve and redeem vouchers exactly once, and check the history of a voucher.",
     main: html`<h1>Redeem each voucher exactly once</h1>
 <p class="lead">Shops and tills use this API to look up what a voucher is worth, reserve it during checkout, redeem it under their
 own order number, or release it. Each change is sealed into a history that anyone can check.</p>
+<section aria-labelledby="check">
+<h2 id="check">Check a voucher</h2>
+<p>See when a voucher was issued, redeemed or cancelled, and whether its history is intact. Receipts usually have the link or the id.</p>
+${renderCheckForm(config)}
+</section>
+<section aria-labelledby="developers">
+<h2 id="developers">For developers and operators</h2>
 <ul class="cards">
 ${card(`${basePath}/docs`, "API reference", "Every request, response and error, with examples to try.")}
 ${card(`${basePath}/openapi.json`, "OpenAPI document", "The same for programs, to generate a client from.")}
 ${card(`${basePath}/readyz`, "Health", "Whether the service and its servers are up.")}
+${ops.token === null ? null : card(`${basePath}/ops`, "Operator pages", "Find a voucher, an organization's redemptions and batches.")}
 ${ops.token === null ? null : card(`${basePath}/ops/queues`, "Queue dashboard", "For operators. Requires the operations token.")}
 </ul>
+</section>
 <section aria-labelledby="course">
 <h2 id="course">From look-up to proof</h2>
 <ol class="steps">

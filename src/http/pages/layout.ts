@@ -1,3 +1,4 @@
+import packageJson from "../../../package.json" with { type: "json" };
 import type { ApiContext } from "../../context.ts";
 import { ASSETS, type Asset } from "./assets.ts";
 import { type Html, html } from "./html.ts";
@@ -9,6 +10,8 @@ export type Site = Pick<ApiContext["config"], "basePath" | "baseUrl">;
 export interface PageContent {
   /** Shown in the browser's tab, before the name of the service. */
   title: string;
+  /** One sentence for previews of a shared link. */
+  description?: string;
   main: Html;
   script?: Asset;
 }
@@ -19,7 +22,7 @@ export function assetPath(site: Site, asset: Asset): string {
 }
 
 /** A complete page: the shared frame around `main`. */
-export function layOut(site: Site, { title, main, script }: PageContent): Html {
+export function layOut(site: Site, { title, description, main, script }: PageContent): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -27,6 +30,7 @@ export function layOut(site: Site, { title, main, script }: PageContent): Html {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title} · Partner Voucher API</title>
+${description === undefined ? null : renderPreview(title, description)}
 <link rel="icon" type="image/svg+xml" href="${assetPath(site, ASSETS.icon)}">
 <link rel="stylesheet" href="${assetPath(site, ASSETS.style)}">
 ${script === undefined ? null : html`<script type="module" src="${assetPath(site, script)}"></script>`}
@@ -40,7 +44,23 @@ ${script === undefined ? null : html`<script type="module" src="${assetPath(site
 <main id="main">
 ${main}
 </main>
+<footer class="site">${renderVersion()}</footer>
 </body>
 </html>
 `;
 }
+
+/** The service and its version, for the foot of every page. */
+export function renderVersion(): Html {
+  return html`<p>Partner Voucher API, version ${packageJson.version}</p>`;
+}
+
+/** What messengers and search engines show of a page (https://ogp.me). */
+function renderPreview(title: string, description: string): Html {
+  return html`<meta name="description" content="${description}">
+<meta property="og:title" content="${title}">
+<meta property="og:description" content="${description}">`;
+}
+
+/** Says on each page about a sandbox's voucher that it is not a real one. */
+export const SANDBOX_NOTICE = html`<p class="notice" id="sandbox"><strong>Sandbox.</strong> This is a test voucher. It has no value.</p>`;

@@ -1,25 +1,31 @@
+import type { RequestHandler } from "express";
 import helmet from "helmet";
 
-/**
- * The headers of a page: it loads styles, scripts and images from this origin only, opens no connections, cannot be framed and submits no
- * form.
- */
-export const pageHeaders = helmet({
-  contentSecurityPolicy: {
-    useDefaults: false,
-    directives: {
-      "default-src": ["'none'"],
-      "script-src": ["'self'"],
-      "style-src": ["'self'"],
-      "img-src": ["'self'"],
-      "form-action": ["'none'"],
-      "base-uri": ["'none'"],
-      "frame-ancestors": ["'none'"],
+/** The headers of a page: it loads styles, scripts and images from this origin only, opens no connections and cannot be framed. */
+function headersOf(formAction: "'self'" | "'none'"): RequestHandler {
+  return helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'"],
+        "form-action": [formAction],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+      },
     },
-  },
-  referrerPolicy: { policy: "same-origin" },
-  xFrameOptions: { action: "deny" },
-  originAgentCluster: false,
-  // The proxy that terminates TLS decides whether the whole host is https only.
-  strictTransportSecurity: false,
-});
+    referrerPolicy: { policy: "same-origin" },
+    xFrameOptions: { action: "deny" },
+    originAgentCluster: false,
+    // The proxy that terminates TLS decides whether the whole host is https only.
+    strictTransportSecurity: false,
+  });
+}
+
+/** The headers of most pages: forms lead to this origin only. */
+export const pageHeaders = headersOf("'self'");
+
+/** The headers of the verification page: it submits no form, so that a pasted payload cannot leave it. */
+export const sealedPageHeaders = headersOf("'none'");

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { AppError, voucherNotFound } from "../../contract/errors.ts";
 import { markSandbox } from "../../contract/sandbox.ts";
 import { type ListedKey, selectKeys } from "../../db/api-keys.ts";
-import { type BatchSummary, findBatch, findOrganization } from "../../db/catalog.ts";
+import { findOrganization } from "../../db/catalog.ts";
 import { resolveVouchers, type Voucher } from "../../db/vouchers.ts";
 import { CODE_SYMBOLS, hasValidCheckSymbol, normaliseCode } from "../../domain/codes.ts";
 import type { Reservation } from "../../domain/reservation.ts";
@@ -14,13 +14,6 @@ interface Deps {
 
 /** A voucher with its status now, which may be Expired. */
 export type CurrentVoucher = Omit<Voucher, "status"> & { status: VoucherStatus };
-
-/** Reads a batch and the states of its vouchers. Takes seconds for a million vouchers. @throws AppError `not_found`. */
-export async function readBatch({ pool }: Deps, id: string): Promise<BatchSummary> {
-  const batch = await findBatch(pool, id);
-  if (batch === null) throw new AppError("not_found", `There is no batch ${id}.`);
-  return batch;
-}
 
 /** An organization's API keys, newest first, without secrets. @throws AppError `not_found`. */
 export async function readKeys({ pool }: Deps, organizationId: string): Promise<{ keys: ListedKey[]; sandbox?: true }> {

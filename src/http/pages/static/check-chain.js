@@ -1,4 +1,5 @@
 // Checks a voucher's chain in the reader's browser, from the text on the page and without requests to the server.
+// Reloads the page while an entry is not sealed yet.
 
 const FIRST_PREVIOUS_HASH = "0".repeat(64);
 
@@ -59,44 +60,41 @@ function checkLinks(entries, before) {
   return faults;
 }
 
-/** Shows next to an entry's previous hash whether it is right. */
+/** Shows at an entry's hashes whether its link is right. Unfolds the hashes of a wrong one. */
 function markLink(entry, previous, fault) {
   if (fault === null && !entry.sealed) return;
   const sentence =
-    fault ?? (previous.sequence === 0 ? "The start of the chain" : `The hash of entry ${previous.sequence}`);
+    fault ?? (previous.sequence === 0 ? "The start of the chain" : `Linked to entry ${previous.sequence}`);
   const mark = make("span", fault === null ? "mark good" : "mark bad", sentence);
-  (entry.row.querySelector(".previous-hash")?.parentElement ?? entry.row.querySelector(".what")).append(" ", mark);
-  if (fault !== null) entry.row.classList.add("faulty");
+  (entry.row.querySelector("summary") ?? entry.row.querySelector(".what")).append(" ", mark);
+  if (fault === null) return;
+  entry.row.classList.add("faulty");
+  entry.row.querySelector("details")?.setAttribute("open", "");
 }
 
-function count(number, noun, plural) {
-  return `${number} ${number === 1 ? noun : plural}`;
-}
-
+/** Adds to the page's first sentence whether the chain is intact, and the details of the check. */
 function showVerdict(entries, faults) {
   const verdict = document.querySelector("#verdict");
-  const pending = entries.filter((entry) => !entry.sealed).length;
-  const sealed = entries.length - pending;
-  if (entries.length === 0) return;
-  const waiting =
-    pending === 0 ? "" : ` ${count(pending, "entry is", "entries are")} not sealed yet; sealing usually takes seconds.`;
-  if (faults.length > 0) {
+  if (verdict === null) return;
+  const sentence = verdict.querySelector("strong");
+  const pending = entries.some((entry) => !entry.sealed);
+  const [first] = faults;
+  if (first !== undefined) {
     verdict.className = "verdict bad";
-    const [first] = faults;
-    verdict.append(
-      make("strong", "", "The chain is broken"),
-      make("p", "", `Entry ${first.entry.sequence}: ${first.fault} Do not trust this page about the voucher.`),
-    );
-  } else if (sealed === 0) {
-    verdict.className = "verdict waiting";
-    verdict.append(make("strong", "", "Nothing here is sealed yet"), make("p", "", waiting.trim()));
-  } else {
-    verdict.className = "verdict good";
-    verdict.append(
-      make("strong", "", "Every link is valid"),
-      make("p", "", `${describeLinks(entries[0].sequence, sealed)} Your browser checked this just now.${waiting}`),
-    );
+    sentence.textContent = "This history is broken. Do not rely on it.";
+    sentence.after(make("p", "", `Entry ${first.entry.sequence}: ${first.fault}`));
+    return;
   }
+  showLocalTime(sentence.querySelector("time"));
+  const sealed = entries.filter((entry) => entry.sealed);
+  if (sealed.length === 0) return;
+  const whole = verdict.dataset.whole === "true";
+  if (!pending) verdict.className = "verdict good";
+  const intact = whole ? " The history is intact." : " Every link on this page is valid.";
+  sentence.append(pending ? " The sealed entries are intact." : intact);
+  sentence.after(
+    make("p", "", `${describeLinks(entries[0].sequence, sealed.length)} Your browser checked this just now.`),
+  );
 }
 
 /** Describes the links of `sealed` entries, the first of which has the number `first`. */
@@ -107,12 +105,74 @@ function describeLinks(first, sealed) {
   return `Entries ${first} to ${first + sealed - 1} each contain the hash of the previous entry.`;
 }
 
-/** Adds the reader's local time after each UTC time, unless they are equal. */
+function isLocalTimeUtc(moment) {
+  return moment.getTimezoneOffset() === 0;
+}
+
+/** Replaces a time in UTC by the reader's local time. */
+function showLocalTime(time) {
+  if (time === null) return;
+  const moment = new Date(time.dateTime);
+  if (isLocalTimeUtc(moment)) return;
+  const date = new Intl.DateTimeFormat(undefined, { dateStyle: "long" });
+  const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+  time.textContent = `${date.format(moment)}, ${clock.format(moment)} your time`;
+}
+
+/** Adds the reader's local time to each UTC time of the table, unless they are equal. */
 function showLocalTimes() {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
   for (const time of document.querySelectorAll("table.chain time")) {
     const moment = new Date(time.dateTime);
-    if (moment.getTimezoneOffset() !== 0) time.after(" ", make("span", "local", `${format.format(moment)} local time`));
+    if (!isLocalTimeUtc(moment)) time.after(" ", make("span", "local", `${format.format(moment)} local time`));
+  }
+}
+
+/** Waits between reloads of a page with entries that are not sealed yet. Seconds. */
+const RELOAD_AFTER_SECONDS = [3, 5, 10, 20, 40];
+
+/** Reloads an intact page until its entries are sealed, more and more rarely, and only while the reader does nothing else on it. */
+function reloadWhilePending(entries, faults) {
+  if (faults.length > 0 || entries.every((entry) => entry.sealed)) return;
+  const round = history.state?.round ?? 0;
+  const seconds = RELOAD_AFTER_SECONDS[round];
+  if (seconds === undefined) return;
+  document.querySelector("#verdict .pending").append(" This page looks again by itself.");
+  const reload = () => {
+    const inUse = document.hidden || document.querySelector("#payload").value !== "";
+    if (inUse || document.querySelector("details[open]") !== null) return void setTimeout(reload, 1_000);
+    history.replaceState({ round: round + 1 }, "");
+    location.reload();
+  };
+  setTimeout(reload, seconds * 1_000);
+}
+
+/** Adds a button to copy each id and hash. */
+function offerCopies() {
+  for (const code of document.querySelectorAll("code.copied")) {
+    const button = make("button", "copy", "Copy");
+    button.type = "button";
+    const name = code.closest("dd")?.previousElementSibling.textContent.toLowerCase() ?? "voucher id";
+    const entry = code.closest("tr")?.querySelector(".number").textContent;
+    button.setAttribute("aria-label", `Copy ${name}${entry === undefined ? "" : ` of entry ${entry}`}`);
+    button.addEventListener("click", async () => {
+      button.textContent = (await copy(code)) ? "Copied" : "Press Ctrl+C";
+      setTimeout(() => {
+        button.textContent = "Copy";
+      }, 2_000);
+    });
+    code.after(" ", button);
+  }
+}
+
+/** Copies an element's text. If the browser does not allow that, selects the text. */
+async function copy(element) {
+  try {
+    await navigator.clipboard.writeText(element.textContent);
+    return true;
+  } catch {
+    getSelection().selectAllChildren(element);
+    return false;
   }
 }
 
@@ -280,6 +340,9 @@ function offerPayloadCheck(entries) {
 }
 
 const entries = readEntries();
-showVerdict(entries, checkLinks(entries, readBefore()));
+const faults = checkLinks(entries, readBefore());
+showVerdict(entries, faults);
 showLocalTimes();
+offerCopies();
 offerPayloadCheck(entries);
+reloadWhilePending(entries, faults);

@@ -1,0 +1,134 @@
+import express, { type Request, type RequestHandler, type Response, Router } from "express";
+import type { ApiContext } from "../../context.ts";
+import { AppError } from "../../contract/errors.ts";
+import { readBatch } from "../../services/admin/read-batch.ts";
+import { listBrands, type OrganizationPage, readOrganization } from "../../services/admin/read-organization.ts";
+import { readVoucherHistory } from "../../services/admin/read-voucher-history.ts";
+import { type Operator, recordLook } from "../../services/admin/record-look.ts";
+import { searchVouchers } from "../../services/admin/search-vouchers.ts";
+import { releaseReservation } from "../../services/partner/release-reservation.ts";
+import type { Html } from "../pages/html.ts";
+import { offerPage, sendPage } from "../pages/offer-page.ts";
+import { pageHeaders } from "../pages/page-headers.ts";
+import { pathId } from "../validate.ts";
+import { authenticateOperator, nameOf } from "./authenticate-operator.ts";
+import { OPS_PATH, opsPath, SEARCH_MAX } from "./operator-frame.ts";
+import { renderBatchPage, renderOrganizationPage } from "./organization-page.ts";
+import { refuseCrossSite } from "./refuse-cross-site.ts";
+import { renderRunbookPage } from "./runbook-page.ts";
+import { renderBrandsPage, renderSearchPage } from "./search-page.ts";
+import { renderVoucherPage } from "./voucher-page.ts";
+
+/** Mounts the operator pages beside the queue dashboard, or nothing without OPS_TOKEN. */
+export function mountOperatorPages(router: Router, ctx: ApiContext): void {
+  const { token } = ctx.config.ops;
+  if (token === null) return;
+  const pages = Router({ caseSensitive: true });
+  for (const [path, render] of Object.entries(PAGES)) {
+    pages.get(path, async (request, response) => {
+      response.locals.route = `${OPS_PATH}${path}`;
+      // With the public reads, so that operators never use a partner's connection.
+      const page = await ctx.publicReads(() => render(ctx, request, operatorOf(request)));
+      if (typeof page === "string") response.redirect(303, page);
+      else sendPage(response, 200, page);
+    });
+  }
+  pages.post(
+    "/vouchers/:id/release",
+    refuseUnlessWritable(ctx),
+    express.urlencoded({ extended: false, limit: "1kb" }),
+    release(ctx),
+  );
+  router.use(OPS_PATH, pageHeaders, offerPage(ctx.config), authenticateOperator(ctx, token), refuseCrossSite, pages);
+}
+
+/** Reads what a page shows, records the look, and returns the page, or the address of a better one. */
+type Show = (ctx: ApiContext, request: Request, operator: Operator) => Promise<Html | string>;
+
+/** Every page by its path after `/ops`. Those that show partners' or customers' data record each look. */
+const PAGES: Record<string, Show> = {
+  "/": async (ctx, request) => renderBrandsPage(ctx.config, await listBrands(ctx, queryText(request, "after"))),
+
+  "/runbook": async ({ config }) => renderRunbookPage(config),
+
+  "/vouchers": async (ctx, request, operator) => {
+    const words = queryText(request, "words").slice(0, SEARCH_MAX);
+    const found = await searchVouchers(ctx, words);
+    const [only, ...others] = found;
+    // That page records its own look.
+    if (only !== undefined && others.length === 0) return opsPath(ctx.config, "vouchers", only.id);
+    await recordLook(ctx, operator, "page search", { type: "Search", id: "vouchers" }, { found: found.length });
+    return renderSearchPage(ctx.config, words, found);
+  },
+
+  "/vouchers/:id": async (ctx, request, operator) => {
+    const id = pathId(request.params.id);
+    // Only ids: a code must not become part of an address.
+    if (!id.startsWith("vch_")) throw new AppError("voucher_not_found", "No voucher has this id.");
+    const history = await readVoucherHistory(ctx, id, null);
+    await recordLook(ctx, operator, "page voucher", { type: "VoucherInstance", id: history.voucher.id });
+    return renderVoucherPage(ctx.config, history, ctx.config.ops.writable);
+  },
+
+  "/organizations/:id": async (ctx, request, operator) => {
+    const page = pageOf(request);
+    const organization = await readOrganization(ctx, pathId(request.params.id), page);
+    await recordLook(ctx, operator, "page organization", { type: "Organization", id: organization.id });
+    return renderOrganizationPage(ctx.config, organization, page);
+  },
+
+  "/batches/:id": async (ctx, request, operator) => {
+    const batch = await readBatch(ctx, pathId(request.params.id));
+    await recordLook(ctx, operator, "page batch", { type: "Batch", id: batch.id });
+    return renderBatchPage(ctx.config, batch);
+  },
+};
+
+function operatorOf(request: Request): Operator {
+  return { name: nameOf(request), address: request.ip ?? "unknown" };
+}
+
+/** A parameter of the query; empty if it is missing, repeated or impossible. */
+function queryText(request: Request, name: string): string {
+  const value = request.query[name];
+  return typeof value === "string" && !value.includes("\0") ? value : "";
+}
+
+function pageOf(request: Request): OrganizationPage {
+  const redeemedBefore = queryText(request, "redeemedBefore");
+  if (redeemedBefore !== "" && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(redeemedBefore)) {
+    throw new AppError("invalid_request", "redeemedBefore must be a time of this page.");
+  }
+  const redeemedAt = new Date(redeemedBefore);
+  return {
+    redemptionsBefore: Number.isNaN(redeemedAt.getTime())
+      ? null
+      : { redeemedAt, voucherId: queryText(request, "voucherBefore") },
+    batchesBefore: queryText(request, "batchesBefore") || null,
+  };
+}
+
+/** Refuses changes unless OPS_WRITABLE is true. */
+function refuseUnlessWritable({ config }: ApiContext): RequestHandler {
+  return (_request, response, next) => {
+    if (config.ops.writable) return next();
+    response.setHeader("Allow", "GET, HEAD");
+    throw new AppError("method_not_allowed", "The operator pages are read-only.");
+  };
+}
+
+/** Releases a voucher's live reservation, and shows the voucher again. */
+function release(ctx: ApiContext): RequestHandler<{ id: string }> {
+  return async (request, response: Response) => {
+    response.locals.route = `${OPS_PATH}/vouchers/:id/release`;
+    const { voucher, reservations } = await ctx.publicReads(() =>
+      readVoucherHistory(ctx, pathId(request.params.id), null),
+    );
+    const live = reservations.find(({ state, ticket }) => state === "Live" && ticket === request.body?.ticket);
+    if (live === undefined) throw new AppError("reservation_ended", "This reservation has ended.");
+    await recordLook(ctx, operatorOf(request), "page release", { type: "VoucherInstance", id: voucher.id });
+    const caller = { organizationId: voucher.organizationId, keyId: live.keyId, sandbox: voucher.sandbox === true };
+    await releaseReservation(ctx, caller, live.ticket, "released by an operator");
+    response.redirect(303, opsPath(ctx.config, "vouchers", voucher.id));
+  };
+}

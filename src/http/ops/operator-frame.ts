@@ -1,0 +1,77 @@
+import { type Html, html } from "../pages/html.ts";
+import { layOut, type Site } from "../pages/layout.ts";
+
+/** The path of the operator pages, after the base path. The queue dashboard is below it. */
+export const OPS_PATH = "/ops";
+
+/** Longest text that the search accepts: a verify link with a long base address. */
+export const SEARCH_MAX = 500;
+
+/** The path of an operator page. The segments are encoded. */
+export function opsPath(site: Site, ...segments: string[]): string {
+  return [site.basePath + OPS_PATH, ...segments.map(encodeURIComponent)].join("/");
+}
+
+/** A link to a voucher's operator page. */
+export function linkVoucher(site: Site, id: string): Html {
+  return html`<a href="${opsPath(site, "vouchers", id)}"><code>${id}</code></a>`;
+}
+
+/** A link to an organization's operator page. */
+export function linkOrganization(site: Site, id: string): Html {
+  return html`<a href="${opsPath(site, "organizations", id)}"><code>${id}</code></a>`;
+}
+
+/** A link to a batch's operator page. */
+export function linkBatch(site: Site, id: string): Html {
+  return html`<a href="${opsPath(site, "batches", id)}"><code>${id}</code></a>`;
+}
+
+/** A page for operators: the site's frame, the operators' own navigation, and the search. */
+export function layOutForOperators(site: Site, title: string, main: Html, entered = ""): Html {
+  return layOut(site, {
+    title: `${title} · Operations`,
+    main: html`<nav class="ops" aria-label="Operations"><a href="${opsPath(site)}">Brands</a> <a href="${opsPath(site, "queues")}">Queues</a>
+<a href="${opsPath(site, "runbook")}">Runbook</a></nav>
+<form class="check" role="search" action="${opsPath(site, "vouchers")}" method="get">
+<label for="words">Find a voucher</label>
+<p class="fine" id="words-help">By code, id, verify link, ticket, the partner's reference, redeem code, or batch and serial: <code>bat_… 17</code></p>
+<div class="row"><input id="words" name="words" type="search" value="${entered}" required maxlength="${SEARCH_MAX}" autocomplete="off"
+ autocapitalize="off" spellcheck="false" aria-describedby="words-help">
+<button type="submit">Find</button></div>
+</form>
+${main}`,
+  });
+}
+
+/** A table that scrolls sideways on narrow screens. */
+export function renderTable(
+  caption: string,
+  columns: readonly string[],
+  rows: readonly (readonly (Html | string)[])[],
+): Html {
+  return html`<div class="scroll" role="group" aria-label="${caption}" tabindex="0"><table class="list">
+<caption class="hidden">${caption}</caption>
+<thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
+<tbody>
+${rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>\n`)}</tbody>
+</table></div>`;
+}
+
+/** A list of facts: a name and a value each. Null values are left out. */
+export function renderFacts(facts: readonly (readonly [name: string, value: Html | string | null])[]): Html {
+  return html`<dl class="facts">
+${facts.map(([name, value]) => (value === null ? html`` : html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`))}</dl>`;
+}
+
+const GOOD = ["Active", "Live"];
+const BAD = ["Voided"];
+
+/** A status of a voucher or a reservation. */
+export function renderStatus(status: string): Html {
+  const look = GOOD.includes(status) ? "good" : BAD.includes(status) ? "bad" : "plain";
+  return html`<span class="badge ${look}">${status}</span>`;
+}
+
+export const USD = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
+export const COUNT = new Intl.NumberFormat("en-US");

@@ -1,0 +1,107 @@
+import type { BatchSummary } from "../../db/catalog.ts";
+import type { OrganizationPage, OrganizationSummary } from "../../services/admin/read-organization.ts";
+import { type Html, html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
+import { MINUTES, renderTime } from "../pages/time.ts";
+import {
+  COUNT,
+  layOutForOperators,
+  linkBatch,
+  linkVoucher,
+  opsPath,
+  renderFacts,
+  renderTable,
+  USD,
+} from "./operator-frame.ts";
+
+/** The most vouchers that the list of batches counts in one batch. */
+const LEFT_MAX = 1_000;
+
+/** An organization: its brands, its last redemptions, and its batches with what is left in their windows. */
+export function renderOrganizationPage(site: Site, organization: OrganizationSummary, page: OrganizationPage): Html {
+  const { id, brands, redemptions, batches } = organization;
+  const path = opsPath(site, "organizations", id);
+  const oldest = redemptions.at(-1);
+  const oldestBatch = batches.at(-1);
+  return layOutForOperators(
+    site,
+    `Organization ${id}`,
+    html`<h1>${brands.map(({ name }) => name).join(", ")}</h1>
+<p class="entity"><span class="label">Organization</span> <code>${id}</code></p>
+<section aria-labelledby="redemptions">
+<h2 id="redemptions">${page.redemptionsBefore === null ? "Last redemptions" : "Earlier redemptions"}</h2>
+${
+  redemptions.length === 0
+    ? html`<p class="notice">There are none.</p>`
+    : renderTable(
+        "Redemptions",
+        ["Redeemed", "Reference", "Voucher", "Product", "Price"],
+        redemptions.map((redemption) => [
+          renderTime(redemption.redeemedAt, MINUTES),
+          redemption.reference,
+          linkVoucher(site, redemption.voucherId),
+          redemption.productName,
+          USD.format(redemption.priceUsd),
+        ]),
+      )
+}
+${
+  organization.moreRedemptions && oldest !== undefined
+    ? html`<p><a rel="next" href="${path}?redeemedBefore=${oldest.redeemedAt.toISOString()}&voucherBefore=${encodeURIComponent(oldest.voucherId)}">Earlier redemptions</a></p>`
+    : null
+}
+</section>
+<section aria-labelledby="batches">
+<h2 id="batches">Batches</h2>
+<p>What is left in a batch's windows is counted up to ${COUNT.format(LEFT_MAX)}. The batch's page counts all of its vouchers.</p>
+${
+  batches.length === 0
+    ? html`<p class="notice">There are none.</p>`
+    : renderTable(
+        "Batches",
+        ["Batch", "Product", "Issued", "Left in windows", "Valid until"],
+        batches.map((batch) => [
+          linkBatch(site, batch.id),
+          batch.productName,
+          COUNT.format(batch.count),
+          batch.hasWindow
+            ? batch.left > LEFT_MAX
+              ? `more than ${COUNT.format(LEFT_MAX)}`
+              : String(batch.left)
+            : "no window",
+          html`${renderTime(batch.validUntil, MINUTES)}${batch.isValid ? null : html` <span class="badge waiting">Expired</span>`}`,
+        ]),
+      )
+}
+${organization.moreBatches && oldestBatch !== undefined ? html`<p><a rel="next" href="${path}?batchesBefore=${encodeURIComponent(oldestBatch.id)}">Earlier batches</a></p>` : null}
+</section>`,
+  );
+}
+
+/** A batch with the number of its vouchers in each status. */
+export function renderBatchPage(site: Site, batch: BatchSummary): Html {
+  const { claim, buy } = batch.windows;
+  const kinds = [claim === null ? [] : ["claim"], buy === null ? [] : ["buy"]].flat();
+  return layOutForOperators(
+    site,
+    `Batch ${batch.id}`,
+    html`<h1>Batch</h1>
+${renderFacts([
+  ["Id", html`<code>${batch.id}</code>`],
+  ["Product", batch.productName],
+  ["Price", USD.format(batch.priceUsd)],
+  ["Audience", batch.audience],
+  ["Windows", kinds.length === 0 ? "none" : kinds.join(", ")],
+  ["Valid until", renderTime(batch.validUntil)],
+  ["Issued", `${COUNT.format(batch.count)} vouchers`],
+])}
+<h2>What is left</h2>
+${renderFacts([
+  ["Active", COUNT.format(batch.active)],
+  ["Left in windows", batch.left === null ? null : COUNT.format(batch.left)],
+  ["Redeemed", COUNT.format(batch.redeemed)],
+  ["Expired", COUNT.format(batch.expired)],
+  ["Voided", COUNT.format(batch.voided)],
+])}`,
+  );
+}

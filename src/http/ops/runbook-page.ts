@@ -1,0 +1,53 @@
+import { readFileSync } from "node:fs";
+import { type Html, html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
+import { layOutForOperators } from "./operator-frame.ts";
+
+/** The document with the runbook, which is part of the image. */
+const DOCUMENT = new URL("../../../docs/operations.md", import.meta.url);
+
+/** The runbook of `docs/operations.md`, so that an operator needs no other site. Each entry has the alert's name as its anchor. */
+export function renderRunbookPage(site: Site): Html {
+  return layOutForOperators(site, "Runbook", html`<h1>Runbook</h1>\n${readEntries().map(renderEntry)}`);
+}
+
+interface Entry {
+  alert: string;
+  text: string;
+}
+
+function readEntries(): Entry[] {
+  const alerts = /^## Alerts$([\s\S]*?)^## /m.exec(readFileSync(DOCUMENT, "utf8"))?.[1] ?? "";
+  return Array.from(alerts.matchAll(/^### (\w+)\n([\s\S]*?)(?=^### |$(?![\s\S]))/gm), ([, alert = "", text = ""]) => ({
+    alert,
+    text,
+  }));
+}
+
+function renderEntry({ alert, text }: Entry): Html {
+  return html`<section aria-labelledby="${alert}"><h2 id="${alert}">${alert}</h2>
+${text.split(/^(```[\s\S]*?^```)$/m).map(renderBlock)}</section>
+`;
+}
+
+/** A block of code, or paragraphs and lists. */
+function renderBlock(block: string): Html {
+  const code = /^```\w*\n([\s\S]*?)```$/.exec(block)?.[1];
+  if (code !== undefined) return html`<pre><code>${code.trimEnd()}</code></pre>\n`;
+  const paragraphs = block.trim() === "" ? [] : block.trim().split(/\n\n|\n(?=\*\*)/);
+  return html`${paragraphs.map((paragraph) => {
+    const items = paragraph.split(/^- /m);
+    if (items[0] !== "") return html`<p>${renderWords(paragraph)}</p>\n`;
+    return html`<ul>${items.slice(1).map((item) => html`<li>${renderWords(item)}</li>`)}</ul>\n`;
+  })}`;
+}
+
+/** Words with code, bold, and links, of which only the text is kept. */
+function renderWords(paragraph: string): Html[] {
+  return paragraph.split(/(`[^`]+`|\*\*[^*]+\*\*|\[[^\]]+\]\([^)]+\))/).map((part) => {
+    if (part.startsWith("`")) return html`<code>${part.slice(1, -1)}</code>`;
+    if (part.startsWith("**")) return html`<strong>${part.slice(2, -2)}</strong>`;
+    if (part.startsWith("[")) return html`${part.slice(1, part.indexOf("]"))}`;
+    return html`${part}`;
+  });
+}

@@ -1,0 +1,60 @@
+import type { FoundVoucher } from "../../contract/voucher-history.ts";
+import type { Brand } from "../../db/catalog.ts";
+import { type Html, html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
+import {
+  layOutForOperators,
+  linkOrganization,
+  linkVoucher,
+  opsPath,
+  renderStatus,
+  renderTable,
+} from "./operator-frame.ts";
+
+/** The operators' start page: the search, and the brands with their organizations. */
+export function renderBrandsPage(
+  site: Site,
+  { brands, hasMore }: { brands: readonly Brand[]; hasMore: boolean },
+): Html {
+  const last = brands.at(-1);
+  return layOutForOperators(
+    site,
+    "Brands",
+    html`<h1>Brands</h1>
+${
+  brands.length === 0
+    ? html`<p class="notice">There are no brands. <code>voucherctl brand create</code> makes one.</p>`
+    : renderTable(
+        "Brands",
+        ["Brand", "Organization"],
+        brands.map((brand) => [brand.name, linkOrganization(site, brand.organizationId)]),
+      )
+}
+${hasMore && last !== undefined ? html`<p><a rel="next" href="${opsPath(site)}?after=${encodeURIComponent(last.id)}">Later brands</a></p>` : null}`,
+  );
+}
+
+/** The vouchers that a search found. */
+export function renderSearchPage(site: Site, words: string, found: readonly FoundVoucher[]): Html {
+  return layOutForOperators(
+    site,
+    "Find a voucher",
+    html`<h1>${found.length === 0 ? "No voucher found" : `${found.length} ${found.length === 1 ? "voucher" : "vouchers"}`}</h1>
+${
+  found.length === 0
+    ? html`<p class="lead">No voucher of any organization has this code, id, ticket, reference or redeem code.</p>`
+    : renderTable(
+        "Vouchers found",
+        ["Voucher", "Status", "Product", "Organization", "Reference"],
+        found.map((voucher) => [
+          linkVoucher(site, voucher.id),
+          renderStatus(voucher.status),
+          `${voucher.productName}, ${voucher.brand}`,
+          linkOrganization(site, voucher.organizationId),
+          voucher.externalRef ?? "",
+        ]),
+      )
+}`,
+    words,
+  );
+}

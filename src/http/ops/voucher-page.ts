@@ -1,0 +1,92 @@
+import type { PartnerEvent } from "../../contract/events.ts";
+import type { PastReservation, VoucherHistory } from "../../contract/voucher-history.ts";
+import { describeEvent } from "../pages/event-words.ts";
+import { type Html, html } from "../pages/html.ts";
+import { SANDBOX_NOTICE, type Site } from "../pages/layout.ts";
+import { renderTime } from "../pages/time.ts";
+import {
+  layOutForOperators,
+  linkBatch,
+  linkOrganization,
+  opsPath,
+  renderFacts,
+  renderStatus,
+} from "./operator-frame.ts";
+
+/**
+ * A voucher's whole life as a timeline: events, reservations and the redemption, in order of time. Of a voucher that can still be used it
+ * shows only the end of the code.
+ * @param writable whether the page offers to release a live reservation.
+ */
+export function renderVoucherPage(site: Site, history: VoucherHistory, writable: boolean): Html {
+  const { voucher, events, reservations, redemption } = history;
+  // The code of a usable voucher is money. It is also in every payload.
+  const isUsable = voucher.status === "Active";
+  const entries = [
+    ...events.map((event) => ({ at: event.occurredAt, entry: renderEvent(event, redemption, !isUsable) })),
+    ...reservations.map((reservation) => ({
+      at: reservation.startedAt,
+      entry: renderReservation(site, voucher.id, reservation, writable),
+    })),
+  ].toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+  return layOutForOperators(
+    site,
+    `Voucher ${voucher.id}`,
+    html`<h1>Voucher</h1>
+${voucher.sandbox ? SANDBOX_NOTICE : null}
+${renderFacts([
+  ["Status", renderStatus(voucher.status)],
+  ["Code", html`<code>${isUsable ? `…${voucher.code.slice(-4)}` : voucher.code}</code>`],
+  ["Id", html`<code>${voucher.id}</code>`],
+  ["Product", `${voucher.productName} (${voucher.productKey}), ${voucher.brand}`],
+  ["Organization", linkOrganization(site, voucher.organizationId)],
+  ["Batch", html`${linkBatch(site, voucher.batchId)}, serial ${voucher.serial}`],
+  ["Valid until", renderTime(voucher.validUntil)],
+  ["Reference", voucher.externalRef],
+  ["Redeem code", voucher.redeemCode === null ? null : html`<code>${voucher.redeemCode}</code>`],
+  ["Public history", html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
+])}
+<section aria-labelledby="life">
+<h2 id="life">What happened</h2>
+<ol class="life">
+${entries.map(({ entry }) => entry)}</ol>
+</section>`,
+  );
+}
+
+function renderEvent(event: PartnerEvent, redemption: VoucherHistory["redemption"], showsPayload: boolean): Html {
+  const { title, sentence } = describeEvent(event.eventType);
+  const redeemed = event.eventType === "voucher.instance.redeemed" ? redemption : null;
+  const sealed = event.sealStatus === "Sealed";
+  return html`<li><p class="when">${renderTime(event.occurredAt)}</p>
+<p><strong>${title}</strong> ${sentence} <span class="badge ${sealed ? "good" : "waiting"}">${event.sealStatus}</span></p>
+<p class="fine">Entry ${event.sequence}${event.actorConnectedId === null ? null : html`, by <code>${event.actorConnectedId}</code>${redeemed?.keyLabel ? ` (${redeemed.keyLabel})` : ""}`}</p>
+${
+  redeemed === null
+    ? null
+    : renderFacts([
+        ["Reference", redeemed.externalRef],
+        ["Redeem code", html`<code>${redeemed.redeemCode}</code>`],
+        ["Ticket", redeemed.ticket === null ? null : html`<code>${redeemed.ticket}</code>`],
+        ["Job", html`<code>${redeemed.attemptId}</code>`],
+      ])
+}
+${event.payload === null || !showsPayload ? null : html`<details><summary>Payload<span class="hidden"> of entry ${event.sequence}</span></summary><pre><code>${event.payload}</code></pre></details>`}
+</li>
+`;
+}
+
+function renderReservation(site: Site, voucherId: string, reservation: PastReservation, writable: boolean): Html {
+  const { ticket, state, keyId, keyLabel, expiresAt, endedAt, endReason } = reservation;
+  const release =
+    writable && state === "Live"
+      ? html`<form action="${opsPath(site, "vouchers", voucherId, "release")}" method="post"><input type="hidden" name="ticket" value="${ticket}">
+<button type="submit">Release this reservation</button></form>`
+      : null;
+  return html`<li><p class="when">${renderTime(reservation.startedAt)}</p>
+<p><strong>Reserved</strong> ${renderStatus(state)}</p>
+<p class="fine">Ticket <code>${ticket}</code>, by <code>${keyId}</code>${keyLabel === null ? "" : ` (${keyLabel})`}, until ${renderTime(expiresAt)}.
+${endedAt === null ? null : html`Ended ${renderTime(endedAt)}${endReason === null ? "" : `: ${endReason}`}.`}</p>
+${release}</li>
+`;
+}

@@ -1,0 +1,51 @@
+import type { LinkOffer } from "../../services/marketplace/view-link.ts";
+import { type Html, html } from "./html.ts";
+import { layOut, SANDBOX_NOTICE, type Site } from "./layout.ts";
+import { MINUTES, renderTime } from "./time.ts";
+
+const STATES: Record<LinkOffer["state"], { badge: Html; sentence: string }> = {
+  open: { badge: html`<span class="badge good">Available</span>`, sentence: "Each person gets one voucher." },
+  window_closed: {
+    badge: html`<span class="badge waiting">Not open</span>`,
+    sentence: "This offer is not open at the moment. Come back later.",
+  },
+  sold_out: {
+    badge: html`<span class="badge waiting">None left</span>`,
+    sentence: "No vouchers are left at the moment.",
+  },
+};
+
+/** The public page of a referrer's link: what it offers, and how to claim it. */
+export function renderLinkPage(site: Site, code: string, { product, state, validUntil, sandbox }: LinkOffer): Html {
+  const { productName, brand, retailPriceUsd, benefitMonths } = product;
+  const address = `${site.baseUrl}/r/${encodeURIComponent(code)}`;
+  const { badge, sentence } = STATES[state];
+  return layOut(site, {
+    title: `${productName} from ${brand}`,
+    description: `A free voucher for ${productName} from ${brand}.`,
+    main: html`<h1>${productName} from ${brand}</h1>
+${sandbox ? SANDBOX_NOTICE : null}
+<p class="lead">A referrer of ${brand} shares this link with you. With it you get a voucher for free.</p>
+<dl class="facts">
+<div><dt>Now</dt><dd>${badge} ${sentence}</dd></div>
+<div><dt>Worth</dt><dd>${USD.format(retailPriceUsd)}</dd></div>
+${benefitMonths === 0 ? null : html`<div><dt>Lasts</dt><dd>${benefitMonths === 1 ? "1 month" : `${benefitMonths} months`}</dd></div>`}
+${validUntil === null ? null : html`<div><dt>Use it by</dt><dd>${renderTime(validUntil, MINUTES)}</dd></div>`}
+</dl>
+<section aria-labelledby="how">
+<h2 id="how">How to claim</h2>
+<ol class="how">
+<li>Sign in to the app or shop in which you collect vouchers of ${brand}.</li>
+<li>Open this link there, or enter its code: <code>${code}</code></li>
+<li>The voucher is yours. If you claim again, you get the same one.</li>
+</ol>
+</section>
+<section aria-labelledby="programs" class="fine">
+<h2 id="programs">For the app</h2>
+<p>The app claims with the token of its signed-in user in <code>$USER_TOKEN</code>. <a href="${site.basePath}/docs">The API reference</a> describes the answer.</p>
+<pre><code>curl -s -X POST '${address}/claim' -H "Authorization: Bearer $USER_TOKEN"</code></pre>
+</section>`,
+  });
+}
+
+const USD = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });

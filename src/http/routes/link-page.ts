@@ -1,0 +1,18 @@
+import type { RequestHandler } from "express";
+import type { ApiContext } from "../../context.ts";
+import { viewLink } from "../../services/marketplace/view-link.ts";
+import { consumeAddressLimit } from "../middleware/rate-limit.ts";
+import { renderLinkPage } from "../pages/link-page.ts";
+import { sendPage, wantsPage } from "../pages/offer-page.ts";
+import { pathId } from "../validate.ts";
+
+/** `GET /r/{code}` as a page for people with whom a referrer shared the link. For programs there is nothing at this address. */
+export function showLinkPage(ctx: ApiContext): RequestHandler<{ code: string }> {
+  return async (request, response, next) => {
+    if (!wantsPage(response)) return next();
+    response.locals.route = "/r/:code";
+    await consumeAddressLimit(ctx, request, response);
+    const code = pathId(request.params.code);
+    sendPage(response, 200, renderLinkPage(ctx.config, code, await viewLink(ctx, code)));
+  };
+}

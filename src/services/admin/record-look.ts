@@ -1,0 +1,19 @@
+import type pg from "pg";
+import { insertLook, type Look } from "../../db/audit-entries.ts";
+
+/** The operator who looks at a page, as the browser names them. OPS_TOKEN is shared, so the name is a claim. */
+export interface Operator {
+  name: string;
+  address: string;
+}
+
+/** Records that an operator looks at a page. Call it before the page is sent. `args` must contain no secret and no voucher code. */
+export function recordLook(
+  { pool }: { pool: pg.Pool },
+  operator: Operator,
+  command: Look["command"],
+  entity: Look["entity"],
+  args: Record<string, unknown> = {},
+): Promise<void> {
+  return insertLook(pool, { osUser: operator.name, host: operator.address, command, arguments: args, entity });
+}

@@ -1,0 +1,40 @@
+import type pg from "pg";
+import { AppError } from "../../contract/errors.ts";
+import { findOffers, isAnyPickable } from "../../db/acquisitions.ts";
+import { findLinkedProduct, type LinkedProduct } from "../../db/contracts.ts";
+import { isContractActive } from "../../domain/audience.ts";
+import { decideOffers } from "../../domain/offer.ts";
+import type { BoundedReads } from "../batches/bounded-reads.ts";
+
+/** What a referrer's link offers to anyone who opens it. */
+export interface LinkOffer {
+  product: LinkedProduct;
+  /** `open`: a claim through the link would get a voucher now. */
+  state: "open" | "window_closed" | "sold_out";
+  /** The end of the vouchers that a claim would try first. Null unless the offer is open. */
+  validUntil: Date | null;
+  /** The vouchers are a sandbox's. */
+  sandbox: boolean;
+}
+
+/**
+ * Reads what a referrer's link offers now. Changes nothing.
+ * @throws AppError `link_not_found` for an unknown link and for one whose contract is not active; `overloaded`.
+ */
+export async function viewLink(
+  { pool, publicReads }: { pool: pg.Pool; publicReads: BoundedReads },
+  linkCode: string,
+): Promise<LinkOffer> {
+  return publicReads(async () => {
+    const product = await findLinkedProduct(pool, linkCode);
+    const found = product && (await findOffers(pool, null, product.productId, "claim", null, true));
+    if (!product || !found || !isContractActive(product, found.now)) throw new AppError("link_not_found");
+    const { sandbox } = found;
+    const decision = decideOffers(found.offers, found.eligibility, found.now, true);
+    if (decision.kind === "refused") return { product, sandbox, state: "window_closed", validUntil: null };
+    const batchIds = decision.batches.map(({ batchId }) => batchId);
+    if (!(await isAnyPickable(pool, batchIds))) return { product, sandbox, state: "sold_out", validUntil: null };
+    const first = found.offers.find(({ batchId }) => batchId === batchIds[0]);
+    return { product, sandbox, state: "open", validUntil: first?.validUntil ?? null };
+  });
+}

@@ -1,0 +1,283 @@
+import { request as httpRequest } from "node:http";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { partnerClient } from "../support/client.ts";
+import { makeOffer } from "../support/marketplace.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
+import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+
+const TOKEN = "the token of the operators";
+const REFERENCE = "order <7> & Söhne";
+const NOTE = "for <b>Mrs Miller</b>";
+
+let servers: TestServers;
+/** Read-only, as the default is; writable. */
+let api: TestApi;
+let writable: TestApi;
+let partner: TestPartner;
+let till: ReturnType<typeof partnerClient>;
+/** A redeemed voucher, and one with a live reservation. */
+let redeemed: { id: string; code: string; ticket: string; redeemCode: string };
+let reserved: { id: string; code: string; ticket: string };
+let batchId: string;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  [api, writable] = await Promise.all([
+    startApi(servers, { OPS_TOKEN: TOKEN }),
+    startApi(servers, { OPS_TOKEN: TOKEN, OPS_WRITABLE: "true" }),
+    startWorkers(servers),
+  ]);
+  partner = await makePartner(servers.db);
+  till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
+  const [first, second] = await issueVouchers(servers.db, partner, 30);
+  if (first === undefined || second === undefined) throw new Error("no vouchers");
+  const { ticket } = (await till.reserve(first.code)).body;
+  const { redeemCode } = (await till.redeem({ ticket, externalRef: REFERENCE, note: NOTE })).body;
+  redeemed = { ...first, ticket, redeemCode };
+  reserved = { ...second, ticket: (await till.reserve(second.code)).body.ticket };
+  const { rows } = await servers.db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [first.id]);
+  batchId = rows[0].id;
+});
+
+afterAll(() => endService(servers));
+
+interface Options {
+  headers?: Record<string, string>;
+  user?: string;
+  form?: Record<string, string>;
+  at?: TestApi;
+}
+
+/** Opens an operator page as a signed-in browser does. */
+function open(path: string, { headers = {}, user = "Zoë", form, at = api }: Options = {}) {
+  const body = form === undefined ? "" : new URLSearchParams(form).toString();
+  return new Promise<{ status: number; location: string | undefined; text: string; policy: string }>(
+    (resolve, reject) => {
+      const sent = httpRequest(
+        `${at.url}/ops${path}`,
+        {
+          method: form === undefined ? "GET" : "POST",
+          headers: {
+            accept: "text/html",
+            authorization: `Basic ${Buffer.from(`${user}:${TOKEN}`).toString("base64")}`,
+            "content-type": "application/x-www-form-urlencoded",
+            "content-length": Buffer.byteLength(body),
+            ...headers,
+          },
+        },
+        (response) => {
+          let text = "";
+          response.setEncoding("utf8").on("data", (chunk) => {
+            text += chunk;
+          });
+          response.on("end", () => {
+            const { location, "content-security-policy": policy } = response.headers;
+            resolve({ status: response.statusCode ?? 0, location, text, policy: String(policy) });
+          });
+        },
+      );
+      sent.on("error", reject);
+      sent.end(body);
+    },
+  );
+}
+
+const search = (words: string) => open(`/vouchers?words=${encodeURIComponent(words)}`);
+
+async function lastEntry() {
+  const { rows } = await servers.db.query("SELECT * FROM audit_entries ORDER BY id DESC LIMIT 1");
+  return rows[0];
+}
+
+describe("the operator pages", () => {
+  it("ask for the password everywhere and do not exist without OPS_TOKEN", async () => {
+    const without = await startApi(servers);
+    const paths = [
+      "",
+      "/vouchers?words=x",
+      `/vouchers/${redeemed.id}`,
+      `/organizations/${partner.organizationId}`,
+      `/batches/${batchId}`,
+    ];
+    for (const path of [...paths, "/runbook"]) {
+      expect((await open(path, { headers: { authorization: "Basic eDp5" } })).status, path).toBe(401);
+      expect((await open(path)).status, path).toBeLessThan(400);
+      expect((await open(path, { at: without })).status, path).toBe(404);
+    }
+  });
+
+  it("load nothing from elsewhere, send forms to this origin only and contain no script", async () => {
+    for (const path of [
+      "",
+      `/vouchers/${redeemed.id}`,
+      `/organizations/${partner.organizationId}`,
+      `/batches/${batchId}`,
+      "/runbook",
+    ]) {
+      const { policy, text } = await open(path);
+      expect(policy).toContain("form-action 'self'");
+      expect(policy).toContain("default-src 'none'");
+      expect(text).not.toMatch(/<script|<style|style=|\son\w+=/);
+    }
+  });
+
+  it.each<[what: string, words: () => string]>([
+    ["code in any spelling", () => ` ${redeemed.code.toLowerCase().replaceAll("-", " ")} `],
+    ["id", () => redeemed.id],
+    ["verify link", () => `https://vouchers.test/integrity/events/VoucherInstance/${redeemed.id}?after=1`],
+    ["ticket", () => redeemed.ticket],
+    ["partner's reference", () => REFERENCE],
+    ["redeem code", () => redeemed.redeemCode],
+    ["batch and serial", () => `${batchId} 1`],
+  ])("find a voucher by its %s", async (_what, words) => {
+    expect(await search(words())).toMatchObject({ status: 303, location: `/ops/vouchers/${redeemed.id}` });
+  });
+
+  it("list the vouchers of all organizations that share a name, and say when none has it", async () => {
+    const other = await makePartner(servers.db);
+    const [voucher] = await issueVouchers(servers.db, other, 1);
+    const otherTill = partnerClient(api.url, (await makeKey(servers.db, other.organizationId)).key);
+    await otherTill.redeem({ code: voucher?.code ?? "", externalRef: REFERENCE });
+    const both = await search(REFERENCE);
+    expect(both.status).toBe(200);
+    expect(both.text).toContain("2 vouchers");
+    for (const shown of [redeemed.id, voucher?.id, partner.organizationId, other.organizationId]) {
+      expect(both.text).toContain(shown);
+    }
+    expect(both.text).not.toContain(redeemed.code);
+    const none = await search('nothing "><script>');
+    expect(none.text).toContain("No voucher found");
+    expect(none.text).not.toContain("<script>");
+    for (const words of ["", "\0", "x".repeat(5_000), "bat_x 0", "rsv_", "vch_"]) {
+      expect((await search(words)).status, JSON.stringify(words)).toBe(200);
+    }
+  });
+
+  it("show a voucher's whole life in order, with everything escaped", async () => {
+    const { text } = await open(`/vouchers/${redeemed.id}`);
+    const order = ["<strong>Issued</strong>", "<strong>Reserved</strong>", "<strong>Redeemed</strong>"].map((word) =>
+      text.indexOf(word),
+    );
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+    expect(order).not.toContain(-1);
+    for (const shown of [
+      redeemed.code,
+      redeemed.ticket,
+      redeemed.redeemCode,
+      "Consumed",
+      "order &#60;7&#62; &#38; Söhne",
+      "Mrs Miller",
+    ]) {
+      expect(text).toContain(shown);
+    }
+    expect(text).not.toMatch(/<7>|<b>/);
+    const usable = (await open(`/vouchers/${reserved.id}`)).text;
+    expect(usable).toContain(`<code>…${reserved.code.slice(-4)}</code>`);
+    expect(usable).not.toContain(reserved.code);
+    expect((await open("/vouchers/vch_none")).status).toBe(404);
+    expect((await open(`/vouchers/${redeemed.code}`)).status).toBe(404);
+  });
+
+  it("show an organization's last redemptions, newest first and page by page, and its batches with what is left", async () => {
+    const busy = await makeOffer(servers.db, 40);
+    const client = partnerClient(api.url, (await makeKey(servers.db, busy.organizationId)).key);
+    for (const [index, { code }] of busy.vouchers.slice(0, 27).entries()) {
+      expect((await client.redeem({ code, externalRef: `order-${index}` })).status).toBe(200);
+    }
+    const first = (await open(`/organizations/${busy.organizationId}`)).text;
+    const references = (text: string) => [...text.matchAll(/<td>(order-\d+)<\/td>/g)].map(([, reference]) => reference);
+    expect(references(first)).toEqual(Array.from({ length: 25 }, (_, index) => `order-${26 - index}`));
+    expect(first).toMatch(new RegExp(`${busy.batchId}</code></a></td><td>Pass</td><td>40</td><td>13</td>`));
+    const next =
+      /rel="next" href="\/ops([^"]+)"/.exec(first)?.[1]?.replaceAll("&#38;", "&").replaceAll("&amp;", "&") ?? "";
+    expect(references((await open(next)).text)).toEqual(["order-1", "order-0"]);
+    const batch = (await open(`/batches/${busy.batchId}`)).text;
+    expect(batch).toMatch(/<dt>Active<\/dt><dd>13<\/dd>[\s\S]*<dt>Redeemed<\/dt><dd>27<\/dd>/);
+    expect((await open("")).text).toContain(busy.organizationId);
+    for (const path of [
+      "/organizations/org_none",
+      "/organizations/%00",
+      "/batches/bat_none",
+      `/batches/${"x".repeat(300)}`,
+    ]) {
+      expect((await open(path)).status, path).toBe(404);
+    }
+    expect((await open(`/organizations/${busy.organizationId}?redeemedBefore=now`)).status).toBe(400);
+  });
+
+  it("record each look at a partner's data with the operator, and never a code", async () => {
+    const looks: [path: string, entry: Record<string, unknown>][] = [
+      [`/vouchers/${redeemed.id}`, { command: "page voucher", entity_type: "VoucherInstance", entity_id: redeemed.id }],
+      [`/organizations/${partner.organizationId}`, { command: "page organization", entity_id: partner.organizationId }],
+      [`/batches/${batchId}`, { command: "page batch", entity_type: "Batch", entity_id: batchId }],
+      [`/vouchers?words=${encodeURIComponent(REFERENCE)}`, { command: "page search", arguments: { found: 2 } }],
+    ];
+    for (const [path, entry] of looks) {
+      const before = await lastEntry();
+      expect((await open(path, { user: "Zoë" })).status).toBe(200);
+      const after = await lastEntry();
+      expect(Number(after.id)).toBe(Number(before.id) + 1);
+      expect(after).toMatchObject({
+        os_user: "Zoë",
+        host: expect.stringContaining("127.0.0.1"),
+        before: null,
+        after: null,
+        ...entry,
+      });
+    }
+    await search(redeemed.code);
+    const { rows } = await servers.db.query(
+      "SELECT to_json(a)::text AS text FROM audit_entries AS a WHERE command LIKE 'page %'",
+    );
+    for (const { text } of rows) expect(text).not.toContain(redeemed.code);
+    const before = await lastEntry();
+    for (const path of ["", "/runbook", "/vouchers/vch_none"]) await open(path);
+    expect((await lastEntry()).id).toBe(before.id);
+  });
+
+  it("show nothing when the look cannot be recorded", async () => {
+    await servers.db.query(
+      "ALTER TABLE audit_entries ADD CONSTRAINT refuse_looks CHECK (command NOT LIKE 'page %') NOT VALID",
+    );
+    try {
+      const { status, text } = await open(`/vouchers/${redeemed.id}`);
+      expect(status).toBe(500);
+      expect(text).not.toContain(redeemed.code);
+    } finally {
+      await servers.db.query("ALTER TABLE audit_entries DROP CONSTRAINT refuse_looks");
+    }
+  });
+
+  it("have every alert's entry of the runbook, at its name", async () => {
+    const { text } = await open("/runbook");
+    for (const alert of ["VouchersApiDown", "VouchersJobsFail", "VouchersEventLoopBlocked"]) {
+      expect(text).toContain(`<h2 id="${alert}">`);
+    }
+    expect(text).toContain("<strong>Means.</strong>");
+    expect(text).not.toMatch(/\*\*|\]\(/);
+  });
+});
+
+describe("changes on the operator pages", () => {
+  const release = (options: Options) =>
+    open(`/vouchers/${reserved.id}/release`, { form: { ticket: reserved.ticket }, ...options });
+  const isLive = async () => (await till.lookUp(reserved.code)).body.reservation !== null;
+
+  it("are refused and not offered unless OPS_WRITABLE is true, and from pages of other sites always", async () => {
+    expect((await open(`/vouchers/${reserved.id}`)).text).not.toContain("Release this reservation");
+    expect((await release({ at: api })).status).toBe(405);
+    expect((await release({ at: writable, headers: { "sec-fetch-site": "cross-site" } })).status).toBe(403);
+    expect(await isLive()).toBe(true);
+  });
+
+  it("release a live reservation, with an audit entry and a reason in its history", async () => {
+    expect((await open(`/vouchers/${reserved.id}`, { at: writable })).text).toContain("Release this reservation");
+    expect(await release({ at: writable })).toMatchObject({ status: 303, location: `/ops/vouchers/${reserved.id}` });
+    expect(await isLive()).toBe(false);
+    expect(await lastEntry()).toMatchObject({ command: "page release", entity_id: reserved.id });
+    expect((await open(`/vouchers/${reserved.id}`)).text).toContain("released by an operator");
+    expect((await release({ at: writable })).status).toBe(409);
+    expect((await release({ at: writable, form: {} })).status).toBe(409);
+  });
+});

@@ -1,0 +1,86 @@
+import type { Browser, BrowserContextOptions } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findAxeViolations, LOOKS, measureOverflow, openPage, photograph, startBrowser } from "../support/browser.ts";
+import { partnerClient } from "../support/client.ts";
+import { makeOffer } from "../support/marketplace.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, startWorkers, type TestApi } from "../support/service.ts";
+import { makeKey } from "../support/supply.ts";
+
+const TOKEN = "the token of the operators";
+
+let servers: TestServers;
+let api: TestApi;
+let browser: Browser;
+let offer: Awaited<ReturnType<typeof makeOffer>>;
+let redeemed: { id: string; code: string };
+let reserved: { id: string; code: string };
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  const operated = { OPS_TOKEN: TOKEN, OPS_WRITABLE: "true", BASE_URL: "http://localhost" };
+  [api, , browser] = await Promise.all([startApi(servers, operated), startWorkers(servers), startBrowser()]);
+  offer = await makeOffer(servers.db, 30);
+  const till = partnerClient(api.url, (await makeKey(servers.db, offer.organizationId)).key);
+  const [first, second, ...others] = offer.vouchers;
+  if (first === undefined || second === undefined) throw new Error("no vouchers");
+  [redeemed, reserved] = [first, second];
+  for (const { code } of others.slice(0, 8)) await till.redeem({ code, externalRef: `order-2026-11-22-${code}` });
+  const { ticket } = (await till.reserve(redeemed.code)).body;
+  await till.redeem({ ticket, externalRef: "order-of-the-page", note: "for Mrs Miller" });
+  await till.reserve(reserved.code);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await servers.close();
+});
+
+const openSignedIn = (options: BrowserContextOptions = {}) =>
+  openPage(browser, { ...options, httpCredentials: { username: "zoe", password: TOKEN } });
+
+describe.each(LOOKS)("on a %s", (look, options) => {
+  it.each([
+    ["brands", () => ""],
+    ["a found voucher", () => `/vouchers/${redeemed.id}`],
+    ["a reserved voucher", () => `/vouchers/${reserved.id}`],
+    ["an organization", () => `/organizations/${offer.organizationId}`],
+    ["a batch", () => `/batches/${offer.batchId}`],
+    ["no voucher", () => "/vouchers?words=nothing"],
+    ["the runbook", () => "/runbook"],
+  ])("%s passes axe, does not overflow and keeps its policy, without JavaScript", async (what, path) => {
+    const { page, complaints, close } = await openSignedIn(options);
+    await page.goto(`${api.url}/ops${path()}`);
+    expect(await findAxeViolations(page)).toEqual([]);
+    expect(await measureOverflow(page)).toBe(0);
+    await photograph(page, `operators, ${what}, ${look}`);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+});
+
+describe("an operator without JavaScript", () => {
+  it("finds a voucher by its order, sees who redeemed it, and goes on to its organization and its batch", async () => {
+    const { page, close } = await openSignedIn({ javaScriptEnabled: false });
+    await page.goto(`${api.url}/ops`);
+    await page.getByLabel("Find a voucher").fill("order-of-the-page");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${api.url}/ops/vouchers/${redeemed.id}`);
+    const life = await page.getByRole("list").last().innerText();
+    expect(life).toMatch(/Issued[\s\S]*Reserved[\s\S]*Redeemed[\s\S]*order-of-the-page/);
+    await page.getByRole("link", { name: offer.organizationId }).click();
+    expect(await page.getByRole("table", { name: "Redemptions" }).getByRole("row").count()).toBe(10);
+    await page.getByRole("link", { name: offer.batchId }).click();
+    expect(await page.getByText("21", { exact: true }).first().isVisible()).toBe(true);
+    await close();
+  });
+
+  it("releases a reservation from its page", async () => {
+    const { page, close } = await openSignedIn({ javaScriptEnabled: false });
+    await page.goto(`${api.url}/ops/vouchers/${reserved.id}`);
+    await page.getByRole("button", { name: "Release this reservation" }).click();
+    await page.getByText("released by an operator").waitFor();
+    expect(await page.getByRole("button", { name: "Release this reservation" }).count()).toBe(0);
+    await close();
+  });
+});
