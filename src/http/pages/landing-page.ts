@@ -1,6 +1,6 @@
 import type { ApiContext } from "../../context.ts";
 import { type Html, html } from "./html.ts";
-import { layOut } from "./layout.ts";
+import { GUIDE_PATH, layOut } from "./layout.ts";
 
 /** The page at the root: what this service does and where to go next. */
 export function renderLandingPage(config: ApiContext["config"]): Html {
@@ -11,6 +11,7 @@ export function renderLandingPage(config: ApiContext["config"]): Html {
 <p class="lead">Shops and tills use this API to look up what a voucher is worth, reserve it during checkout, redeem it under their
 own order number, or release it. Each change is sealed into a history that anyone can check.</p>
 <ul class="cards">
+${card(`${basePath}${GUIDE_PATH}`, "Guide for partners", "How to combine the calls, what to do on errors, and a client.")}
 ${card(`${basePath}/docs`, "API reference", "Every request, response and error, with examples to try.")}
 ${card(`${basePath}/openapi.json`, "OpenAPI document", "The same for programs, to generate a client from.")}
 ${card(`${basePath}/readyz`, "Health", "Whether the service and its servers are up.")}
