@@ -37,7 +37,7 @@ describe("the landing page", () => {
   it("works without JavaScript and has a keyboard link that skips the header", async () => {
     const { page, close } = await openPage(browser, { javaScriptEnabled: false });
     await page.goto(api.url);
-    expect(await page.getByRole("listitem").count()).toBe(8);
+    expect(await page.getByRole("listitem").count()).toBe(9);
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     expect(new URL(page.url()).hash).toBe("#main");

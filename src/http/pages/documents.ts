@@ -35,6 +35,11 @@ export function renderDocument(site: Site, { text }: ServedDocument): Html {
     walkTokens(token) {
       if (token.type === "link") token.href = addressOf(site, token.href);
     },
+    hooks: {
+      // Wide tables scroll on small screens; with a tab stop, by the keyboard too.
+      postprocess: (markup) =>
+        markup.replaceAll("<table>", '<div class="wide" tabindex="0"><table>').replaceAll("</table>", "</table></div>"),
+    },
     renderer: {
       code({ lang, text: source }: Tokens.Code) {
         return lang === "mermaid" ? (renderSequence(source)?.markup ?? false) : false;
