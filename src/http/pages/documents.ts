@@ -55,7 +55,7 @@ export function renderDocument(site: Site, { text }: ServedDocument): Html {
   return layOut(site, {
     title,
     main: html`<article class="document">
-<details class="contents"><summary>On this page</summary><ul>${sections}</ul></details>
+${sections.length === 0 ? null : html`<details class="contents"><summary>On this page</summary><ul>${sections}</ul></details>`}
 ${body}
 </article>`,
   });
