@@ -179,6 +179,7 @@ describe("the API's description", () => {
     expect(DESCRIPTION.components?.schemas).toMatchObject({
       Error: { properties: { code: { $ref: "#/components/schemas/ErrorCode" } } },
       ErrorCode: { anyOf: [{ $ref: "#/components/schemas/KnownErrorCode" }, { type: "string" }] },
+      RedeemRequest: { oneOf: [{ required: ["code"] }, { required: ["ticket"] }] },
       KnownErrorCode: { enum: Object.keys(ERRORS) },
     });
   });

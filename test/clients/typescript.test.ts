@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { renderTypes, TYPES_FILE } from "../../clients/typescript/generate-types.ts";
@@ -347,6 +348,17 @@ describe("verifyHistory", () => {
       sequence,
       reason: expect.stringMatching(/\.$/),
     });
+  });
+
+  it("finds a sealed event after a pending one, although it links to the last sealed one", async () => {
+    const history = await client().history((await redeemed()).code);
+    const [first, second] = history.events;
+    if (first === undefined || second === undefined) throw new Error("the history has two events");
+    const payload = (second.payload ?? "").replace('"sequence":2', '"sequence":3');
+    const recordHash = createHash("sha256").update(payload).digest("hex");
+    const pending = { ...second, sealStatus: "Pending" as const, payload: null, recordHash: null, previousHash: null };
+    history.events = [first, pending, { ...second, sequence: 3, payload, recordHash }];
+    expect(await verifyHistory(history)).toMatchObject({ intact: false, sequence: 3 });
   });
 
   it("finds that a history is another voucher's", async () => {
