@@ -32,7 +32,7 @@ ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json ./
-COPY docs/*.md docs/chain-vectors.json ./docs/
+COPY docs ./docs
 COPY migrations ./migrations
 COPY src ./src
 COPY workers ./workers
