@@ -17,6 +17,7 @@ import { appendPending } from "../support/pending-events.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { startService, type TestService } from "../support/start-service.ts";
 import { issueVoucher, makeKey, provisioning } from "../support/supply.ts";
+import { until } from "../support/until.ts";
 
 let service: TestService;
 let apiKey: string;
@@ -220,6 +221,36 @@ describe("redeemOnce", () => {
     };
     await expect(client({ fetch: redirecting }).lookUp(code)).rejects.toMatchObject({ status: 307, code: null });
     expect(seen).toEqual(["manual"]);
+  });
+});
+
+describe("redemptions", () => {
+  it("yields each redemption of a time range once, over several pages, and none before the range is final", async () => {
+    const vouchers = await Promise.all(Array.from({ length: 5 }, issue));
+    const times: string[] = [];
+    for (const { code } of vouchers) {
+      times.push((await client().redeemOnce({ code, externalRef: newOrder() })).redeemedAt);
+    }
+    const [from = "", to = ""] = [times[0], new Date(Date.parse(times[4] ?? "") + 1).toISOString()];
+    let pages = 0;
+    const inPages: typeof fetch = (url, options) => {
+      pages += 1;
+      return fetch(String(url).replace("limit=1000", "limit=2"), options);
+    };
+    const settle = async () => {
+      const ids: string[] = [];
+      pages = 0;
+      for await (const one of client({ fetch: inPages }).redemptions(from, to)) ids.push(one.voucherInstanceId);
+      return ids;
+    };
+    const settled = await until(() =>
+      settle().catch((error) => {
+        expect(error).toBeInstanceOf(OutcomeUnknown);
+        return null;
+      }),
+    );
+    expect(settled).toEqual(vouchers.map(({ id }) => id));
+    expect(pages).toBeGreaterThanOrEqual(3);
   });
 });
 

@@ -60,6 +60,22 @@ export function voucherClient(settings: Settings) {
       return answer;
     },
 
+    /**
+     * Every redemption of the organization from `from` (inclusive) to `to` (exclusive), both ISO 8601, each exactly once.
+     * @throws OutcomeUnknown when the list up to `to` is not final yet: settle a few seconds later.
+     */
+    async *redemptions(from: string, to: string): AsyncGenerator<Schemas["ListedRedemption"]> {
+      let query: Record<string, string> = { from, to };
+      for (;;) {
+        const address = `/partner/redemptions?${new URLSearchParams({ ...query, limit: "1000" })}`;
+        const { redemptions, nextCursor, completeUntil } = await call<Schemas["RedemptionsPage"]>("GET", address);
+        yield* redemptions;
+        if (nextCursor === null) return;
+        if (redemptions.length === 0) throw new OutcomeUnknown(`The list is final only until ${completeUntil}`);
+        query = { cursor: nextCursor };
+      }
+    },
+
     /** Reads all sealed events of a voucher. `verifyHistory` checks them. */
     async history(codeOrTicket: string): Promise<Schemas["Chain"]> {
       const readAfter = (sequence: number) =>
