@@ -147,6 +147,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sandbox/advance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a sandbox's times come closer
+         * @description Moves the times of the key's sandbox organization that are still ahead back by `seconds`, as if that time had passed: the ends of live reservations, `validUntil` of vouchers, windows, and the ends of referrer contracts. Reservations and vouchers whose time is over then end as usual. Nothing else moves: events, redemptions, keys and times that have passed stay as they are.
+         *
+         *     Each call moves the times again, so do not repeat it blindly. It applies to the whole organization, also to the vouchers of other tests. At most 10,000 reservations may be live. The expired events of a large batch are recorded within seconds after the response; `status` is right at once.
+         */
+        post: operations["advanceSandbox"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integrity/events/{entityType}/{entityId}": {
         parameters: {
             query?: never;
@@ -384,6 +406,13 @@ export interface components {
              */
             reason?: string | null;
         };
+        AdvanceSandboxRequest: {
+            /**
+             * @description How far to move the times back: at most 400 days.
+             * @example 900
+             */
+            seconds: number;
+        };
         BuyRequest: {
             /**
              * @description The id of the captured payment. Each payment of a user can buy only one voucher. Surrounding spaces are removed; control characters are rejected.
@@ -415,6 +444,11 @@ export interface components {
              * @example vch_01m7zjmag2eh3rfc071drn775z
              */
             voucher: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
         };
         Error: {
             /** @description An error message that can be shown to the user. */
@@ -432,7 +466,7 @@ export interface components {
          * @description The codes of this release.
          * @enum {string}
          */
-        KnownErrorCode: "invalid_http" | "headers_too_large" | "request_timeout" | "invalid_json" | "invalid_request" | "body_too_large" | "unsupported_encoding" | "missing_key" | "unknown_key" | "missing_scope" | "missing_token" | "invalid_token" | "missing_password" | "wrong_password" | "cross_site" | "referrers_only" | "key_without_organization" | "address_not_allowed" | "not_found" | "voucher_not_found" | "entity_not_found" | "redemption_not_found" | "listing_not_found" | "product_not_found" | "link_not_found" | "method_not_allowed" | "voucher_used" | "voucher_voided" | "voucher_expired" | "reservation_ended" | "token_mismatch" | "voucher_reserved" | "sold_out" | "window_closed" | "rate_limited" | "too_many_misses" | "redeem_timeout" | "redeem_unknown" | "voucher_busy" | "overloaded" | "unavailable" | "internal_error";
+        KnownErrorCode: "invalid_http" | "headers_too_large" | "request_timeout" | "invalid_json" | "invalid_request" | "body_too_large" | "unsupported_encoding" | "missing_key" | "unknown_key" | "missing_scope" | "missing_token" | "invalid_token" | "missing_password" | "wrong_password" | "cross_site" | "referrers_only" | "key_without_organization" | "address_not_allowed" | "sandbox_only" | "not_found" | "voucher_not_found" | "entity_not_found" | "redemption_not_found" | "listing_not_found" | "product_not_found" | "link_not_found" | "method_not_allowed" | "voucher_used" | "voucher_voided" | "voucher_expired" | "reservation_ended" | "token_mismatch" | "voucher_reserved" | "sold_out" | "window_closed" | "rate_limited" | "too_many_misses" | "redeem_timeout" | "redeem_unknown" | "voucher_busy" | "overloaded" | "unavailable" | "internal_error";
         Redemption: {
             /**
              * @description The voucher is redeemed under your `externalRef`.
@@ -493,6 +527,11 @@ export interface components {
              * @example https://vouchers.example.com/integrity/events/VoucherInstance/vch_01m7zjmag2eh3rfc071drn775z
              */
             verifyUrl: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
         };
         Release: components["schemas"]["Released"] | components["schemas"]["NothingReleased"];
         /** @description The voucher is free again. */
@@ -502,6 +541,11 @@ export interface components {
              * @enum {string}
              */
             released: "true";
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
         };
         /** @description The ticket has no live reservation. This is not an error. */
         NothingReleased: {
@@ -512,6 +556,11 @@ export interface components {
             released: "false";
             /** @description Why there was nothing to release, as a sentence. */
             reason: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
         };
         LookUp: {
             voucher: components["schemas"]["Voucher"];
@@ -523,6 +572,11 @@ export interface components {
              * @example https://vouchers.example.com/integrity/events/VoucherInstance/vch_01m7zjmag2eh3rfc071drn775z
              */
             verifyUrl: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
         };
         /** @description A voucher, its value and its status. */
         Voucher: {
@@ -647,6 +701,11 @@ export interface components {
             canonPreservedSinceUtc: string;
             /** @description Whether there are more events. To read them, set `after` to the last `sequence` of this page. */
             hasMore: boolean;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
         };
         Event: {
             /**
@@ -703,6 +762,11 @@ export interface components {
              * @example 2026-11-21T23:00:04.316Z
              */
             completeUntil: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
         };
         ListedRedemption: {
             /**
@@ -763,6 +827,23 @@ export interface components {
              */
             verifyUrl: string;
         };
+        SandboxAdvance: {
+            /**
+             * @description How far the times moved.
+             * @example 900
+             */
+            advancedSeconds: number;
+            /**
+             * @description Reservations that were live before this call and have ended.
+             * @example 1
+             */
+            reservationsEnded: number;
+            /**
+             * @description Active vouchers that were valid before this call and have expired.
+             * @example 0
+             */
+            vouchersExpired: number;
+        };
         PublicChain: {
             /**
              * @description The type of the chain's entity.
@@ -789,6 +870,11 @@ export interface components {
             canonPreservedSinceUtc: string;
             /** @description Whether there are more events. To read them, set `after` to the last `sequence` of this page. */
             hasMore: boolean;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
         };
         PublicEvent: {
             /**
@@ -904,6 +990,11 @@ export interface components {
             validUntil: string;
             /** @description Whether a purchase by this caller would succeed now, given the audience, the window and the supply. Use this field instead of deriving it from others. */
             canBuy: boolean;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
         };
         Acquisition: {
             voucher: components["schemas"]["Voucher"];
@@ -915,6 +1006,11 @@ export interface components {
              * @example https://vouchers.example.com/integrity/events/VoucherInstance/vch_01m7zjmag2eh3rfc071drn775z
              */
             verifyUrl: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
         };
         Health: {
             /**
@@ -1867,6 +1963,135 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    advanceSandbox: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdvanceSandboxRequest"];
+            };
+        };
+        responses: {
+            /** @description The times have moved. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SandboxAdvance"];
+                };
+            };
+            /**
+             * @description - `invalid_json`: The body is not a JSON object in UTF-8.
+             *     - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             *     - `sandbox_only`: The endpoint is for keys of sandbox organizations, which begin with `pvt_`; this key is live.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `body_too_large`: The body is larger than 16 KiB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `unsupported_encoding`: The body is not in UTF-8, or is compressed by a method that the service does not support. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
              *     - `overloaded`: Too many requests are waiting; nothing was changed.
              */
             503: {

@@ -37,7 +37,7 @@ export function mountReference(router: Router, ctx: ApiContext, endpoints: reado
   for (const document of DOCUMENTS) mountDocument(router, ctx, document);
 }
 
-/** Mounts a document: Markdown as a page, rendered by its first request, and JSON as it is. */
+/** Mounts a document: Markdown as a page, rendered by its first request, and other files as they are. */
 function mountDocument(router: Router, ctx: ApiContext, document: ServedDocument): void {
   let page: Html | undefined;
   mount(router, {
@@ -47,7 +47,7 @@ function mountDocument(router: Router, ctx: ApiContext, document: ServedDocument
         pageHeaders,
         limitAddress(ctx),
         (_request, response) => {
-          if (document.isJson) return response.type("json").send(document.text);
+          if (document.sentAs !== null) return response.type(document.sentAs).send(document.text);
           page ??= renderDocument(ctx.config, document);
           sendPage(response, 200, page);
         },

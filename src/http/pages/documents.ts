@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { extname } from "node:path";
 import { Marked, type Tokens } from "marked";
 import { getHeadingList, gfmHeadingId } from "marked-gfm-heading-id";
 import { Html, html } from "./html.ts";
@@ -11,21 +12,23 @@ const PATHS = {
   "errors.md": "/docs/errors",
   "chain.md": "/docs/chain",
   "versioning.md": "/docs/versioning",
+  "sandbox.md": "/docs/sandbox",
+  "sandbox-client.mjs": "/docs/sandbox-client.mjs",
   "chain-vectors.json": "/docs/chain-vectors.json",
 } as const;
 
 /** A file of `docs/` that is served. */
 export interface ServedDocument {
   path: string;
-  /** Of JSON files; others are Markdown. */
-  isJson: boolean;
+  /** Its type, if it is sent as it is. Null for Markdown. */
+  sentAs: string | null;
   text: string;
 }
 
 /** Every served file. Read at the start, so that a release without one does not start. */
 export const DOCUMENTS: readonly ServedDocument[] = Object.entries(PATHS).map(([name, path]) => ({
   path,
-  isJson: name.endsWith(".json"),
+  sentAs: name.endsWith(".md") ? null : extname(name),
   text: readFileSync(new URL(`../../../docs/${name}`, import.meta.url), "utf8"),
 }));
 
