@@ -22,6 +22,7 @@ WORKDIR /app
 RUN chown node:node /app
 USER node
 COPY --chown=node:node package.json package-lock.json .npmrc ./
+COPY --chown=node:node clients/typescript/package.json ./clients/typescript/
 RUN npm ci
 COPY --chown=node:node . .
 CMD ["npm", "test"]
@@ -31,6 +32,7 @@ ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json ./
+COPY docs ./docs
 COPY migrations ./migrations
 COPY src ./src
 COPY workers ./workers

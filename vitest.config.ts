@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 /** What `npm test` runs: each guarantee once, in under four minutes on two cores. */
 const GUARANTEES = [
-  "test/{unit,api,db,races,workers,limits}/**/*.test.ts",
+  "test/{unit,api,db,races,workers,limits,clients}/**/*.test.ts",
   "test/observability/{api-metrics,worker-metrics,metrics-port,names}.test.ts",
   "test/e2e/{migrate,smoke}.test.ts",
 ];

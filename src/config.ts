@@ -20,6 +20,14 @@ const trustedProxies = z
     "must be a comma-separated list of IP addresses and CIDRs other than /0",
   );
 
+const origins = z
+  .string()
+  .transform((text) => splitList(text))
+  .refine(
+    (entries) => entries.length > 0 && entries.every(isOrigin),
+    "must be a comma-separated list of origins as browsers send them, such as https://shop.example.com: in lower case, without a path, a default port, * or null",
+  );
+
 const environment = z.object({
   NODE_ENV: z.string().default("development"),
   PORT: integer(0, 65_535).default(3000),
@@ -54,6 +62,7 @@ const environment = z.object({
   RATE_LIMIT_RPS: integer(0, 1_000_000).default(200),
   MISS_LIMIT_PER_MINUTE: integer(0, 1_000_000).default(60),
   TRUST_PROXY: trustedProxies.default([]),
+  CORS_ORIGINS: origins.default([]),
   LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
   WORKER_CONCURRENCY: integer(1, 1000).default(64),
   WORKER_QUEUES: z
@@ -117,6 +126,8 @@ export function readConfig(env: Environment) {
     missLimitPerMinute: values.MISS_LIMIT_PER_MINUTE,
     /** Addresses and CIDRs of proxies whose X-Forwarded-For is trusted. */
     trustProxy: values.TRUST_PROXY,
+    /** Origins whose pages may call the marketplace and the public routes. */
+    corsOrigins: values.CORS_ORIGINS,
     logLevel: values.LOG_LEVEL,
     workerConcurrency: values.WORKER_CONCURRENCY,
     /** How users' tokens are verified. Null for the address of the keys refuses every token. */
@@ -250,6 +261,11 @@ function isAddressOrCidr(entry: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Whether a text is an http origin in the one spelling that browsers send. `URL` accepts wildcards in host names. */
+function isOrigin(entry: string): boolean {
+  return /^https?:\/\/[^*]+$/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry;
 }
 
 function sentence(message: string): string {

@@ -7,18 +7,22 @@ import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
 export const productId = z.string().meta({ description: "The product's id.", examples: [EXAMPLE.productId] });
 export const linkCode = z.string().meta({ description: "The link's code.", examples: [EXAMPLE.linkCode] });
 
-export const buyRequest = z.object({
-  paymentRef: reference(
-    "The id of the captured payment. Each payment of a user can buy only one voucher.",
-    EXAMPLE.paymentRef,
-  ),
-});
+export const buyRequest = z
+  .object({
+    paymentRef: reference(
+      "The id of the captured payment. Each payment of a user can buy only one voucher.",
+      EXAMPLE.paymentRef,
+    ),
+  })
+  .meta({ id: "BuyRequest" });
 
 export const BUY_REQUEST_EXAMPLES: Examples<z.input<typeof buyRequest>> = {
   payment: { summary: "A captured payment", value: { paymentRef: EXAMPLE.paymentRef } },
 };
 
-export const claimRequest = z.object({}).meta({ description: "The body is ignored and may be omitted." });
+export const claimRequest = z
+  .object({})
+  .meta({ id: "ClaimRequest", description: "The body is ignored and may be omitted." });
 
 /** The response to a claim or purchase. */
 export const acquireResponse = z

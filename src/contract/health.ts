@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { errorResponse } from "./error-response.ts";
 
 const status = z
   .literal("ok")
@@ -18,3 +19,6 @@ export const serverStates = z.object({
 });
 
 export const readinessResponse = z.object({ status, ...serverStates.shape }).meta({ id: "Readiness" });
+
+/** The error response of the readiness probe. */
+export const readinessError = errorResponse.extend(serverStates.shape).meta({ id: "ReadinessError" });

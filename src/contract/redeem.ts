@@ -43,8 +43,21 @@ export const redeemRequest = z
   .refine((input) => input.code != null || input.ticket != null, "code or ticket is required")
   .refine((input) => input.code == null || input.ticket == null, "code and ticket must not be given together")
   .meta({
+    id: "RedeemRequest",
     description: "Exactly one of `code` and `ticket` identifies the voucher. A null field is treated as absent.",
+    override: ({ jsonSchema }) => {
+      jsonSchema.oneOf = [onlyOne("code", "ticket"), onlyOne("ticket", "code")];
+    },
   });
+
+/** The JSON Schema of a request that names the voucher in one field and not in the other. */
+function onlyOne(given: string, absent: string) {
+  return {
+    title: `By its ${given}`,
+    required: [given],
+    properties: { [given]: { type: "string" as const }, [absent]: { type: "null" as const } },
+  };
+}
 
 export const REDEEM_REQUEST_EXAMPLES: Examples<z.input<typeof redeemRequest>> = {
   code: { summary: "By its code", value: { code: EXAMPLE.code, externalRef: EXAMPLE.externalRef } },

@@ -5,14 +5,16 @@ import { sandbox } from "./sandbox.ts";
 
 const REASON_MAX = 200;
 
-export const releaseRequest = z.object({
-  ticket,
-  reason: textUpTo(
-    REASON_MAX,
-    "Why the reservation is not needed. Stored with the reservation.",
-    "customer left",
-  ).nullish(),
-});
+export const releaseRequest = z
+  .object({
+    ticket,
+    reason: textUpTo(
+      REASON_MAX,
+      "Why the reservation is not needed. Stored with the reservation.",
+      "customer left",
+    ).nullish(),
+  })
+  .meta({ id: "ReleaseRequest" });
 
 export const RELEASE_REQUEST_EXAMPLES: Examples<z.input<typeof releaseRequest>> = {
   ticket: { summary: "The customer left", value: { ticket: EXAMPLE.ticket, reason: "customer left" } },

@@ -3,7 +3,7 @@ import { EXAMPLE, type Examples } from "./example.ts";
 import { code, timestamp, voucherId } from "./fields.ts";
 import { sandbox } from "./sandbox.ts";
 
-export const reserveRequest = z.object({ code });
+export const reserveRequest = z.object({ code }).meta({ id: "ReserveRequest" });
 
 export const RESERVE_REQUEST_EXAMPLES: Examples<z.input<typeof reserveRequest>> = {
   code: { summary: "By its code", value: { code: EXAMPLE.code } },

@@ -18,13 +18,15 @@ export const ADVANCE_SECONDS_MAX = 34_560_000;
 
 const SECONDS = `must be a whole number from 1 to ${ADVANCE_SECONDS_MAX}`;
 
-export const advanceRequest = z.object({
-  seconds: z
-    .int({ error: (issue) => (issue.input === undefined ? "is required" : SECONDS) })
-    .min(1, SECONDS)
-    .max(ADVANCE_SECONDS_MAX, SECONDS)
-    .meta({ description: "How far to move the times back: at most 400 days.", examples: [900] }),
-});
+export const advanceRequest = z
+  .object({
+    seconds: z
+      .int({ error: (issue) => (issue.input === undefined ? "is required" : SECONDS) })
+      .min(1, SECONDS)
+      .max(ADVANCE_SECONDS_MAX, SECONDS)
+      .meta({ description: "How far to move the times back: at most 400 days.", examples: [900] }),
+  })
+  .meta({ id: "AdvanceSandboxRequest" });
 
 export const ADVANCE_REQUEST_EXAMPLES: Examples<z.input<typeof advanceRequest>> = {
   reservation: { summary: "As long as a reservation lasts", value: { seconds: 900 } },

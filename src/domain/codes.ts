@@ -81,6 +81,14 @@ export function hasValidCheckSymbol(code: string): boolean {
   return checkValue(values.slice(0, -1)) === values.at(-1);
 }
 
+/** Keys of words that are addresses of the partner API, such as `/partner/vouchers/redeem`, so that no voucher can be looked up by them. */
+const ADDRESS_KEYS: ReadonlySet<string | null> = new Set(["reserve", "redeem", "release"].map(normaliseCode));
+
+/** Whether a normalised code cannot be looked up, because the API has another address of this name. */
+export function isAddress(codeKey: string): boolean {
+  return ADDRESS_KEYS.has(codeKey);
+}
+
 /**
  * Returns the form in which codes are compared: upper case without spaces and hyphens, O read as 0, I and L as 1. Null for other than
  * printable ASCII, checked first because a change of case can make ASCII (dotless i), and for a normalized length outside 4–64.

@@ -8,6 +8,8 @@ export interface Access<Caller> {
   /** Alternatives for the API reference, each a security scheme's name with its scopes; `{}` is a call without credentials. */
   security: readonly Record<string, string[]>[];
   errors: readonly ErrorCode[];
+  /** Whether pages of the origins in CORS_ORIGINS may call it. Never with an API key: a page cannot keep one secret. */
+  crossOrigin: boolean;
   /** Handlers that admit or refuse a request. */
   guard(ctx: ApiContext): RequestHandler[];
   /** The caller that the guard has admitted. */
@@ -20,9 +22,16 @@ export interface Access<Caller> {
 export const anyone: Access<null> = {
   security: [],
   errors: ["rate_limited"],
+  crossOrigin: true,
   guard: (ctx) => [limitAddress(ctx)],
   callerOf: () => null,
 };
 
 /** For probes: never limited. */
-export const probe: Access<null> = { security: [], errors: [], guard: () => [], callerOf: () => null };
+export const probe: Access<null> = {
+  security: [],
+  errors: [],
+  crossOrigin: false,
+  guard: () => [],
+  callerOf: () => null,
+};

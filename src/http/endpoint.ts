@@ -3,6 +3,7 @@ import type { ApiContext } from "../context.ts";
 import { BODY_ERRORS, type ErrorCode } from "../contract/errors.ts";
 import type { Examples } from "../contract/example.ts";
 import type { Access } from "./access.ts";
+import { allowOrigins } from "./middleware/allow-origins.ts";
 import { jsonBody } from "./middleware/json-body.ts";
 import { type Method, type Route, respondJson } from "./route.ts";
 import { validate } from "./validate.ts";
@@ -38,8 +39,6 @@ interface Definition<
 > {
   method: Method;
   path: Path;
-  /** Methods that a later route with a parameter handles at the same path. */
-  leavesToLater?: readonly string[];
   /** Names the operation in generated clients. */
   operationId: string;
   tag: Tag;
@@ -57,8 +56,8 @@ interface Definition<
   response: Response;
   responseDescription: string;
   responseExamples: Examples<z.output<Response>>;
-  /** Fields of its error responses besides those of every error response. */
-  errorDetails?: { fields: z.ZodObject; example: { error: string; [field: string]: string } };
+  /** The schema of its error responses, if they have more fields than others. */
+  errorDetails?: { schema: z.ZodObject; example: { error: string; [field: string]: string } };
   /** What the handler throws; errors of access and input are added. */
   errors: readonly ErrorCode[];
   handler(
@@ -108,7 +107,7 @@ export function endpoint<
     errors,
     route: (ctx) => ({
       path: definition.path,
-      leavesToLater: definition.leavesToLater ?? [],
+      crossOrigin: access.crossOrigin ? allowOrigins(ctx.config.corsOrigins) : [],
       methods: {
         [definition.method]: [
           ...access.guard(ctx),

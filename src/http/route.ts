@@ -8,22 +8,23 @@ export type Method = "get" | "post";
 export interface Route {
   path: string;
   methods: Partial<Record<Method, RequestHandler[]>>;
-  /** Methods that a later route with a parameter handles at the same path: `GET /partner/vouchers/redeem` looks up a code. */
-  leavesToLater?: readonly string[];
+  /** Runs before every method: answers preflights, and allows responses to be read by pages of other origins. */
+  crossOrigin?: RequestHandler[];
 }
 
 /** Mounts a route. Every method that it does not handle gets 405 with `Allow`. */
-export function mount(router: Router, { path, methods, leavesToLater = [] }: Route): void {
+export function mount(router: Router, { path, methods, crossOrigin = [] }: Route): void {
   const route = router.route(path);
-  route.all((_request, response, next) => {
-    response.locals.route = path;
-    next();
-  });
+  route.all(
+    (_request, response, next) => {
+      response.locals.route = path;
+      next();
+    },
+    ...crossOrigin,
+  );
   for (const [method, handlers] of Object.entries(methods)) route[method as Method](...handlers);
   const allow = Object.keys(methods).flatMap((method) => (method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
-  allow.push(...leavesToLater);
-  route.all((request, response, next) => {
-    if (leavesToLater.includes(request.method)) return next();
+  route.all((_request, response) => {
     response.setHeader("Allow", allow.join(", "));
     throw new AppError("method_not_allowed");
   });

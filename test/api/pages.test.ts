@@ -307,6 +307,7 @@ describe("the landing page", () => {
     expect(JSON.parse(text)).toEqual({
       name: "Partner Voucher API",
       docs: "https://vouchers.test/docs",
+      guide: "https://vouchers.test/docs/guide",
       openapi: "https://vouchers.test/openapi.json",
       health: "https://vouchers.test/healthz",
       readiness: "https://vouchers.test/readyz",

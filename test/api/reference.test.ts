@@ -155,14 +155,51 @@ describe("the API's description", () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it("names the configured base address and depends on it nowhere else", () => {
-    const { servers: named, ...rest } = describeApi(ENDPOINTS, {
-      reservationSeconds: RESERVATION_SECONDS,
-      baseUrl: "https://elsewhere.test/vouchers",
+  it("names the configured base address in servers, contact and the link to the guide, and depends on it nowhere else", () => {
+    const elsewhere = "https://elsewhere.test/vouchers";
+    const described = describeApi(ENDPOINTS, { reservationSeconds: RESERVATION_SECONDS, baseUrl: elsewhere });
+    expect(described.servers).toEqual([{ url: elsewhere }]);
+    expect(described.info.contact?.url).toBe(`${elsewhere}/`);
+    expect(described.externalDocs?.url).toBe(`${elsewhere}/docs/guide`);
+    expect(JSON.parse(JSON.stringify(described).replaceAll(elsewhere, BASE_URL))).toEqual(
+      JSON.parse(JSON.stringify(DESCRIPTION)),
+    );
+  });
+
+  it("names every request, every response and the error as a component", () => {
+    const unnamed: string[] = [];
+    for (const { operationId, requestBody, responses } of OPERATIONS) {
+      const bodies = Object.entries({ ...responses, ...(requestBody && { request: requestBody }) });
+      for (const [place, { content }] of bodies) {
+        const { $ref = "" } = content["application/json"].schema;
+        if (!$ref.startsWith("#/components/schemas/")) unnamed.push(`${operationId} ${place}`);
+      }
+    }
+    expect(unnamed).toEqual([]);
+    expect(DESCRIPTION.components?.schemas).toMatchObject({
+      Error: { properties: { code: { $ref: "#/components/schemas/ErrorCode" } } },
+      ErrorCode: { anyOf: [{ $ref: "#/components/schemas/KnownErrorCode" }, { type: "string" }] },
+      RedeemRequest: { oneOf: [{ required: ["code"] }, { required: ["ticket"] }] },
+      KnownErrorCode: { enum: Object.keys(ERRORS) },
     });
-    expect(named).toEqual([{ url: "https://elsewhere.test/vouchers" }]);
-    const { servers: _servers, ...same } = DESCRIPTION;
-    expect(rest).toEqual(same);
+  });
+
+  it("accepts a redeem request with exactly one of code and ticket, like the service", () => {
+    const ref = { externalRef: "order-1" };
+    const valid = [{ code: "A" }, { ticket: "T" }, { code: "A", ticket: null }, { code: null, ticket: "T" }];
+    const invalid = [{}, { code: "A", ticket: "T" }, { code: null, ticket: null }, { code: null }];
+    const endpoint = ENDPOINTS.find(({ operationId }) => operationId === "redeemVoucher");
+    for (const [bodies, accepted] of [[valid, true] as const, [invalid, false] as const]) {
+      for (const body of bodies) {
+        const faults = checkBody(["paths", "/partner/vouchers/redeem", "post", "requestBody"], { ...body, ...ref });
+        expect(faults.length === 0, JSON.stringify(body)).toBe(accepted);
+        expect(endpoint?.body?.safeParse({ ...body, ...ref }).success, JSON.stringify(body)).toBe(accepted);
+      }
+    }
+  });
+
+  it("states the license and whom to contact", () => {
+    expect(DESCRIPTION.info).toMatchObject({ license: { identifier: "MIT" }, contact: { url: `${BASE_URL}/` } });
   });
 });
 

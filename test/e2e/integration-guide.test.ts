@@ -1,10 +1,10 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
@@ -28,7 +28,12 @@ import { until } from "../support/until.ts";
 // Runs every snippet of docs/integration.md as its reader would, in an empty folder, against a running service.
 
 const SNIPPETS = readSnippets("docs/integration.md");
-const PROGRAM_OF: Record<string, string> = { bash: "bash", js: process.execPath, python: "python3" };
+const PROGRAM_OF: Record<string, string> = {
+  bash: "bash",
+  js: process.execPath,
+  ts: process.execPath,
+  python: "python3",
+};
 const RUNNABLE = SNIPPETS.filter(({ language }) => language in PROGRAM_OF);
 const HAS = { bash: hasProgram("curl") && hasProgram("jq"), js: true, python: hasProgram("python3") };
 const LANGUAGES = (Object.keys(HAS) as (keyof typeof HAS)[]).filter((language) => HAS[language]);
@@ -70,7 +75,7 @@ async function openShop(): Promise<void> {
 
 /** The file of a snippet: the one that it names, if any. */
 function fileOf(name: string): string {
-  return /^[\w-]+\.(mjs|py|sh)/.exec(name)?.[0] ?? `${name.replaceAll(/\W+/g, "-")}.sh`;
+  return /^[\w-]+\.(mjs|ts|py|sh)/.exec(name)?.[0] ?? `${name.replaceAll(/\W+/g, "-")}.sh`;
 }
 
 interface Ran {
@@ -308,6 +313,55 @@ describe.each(CLIENTS)("the client in $language", ({ language, checkout, client,
   });
 });
 
+describe("the client in TypeScript, installed from its package", () => {
+  /** Packs the client as its reader would, and unpacks it where npm installs packages. */
+  beforeAll(() => {
+    const packages = join(directory, "node_modules");
+    mkdirSync(packages);
+    execFileSync("npm", ["pack", "-w", "partner-voucher-client", "--pack-destination", directory], { stdio: "pipe" });
+    const [archive = ""] = globSync(join(directory, "partner-voucher-client-*.tgz"));
+    execFileSync("tar", ["-xzf", archive, "-C", packages]);
+    renameSync(join(packages, "package"), join(packages, "partner-voucher-client"));
+    writeFileSync(join(directory, "package.json"), '{ "type": "module" }');
+  });
+  beforeEach(openShop);
+
+  it("redeems a voucher, and verifies its history", async () => {
+    const { id, code } = await issue();
+    const { exitCode, stdout } = await run("ts", "checkout.ts", { CODE: code });
+    const redeem = await redeemOf(id);
+    expect({ exitCode, stdout, externalRef: redeem?.externalRef }).toEqual({
+      exitCode: 0,
+      stdout: `Thank you! Your code is ${redeem?.redeemCode}.\n2 sealed events, intact\n`,
+      externalRef: "shop-10004",
+    });
+  });
+
+  it("gives nothing away when the order's number was used for another voucher", async () => {
+    const [first, second] = [await issue(), await issue()];
+    await shop.redeem({ code: first.code, externalRef: "shop-10004" });
+    const { exitCode, stdout } = await run("ts", "checkout.ts", { CODE: second.code });
+    expect({ exitCode, stdout }).toEqual({
+      exitCode: 0,
+      stdout: "Two orders have the same number. Give nothing away.\n1 sealed events, intact\n",
+    });
+    expect(await redeemOf(second.id)).toBeNull();
+  });
+
+  it("shows the customer the service's refusal", async () => {
+    const { code } = await issue();
+    await shop.redeem({ code, externalRef: "another order" });
+    const { stdout } = await run("ts", "checkout.ts", { CODE: code });
+    expect(stdout).toMatch(/^This voucher has already been used\.\n/);
+  });
+
+  it("type-checks under strict rules", () => {
+    const options = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2024", "--skipLibCheck"];
+    const types = ["--types", "node", "--typeRoots", resolve("node_modules/@types")];
+    execFileSync(resolve("node_modules/.bin/tsc"), [...options, ...types, "checkout.ts"], { cwd: directory });
+  });
+});
+
 interface Vectors {
   chains: { name: string; events: unknown[] }[];
   broken: { name: string; events: unknown[]; expected: { sequence: number } }[];
@@ -361,12 +415,12 @@ describe.each(LANGUAGES)("the verifier in %s", (language) => {
 
 describe("the guide", () => {
   it("has no snippet that this file does not run", () => {
-    const expected = RUNNABLE.filter((one) => HAS[one.language as keyof typeof HAS]);
+    const expected = RUNNABLE.filter(({ language }) => language === "ts" || HAS[language as keyof typeof HAS]);
     const unrun = (one: Snippet) => !ran.has(one.name);
     expect(expected.filter(unrun).map(({ name }) => name)).toEqual([]);
     expect(expected.length).toBeGreaterThan(0);
     expect([...new Set(SNIPPETS.map(({ language }) => language))].toSorted()).toEqual(
-      ["bash", "js", "mermaid", "python", "text"].toSorted(),
+      ["bash", "js", "mermaid", "python", "text", "ts"].toSorted(),
     );
   });
 });

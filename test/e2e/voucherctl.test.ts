@@ -789,6 +789,7 @@ describe("voucherctl batch issue --codes", () => {
     ["an empty line", "FINE-0003\n\nFINE-0004\n", 3, /Line 2/],
     ["letters beyond ASCII", "FINE-0005\nGRÖSSE-1\n", 2, /Line 2/],
     ["a tab inside a code", "FINE-0006\nTAB\tBED-1\n", 2, /Line 2/],
+    ["a code that is the name of a call, in any spelling", "FINE-0009\nRe-1ease\n", 2, /Line 2 is Re-1ease/],
     ["a code that begins like a ticket", "FINE-0007\nrsv_12345\n", 2, /Line 2/],
     ["a code that begins like a ticket in upper case", "RSV_12345\n", 1, /Line 1/],
     ["a code that normalises to the prefix of a ticket", "FINE-0008\nr-sv_12345\n", 2, /Line 2/],

@@ -104,6 +104,9 @@ function checkResponse(
   const { code, requestId } = (answer.body ?? {}) as { code?: keyof typeof ERRORS; requestId?: string };
   if (answer.status >= 400) {
     if (code === undefined || ERRORS[code]?.status !== answer.status) faults.push("the code belongs to another status");
+    // The schema accepts any code, so that clients do; the examples are those that the place describes.
+    const examples = described.content["application/json"].examples ?? {};
+    if (code !== undefined && !(code in examples)) faults.push(`the code ${code} is not described here`);
     if (requestId !== answer.headers.get("x-request-id")) faults.push("requestId is not X-Request-Id");
   }
   return faults;

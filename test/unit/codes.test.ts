@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import {
   ALPHABET,
   hasValidCheckSymbol,
+  isAddress,
   makeRedeemCode,
   makeVoucherCode,
   normaliseCode,
@@ -156,6 +157,14 @@ describe("a redeem code", () => {
       expect([...counts.keys()].sort().join("")).toBe(SYMBOLS);
       for (const [symbol, draws] of counts) expect(draws.length, symbol).toBe(8);
     }
+  });
+});
+
+describe("isAddress", () => {
+  it("recognises the names of the three calls in every spelling of a code, and nothing else", () => {
+    const keyOf = (code: string) => normaliseCode(code) ?? "";
+    for (const name of ["reserve", "REDEEM", "Re-1ease"]) expect(isAddress(keyOf(name)), name).toBe(true);
+    for (const code of ["redeemed", "reserve1", "EVENTS", ""]) expect(isAddress(keyOf(code)), code).toBe(false);
   });
 });
 

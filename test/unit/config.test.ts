@@ -4,6 +4,37 @@ import { ConfigError, readApiConfig, readConfig, readDatabaseUrl } from "../../s
 type Environment = Record<string, string | undefined>;
 
 const REQUIRED = { DATABASE_URL: "postgres://app:secret@db.internal:5432/vouchers", REDIS_URL: "redis://cache:6379/0" };
+/** Values of CORS_ORIGINS that no browser sends as an origin, or that would let every page in. */
+const HOSTILE_ORIGINS = [
+  "*",
+  "null",
+  ",",
+  "true",
+  "shop.example",
+  "//shop.example",
+  "https://",
+  "https://*",
+  "https://*.example",
+  "https://shop.example/",
+  "https://shop.example/path",
+  "https://shop.example?x",
+  "https://shop.example#x",
+  "https://shop.example:443",
+  "https://Shop.example",
+  "https://user@shop.example",
+  "https://shop.example\\evil.example",
+  "https://shop.example\r\nSet-Cookie: a=b",
+  "https://shop .example",
+  "https://bücher.example",
+  "file:///etc/passwd",
+  "ftp://shop.example",
+  "javascript:alert(1)",
+  "data:text/html,x",
+  "https://shop.example;https://other.example",
+  "https://shop.example https://other.example",
+  "https://shop.example,*",
+  "https://shop.example,null",
+];
 const OWN_SECRET = "a secret of our own that is long enough";
 
 function read(env: Environment = {}) {
@@ -98,6 +129,7 @@ describe("the configuration", () => {
         RATE_LIMIT_RPS: "50",
         MISS_LIMIT_PER_MINUTE: "0",
         TRUST_PROXY: "10.0.0.0/8, 2001:db8::1",
+        CORS_ORIGINS: "https://shop.example, http://localhost:5173,http://[::1]:8080",
         LOG_LEVEL: "warn",
         WORKER_CONCURRENCY: "8",
         WORKER_QUEUES: "seal",
@@ -114,6 +146,7 @@ describe("the configuration", () => {
       rateLimitRps: 50,
       missLimitPerMinute: 0,
       trustProxy: ["10.0.0.0/8", "2001:db8::1"],
+      corsOrigins: ["https://shop.example", "http://localhost:5173", "http://[::1]:8080"],
       logLevel: "warn",
       workerConcurrency: 8,
       workerQueues: ["seal"],
@@ -208,6 +241,7 @@ describe("the configuration", () => {
     ["REDIS_URL", "localhost:6379", "http://cache", "postgres://db/x"],
     ["RESERVATION_SECONDS", "0", "-900", "86401", "15m", "0.5"],
     ["RESERVATION_TOKEN_SECRET", "short", ",", `${OWN_SECRET},short`, "123456789012345"],
+    ["CORS_ORIGINS", ...HOSTILE_ORIGINS],
     ["REDEEM_WAIT_MS", "99", "60001", "10s", "-1"],
     ["RATE_LIMIT_RPS", "-1", "1000001", "off", "2.5"],
     ["MISS_LIMIT_PER_MINUTE", "-1", "1000001", "none", "0.5"],

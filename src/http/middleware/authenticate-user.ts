@@ -17,6 +17,7 @@ declare global {
 export const signedInUser: Access<string> = {
   security: [{ userToken: [] }],
   errors: ["missing_token", "invalid_token", "rate_limited", "unavailable"],
+  crossOrigin: true,
   guard: (ctx) => [authenticateUser(ctx, false)],
   callerOf: userOf,
 };
@@ -25,6 +26,7 @@ export const signedInUser: Access<string> = {
 export const anyUser: Access<string | null> = {
   security: [{ userToken: [] }, {}],
   errors: ["missing_token", "invalid_token", "rate_limited", "unavailable"],
+  crossOrigin: true,
   guard: (ctx) => [authenticateUser(ctx, true)],
   callerOf: (response) => response.locals.userId ?? null,
 };

@@ -29,6 +29,7 @@ export function partnerKey(scope: Scope): Access<Caller> {
       "rate_limited",
       "unavailable",
     ],
+    crossOrigin: false,
     guard: (ctx) => [authenticate(ctx, scope)],
     callerOf: callerOf,
     marksOf: (response) => markSandbox(callerOf(response).sandbox),

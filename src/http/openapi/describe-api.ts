@@ -8,6 +8,7 @@ import {
 } from "zod-openapi";
 import packageJson from "../../../package.json" with { type: "json" };
 import type { DescribedSettings, Endpoint } from "../endpoint.ts";
+import { GUIDE_PATH } from "../pages/layout.ts";
 import { ErrorDescriptions } from "./describe-errors.ts";
 import { INTRODUCTION, SECURITY_SCHEMES, TAGS } from "./introduction.ts";
 import { RATE_LIMIT, REQUEST_ID } from "./response-headers.ts";
@@ -30,7 +31,10 @@ export function describeApi(endpoints: readonly Endpoint[], settings: DescribedS
         title: "Partner Voucher API",
         version: packageJson.version,
         description: INTRODUCTION,
+        license: { name: "MIT License", identifier: "MIT" },
+        contact: { name: "The operator of this service", url: `${settings.baseUrl}/` },
       },
+      externalDocs: { description: "The guide for partners", url: `${settings.baseUrl}${GUIDE_PATH}` },
       servers: [{ url: settings.baseUrl }],
       tags: TAGS,
       paths,

@@ -30,7 +30,6 @@ export class ErrorDescriptions {
     const key = JSON.stringify([codes, asksForUser, isLimited, endpoint.errorDetails?.example]);
     const known = this.#described.get(key);
     if (known !== undefined) return known;
-    const schema = errorResponse(codes);
     const described: ZodOpenApiResponseObject = {
       description: listCodes(codes),
       headers: z.object({
@@ -41,7 +40,7 @@ export class ErrorDescriptions {
       }),
       content: {
         "application/json": {
-          schema: endpoint.errorDetails ? schema.extend(endpoint.errorDetails.fields.shape) : schema,
+          schema: endpoint.errorDetails?.schema ?? errorResponse,
           examples: exampleErrors(codes, endpoint.errorDetails?.example),
         },
       },
@@ -57,7 +56,7 @@ function describeAnyAddress(): ZodOpenApiResponseObject {
     description: `Errors of any address:\n\n${listCodes(ANY_ADDRESS_ERRORS)}`,
     headers: z.object({ ...REQUEST_ID, ...ALLOW, ...RATE_LIMIT }),
     content: {
-      "application/json": { schema: errorResponse(ANY_ADDRESS_ERRORS), examples: exampleErrors(ANY_ADDRESS_ERRORS) },
+      "application/json": { schema: errorResponse, examples: exampleErrors(ANY_ADDRESS_ERRORS) },
     },
   };
 }

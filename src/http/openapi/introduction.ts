@@ -10,7 +10,8 @@ export const INTRODUCTION = `Look up vouchers, reserve one for a checkout, redee
 - Codes may be typed in any case, with or without spaces and hyphens, with O for 0 and I or L for 1. A reservation's ticket works wherever a code does.
 - Every response has \`X-Request-Id\`: the value you send, if it has up to 128 letters, digits and \`. _ : -\`, or a new one.
 - Responses contain codes and reservations, so they have \`Cache-Control: no-store\`.
-- New fields and new error codes may be added: ignore fields that you do not know, and branch on the status when you do not know the code.
+- New fields and new error codes may be added: ignore fields that you do not know, and branch on the status when you do not know the code. [The policy](docs/versioning) says what else may change, and when.
+- [The guide for partners](docs/guide) shows how to combine the calls.
 
 ## Errors
 

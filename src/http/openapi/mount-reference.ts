@@ -3,12 +3,15 @@ import helmet from "helmet";
 import type { ApiContext } from "../../context.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
+import { DOCUMENTS, renderDocument, type ServedDocument } from "../pages/documents.ts";
+import type { Html } from "../pages/html.ts";
 import { sendPage } from "../pages/offer-page.ts";
+import { pageHeaders } from "../pages/page-headers.ts";
 import { mount } from "../route.ts";
 import { describeApi } from "./describe-api.ts";
 import { renderReferencePage } from "./reference-page.ts";
 
-/** Mounts the OpenAPI document at `/openapi.json`, and at `/docs` a page that shows it and sends requests. */
+/** Mounts the OpenAPI document at `/openapi.json`, at `/docs` a page that shows it and sends requests, and the documents for partners. */
 export function mountReference(router: Router, ctx: ApiContext, endpoints: readonly Endpoint[]): void {
   const { config } = ctx;
   let description: string | undefined;
@@ -29,12 +32,32 @@ export function mountReference(router: Router, ctx: ApiContext, endpoints: reado
   const page = renderReferencePage(config);
   mount(router, {
     path: "/docs",
-    methods: { get: [pageHeaders, limitAddress(ctx), (_request, response) => sendPage(response, 200, page)] },
+    methods: { get: [referenceHeaders, limitAddress(ctx), (_request, response) => sendPage(response, 200, page)] },
+  });
+  for (const document of DOCUMENTS) mountDocument(router, ctx, document);
+}
+
+/** Mounts a document: Markdown as a page, rendered by its first request, and other files as they are. */
+function mountDocument(router: Router, ctx: ApiContext, document: ServedDocument): void {
+  let page: Html | undefined;
+  mount(router, {
+    path: document.path,
+    methods: {
+      get: [
+        pageHeaders,
+        limitAddress(ctx),
+        (_request, response) => {
+          if (document.sentAs !== null) return response.type(document.sentAs).send(document.text);
+          page ??= renderDocument(ctx.config, document);
+          sendPage(response, 200, page);
+        },
+      ],
+    },
   });
 }
 
 /** The page loads scripts from this origin only, and sends requests to this API only. */
-const pageHeaders: RequestHandler = helmet({
+const referenceHeaders: RequestHandler = helmet({
   contentSecurityPolicy: {
     useDefaults: false,
     directives: {

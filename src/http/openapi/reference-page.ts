@@ -1,6 +1,6 @@
 import { ASSETS } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
-import { assetPath, renderVersion, type Site } from "../pages/layout.ts";
+import { assetPath, GUIDE_PATH, renderVersion, type Site } from "../pages/layout.ts";
 
 /** The page on which Swagger UI shows the OpenAPI document, in the browser. */
 export function renderReferencePage(site: Site): Html {
@@ -21,6 +21,7 @@ export function renderReferencePage(site: Site): Html {
 <body>
 <header>
 <a class="start" href="${site.basePath}/"><img src="${assetPath(site, ASSETS.icon)}" alt="" width="28" height="28">Start page</a>
+<a class="guide" href="${site.basePath}${GUIDE_PATH}">Guide for partners</a>
 <p class="notice" id="elsewhere" hidden>This page is not part of <a></a>, the address of the API. Open that address to try requests.</p>
 </header>
 <noscript><p class="notice">This page needs JavaScript. <a href="${description}">openapi.json</a> has the same content for programs.</p></noscript>

@@ -1,4 +1,4 @@
-/** Escaped markup. Only {@link html} creates it, so that no unescaped text gets into a page. */
+/** Escaped markup. Only {@link html} and the renderer of our own documents create it, so that no unescaped text gets into a page. */
 export class Html {
   readonly markup: string;
 

@@ -1,7 +1,7 @@
 import type { ApiContext } from "../../context.ts";
 import { renderCheckForm } from "./check-form.ts";
 import { type Html, html } from "./html.ts";
-import { layOut } from "./layout.ts";
+import { GUIDE_PATH, layOut } from "./layout.ts";
 
 /** The page at the root: what this service does and where to go next. */
 export function renderLandingPage(config: ApiContext["config"]): Html {
@@ -20,6 +20,7 @@ ${renderCheckForm(config)}
 <section aria-labelledby="developers">
 <h2 id="developers">For developers and operators</h2>
 <ul class="cards">
+${card(`${basePath}${GUIDE_PATH}`, "Guide for partners", "How to combine the calls, what to do on errors, and a client.")}
 ${card(`${basePath}/docs`, "API reference", "Every request, response and error, with examples to try.")}
 ${card(`${basePath}/openapi.json`, "OpenAPI document", "The same for programs, to generate a client from.")}
 ${card(`${basePath}/readyz`, "Health", "Whether the service and its servers are up.")}

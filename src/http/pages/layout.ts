@@ -6,6 +6,9 @@ import { type Html, html } from "./html.ts";
 /** What a page needs to build URLs. */
 export type Site = Pick<ApiContext["config"], "basePath" | "baseUrl">;
 
+/** Where the guide for partners is served. */
+export const GUIDE_PATH = "/docs/guide";
+
 /** One page of the site. */
 export interface PageContent {
   /** Shown in the browser's tab, before the name of the service. */
@@ -39,7 +42,7 @@ ${script === undefined ? null : html`<script type="module" src="${assetPath(site
 <a class="skip" href="#main">Skip to content</a>
 <header class="site">
 <a class="brand" href="${site.basePath}/"><img src="${assetPath(site, ASSETS.icon)}" alt="" width="28" height="28">Partner Voucher API</a>
-<nav aria-label="Site"><a href="${site.basePath}/docs">API reference</a></nav>
+<nav aria-label="Site"><a href="${site.basePath}${GUIDE_PATH}">Guide</a><a href="${site.basePath}/docs">API reference</a></nav>
 </header>
 <main id="main">
 ${main}

@@ -1,7 +1,7 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import { AppError, ERRORS_OF } from "../../contract/errors.ts";
-import { healthResponse, readinessResponse, serverStates } from "../../contract/health.ts";
+import { healthResponse, readinessError, readinessResponse } from "../../contract/health.ts";
 import { findMissingMigrations, outdated, UnusableDatabase } from "../../db/schema.ts";
 import { probe } from "../access.ts";
 import { endpoint } from "../endpoint.ts";
@@ -38,7 +38,7 @@ export const readiness = endpoint({
   responseDescription: "The process can serve requests.",
   responseExamples: { ok: { summary: "Ready", value: { status: "ok", postgres: "ok", redis: "ok" } } },
   errorDetails: {
-    fields: serverStates,
+    schema: readinessError,
     example: { error: "No answer from Redis.", postgres: "ok", redis: "unavailable" },
   },
   errors: ERRORS_OF.readiness,

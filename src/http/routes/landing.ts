@@ -1,6 +1,7 @@
 import type { ApiContext } from "../../context.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
 import { renderLandingPage } from "../pages/landing-page.ts";
+import { GUIDE_PATH } from "../pages/layout.ts";
 import { offerPage, sendPage, wantsPage } from "../pages/offer-page.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { type Route, respondJson } from "../route.ts";
@@ -12,6 +13,7 @@ export function landingRoute(ctx: Pick<ApiContext, "config" | "limits">): Route 
   const links = {
     name: "Partner Voucher API",
     docs: `${config.baseUrl}/docs`,
+    guide: `${config.baseUrl}${GUIDE_PATH}`,
     openapi: `${config.baseUrl}/openapi.json`,
     health: `${config.baseUrl}/healthz`,
     readiness: `${config.baseUrl}/readyz`,

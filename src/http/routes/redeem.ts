@@ -13,7 +13,6 @@ function ticketOnly(text: string): string {
 export const redeem = endpoint({
   method: "post",
   path: "/partner/vouchers/redeem",
-  leavesToLater: ["GET", "HEAD"],
   operationId: "redeemVoucher",
   tag: "Partner",
   summary: "Redeem a voucher, exactly once",

@@ -7,7 +7,6 @@ import { partnerKey } from "../middleware/authenticate.ts";
 export const release = endpoint({
   method: "post",
   path: "/partner/vouchers/release",
-  leavesToLater: ["GET", "HEAD"],
   operationId: "releaseReservation",
   tag: "Partner",
   summary: "Release a reservation",

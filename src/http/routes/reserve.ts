@@ -7,7 +7,6 @@ import { partnerKey } from "../middleware/authenticate.ts";
 export const reserve = endpoint({
   method: "post",
   path: "/partner/vouchers/reserve",
-  leavesToLater: ["GET", "HEAD"],
   operationId: "reserveVoucher",
   tag: "Partner",
   summary: "Reserve a voucher for one checkout",

@@ -15,12 +15,11 @@ export function replaceWork<Body>(
   work: (ctx: ApiContext, caller: Caller, body: Body, request: Request) => Promise<unknown>,
 ): Endpoint {
   const { guard, callerOf } = partnerKey(scope);
-  const { path, method, body, leavesToLater = [] } = endpoint;
+  const { path, method, body } = endpoint;
   return {
     ...endpoint,
     route: (ctx) => ({
       path,
-      leavesToLater,
       methods: {
         [method]: [
           ...guard(ctx),

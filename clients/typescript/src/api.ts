@@ -1,0 +1,3032 @@
+// Generated from the OpenAPI document by `npm run client`. Do not edit.
+
+export interface paths {
+    "/partner/vouchers/reserve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reserve a voucher for one checkout
+         * @description Reserves a voucher for 15 minutes, so that no other key can redeem it without the reservation's token. A repeat by the same key returns the same ticket, token and expiry. Every other key is refused while the reservation is live.
+         */
+        post: operations["reserveVoucher"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partner/vouchers/redeem": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Redeem a voucher, exactly once
+         * @description Redeems a voucher under your own order reference, exactly once. Repeat the call with the same `externalRef` as often as you like: it redeems one voucher and returns the same result, with `alreadyConfirmed: true`.
+         *
+         *     **If you get no response, or a 503, send the call again with the same `externalRef` until you get another response.** A different `externalRef` is a different order and redeems another voucher.
+         *
+         *     A refusal confirms nothing, so its `externalRef` can be used again. A reservation made by your own key does not prevent redemption. A voucher reserved by another key of your organization requires the reservation's `token`.
+         */
+        post: operations["redeemVoucher"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partner/vouchers/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Release a reservation
+         * @description Ends a reservation that is not needed, so that the voucher is free at once. Always safe to call: a ticket without a live reservation, for any reason, answers 200 with `released: false`.
+         */
+        post: operations["releaseReservation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partner/vouchers/{codeOrTicket}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Look up a voucher
+         * @description Returns a voucher's value, its status and its live reservation. Changes nothing. Vouchers of other organizations answer like vouchers that do not exist.
+         */
+        get: operations["lookUpVoucher"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partner/vouchers/{codeOrTicket}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a voucher's sealed events
+         * @description Every event of the voucher with the exact text that was hashed, so that you can recompute each hash: `recordHash` is the SHA-256 of `payload`, and each payload contains the previous event's hash.
+         */
+        get: operations["readVoucherEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partner/redemptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your organization's redemptions
+         * @description Every redemption by any key of your organization, one page at a time, to settle a day or to keep your own books.
+         *
+         *     Follow `nextCursor` until it is null, and each redemption is listed exactly once, also those that commit while you read. A list without `to` never ends: keep the last cursor and continue with it later. Only redemptions before `completeUntil` are listed, and none is ever added before it. The list has no voucher codes.
+         */
+        get: operations["listRedemptions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partner/redemptions/{externalRef}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the redemption of a reference
+         * @description What this `externalRef` redeemed, as a repeated redeem would answer it, without trying to redeem anything. A 404 is no proof that an attempt failed: it may still be in progress. Repeat the redeem to find out.
+         */
+        get: operations["readRedemption"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sandbox/advance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a sandbox's times come closer
+         * @description Moves the times of the key's sandbox organization that are still ahead back by `seconds`, as if that time had passed: the ends of live reservations, `validUntil` of vouchers, windows, and the ends of referrer contracts. Reservations and vouchers whose time is over then end as usual. Nothing else moves: events, redemptions, keys and times that have passed stay as they are.
+         *
+         *     Each call moves the times again, so do not repeat it blindly. It applies to the whole organization, also to the vouchers of other tests. At most 10,000 reservations may be live. The expired events of a large batch are recorded within seconds after the response; `status` is right at once.
+         */
+        post: operations["advanceSandbox"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integrity/events/{entityType}/{entityId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Verify a voucher's history without a key
+         * @description The chain's hashes, for anyone who knows the voucher's id; every `verifyUrl` points here. Payloads are left out because they contain codes: the holder of a payload can hash it and find the hash here. A browser gets a page that shows the chain and verifies it.
+         */
+        get: operations["readPublicEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/marketplace/listings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the marketplace
+         * @description Every listing whose vouchers are still valid, one page at a time. Everyone sees listings for referrers; `canBuy` tells whether this caller may buy. A caller without a token is treated as a user without a contract.
+         */
+        get: operations["readListings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/marketplace/listings/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read one listing
+         * @description One listing as the caller sees it. The token is optional.
+         */
+        get: operations["readListing"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/marketplace/listings/{id}/buy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Buy from a listing
+         * @description Gives the user a voucher of the listing's batch for a payment that the storefront has captured. One voucher per user and `paymentRef`, across both purchase endpoints: a repeat returns the same voucher, even if the offer has since closed.
+         */
+        post: operations["buyListing"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/products/{id}/buy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Buy a product's voucher
+         * @description Gives the user a voucher of the product for a payment that the storefront has captured. The voucher comes from the batch that expires first among those open to the user. One voucher per user and `paymentRef`, across both purchase endpoints.
+         */
+        post: operations["buyProduct"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/products/{id}/claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Claim a product's voucher
+         * @description Gives the user a free voucher of the product, from the batch that expires first among those open to the user. One voucher per user and product: a repeat returns the same voucher.
+         */
+        post: operations["claimProduct"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/r/{code}/claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Claim through a referrer's link
+         * @description Gives the user a free voucher of the link's product, from batches of either audience, and records the referrer. Works while the referrer's contract is active. One voucher per user and product, like every claim.
+         */
+        post: operations["claimByLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/healthz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Is the process up?
+         * @description For liveness probes. Contacts no other server.
+         */
+        get: operations["health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Can the process serve requests?
+         * @description For readiness probes. Checks Postgres, its schema and Redis within 1.5 seconds.
+         */
+        get: operations["readiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        ReserveRequest: {
+            /**
+             * @description The voucher's code, in any case, with or without spaces and hyphens, with O for 0 and I or L for 1. A reservation's ticket also works.
+             * @example 25QP-086Q-XM9Q-S8QT
+             */
+            code: string;
+        };
+        /** @description Exactly one of `code` and `ticket` identifies the voucher. A null field is treated as absent. */
+        RedeemRequest: {
+            /**
+             * @description The voucher's code, in any case, with or without spaces and hyphens, with O for 0 and I or L for 1. A reservation's ticket also works.
+             * @example 25QP-086Q-XM9Q-S8QT
+             */
+            code?: string | null;
+            /**
+             * @description The ticket of a reservation.
+             * @example rsv_01m7zjmag2eh3rfc0c44b0yr38
+             */
+            ticket?: string | null;
+            /**
+             * @description Your reference for this redemption, such as the order number. It is the idempotency key: it must be unique in your organization and can redeem only one voucher. Surrounding spaces are removed; control characters are rejected.
+             * @example order-20261121-0007
+             */
+            externalRef: string;
+            /**
+             * @description The token from the reservation's response. Required only to redeem a voucher that another key of your organization has reserved. A wrong token is refused, even from the key that made the reservation.
+             * @example S7wbuIyIyPXwKbzyVFtXS8HXQvY5Bij2ETQpjXhTJWE
+             */
+            token?: string | null;
+            /**
+             * @description Free text, kept permanently in the voucher's sealed history. Do not send personal data.
+             * @example Till 4, evening shift
+             */
+            note?: string | null;
+        } & ({
+            code: string;
+            ticket?: null;
+        } | {
+            ticket: string;
+            code?: null;
+        });
+        ReleaseRequest: {
+            /**
+             * @description The ticket of a reservation.
+             * @example rsv_01m7zjmag2eh3rfc0c44b0yr38
+             */
+            ticket: string;
+            /**
+             * @description Why the reservation is not needed. Stored with the reservation.
+             * @example customer left
+             */
+            reason?: string | null;
+        };
+        AdvanceSandboxRequest: {
+            /**
+             * @description How far to move the times back: at most 400 days.
+             * @example 900
+             */
+            seconds: number;
+        };
+        BuyRequest: {
+            /**
+             * @description The id of the captured payment. Each payment of a user can buy only one voucher. Surrounding spaces are removed; control characters are rejected.
+             * @example pay_3QK9v2Lx81
+             */
+            paymentRef: string;
+        };
+        /** @description The body is ignored and may be omitted. */
+        ClaimRequest: Record<string, never>;
+        Reservation: {
+            /**
+             * @description Identifies the reservation. Accepted wherever a code is accepted; required to release the reservation.
+             * @example rsv_01m7zjmag2eh3rfc0c44b0yr38
+             */
+            ticket: string;
+            /**
+             * @description A secret that lets another key of the same organization redeem the reserved voucher. Treat it as a password: pass it on only to complete the sale, and never log it.
+             * @example S7wbuIyIyPXwKbzyVFtXS8HXQvY5Bij2ETQpjXhTJWE
+             */
+            token: string;
+            /**
+             * Format: date-time
+             * @description When the reservation expires. Reserving again does not extend it. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:13:31.902Z
+             */
+            expiresAt: string;
+            /**
+             * @description The voucher's id. Identifies it where its code must not be shown.
+             * @example vch_01m7zjmag2eh3rfc071drn775z
+             */
+            voucher: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        Error: {
+            /** @description An error message that can be shown to the user. */
+            error: string;
+            code: components["schemas"]["ErrorCode"];
+            /**
+             * @description The value of `X-Request-Id`. Quote it when you ask us about a response.
+             * @example 48949506-6721-4252-90f3-fa52b013b41e
+             */
+            requestId: string;
+        };
+        /** @description A stable code for programs to branch on. Later releases add codes: treat one that you do not know by the status of its response. */
+        ErrorCode: components["schemas"]["KnownErrorCode"] | string;
+        /**
+         * @description The codes of this release.
+         * @enum {string}
+         */
+        KnownErrorCode: "invalid_http" | "headers_too_large" | "request_timeout" | "invalid_json" | "invalid_request" | "body_too_large" | "unsupported_encoding" | "missing_key" | "unknown_key" | "missing_scope" | "missing_token" | "invalid_token" | "missing_password" | "wrong_password" | "cross_site" | "referrers_only" | "key_without_organization" | "address_not_allowed" | "sandbox_only" | "not_found" | "voucher_not_found" | "entity_not_found" | "redemption_not_found" | "listing_not_found" | "product_not_found" | "link_not_found" | "method_not_allowed" | "voucher_used" | "voucher_voided" | "voucher_expired" | "reservation_ended" | "token_mismatch" | "voucher_reserved" | "sold_out" | "window_closed" | "rate_limited" | "too_many_misses" | "redeem_timeout" | "redeem_unknown" | "voucher_busy" | "overloaded" | "unavailable" | "internal_error";
+        Redemption: {
+            /**
+             * @description The voucher is redeemed under your `externalRef`.
+             * @constant
+             */
+            redeemed: true;
+            /** @description Confirmed means redeemed under this `externalRef`. False: this call redeemed the voucher. True: an earlier call redeemed it; the other fields repeat that call's result, and nothing was redeemed again. Both are successes. */
+            alreadyConfirmed: boolean;
+            /**
+             * @description Present and true only when this `externalRef` has redeemed another voucher than the one that this request names. The voucher of this request was not redeemed: **do not accept it**. Either your references repeat, or a retry has changed its code.
+             * @constant
+             */
+            otherVoucher?: true;
+            /**
+             * @description The voucher's id. Identifies it where its code must not be shown.
+             * @example vch_01m7zjmag2eh3rfc071drn775z
+             */
+            voucherInstanceId: string;
+            /**
+             * @description The code to give to the customer, who uses it to get the benefit.
+             * @example FZPY-DXN7-0MV2
+             */
+            redeemCode: string;
+            /**
+             * @description The voucher's number within its batch, starting at 1.
+             * @example 1042
+             */
+            serial: number;
+            /**
+             * @description The product's name, as shown to customers.
+             * @example Studio Pass, 3 months
+             */
+            productName: string;
+            /**
+             * @description The product's key in the brand's catalog. Stable, so programs can rely on it.
+             * @example studio-pass-3
+             */
+            productKey: string;
+            /**
+             * @description The voucher's value. US dollars, at most two decimals.
+             * @example 19.9
+             */
+            discountPriceUsd: number;
+            /**
+             * @description Duration of the benefit in months. 0 means that the product states no duration.
+             * @example 3
+             */
+            benefitMonths: number;
+            /**
+             * Format: date-time
+             * @description When the voucher was redeemed. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            redeemedAt: string;
+            /**
+             * Format: uri
+             * @description Where anyone can verify the voucher's history without a key. May be printed on a receipt.
+             * @example https://vouchers.example.com/integrity/events/VoucherInstance/vch_01m7zjmag2eh3rfc071drn775z
+             */
+            verifyUrl: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        Release: components["schemas"]["Released"] | components["schemas"]["NothingReleased"];
+        /** @description The voucher is free again. */
+        Released: {
+            /**
+             * @description This call ended the reservation. (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            released: "true";
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        /** @description The ticket has no live reservation. This is not an error. */
+        NothingReleased: {
+            /**
+             * @description There was no live reservation. (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            released: "false";
+            /** @description Why there was nothing to release, as a sentence. */
+            reason: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        LookUp: {
+            voucher: components["schemas"]["Voucher"];
+            /** @description The live reservation; null when there is none. */
+            reservation: components["schemas"]["LiveReservation"] | null;
+            /**
+             * Format: uri
+             * @description Where anyone can verify the voucher's history without a key. May be printed on a receipt.
+             * @example https://vouchers.example.com/integrity/events/VoucherInstance/vch_01m7zjmag2eh3rfc071drn775z
+             */
+            verifyUrl: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        /** @description A voucher, its value and its status. */
+        Voucher: {
+            /**
+             * @description The voucher's id. Identifies it where its code must not be shown.
+             * @example vch_01m7zjmag2eh3rfc071drn775z
+             */
+            id: string;
+            /**
+             * @description The code as it was issued. A secret: it can be redeemed.
+             * @example 25QP-086Q-XM9Q-S8QT
+             */
+            code: string;
+            /**
+             * @description The voucher's number within its batch, starting at 1.
+             * @example 1042
+             */
+            serial: number;
+            /**
+             * @description The brand's name.
+             * @example Blue Door Studios
+             */
+            brand: string;
+            /**
+             * @description The product's name, as shown to customers.
+             * @example Studio Pass, 3 months
+             */
+            productName: string;
+            /**
+             * @description The product's key in the brand's catalog. Stable, so programs can rely on it.
+             * @example studio-pass-3
+             */
+            productKey: string;
+            /**
+             * @description The kind of product.
+             * @enum {string}
+             */
+            type: "Subscription" | "Product" | "Service" | "Discount";
+            /**
+             * @description The product's list price when the voucher was issued. US dollars, at most two decimals.
+             * @example 29.9
+             */
+            retailPriceUsd: number;
+            /**
+             * @description The voucher's value. US dollars, at most two decimals.
+             * @example 19.9
+             */
+            priceUsd: number;
+            /**
+             * @description Duration of the benefit in months. 0 means that the product states no duration.
+             * @example 3
+             */
+            benefitMonths: number;
+            /**
+             * @description The unit in which uses are counted, such as `visit`. Null when uses are not counted.
+             * @example visit
+             */
+            usageUnitLabel: string | null;
+            /**
+             * Format: date-time
+             * @description The first moment at which the voucher is no longer valid. ISO 8601 in UTC, with milliseconds.
+             * @example 2027-12-31T23:59:59.000Z
+             */
+            validUntil: string;
+            /**
+             * @description The status at the time of the call, by the service's clock. Active: can be reserved and redeemed. Redeemed and Voided are final and do not change after `validUntil`.
+             * @enum {string}
+             */
+            status: "Active" | "Redeemed" | "Voided" | "Expired";
+            /**
+             * Format: date-time
+             * @description When the voucher was redeemed; null until then. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            redeemedAt: string | null;
+        };
+        /** @description The voucher's live reservation. Never contains its token. */
+        LiveReservation: {
+            /**
+             * @description The ticket. Shown only to the key that made the reservation; null for other keys.
+             * @example rsv_01m7zjmag2eh3rfc0c44b0yr38
+             */
+            ticket: string | null;
+            /**
+             * Format: date-time
+             * @description When the reservation began. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T11:58:31.902Z
+             */
+            startedAt: string;
+            /**
+             * Format: date-time
+             * @description When the reservation expires. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:13:31.902Z
+             */
+            expiresAt: string;
+            /** @description Whether the calling key made the reservation. */
+            heldByCaller: boolean;
+        };
+        Chain: {
+            /**
+             * @description The type of the chain's entity.
+             * @constant
+             */
+            entityType: "VoucherInstance";
+            /**
+             * @description The voucher's id. Identifies it where its code must not be shown.
+             * @example vch_01m7zjmag2eh3rfc071drn775z
+             */
+            entityId: string;
+            /**
+             * @description The namespace of these events.
+             * @constant
+             */
+            anchorNamespace: "VoucherInstance:events";
+            /** @description In the order of `sequence`. */
+            events: components["schemas"]["Event"][];
+            /**
+             * Format: date-time
+             * @description The time since which this service has stored the exact payloads. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-02T08:00:12.481Z
+             */
+            canonPreservedSinceUtc: string;
+            /** @description Whether there are more events. To read them, set `after` to the last `sequence` of this page. */
+            hasMore: boolean;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        Event: {
+            /**
+             * @description The event's position in the chain: 1, 2, 3, without gaps.
+             * @example 1
+             */
+            sequence: number;
+            /**
+             * @description What happened.
+             * @enum {string}
+             */
+            eventType: "voucher.instance.issued" | "voucher.instance.claimed" | "voucher.instance.bought" | "voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired";
+            /**
+             * @description A short code of the event's type.
+             * @enum {string}
+             */
+            code: "VCH001" | "VCH002" | "VCH003" | "VCH004" | "VCH005" | "VCH006";
+            /**
+             * Format: date-time
+             * @description When it happened. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            occurredAt: string;
+            /**
+             * @description Sealed: hashed, linked and never changed again. Pending: it happened and will be sealed within seconds.
+             * @enum {string}
+             */
+            sealStatus: "Pending" | "Sealed";
+            /** @description The lower-case hex SHA-256 of the event's payload. Null while the event is Pending. */
+            recordHash: string | null;
+            /** @description The previous event's `recordHash`; 64 zeros for the first event. Null while the event is Pending. */
+            previousHash: string | null;
+            /** @description The exact text that was hashed: canonical JSON (RFC 8785). Hash this string exactly as received; do not parse and re-encode it. It contains codes. Null while the event is Pending. */
+            payload: string | null;
+            /**
+             * @description Who did it: the key's id for a partner, the token's subject for a user, null for the issuer or the service itself.
+             * @example key_01m7zjmag2eh3rfc0nmdxz2f2a
+             */
+            actorConnectedId: string | null;
+            /** @description For a user: whether they belong to the brand's organization. Null for all others. */
+            actorIsEmployee: boolean | null;
+        };
+        RedemptionsPage: {
+            /** @description In ascending order of `redeemedAt`, then of `voucherInstanceId`. */
+            redemptions: components["schemas"]["ListedRedemption"][];
+            /**
+             * @description Send it as `cursor` to get what follows, now or on another day. Null only on the last page of a list whose `to` is before `completeUntil`.
+             * @example Qk3yZ1fJ0m8b2cXw5tHn7FsxNzk1NzI2OTc4MTM3LCJ2Y2hfMDFtN3pqbWFnMmVoM3JmYzA3MWRybjc3NXoiLG51bGwsbnVsbF0
+             */
+            nextCursor: string | null;
+            /**
+             * Format: date-time
+             * @description Redemptions before this time are final: all are listed, and none is ever added. Later ones are listed by a later call. Usually two to four seconds ago. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T23:00:04.316Z
+             */
+            completeUntil: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        ListedRedemption: {
+            /**
+             * @description The reference under which the voucher was redeemed.
+             * @example order-20261121-0007
+             */
+            externalRef: string;
+            /**
+             * @description The voucher's id. Identifies it where its code must not be shown.
+             * @example vch_01m7zjmag2eh3rfc071drn775z
+             */
+            voucherInstanceId: string;
+            /**
+             * @description The code to give to the customer, who uses it to get the benefit.
+             * @example FZPY-DXN7-0MV2
+             */
+            redeemCode: string;
+            /**
+             * @description The voucher's number within its batch, starting at 1.
+             * @example 1042
+             */
+            serial: number;
+            /**
+             * @description The product's name, as shown to customers.
+             * @example Studio Pass, 3 months
+             */
+            productName: string;
+            /**
+             * @description The product's key in the brand's catalog. Stable, so programs can rely on it.
+             * @example studio-pass-3
+             */
+            productKey: string;
+            /**
+             * @description The voucher's value. US dollars, at most two decimals.
+             * @example 19.9
+             */
+            discountPriceUsd: number;
+            /**
+             * @description Duration of the benefit in months. 0 means that the product states no duration.
+             * @example 3
+             */
+            benefitMonths: number;
+            /**
+             * Format: date-time
+             * @description When the voucher was redeemed. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            redeemedAt: string;
+            /**
+             * @description The reservation that the redemption consumed; null when there was none.
+             * @example rsv_01m7zjmag2eh3rfc0c44b0yr38
+             */
+            ticket: string | null;
+            /**
+             * Format: uri
+             * @description Where anyone can verify the voucher's history without a key. May be printed on a receipt.
+             * @example https://vouchers.example.com/integrity/events/VoucherInstance/vch_01m7zjmag2eh3rfc071drn775z
+             */
+            verifyUrl: string;
+        };
+        SandboxAdvance: {
+            /**
+             * @description How far the times moved.
+             * @example 900
+             */
+            advancedSeconds: number;
+            /**
+             * @description Reservations that were live before this call and have ended.
+             * @example 1
+             */
+            reservationsEnded: number;
+            /**
+             * @description Active vouchers that were valid before this call and have expired.
+             * @example 0
+             */
+            vouchersExpired: number;
+        };
+        PublicChain: {
+            /**
+             * @description The type of the chain's entity.
+             * @constant
+             */
+            entityType: "VoucherInstance";
+            /**
+             * @description The voucher's id. Identifies it where its code must not be shown.
+             * @example vch_01m7zjmag2eh3rfc071drn775z
+             */
+            entityId: string;
+            /**
+             * @description The namespace of these events.
+             * @constant
+             */
+            anchorNamespace: "VoucherInstance:events";
+            /** @description In the order of `sequence`. */
+            events: components["schemas"]["PublicEvent"][];
+            /**
+             * Format: date-time
+             * @description The time since which this service has stored the exact payloads. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-02T08:00:12.481Z
+             */
+            canonPreservedSinceUtc: string;
+            /** @description Whether there are more events. To read them, set `after` to the last `sequence` of this page. */
+            hasMore: boolean;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        PublicEvent: {
+            /**
+             * @description The event's position in the chain: 1, 2, 3, without gaps.
+             * @example 1
+             */
+            sequence: number;
+            /**
+             * @description What happened.
+             * @enum {string}
+             */
+            eventType: "voucher.instance.issued" | "voucher.instance.claimed" | "voucher.instance.bought" | "voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired";
+            /**
+             * @description A short code of the event's type.
+             * @enum {string}
+             */
+            code: "VCH001" | "VCH002" | "VCH003" | "VCH004" | "VCH005" | "VCH006";
+            /**
+             * Format: date-time
+             * @description When it happened. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            occurredAt: string;
+            /**
+             * @description Sealed: hashed, linked and never changed again. Pending: it happened and will be sealed within seconds.
+             * @enum {string}
+             */
+            sealStatus: "Pending" | "Sealed";
+            /** @description The lower-case hex SHA-256 of the event's payload. Null while the event is Pending. */
+            recordHash: string | null;
+            /** @description The previous event's `recordHash`; 64 zeros for the first event. Null while the event is Pending. */
+            previousHash: string | null;
+        };
+        ListingsPage: {
+            /** @description The oldest listings first. */
+            listings: components["schemas"]["Listing"][];
+            /**
+             * @description Send it as `cursor` to get the next page; null on the last page.
+             * @example lst_01m7zjmag4eh3rfc0th0k5h2aa
+             */
+            nextCursor: string | null;
+        };
+        Listing: {
+            /**
+             * @description The listing's id.
+             * @example lst_01m7zjmag4eh3rfc0th0k5h2aa
+             */
+            id: string;
+            /**
+             * @description The product's id.
+             * @example prd_01m7zjmag4eh3rfc12yych2kay
+             */
+            productId: string;
+            /**
+             * @description The product's name, as shown to customers.
+             * @example Studio Pass, 3 months
+             */
+            productName: string;
+            /**
+             * @description The product's key in the brand's catalog. Stable, so programs can rely on it.
+             * @example studio-pass-3
+             */
+            productKey: string;
+            /**
+             * @description The kind of product.
+             * @enum {string}
+             */
+            type: "Subscription" | "Product" | "Service" | "Discount";
+            /**
+             * @description The brand's name.
+             * @example Blue Door Studios
+             */
+            brand: string;
+            /**
+             * @description The product's list price. US dollars, at most two decimals.
+             * @example 29.9
+             */
+            retailPriceUsd: number;
+            /**
+             * @description The price of a voucher in this listing. US dollars, at most two decimals.
+             * @example 19.9
+             */
+            priceUsd: number;
+            /**
+             * @description Duration of the benefit in months. 0 means that the product states no duration.
+             * @example 3
+             */
+            benefitMonths: number;
+            /**
+             * @description The unit in which uses are counted, such as `visit`. Null when uses are not counted.
+             * @example visit
+             */
+            usageUnitLabel: string | null;
+            /**
+             * @description OpenToAll: any user can claim or buy a voucher. ReferrerOnly: only users with an active referrer contract with the brand can.
+             * @enum {string}
+             */
+            audience: "OpenToAll" | "ReferrerOnly";
+            /** @description Whether to mark the listing as for referrers only. */
+            referrerOnly: boolean;
+            /**
+             * @description Vouchers that can be bought now, counted up to 1000.
+             * @example 214
+             */
+            available: number;
+            /** @description Whether more vouchers are available than `available` states. */
+            availableMore: boolean;
+            /**
+             * Format: date-time
+             * @description The first moment at which its vouchers are no longer valid. ISO 8601 in UTC, with milliseconds.
+             * @example 2027-12-31T23:59:59.000Z
+             */
+            validUntil: string;
+            /** @description Whether a purchase by this caller would succeed now, given the audience, the window and the supply. Use this field instead of deriving it from others. */
+            canBuy: boolean;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        Acquisition: {
+            voucher: components["schemas"]["Voucher"];
+            /** @description False: this call gave the user the voucher. True: an earlier call did; this is the same voucher in its current state. */
+            alreadyConfirmed: boolean;
+            /**
+             * Format: uri
+             * @description Where anyone can verify the voucher's history without a key. May be printed on a receipt.
+             * @example https://vouchers.example.com/integrity/events/VoucherInstance/vch_01m7zjmag2eh3rfc071drn775z
+             */
+            verifyUrl: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        Health: {
+            /**
+             * @description Always `ok`. When the service is not ready, it sends an error response instead.
+             * @constant
+             */
+            status: "ok";
+        };
+        Readiness: {
+            /**
+             * @description Always `ok`. When the service is not ready, it sends an error response instead.
+             * @constant
+             */
+            status: "ok";
+            /**
+             * @description `unavailable`: Postgres does not answer; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database; run `voucherctl db adopt`.
+             * @enum {string}
+             */
+            postgres: "ok" | "unavailable" | "outdated" | "copied";
+            /**
+             * @description `unavailable`: Redis does not answer, or redemptions cannot be queued.
+             * @enum {string}
+             */
+            redis: "ok" | "unavailable";
+        };
+        ReadinessError: {
+            /** @description An error message that can be shown to the user. */
+            error: string;
+            code: components["schemas"]["ErrorCode"];
+            /**
+             * @description The value of `X-Request-Id`. Quote it when you ask us about a response.
+             * @example 48949506-6721-4252-90f3-fa52b013b41e
+             */
+            requestId: string;
+            /**
+             * @description `unavailable`: Postgres does not answer; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database; run `voucherctl db adopt`.
+             * @enum {string}
+             */
+            postgres: "ok" | "unavailable" | "outdated" | "copied";
+            /**
+             * @description `unavailable`: Redis does not answer, or redemptions cannot be queued.
+             * @enum {string}
+             */
+            redis: "ok" | "unavailable";
+        };
+    };
+    responses: {
+        /**
+         * @description Errors of any address:
+         *
+         *     - `not_found`: There is nothing at this address.
+         *     - `method_not_allowed`: The address does not accept this method; the `Allow` header lists those it accepts.
+         *     - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again.
+         *     - `invalid_http`: The request is not valid HTTP, or has no Host header.
+         *     - `request_timeout`: The headers did not arrive within 10 seconds, or the whole request within 15.
+         *     - `headers_too_large`: The address and the headers together are longer than 16 KiB.
+         *     - `internal_error`: The service failed unexpectedly; quote the `requestId` when you report it.
+         */
+        AnyAddress: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Allow: components["headers"]["Allow"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+    };
+    parameters: never;
+    requestBodies: never;
+    headers: {
+        /** @description The request's id: the one you sent, if it is valid, or a new one. The service's log contains it. */
+        "X-Request-Id": string;
+        /** @description The limit that counts this request: its name, the number of requests and the seconds, such as `"read";q=200;w=1`. */
+        "RateLimit-Policy": string;
+        /** @description The requests that remain, and the seconds until the limit resets, such as `"read";r=187;t=1`. */
+        RateLimit: string;
+        /** @description Seconds to wait before you try again. */
+        "Retry-After": number;
+        /** @description With 405: the methods that the address accepts. */
+        Allow: string;
+        /** @description The required authentication scheme. */
+        "WWW-Authenticate": "Bearer";
+    };
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    reserveVoucher: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReserveRequest"];
+            };
+        };
+        responses: {
+            /** @description The reservation, new or repeated. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reservation"];
+                };
+            };
+            /**
+             * @description - `invalid_json`: The body is not a JSON object in UTF-8.
+             *     - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `voucher_not_found`: No voucher of the caller's brands has this code or ticket; vouchers of other organizations get the same response. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `voucher_used`: The voucher was redeemed under another reference; this is final.
+             *     - `voucher_voided`: The issuer cancelled the voucher; this is final.
+             *     - `voucher_expired`: The voucher's `validUntil` has passed; this is final.
+             *     - `reservation_ended`: This ticket's reservation expired, was released or was consumed; the voucher itself may still be valid.
+             *     - `voucher_reserved`: Another key of the same organization has reserved the voucher.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `body_too_large`: The body is larger than 16 KiB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `unsupported_encoding`: The body is not in UTF-8, or is compressed by a method that the service does not support. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again.
+             *     - `too_many_misses`: The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    redeemVoucher: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RedeemRequest"];
+            };
+        };
+        responses: {
+            /** @description The redemption under this `externalRef`, new or repeated. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Redemption"];
+                };
+            };
+            /**
+             * @description - `invalid_json`: The body is not a JSON object in UTF-8.
+             *     - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `voucher_not_found`: No voucher of the caller's brands has this code or ticket; vouchers of other organizations get the same response. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `voucher_used`: The voucher was redeemed under another reference; this is final.
+             *     - `voucher_voided`: The issuer cancelled the voucher; this is final.
+             *     - `voucher_expired`: The voucher's `validUntil` has passed; this is final.
+             *     - `reservation_ended`: This ticket's reservation expired, was released or was consumed; the voucher itself may still be valid.
+             *     - `token_mismatch`: The voucher has no live reservation, or the token belongs to another one.
+             *     - `voucher_reserved`: Another key of the same organization has reserved the voucher.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `body_too_large`: The body is larger than 16 KiB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `unsupported_encoding`: The body is not in UTF-8, or is compressed by a method that the service does not support. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again.
+             *     - `too_many_misses`: The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `redeem_timeout`: The redemption did not complete in time. This attempt redeemed nothing and never will; another attempt with the same reference may.
+             *     - `redeem_unknown`: It is not known yet whether the voucher was redeemed; retry with the same reference to find out.
+             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    releaseReservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReleaseRequest"];
+            };
+        };
+        responses: {
+            /** @description The ticket no longer has a live reservation. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Release"];
+                };
+            };
+            /**
+             * @description - `invalid_json`: The body is not a JSON object in UTF-8.
+             *     - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `body_too_large`: The body is larger than 16 KiB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `unsupported_encoding`: The body is not in UTF-8, or is compressed by a method that the service does not support. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    lookUpVoucher: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A voucher's code in any accepted spelling, or a reservation's ticket. */
+                codeOrTicket: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The voucher's current state. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LookUp"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `voucher_not_found`: No voucher of the caller's brands has this code or ticket; vouchers of other organizations get the same response. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again.
+             *     - `too_many_misses`: The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readVoucherEvents: {
+        parameters: {
+            query?: {
+                /** @description Only events with a greater `sequence`. */
+                after?: number;
+                /** @description Maximum number of events on the page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description A voucher's code in any accepted spelling, or a reservation's ticket. */
+                codeOrTicket: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the chain, oldest events first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Chain"];
+                };
+            };
+            /** @description - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `voucher_not_found`: No voucher of the caller's brands has this code or ticket; vouchers of other organizations get the same response. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again.
+             *     - `too_many_misses`: The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    listRedemptions: {
+        parameters: {
+            query?: {
+                /** @description Lists redemptions at or after this time; omit it for all. ISO 8601 with a time zone; encode a plus sign as %2B. */
+                from?: string;
+                /** @description Lists redemptions before this time; omit it for a list without an end. ISO 8601 with a time zone; encode a plus sign as %2B. */
+                to?: string;
+                /** @description The previous page's `nextCursor`; omit it for the first page. It remembers `from` and `to`: omit them, or send the same ones. */
+                cursor?: string;
+                /** @description Maximum number of redemptions on the page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of redemptions. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RedemptionsPage"];
+                };
+            };
+            /** @description - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readRedemption: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Your reference, URL-encoded. Surrounding spaces are removed. */
+                externalRef: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The redemption under this reference. `alreadyConfirmed` is true. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Redemption"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `redemption_not_found`: The caller's organization has redeemed nothing under this reference yet; references of other organizations get the same response. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    advanceSandbox: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdvanceSandboxRequest"];
+            };
+        };
+        responses: {
+            /** @description The times have moved. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SandboxAdvance"];
+                };
+            };
+            /**
+             * @description - `invalid_json`: The body is not a JSON object in UTF-8.
+             *     - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             *     - `sandbox_only`: The endpoint is for keys of sandbox organizations, which begin with `pvt_`; this key is live.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `body_too_large`: The body is larger than 16 KiB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `unsupported_encoding`: The body is not in UTF-8, or is compressed by a method that the service does not support. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readPublicEvents: {
+        parameters: {
+            query?: {
+                /** @description Only events with a greater `sequence`. */
+                after?: number;
+                /** @description Maximum number of events on the page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The type of the chain's entity. */
+                entityType: string;
+                /** @description The voucher's id. */
+                entityId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the chain, oldest events first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PublicChain"];
+                };
+            };
+            /** @description - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `entity_not_found`: There is no event chain with this type and id. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `unavailable`: The service cannot reach a server that it depends on.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readListings: {
+        parameters: {
+            query?: {
+                /** @description The previous page's `nextCursor`; omit it for the first page. */
+                cursor?: string;
+                /** @description Maximum number of listings on the page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of listings. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListingsPage"];
+                };
+            };
+            /** @description - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_token`: The request has no user token.
+             *     - `invalid_token`: The token's signature is wrong, the token has expired, or it was issued for another service.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readListing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The listing's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The listing. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Listing"];
+                };
+            };
+            /**
+             * @description - `missing_token`: The request has no user token.
+             *     - `invalid_token`: The token's signature is wrong, the token has expired, or it was issued for another service.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `listing_not_found`: There is no such listing. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    buyListing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The listing's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BuyRequest"];
+            };
+        };
+        responses: {
+            /** @description The user's voucher. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Acquisition"];
+                };
+            };
+            /**
+             * @description - `invalid_json`: The body is not a JSON object in UTF-8.
+             *     - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_token`: The request has no user token.
+             *     - `invalid_token`: The token's signature is wrong, the token has expired, or it was issued for another service.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `referrers_only`: Only users with an active referrer contract with the brand can claim or buy these vouchers, and the caller has none. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `listing_not_found`: There is no such listing. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `window_closed`: There is no such window, or it is not open now.
+             *     - `sold_out`: The window is open, but no voucher is left.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `body_too_large`: The body is larger than 16 KiB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `unsupported_encoding`: The body is not in UTF-8, or is compressed by a method that the service does not support. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    buyProduct: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The product's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BuyRequest"];
+            };
+        };
+        responses: {
+            /** @description The user's voucher. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Acquisition"];
+                };
+            };
+            /**
+             * @description - `invalid_json`: The body is not a JSON object in UTF-8.
+             *     - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_token`: The request has no user token.
+             *     - `invalid_token`: The token's signature is wrong, the token has expired, or it was issued for another service.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `referrers_only`: Only users with an active referrer contract with the brand can claim or buy these vouchers, and the caller has none. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `product_not_found`: There is no such product. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `window_closed`: There is no such window, or it is not open now.
+             *     - `sold_out`: The window is open, but no voucher is left.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `body_too_large`: The body is larger than 16 KiB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `unsupported_encoding`: The body is not in UTF-8, or is compressed by a method that the service does not support. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    claimProduct: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The product's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ClaimRequest"];
+            };
+        };
+        responses: {
+            /** @description The user's voucher. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Acquisition"];
+                };
+            };
+            /**
+             * @description - `invalid_json`: The body is not a JSON object in UTF-8.
+             *     - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_token`: The request has no user token.
+             *     - `invalid_token`: The token's signature is wrong, the token has expired, or it was issued for another service.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `referrers_only`: Only users with an active referrer contract with the brand can claim or buy these vouchers, and the caller has none. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `product_not_found`: There is no such product. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `window_closed`: There is no such window, or it is not open now.
+             *     - `sold_out`: The window is open, but no voucher is left.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `body_too_large`: The body is larger than 16 KiB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `unsupported_encoding`: The body is not in UTF-8, or is compressed by a method that the service does not support. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    claimByLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The link's code. */
+                code: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ClaimRequest"];
+            };
+        };
+        responses: {
+            /** @description The user's voucher. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Acquisition"];
+                };
+            };
+            /**
+             * @description - `invalid_json`: The body is not a JSON object in UTF-8.
+             *     - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_token`: The request has no user token.
+             *     - `invalid_token`: The token's signature is wrong, the token has expired, or it was issued for another service.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `link_not_found`: There is no such link, or its contract is no longer active. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `window_closed`: There is no such window, or it is not open now.
+             *     - `sold_out`: The window is open, but no voucher is left.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `body_too_large`: The body is larger than 16 KiB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `unsupported_encoding`: The body is not in UTF-8, or is compressed by a method that the service does not support. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The process is up. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readiness: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The process can serve requests. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Readiness"];
+                };
+            };
+            /** @description - `unavailable`: The service cannot reach a server that it depends on. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadinessError"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+}

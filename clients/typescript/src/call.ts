@@ -1,0 +1,113 @@
+import type { components } from "./api.ts";
+
+/** What every call needs. Durations are milliseconds. */
+export interface Settings {
+  /** The address of the service, such as `https://vouchers.example.com`. */
+  baseUrl: string;
+  apiKey: string;
+  /** How long a call is retried. Default: 60 000. */
+  patienceMs?: number;
+  /** How long one attempt waits for its response. Default: 15 000, because a redeem may take 10 000. */
+  timeoutMs?: number;
+  /** Replaces the global `fetch`, for proxies and tests. */
+  fetch?: typeof fetch;
+}
+
+/** The service refused the call, and this attempt changed nothing. `code` is for programs, the message for people. */
+export class VoucherRefused extends Error {
+  override name = "VoucherRefused";
+  readonly status: number;
+  /** Null when the response did not come from the service, but from a proxy. Accept codes that you do not know. */
+  readonly code: components["schemas"]["ErrorCode"] | null;
+  readonly requestId: string | null;
+  /** Whether an earlier attempt of the same call got no response, so that it may have succeeded. */
+  readonly afterLostAttempt: boolean;
+
+  constructor(status: number, body: Partial<components["schemas"]["Error"]> | null, afterLostAttempt: boolean) {
+    super(body?.error ?? `The address answered ${status}.`);
+    this.status = status;
+    this.code = body?.code ?? null;
+    this.requestId = body?.requestId ?? null;
+    this.afterLostAttempt = afterLostAttempt;
+  }
+}
+
+/** It is not known whether the call took effect. Keep its reference and repeat it later; this is not a failure. */
+export class OutcomeUnknown extends Error {
+  override name = "OutcomeUnknown";
+}
+
+/** Longest random wait before the first retry. It doubles with each retry, up to the second number. */
+const BACKOFF_MS = 1_000;
+const BACKOFF_MAX_MS = 8_000;
+
+/** Codes that say that the attempt changed nothing and never will. After all others of these statuses, the outcome is unknown. */
+const CHANGED_NOTHING: readonly unknown[] = [
+  "request_timeout",
+  "rate_limited",
+  "too_many_misses",
+  "redeem_timeout",
+  "voucher_busy",
+  "overloaded",
+];
+
+/** Sends a request until it gets a final response. */
+export type Call = <Answer>(method: "GET" | "POST", path: string, body?: unknown) => Promise<Answer>;
+
+/**
+ * The retry rule of the guide: a network error, 408, 429 and every 5xx are retried with the same request, not before `Retry-After`, after
+ * a random wait between zero and a bound that doubles ("full jitter").
+ * @throws VoucherRefused, or OutcomeUnknown when the patience ends.
+ */
+export function makeCall({ baseUrl, apiKey, patienceMs = 60_000, timeoutMs = 15_000, ...given }: Settings): Call {
+  const send = given.fetch ?? fetch;
+  const base = baseUrl.replace(/\/+$/, "");
+  return async <Answer>(method: string, path: string, body?: unknown): Promise<Answer> => {
+    const giveUpAt = performance.now() + patienceMs;
+    let lost = false;
+    for (let attempt = 0; ; attempt++) {
+      let failure: unknown;
+      let waitMs = Math.random() * Math.min(BACKOFF_MS * 2 ** attempt, BACKOFF_MAX_MS);
+      try {
+        const response = await send(base + path, {
+          method,
+          headers: { "X-Api-Key": apiKey, ...(body !== undefined && { "Content-Type": "application/json" }) },
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+          // A redirect would send the key to another address.
+          redirect: "manual",
+          signal: AbortSignal.timeout(timeoutMs),
+        });
+        if (response.ok) return (await response.json()) as Answer;
+        failure = new VoucherRefused(response.status, await readError(response), lost);
+        waitMs += readRetryAfter(response.headers.get("Retry-After"));
+      } catch (error) {
+        // No response, or an incomplete one.
+        failure = error;
+      }
+      const refusal = failure instanceof VoucherRefused ? failure : null;
+      if (refusal !== null && isFinal(refusal.status)) throw refusal;
+      lost ||= !CHANGED_NOTHING.includes(refusal?.code);
+      if (performance.now() + waitMs > giveUpAt) {
+        if (!lost) throw failure;
+        throw new OutcomeUnknown("No final response from the service", { cause: failure });
+      }
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+    }
+  };
+}
+
+/** The body of an error response; null when it is not JSON. */
+async function readError(response: Response): Promise<Partial<components["schemas"]["Error"]> | null> {
+  return (await response.json().catch(() => null)) as Partial<components["schemas"]["Error"]> | null;
+}
+
+function isFinal(status: number): boolean {
+  return status < 500 && status !== 408 && status !== 429;
+}
+
+/** Milliseconds of a `Retry-After`, which is a number of seconds or a date; 0 without one. */
+function readRetryAfter(header: string | null): number {
+  if (header === null) return 0;
+  const ms = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();
+  return Math.max(0, ms) || 0;
+}

@@ -1,0 +1,64 @@
+import type { components } from "./api.ts";
+
+type Chain = Pick<components["schemas"]["Chain"], "entityId" | "events">;
+
+/** What the check of a history found. */
+export type Verdict =
+  | {
+      intact: true;
+      sealed: number;
+      pending: number /** Keep it: nobody can change the history before it unnoticed. */;
+      headHash: string | null;
+    }
+  | { intact: false /** The position of the first bad event, from 1. */; sequence: number; reason: string };
+
+const GENESIS_HASH = "0".repeat(64);
+
+/**
+ * Checks a history by the rules of the service's document "The sealed history of a voucher", without trusting the service: each payload
+ * hashes to its `recordHash`, contains the hash before it, and says what the event beside it says.
+ * @param keptHash A `headHash` of an earlier check, which must be in the history.
+ */
+export async function verifyHistory({ entityId, events }: Chain, keptHash?: string): Promise<Verdict> {
+  let headHash: string | null = null;
+  let sealed = 0;
+  let isKept = keptHash === undefined;
+  for (const [index, event] of events.entries()) {
+    const broken = (reason: string): Verdict => ({ intact: false, sequence: index + 1, reason });
+    if (event.sequence !== index + 1) return broken("The sequence has a gap or a repetition.");
+    if (event.sealStatus === "Pending") continue;
+    if (sealed !== index) return broken("A sealed event follows a pending one.");
+    const { payload, recordHash, previousHash } = event;
+    if (payload === null || (await sha256(payload)) !== recordHash) return broken("The payload has another hash.");
+    const expected: Record<string, unknown> = {
+      entityId,
+      previousHash: headHash ?? GENESIS_HASH,
+      ...{ sequence: event.sequence, eventType: event.eventType, code: event.code, occurredAt: event.occurredAt },
+    };
+    const said = parseObject(payload);
+    for (const [field, value] of Object.entries(expected)) {
+      if (said[field] !== value) return broken(`The payload has another ${field}.`);
+    }
+    if (previousHash !== expected.previousHash) return broken("The event has another previousHash than its payload.");
+    headHash = recordHash;
+    sealed += 1;
+    isKept ||= recordHash === keptHash;
+  }
+  if (!isKept)
+    return { intact: false, sequence: events.length, reason: "The hash that you kept is not in the history." };
+  return { intact: true, sealed, pending: events.length - sealed, headHash };
+}
+
+async function sha256(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** The object in a JSON text; an empty one when there is none. */
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,77 @@
+import { readFileSync } from "node:fs";
+import { extname } from "node:path";
+import { Marked, type Tokens } from "marked";
+import { getHeadingList, gfmHeadingId } from "marked-gfm-heading-id";
+import { Html, html } from "./html.ts";
+import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
+import { renderSequence } from "./sequence-diagram.ts";
+
+/** Where the service serves the files of `docs/` that partners need. */
+const PATHS = {
+  "integration.md": GUIDE_PATH,
+  "errors.md": "/docs/errors",
+  "chain.md": "/docs/chain",
+  "versioning.md": "/docs/versioning",
+  "sandbox.md": "/docs/sandbox",
+  "sandbox-client.mjs": "/docs/sandbox-client.mjs",
+  "chain-vectors.json": "/docs/chain-vectors.json",
+} as const;
+
+/** A file of `docs/` that is served. */
+export interface ServedDocument {
+  path: string;
+  /** Its type, if it is sent as it is. Null for Markdown. */
+  sentAs: string | null;
+  text: string;
+}
+
+/** Every served file. Read at the start, so that a release without one does not start. */
+export const DOCUMENTS: readonly ServedDocument[] = Object.entries(PATHS).map(([name, path]) => ({
+  path,
+  sentAs: name.endsWith(".md") ? null : extname(name),
+  text: readFileSync(new URL(`../../../docs/${name}`, import.meta.url), "utf8"),
+}));
+
+/** A Markdown document as a page, with links to the other pages. The text is our own, so markup in it is trusted. */
+export function renderDocument(site: Site, { text }: ServedDocument): Html {
+  const marked = new Marked(gfmHeadingId(), {
+    walkTokens(token) {
+      if (token.type === "link") token.href = addressOf(site, token.href);
+    },
+    hooks: {
+      // Wide tables scroll on small screens; with a tab stop, by the keyboard too.
+      postprocess: (markup) =>
+        markup.replaceAll("<table>", '<div class="wide" tabindex="0"><table>').replaceAll("</table>", "</table></div>"),
+    },
+    renderer: {
+      code({ lang, text: source }: Tokens.Code) {
+        return lang === "mermaid" ? (renderSequence(source)?.markup ?? false) : false;
+      },
+    },
+  });
+  const body = new Html(marked.parse(text, { async: false }));
+  const headings = getHeadingList();
+  const title = headings.find(({ level }) => level === 1)?.raw ?? "";
+  const sections = headings
+    .filter(({ level }) => level === 2)
+    .map(({ id, text: name }) => html`<li><a href="#${id}">${new Html(name)}</a></li>`);
+  return layOut(site, {
+    title,
+    main: html`<article class="document">
+${sections.length === 0 ? null : html`<details class="contents"><summary>On this page</summary><ul>${sections}</ul></details>`}
+${body}
+</article>`,
+  });
+}
+
+/**
+ * The address of a link's target: another served file, or an address outside the documents.
+ * @throws Error for a file that is not served.
+ */
+function addressOf({ basePath }: Site, href: string): string {
+  if (/^(https?:\/\/|#)/.test(href)) return href;
+  const [file = "", anchor] = href.split("#");
+  const path = (PATHS as Record<string, string>)[file];
+  if (path === undefined) throw new Error(`a served document links to ${file}, which is not served`);
+  return `${basePath}${path}${anchor === undefined ? "" : `#${anchor}`}`;
+}

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { send } from "../support/client.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { endService, startApi, type TestApi } from "../support/service.ts";
+import { issueVoucher, makeKey, makePartner } from "../support/supply.ts";
+
+const SHOP = "https://shop.example";
+const LOCAL = "http://localhost:5173";
+
+let servers: TestServers;
+/** Allows two origins. */
+let api: TestApi;
+/** Allows none. */
+let closed: TestApi;
+let key: string;
+let voucher: { id: string; code: string };
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  [api, closed] = await Promise.all([startApi(servers, { CORS_ORIGINS: `${SHOP}, ${LOCAL}` }), startApi(servers)]);
+  const partner = await makePartner(servers.db);
+  key = (await makeKey(servers.db, partner.organizationId)).key;
+  voucher = await issueVoucher(servers.db, partner);
+});
+
+afterAll(() => endService(servers));
+
+/** The routes that pages of a listed origin may call, with the method that they call. */
+const OPEN: [method: string, path: string][] = [
+  ["GET", "/marketplace/listings"],
+  ["GET", "/marketplace/listings/lst_1"],
+  ["POST", "/marketplace/listings/lst_1/buy"],
+  ["POST", "/products/prd_1/buy"],
+  ["POST", "/products/prd_1/claim"],
+  ["POST", "/r/abc/claim"],
+  ["GET", "/integrity/events/VoucherInstance/vch_1"],
+];
+const NEVER: [method: string, path: string][] = [
+  ["GET", "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC"],
+  ["GET", "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC/events"],
+  ["POST", "/partner/vouchers/reserve"],
+  ["POST", "/partner/vouchers/redeem"],
+  ["POST", "/partner/vouchers/release"],
+  ["GET", "/healthz"],
+  ["GET", "/readyz"],
+  ["GET", "/nowhere"],
+];
+
+/** The CORS headers of a response. */
+function corsOf(headers: Headers): string[] {
+  return [...headers.keys()].filter((name) => name.startsWith("access-control-"));
+}
+
+function preflight(url: string, origin: string, method: string) {
+  return fetch(url, {
+    method: "OPTIONS",
+    headers: { origin, "access-control-request-method": method, "access-control-request-headers": "authorization" },
+  });
+}
+
+describe("a page of a listed origin", () => {
+  it.each(
+    OPEN,
+  )("may call %s %s: the preflight is answered, and so is the call, errors included", async (method, path) => {
+    for (const origin of [SHOP, LOCAL]) {
+      const asked = await preflight(api.url + path, origin, method);
+      expect(asked.status).toBe(204);
+      expect(Object.fromEntries(asked.headers)).toMatchObject({
+        "access-control-allow-origin": origin,
+        "access-control-allow-methods": "GET,HEAD,POST",
+        "access-control-allow-headers": "Authorization,Content-Type,X-Request-Id",
+        "access-control-max-age": "600",
+        vary: "Origin",
+      });
+      expect(asked.headers.has("access-control-allow-credentials")).toBe(false);
+
+      const { headers } = await send(method, api.url + path, { headers: { origin } });
+      expect(headers.get("access-control-allow-origin")).toBe(origin);
+      expect(headers.get("access-control-expose-headers")).toContain("Retry-After");
+      expect(headers.get("vary")).toMatch(/\bOrigin\b/);
+    }
+  });
+
+  it("may read the history of a voucher", async () => {
+    const { status, headers } = await send("GET", `${api.url}/integrity/events/VoucherInstance/${voucher.id}`, {
+      headers: { origin: SHOP },
+    });
+    expect({ status, origin: headers.get("access-control-allow-origin") }).toEqual({ status: 200, origin: SHOP });
+  });
+
+  it.each(NEVER)("may never call %s %s: no preflight is answered and no header is sent", async (method, path) => {
+    const asked = await preflight(api.url + path, SHOP, method);
+    expect(asked.status).toBeGreaterThanOrEqual(404);
+    expect(corsOf(asked.headers)).toEqual([]);
+    const { headers } = await send(method, api.url + path, { key, headers: { origin: SHOP } });
+    expect(corsOf(headers)).toEqual([]);
+  });
+});
+
+describe("a page of any other origin", () => {
+  it.each([
+    "https://evil.example",
+    "http://shop.example",
+    "https://shop.example.evil.example",
+    "https://shop.example:8443",
+    "https://sub.shop.example",
+    "HTTPS://SHOP.EXAMPLE",
+    `${SHOP}, ${LOCAL}`,
+    "null",
+    "",
+  ])("gets no CORS header, and caches keep its responses apart: Origin: %s", async (origin) => {
+    for (const [method, path] of OPEN) {
+      const asked = await preflight(api.url + path, origin, method);
+      expect({ status: asked.status, cors: corsOf(asked.headers) }).toEqual({ status: 405, cors: [] });
+      const { headers } = await send(method, api.url + path, { headers: { origin } });
+      expect({ cors: corsOf(headers), vary: headers.get("vary") }).toEqual({
+        cors: [],
+        vary: expect.stringMatching(/\bOrigin\b/),
+      });
+    }
+  });
+
+  it("gets no CORS header from a service without CORS_ORIGINS", async () => {
+    for (const [method, path] of OPEN) {
+      expect((await preflight(closed.url + path, SHOP, method)).status).toBe(405);
+      const { headers } = await send(method, closed.url + path, { headers: { origin: SHOP } });
+      expect({ cors: corsOf(headers), vary: headers.get("vary") ?? "" }).toEqual({
+        cors: [],
+        vary: expect.not.stringContaining("Origin"),
+      });
+    }
+  });
+});

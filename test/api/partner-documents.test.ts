@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { endService, startApi, type TestApi } from "../support/service.ts";
+
+let servers: TestServers;
+let api: TestApi;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  api = await startApi(servers);
+});
+
+afterAll(() => endService(servers));
+
+const PAGES = ["/docs/guide", "/docs/errors", "/docs/chain", "/docs/versioning", "/docs/sandbox"];
+
+async function open(path: string, url = api.url) {
+  const response = await fetch(url + path);
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+/** Every address that a page loads or links to. */
+function addressesOf(text: string): string[] {
+  return [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, address = ""]) => address);
+}
+
+describe("the documents for partners", () => {
+  it.each(
+    PAGES,
+  )("are served as pages that load nothing from elsewhere and have no inline style or script: %s", async (path) => {
+    const { status, headers, text } = await open(path);
+    expect({ status, type: headers.get("content-type") }).toEqual({ status: 200, type: "text/html; charset=utf-8" });
+    expect(headers.get("content-security-policy")).toMatch(/^default-src 'none';script-src 'self';style-src 'self';/);
+    expect(text).toMatch(/^<!doctype html>.*<title>[^<]{5,} · Partner Voucher API<\/title>.*<h1 /s);
+    expect(text).not.toMatch(/<style|style=|<script|<img(?![^>]* src="\/assets\/)|\son\w+=|javascript:/i);
+    expect(text.match(/<link[^>]*href="(?!\/assets\/)/g)).toBeNull();
+  });
+
+  it.each(PAGES)("link only to addresses that exist, and to headings that exist: %s", async (path) => {
+    const links = addressesOf((await open(path)).text).filter((address) => !address.startsWith("https://"));
+    expect(links.length).toBeGreaterThan(5);
+    for (const link of new Set(links)) {
+      const [target = "", anchor] = link.split("#");
+      const { status, text } = await open(target === "" ? path : target);
+      expect({ link, status }).toEqual({ link, status: 200 });
+      if (anchor !== undefined && anchor !== "main") expect(text, link).toContain(`id="${anchor}"`);
+    }
+  });
+
+  it("show the checkout's diagram as a list of its messages, without a script", async () => {
+    const { text } = await open("/docs/guide");
+    expect(text).not.toContain("sequenceDiagram");
+    expect(text).toMatch(
+      /<ol class="sequence">.*<strong>Shop → Voucher API:<\/strong> GET \/partner\/vouchers\/\{code\}/s,
+    );
+    expect(text).toMatch(/<li>If not paid:<ul><li><strong>Payment provider → Shop:<\/strong> declined<\/li>/);
+  });
+
+  it("keep their code as it is written", async () => {
+    const { text } = await open("/docs/guide");
+    expect(text).toMatch(/-d &quot;\{\\&quot;code\\&quot;:/);
+  });
+
+  it("come with the test vectors as JSON", async () => {
+    const { status, headers, text } = await open("/docs/chain-vectors.json");
+    expect({ status, type: headers.get("content-type") }).toEqual({
+      status: 200,
+      type: "application/json; charset=utf-8",
+    });
+    expect(JSON.parse(text).broken.length).toBeGreaterThan(10);
+  });
+
+  it("are linked from the reference, the start page and every page's head", async () => {
+    for (const path of ["/docs", "/docs/errors"]) expect((await open(path)).text).toContain('href="/docs/guide"');
+    const start = await fetch(api.url, { headers: { accept: "text/html" } });
+    expect((await start.text()).match(/href="\/docs\/guide"/g)).toHaveLength(2);
+  });
+
+  it("link below the path of BASE_URL", async () => {
+    const elsewhere = await startApi(servers, { BASE_URL: "https://vouchers.test/api" });
+    for (const path of PAGES) {
+      const own = addressesOf((await open(path, elsewhere.url)).text).filter((address) => address.startsWith("/"));
+      expect(own.length).toBeGreaterThan(4);
+      for (const address of own) expect(address).toMatch(/^\/api\//);
+    }
+  });
+});

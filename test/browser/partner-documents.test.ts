@@ -1,0 +1,50 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findAxeViolations, LOOKS, measureOverflow, openPage, photograph, startBrowser } from "../support/browser.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi, type TestApi } from "../support/service.ts";
+
+let servers: TestServers;
+let api: TestApi;
+let browser: Browser;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  [api, browser] = await Promise.all([startApi(servers), startBrowser()]);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await api.close();
+  await servers.close();
+});
+
+const PAGES = ["guide", "errors", "chain", "versioning", "sandbox"];
+
+describe.each(PAGES)("the page /docs/%s", (name) => {
+  it.each(LOOKS)("on a %s passes axe, does not overflow and keeps its policy", async (look, options) => {
+    const { page, complaints, close } = await openPage(browser, options);
+    await page.goto(`${api.url}/docs/${name}`);
+    expect(await page.getByRole("heading", { level: 1 }).count()).toBe(1);
+    expect(await findAxeViolations(page)).toEqual([]);
+    expect(await measureOverflow(page)).toBe(0);
+    expect(complaints).toEqual([]);
+    await photograph(page, `${name}, ${look}`);
+    await close();
+  });
+});
+
+describe("the guide", () => {
+  it("is found from the reference, lists its sections and leads to the other documents, without JavaScript", async () => {
+    const { page, close } = await openPage(browser, { javaScriptEnabled: false });
+    await page.goto(`${api.url}/docs`);
+    await page.getByRole("link", { name: "Guide for partners" }).click();
+    await page.waitForURL(`${api.url}/docs/guide`);
+    await page.getByText("On this page", { exact: true }).click();
+    await page.getByRole("link", { name: "When to retry" }).click();
+    expect(new URL(page.url()).hash).toBe("#when-to-retry");
+    await page.getByRole("link", { name: "What may change" }).click();
+    await page.waitForURL(`${api.url}/docs/versioning`);
+    await close();
+  });
+});

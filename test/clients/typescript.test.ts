@@ -1,0 +1,423 @@
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { renderTypes, TYPES_FILE } from "../../clients/typescript/generate-types.ts";
+import {
+  OutcomeUnknown,
+  ReferenceReused,
+  type Settings,
+  type VoucherClient,
+  VoucherRefused,
+  verifyHistory,
+  voucherClient,
+} from "../../clients/typescript/src/index.ts";
+import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
+import { appendPending } from "../support/pending-events.ts";
+import { readRecorded } from "../support/recorded.ts";
+import { startService, type TestService } from "../support/start-service.ts";
+import { issueVoucher, makeKey, provisioning } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+
+let service: TestService;
+let apiKey: string;
+
+beforeAll(async () => {
+  service = await startService({ workers: 1 });
+  apiKey = (await makeKey(service.servers.db, service.partner.organizationId)).key;
+});
+
+afterAll(() => service.close());
+
+const issue = () => issueVoucher(service.servers.db, service.partner);
+const redemptionOf = async (id: string) => (await readRecorded(service.servers.db, id)).redemption;
+const statusOf = async (code: string) => (await client().lookUp(code)).voucher.status;
+let orders = 0;
+const newOrder = () => `client-${++orders}`;
+
+function client(settings: Partial<Settings> = {}): VoucherClient {
+  return voucherClient({ baseUrl: `${service.apis[0]?.url}/`, apiKey, ...settings });
+}
+
+/** An error response of the service. */
+function refusal(status: number, code: string, headers: Record<string, string> = {}): Response {
+  return Response.json({ error: `${code}.`, code, requestId: "r-1" }, { status, headers });
+}
+
+/** What happens to a call on its way: the real response is delivered, lost, or replaced by another without asking the service. */
+type Step = "delivered" | "lost" | Response;
+
+/** A `fetch` that applies one step to each redeem, then delivers. `asked` counts the redeems. */
+function unreliable(...steps: Step[]) {
+  const line = { asked: 0, fetch: fetch as typeof fetch };
+  line.fetch = async (url, options) => {
+    if (!String(url).endsWith("/redeem")) return fetch(url, options);
+    const step = steps[line.asked++] ?? "delivered";
+    if (step instanceof Response) return step;
+    const response = await fetch(url, options);
+    if (step === "delivered") return response;
+    await response.text();
+    throw new TypeError("fetch failed");
+  };
+  return line;
+}
+
+/** Lets retries wait for no time. */
+function withoutWaiting() {
+  vi.spyOn(Math, "random").mockReturnValue(0);
+}
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+describe("the package", () => {
+  const manifest = JSON.parse(readFileSync("clients/typescript/package.json", "utf8"));
+
+  it("has the types that the generator makes from the OpenAPI document; `npm run client` writes them", async () => {
+    expect(await renderTypes()).toBe(readFileSync(TYPES_FILE, "utf8"));
+  });
+
+  it.each([
+    "node_modules/typescript/bin/tsc",
+    "clients/typescript/node_modules/typescript/bin/tsc",
+  ])("compiles under strict rules without Node's types, with %s", (compiler) => {
+    const settings = JSON.parse(readFileSync("clients/typescript/tsconfig.json", "utf8")).compilerOptions;
+    expect(settings).toMatchObject({ strict: true, types: [] });
+    execFileSync(process.execPath, [compiler, "-p", "clients/typescript", "--noEmit"], { stdio: "pipe" });
+  });
+
+  it("depends on nothing, and has the version and license of the service", () => {
+    const { version, license } = JSON.parse(readFileSync("package.json", "utf8"));
+    expect(manifest).toMatchObject({ version, license });
+    expect(manifest.dependencies).toBeUndefined();
+  });
+});
+
+describe("redeemOnce", () => {
+  it("redeems once although responses get lost and the service is overloaded, and gives back that redemption", async () => {
+    withoutWaiting();
+    const { id, code } = await issue();
+    const line = unreliable(
+      refusal(503, "overloaded"),
+      "lost",
+      refusal(502, "x"),
+      "lost",
+      refusal(408, "request_timeout"),
+    );
+    const externalRef = newOrder();
+    const redemption = await client({ fetch: line.fetch }).redeemOnce({ code, externalRef, note: "Till 4" });
+    expect(redemption).toMatchObject({ redeemed: true, alreadyConfirmed: true, voucherInstanceId: id });
+    expect(await redemptionOf(id)).toMatchObject({ externalRef, redeemCode: redemption.redeemCode });
+    expect(line.asked).toBe(6);
+    expect(await client().redeemOnce({ code, externalRef })).toEqual(redemption);
+  });
+
+  it("redeems by a ticket, and needs no look-up when it knows the voucher's id", async () => {
+    const { code } = await issue();
+    const key = (await makeKey(service.servers.db, service.partner.organizationId, { scopes: ["voucher.redeem"] })).key;
+    const till = client({ apiKey: key });
+    const { ticket, voucher } = await till.reserve(code);
+    const order = { ticket, externalRef: newOrder() };
+    await expect(till.redeemOnce(order)).rejects.toMatchObject({ code: "missing_scope" });
+    expect(await till.redeemOnce({ ...order, voucherId: voucher })).toMatchObject({ voucherInstanceId: voucher });
+  });
+
+  it("stops when the reference belongs to another voucher, and leaves the voucher as it is", async () => {
+    const [first, second] = [await issue(), await issue()];
+    const externalRef = newOrder();
+    const earlier = await client().redeemOnce({ code: first.code, externalRef });
+    const reused = client().redeemOnce({ code: second.code, externalRef });
+    await expect(reused).rejects.toBeInstanceOf(ReferenceReused);
+    await expect(reused).rejects.toMatchObject({ earlier: { ...earlier, alreadyConfirmed: true } });
+    expect(await statusOf(second.code)).toBe("Active");
+  });
+
+  it("stops when the service says that the result is another voucher's, whatever id the caller expects", async () => {
+    const { id, code } = await issue();
+    const redemption = await client().redeemOnce({ code, externalRef: newOrder() });
+    const line = unreliable(Response.json({ ...redemption, otherVoucher: true }));
+    await expect(
+      client({ fetch: line.fetch }).redeemOnce({ code, externalRef: newOrder(), voucherId: id }),
+    ).rejects.toBeInstanceOf(ReferenceReused);
+  });
+
+  it.each([
+    ["an object that says nothing", () => Response.json({})],
+    ["null", () => Response.json(null)],
+    ["false", () => Response.json({ redeemed: false })],
+  ])("does not take a response for a redemption that is not one: %s", async (_what, answer) => {
+    const { id, code } = await issue();
+    const line = unreliable(answer());
+    await expect(client({ fetch: line.fetch }).redeemOnce({ code, externalRef: newOrder() })).rejects.toBeInstanceOf(
+      OutcomeUnknown,
+    );
+    expect(await redemptionOf(id)).toBeNull();
+  });
+
+  it("retries a page that a proxy sends instead of a response", async () => {
+    withoutWaiting();
+    const { code } = await issue();
+    const line = unreliable(new Response("<h1>Sign in</h1>"), "delivered");
+    expect(await client({ fetch: line.fetch }).redeemOnce({ code, externalRef: newOrder() })).toMatchObject({
+      alreadyConfirmed: false,
+    });
+  });
+
+  it("leaves the outcome unknown when its patience ends, and learns it when it is called again", async () => {
+    const { id, code } = await issue();
+    const externalRef = newOrder();
+    const line = unreliable("lost");
+    const hasty = client({ fetch: line.fetch, patienceMs: 0 });
+    await expect(hasty.redeemOnce({ code, externalRef })).rejects.toBeInstanceOf(OutcomeUnknown);
+    const { redeemCode } = await client().redeemOnce({ code, externalRef });
+    expect(await redemptionOf(id)).toMatchObject({ redeemCode });
+  });
+
+  it("says that nothing was redeemed when every attempt until its patience ended was refused without effect", async () => {
+    const { code } = await issue();
+    const line = unreliable(refusal(503, "redeem_timeout", { "retry-after": "2" }));
+    await expect(
+      client({ fetch: line.fetch, patienceMs: 100 }).redeemOnce({ code, externalRef: newOrder() }),
+    ).rejects.toMatchObject({ name: "VoucherRefused", code: "redeem_timeout", requestId: "r-1" });
+  });
+
+  it("throws a refusal at once, with the service's code and sentence", async () => {
+    const { code } = await issue();
+    await voidVoucher(provisioning(service.servers.db), service.partner.organizationId, code, null);
+    const line = unreliable();
+    const redeem = client({ fetch: line.fetch }).redeemOnce({ code, externalRef: newOrder() });
+    await expect(redeem).rejects.toBeInstanceOf(VoucherRefused);
+    await expect(redeem).rejects.toMatchObject({
+      status: 409,
+      code: "voucher_voided",
+      message: "This voucher has been cancelled by its issuer.",
+    });
+    expect(line.asked).toBe(1);
+  });
+
+  it.each([
+    ["voucher_reserved", 409, "OutcomeUnknown"],
+    ["unknown_key", 401, "OutcomeUnknown"],
+    ["a_code_of_tomorrow", 409, "OutcomeUnknown"],
+    ["voucher_used", 409, "VoucherRefused"],
+    ["voucher_expired", 409, "VoucherRefused"],
+  ])("after a lost attempt, %s (%i) gives %s, because only a final state proves that the attempt failed", async (code, status, name) => {
+    withoutWaiting();
+    const voucher = await issue();
+    const line = unreliable(refusal(504, "x"), refusal(status, code));
+    await expect(
+      client({ fetch: line.fetch }).redeemOnce({ code: voucher.code, externalRef: newOrder() }),
+    ).rejects.toMatchObject({ name });
+  });
+
+  it("does not follow a redirect, which would send the key to another address", async () => {
+    const { code } = await issue();
+    const seen: (string | undefined)[] = [];
+    const redirecting: typeof fetch = async (_url, options) => {
+      seen.push(options?.redirect);
+      return new Response(null, { status: 307, headers: { location: "https://evil.example/" } });
+    };
+    await expect(client({ fetch: redirecting }).lookUp(code)).rejects.toMatchObject({ status: 307, code: null });
+    expect(seen).toEqual(["manual"]);
+  });
+});
+
+describe("redemptions", () => {
+  it("yields each redemption of a time range once, over several pages, and none before the range is final", async () => {
+    const vouchers = await Promise.all(Array.from({ length: 5 }, issue));
+    const times: string[] = [];
+    for (const { code } of vouchers) {
+      times.push((await client().redeemOnce({ code, externalRef: newOrder() })).redeemedAt);
+    }
+    const [from = "", to = ""] = [times[0], new Date(Date.parse(times[4] ?? "") + 1).toISOString()];
+    let pages = 0;
+    const inPages: typeof fetch = (url, options) => {
+      pages += 1;
+      return fetch(String(url).replace("limit=1000", "limit=2"), options);
+    };
+    const settle = async () => {
+      const ids: string[] = [];
+      pages = 0;
+      for await (const one of client({ fetch: inPages }).redemptions(from, to)) ids.push(one.voucherInstanceId);
+      return ids;
+    };
+    const settled = await until(() =>
+      settle().catch((error) => {
+        expect(error).toBeInstanceOf(OutcomeUnknown);
+        return null;
+      }),
+    );
+    expect(settled).toEqual(vouchers.map(({ id }) => id));
+    expect(pages).toBeGreaterThanOrEqual(3);
+  });
+});
+
+describe("the retry rule", () => {
+  /** The waits between attempts that each get the given response, with a random number of `random`. */
+  async function waitsOf(answers: (Response | Error)[], random: number): Promise<number[]> {
+    vi.useFakeTimers({ toFake: ["setTimeout", "performance"] });
+    vi.spyOn(Math, "random").mockReturnValue(random);
+    const at: number[] = [];
+    const replying: typeof fetch = async () => {
+      at.push(performance.now());
+      const answer = answers[at.length - 1] ?? Response.json({ ticket: "rsv_1" });
+      if (answer instanceof Error) throw answer;
+      return answer;
+    };
+    const reserved = client({ fetch: replying })
+      .reserve("any")
+      .catch((error) => error);
+    await vi.advanceTimersByTimeAsync(120_000);
+    await reserved;
+    return at.slice(1).map((time, index) => Math.round(time - (at[index] ?? 0)));
+  }
+  const failures = (count: number) => Array.from({ length: count }, () => refusal(500, "internal_error"));
+
+  it("waits for a random time between zero and a bound that doubles up to eight seconds", async () => {
+    expect(await waitsOf(failures(5), 0.5)).toEqual([500, 1_000, 2_000, 4_000, 4_000]);
+    expect(await waitsOf(failures(5), 0.01)).toEqual([10, 20, 40, 80, 80]);
+    expect(await waitsOf(failures(5), 0.999)).toEqual([999, 1_998, 3_996, 7_992, 7_992]);
+  });
+
+  it("never retries before Retry-After, given in seconds or as a date", async () => {
+    expect(await waitsOf([refusal(429, "rate_limited", { "retry-after": "7" })], 0.5)).toEqual([7_500]);
+    const date = new Date(Date.now() + 20_000).toUTCString();
+    const [waited = 0] = await waitsOf([refusal(503, "unavailable", { "retry-after": date })], 0);
+    expect(waited).toBeGreaterThan(17_000);
+    expect(waited).toBeLessThanOrEqual(20_000);
+    for (const odd of ["soon", "-5", ""]) {
+      expect(await waitsOf([refusal(503, "unavailable", { "retry-after": odd })], 0.5), odd).toEqual([500]);
+    }
+  });
+
+  it("gives up instead of waiting longer than its patience", async () => {
+    expect(await waitsOf([refusal(429, "too_many_misses", { "retry-after": "3600" })], 0)).toEqual([]);
+  });
+
+  it.each([408, 429, 500, 502, 503, 504, 599])("retries after %i", async (status) => {
+    expect(await waitsOf([refusal(status, "x")], 0.5)).toEqual([500]);
+  });
+
+  it("retries when there is no response", async () => {
+    expect(await waitsOf([new TypeError("fetch failed"), new DOMException("late", "TimeoutError")], 0.5)).toEqual([
+      500, 1_000,
+    ]);
+  });
+
+  it.each([301, 400, 401, 403, 404, 405, 409, 413, 415, 431])("does not retry after %i", async (status) => {
+    expect(await waitsOf([refusal(status, "x")], 0)).toEqual([]);
+  });
+
+  it("ends an attempt without a response after its time limit", async () => {
+    const silent: typeof fetch = (_url, options) =>
+      new Promise((_resolve, reject) => {
+        options?.signal?.addEventListener("abort", () => reject(options.signal?.reason));
+      });
+    const call = client({ fetch: silent, timeoutMs: 20, patienceMs: 0 }).lookUp("any");
+    await expect(call).rejects.toMatchObject({ name: "OutcomeUnknown", cause: { name: "TimeoutError" } });
+  });
+});
+
+describe("verifyHistory", () => {
+  async function redeemed() {
+    const voucher = await issue();
+    await client().redeemOnce({ code: voucher.code, externalRef: newOrder(), note: 'für "Jürgen" 😀' });
+    return voucher;
+  }
+
+  it("accepts the history of a real voucher and counts what is not sealed yet", async () => {
+    const { id, code } = await redeemed();
+    await appendPending(service.servers.db, id, 1);
+    const history = await client().history(code);
+    expect(await verifyHistory(history)).toEqual({
+      intact: true,
+      sealed: 2,
+      pending: 1,
+      headHash: history.events[1]?.recordHash,
+    });
+  });
+
+  it("accepts a history that was read in pages", async () => {
+    const { code } = await redeemed();
+    const pages: string[] = [];
+    const oneByOne: typeof fetch = (url, options) => {
+      pages.push(String(url).replace(/.*\?/, ""));
+      return fetch(`${url}&limit=1`, options);
+    };
+    const history = await client({ fetch: oneByOne }).history(code);
+    expect(pages).toEqual(["after=0", "after=1"]);
+    expect(history).toEqual(await client().history(code));
+    expect(await verifyHistory(history)).toMatchObject({ intact: true, sealed: 2 });
+  });
+
+  type Events = Awaited<ReturnType<VoucherClient["history"]>>["events"];
+  it.each<[string, number, (events: Events) => unknown]>([
+    [
+      "a payload with another note",
+      2,
+      ([, event]) => Object.assign(event ?? {}, { payload: event?.payload?.replace("für", "von") }),
+    ],
+    [
+      "an event that says something else than its payload",
+      2,
+      ([, event]) => Object.assign(event ?? {}, { eventType: "voucher.instance.voided" }),
+    ],
+    [
+      "another time beside the payload",
+      1,
+      ([event]) => Object.assign(event ?? {}, { occurredAt: "2020-01-01T00:00:00.000Z" }),
+    ],
+    ["a removed event", 1, (events) => events.shift()],
+    ["a pending event before a sealed one", 2, ([event]) => Object.assign(event ?? {}, { sealStatus: "Pending" })],
+  ])("finds %s", async (_what, sequence, tamper) => {
+    const history = await client().history((await redeemed()).code);
+    tamper(history.events);
+    expect(await verifyHistory(history)).toMatchObject({
+      intact: false,
+      sequence,
+      reason: expect.stringMatching(/\.$/),
+    });
+  });
+
+  it("finds a sealed event after a pending one, although it links to the last sealed one", async () => {
+    const history = await client().history((await redeemed()).code);
+    const [first, second] = history.events;
+    if (first === undefined || second === undefined) throw new Error("the history has two events");
+    const payload = (second.payload ?? "").replace('"sequence":2', '"sequence":3');
+    const recordHash = createHash("sha256").update(payload).digest("hex");
+    const pending = { ...second, sealStatus: "Pending" as const, payload: null, recordHash: null, previousHash: null };
+    history.events = [first, pending, { ...second, sequence: 3, payload, recordHash }];
+    expect(await verifyHistory(history)).toMatchObject({ intact: false, sequence: 3 });
+  });
+
+  it("finds that a history is another voucher's", async () => {
+    const [one, other] = [
+      await client().history((await redeemed()).code),
+      await client().history((await redeemed()).code),
+    ];
+    expect(await verifyHistory({ ...one, events: other.events })).toMatchObject({ intact: false, sequence: 1 });
+  });
+
+  it("finds that a kept hash is gone, also when the rest is valid", async () => {
+    const history = await client().history((await redeemed()).code);
+    const kept = history.events[1]?.recordHash ?? "";
+    expect(await verifyHistory(history, kept)).toMatchObject({ intact: true });
+    expect(await verifyHistory({ ...history, events: history.events.slice(0, 1) }, kept)).toMatchObject({
+      intact: false,
+    });
+  });
+
+  const vectors = JSON.parse(readFileSync("docs/chain-vectors.json", "utf8"));
+
+  it.each<{ name: string }>(vectors.chains)("accepts the valid chain $name of the test vectors", async (chain) => {
+    expect(await verifyHistory(chain as never)).toMatchObject({ intact: true });
+  });
+
+  it.each<{ name: string; expected: { sequence: number } }>(
+    vectors.broken,
+  )("rejects the broken chain $name of the test vectors at the right event", async (chain) => {
+    expect(await verifyHistory(chain as never)).toMatchObject({ intact: false, sequence: chain.expected.sequence });
+  });
+});
