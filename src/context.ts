@@ -20,13 +20,14 @@ import { measureBacklog } from "./services/admin/measure-backlog.ts";
 import { KeyAuthenticator } from "./services/auth/authenticate-key.ts";
 import { UserAuthenticator } from "./services/auth/authenticate-user.ts";
 import { openBoundedReads } from "./services/batches/bounded-reads.ts";
-import { openAcquisitions } from "./services/marketplace/acquire-voucher.ts";
+import { AcquisitionCommitter } from "./services/marketplace/acquisition-committer.ts";
 import { openPreservedSince } from "./services/partner/read-chain.ts";
 import { openCompleteUntil } from "./services/partner/read-redemptions.ts";
 import { openReservationCommitter } from "./services/partner/reservation-committer.ts";
 import { openVoucherReads } from "./services/partner/resolve-voucher.ts";
 import { openOutcomeReads } from "./services/redeem/read-outcomes.ts";
 import { openRedeemCommitter } from "./services/redeem/redeem-committer.ts";
+import { openSealCommitter } from "./services/redeem/seal-committer.ts";
 import { TRACES_OFF, type Traces } from "./traces/traces.ts";
 
 /** Connections for public reads. A flood of them must leave the other connections to partners. */
@@ -46,10 +47,10 @@ const PROBES = 1;
 
 /** Most connections to Postgres of a process. A test compares them with `docs/scaling.md`. */
 export const CONNECTIONS_MAX = {
-  /** Batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions, a scrape, unbatched reads, moves of sandboxes and probes. */
-  api: 2 + 1 + 3 + 1 + 4 + 6 + 1 + PUBLIC_READS + PARTNER_READS + SANDBOX_MOVES + PROBES,
-  /** Redemptions (fast path, slow path), seals and the sweeper. */
-  worker: 1 + 4 + 4 + 1,
+  /** Batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions (reads, shared, waiting), a scrape, unbatched reads, moves of sandboxes and probes. */
+  api: 2 + 1 + 3 + 1 + 4 + (2 + 1 + 3) + 1 + PUBLIC_READS + PARTNER_READS + SANDBOX_MOVES + PROBES,
+  /** Redemptions (fast path, slow path), seals (the same) and the sweeper. */
+  worker: 1 + 4 + 1 + 4 + 1,
 };
 
 /** Opens the context of an API process. Postgres and Redis need not be reachable yet. */
@@ -79,6 +80,8 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
   const seals = new AwaitedQueue(sealQueue, links);
   service.onClose(() => seals.close());
   service.onClose(() => reservationCommitter.drain());
+  const acquisitions = new AcquisitionCommitter({ ...observed, randomBytes: service.randomBytes });
+  service.onClose(() => acquisitions.drain());
   const queueViews = new QueueViews(config.redisUrl, deployment, log);
   service.onClose(() => queueViews.close());
   return {
@@ -91,7 +94,7 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     reservationCommitter,
     redeemQueue: redeems,
     sealQueue: seals,
-    acquisitions: openAcquisitions(),
+    acquisitions,
     /** Unbatched reads that need no partner key. */
     publicReads: openBoundedReads({ connections: PUBLIC_READS, waitingMax: PUBLIC_READS_WAITING_MAX }),
     /** Unbatched reads of partners. */
@@ -116,9 +119,11 @@ export function openWorkerContext(config: Config, traces: Traces = TRACES_OFF) {
   const metrics = config.metricsPort === null ? null : openWorkerMetrics(service.pool);
   const redeemCommitter = openRedeemCommitter({ ...service, metrics });
   service.onClose(() => redeemCommitter.drain());
+  const sealCommitter = openSealCommitter({ ...service, metrics });
+  service.onClose(() => sealCommitter.drain());
   const sealRequests = new SealRequests(service.redis, service.deployment, service.log);
   service.onClose(() => sealRequests.close());
-  return { ...service, metrics, redeemCommitter, sealRequests };
+  return { ...service, metrics, redeemCommitter, sealCommitter, sealRequests };
 }
 
 export type WorkerContext = ReturnType<typeof openWorkerContext>;

@@ -10,7 +10,7 @@ export const linkCode = z.string().meta({ description: "The link's code.", examp
 export const buyRequest = z
   .object({
     paymentRef: reference(
-      "The id of the captured payment. Each payment of a user can buy only one voucher.",
+      "The id of the captured payment. Each payment of a user can buy only one voucher of an organization.",
       EXAMPLE.paymentRef,
     ),
   })

@@ -1,91 +1,115 @@
--- name: insert_claim
--- Inserts a user's one claim of a product, or nothing when it exists. Waits for a transaction that is inserting the same claim.
--- $1 user_id text, $2 product_id text
-INSERT INTO claims (user_id, product_id) VALUES ($1::text, $2::text) ON CONFLICT (user_id, product_id) DO NOTHING;
+-- name: read_sources
+-- Where requests for vouchers lead, at one moment: to the product of a listing, of a link (with its contract) or to the product itself, and
+-- to the product's valid batches that have a window of the wanted kind; a listing leads to its own batch only. One row per source and
+-- batch, or one without a batch; the product is null where nothing matches. `left` says whether a batch has a voucher that can be
+-- acquired, besides those in $4. It reads committed state, so a voucher that another transaction has locked counts. OFFSET 0 keeps a plan that
+-- was made for small tables from reading all of them.
+-- $1 way text[]: listing, product or link, $2 id text[], $3 kind text[]: equally long, $4 voucher_id text[] not to count; null: do not look
+SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "product.brandId",
+       br.organization_id AS "product.organizationId", g.sandbox AS "product.sandbox", s.contract_id AS "link.contractId", s.referrer_id AS "link.referrerId",
+       s.status AS "link.status", s.ends_at AS "link.endsAt", o.id AS "offer.batchId", o.audience AS "offer.audience",
+       o.valid_until AS "offer.validUntil", o.opens_at AS "offer.opensAt", o.closes_at AS "offer.closesAt",
+       CASE WHEN $4::text[] IS NOT NULL THEN EXISTS (
+         SELECT 1 FROM vouchers AS v
+          WHERE v.batch_id = o.id AND v.pickable AND v.id <> ALL ($4::text[])
+            AND NOT EXISTS (SELECT 1 FROM reservations AS h
+                             WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > clock.now OFFSET 0)
+       ) END AS "offer.left"
+  FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (way, id, kind, n)
+ CROSS JOIN (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
+  LEFT JOIN LATERAL (
+       SELECT q.id AS product_id, NULL AS batch_id, NULL AS contract_id, NULL AS referrer_id, NULL AS status, NULL::timestamptz AS ends_at
+         FROM products AS q WHERE w.way = 'product' AND q.id = w.id
+        UNION ALL
+       SELECT d.product_id, d.id, NULL, NULL, NULL, NULL
+         FROM listings AS l JOIN batches AS d ON d.id = ANY (ARRAY[l.batch_id]) WHERE w.way = 'listing' AND l.id = w.id
+        UNION ALL
+       SELECT r.product_id, NULL, c.id, c.user_id, c.status, c.ends_at
+         FROM referral_links AS r JOIN referrer_contracts AS c ON c.id = ANY (ARRAY[r.contract_id])
+        WHERE w.way = 'link' AND r.code = w.id
+       ) AS s ON true
+  LEFT JOIN products AS p ON p.id = ANY (ARRAY[s.product_id])
+  LEFT JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+  LEFT JOIN organizations AS g ON g.id = ANY (ARRAY[br.organization_id])
+  LEFT JOIN LATERAL (
+       SELECT b.id, b.audience, b.valid_until, t.opens_at, t.closes_at
+         FROM batches AS b JOIN batch_windows AS t ON t.batch_id = ANY (ARRAY[b.id]) AND t.kind = w.kind
+        WHERE b.product_id = p.id AND b.id = coalesce(s.batch_id, b.id) AND b.valid_until > clock.now OFFSET 0
+       ) AS o ON true;
 
--- name: fill_claim
--- $1 user_id text, $2 product_id text, $3 voucher_id text
-UPDATE claims AS c SET voucher_id = $3::text WHERE c.user_id = $1::text AND c.product_id = $2::text;
+-- name: read_standings
+-- What users are to the brands that they want vouchers of: role in its organization, Active contract, and the voucher of the same claim
+-- or purchase, if it was made before. One row per wanted entry, in no order.
+-- $1 user_id text[], $2 organization_id text[], $3 brand_id text[], $4 product_id text[], $5 payment_ref text[], null for claims:
+-- equally long
+SELECT (w.n - 1)::int AS n, m.role, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
+       v.id AS "earlier.id", v.organization_id AS "earlier.organizationId", v.code_key AS "earlier.codeKey"
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+       WITH ORDINALITY AS w (user_id, organization_id, brand_id, product_id, payment_ref, n)
+  LEFT JOIN members AS m ON m.organization_id = w.organization_id AND m.user_id = w.user_id
+  LEFT JOIN referrer_contracts AS c ON c.user_id = w.user_id AND c.brand_id = w.brand_id AND c.status = 'Active'
+  LEFT JOIN LATERAL (
+       SELECT k.voucher_id FROM claims AS k
+        WHERE w.payment_ref IS NULL AND k.user_id = w.user_id AND k.product_id = w.product_id
+        UNION ALL
+       SELECT s.voucher_id FROM purchases AS s
+        WHERE s.organization_id = w.organization_id AND s.user_id = w.user_id AND s.payment_ref = w.payment_ref
+       ) AS e ON true
+  LEFT JOIN vouchers AS v ON v.id = ANY (ARRAY[e.voucher_id]);
 
--- name: find_claim
--- The voucher of a claim, with the organization and code that resolve it.
--- $1 user_id text, $2 product_id text
-SELECT v.id, v.organization_id AS "organizationId", v.code_key AS "codeKey", o.sandbox
-  FROM claims AS c JOIN vouchers AS v ON v.id = ANY (ARRAY[c.voucher_id])
-  JOIN organizations AS o ON o.id = ANY (ARRAY[v.organization_id])
- WHERE c.user_id = $1::text AND c.product_id = $2::text;
-
--- name: insert_purchase
--- Inserts the one purchase of a user's payment, or nothing when it exists. Waits for a transaction that is inserting the same purchase.
--- $1 user_id text, $2 payment_ref text
-INSERT INTO purchases (user_id, payment_ref) VALUES ($1::text, $2::text) ON CONFLICT (user_id, payment_ref) DO NOTHING;
-
--- name: fill_purchase
--- $1 user_id text, $2 payment_ref text, $3 voucher_id text
-UPDATE purchases AS s SET voucher_id = $3::text WHERE s.user_id = $1::text AND s.payment_ref = $2::text;
-
--- name: find_purchase
--- The voucher of a purchase, with the organization and code that resolve it.
--- $1 user_id text, $2 payment_ref text
-SELECT v.id, v.organization_id AS "organizationId", v.code_key AS "codeKey", o.sandbox
-  FROM purchases AS s JOIN vouchers AS v ON v.id = ANY (ARRAY[s.voucher_id])
-  JOIN organizations AS o ON o.id = ANY (ARRAY[v.organization_id])
- WHERE s.user_id = $1::text AND s.payment_ref = $2::text;
-
--- name: select_offers
--- The valid batches of a product that have one kind of window, with a user's role and contract, at one moment. One row per batch, or one
--- row without a batch when there is none; no row when there is no such product, or when it is of a sandbox that the user may not see.
--- $1 user_id text or null, $2 product_id text, $3 kind text, $4 batch_id text or null: this batch only, $5 by a referrer's link boolean: the
--- user may see the product
-SELECT clock.now, m.role, g.sandbox, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
-       b.id AS "offer.batchId", b.audience AS "offer.audience", b.valid_until AS "offer.validUntil", w.opens_at AS "offer.opensAt",
-       w.closes_at AS "offer.closesAt"
-  FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
-  JOIN products AS p ON p.id = $2::text
-  JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
-  JOIN organizations AS g ON g.id = ANY (ARRAY[br.organization_id])
-   AND (NOT g.sandbox OR $5::boolean OR may_see_sandbox(g.id, br.id, $1::text))
-  LEFT JOIN members AS m ON m.organization_id = br.organization_id AND m.user_id = $1::text
-  LEFT JOIN referrer_contracts AS c ON c.user_id = $1::text AND c.brand_id = ANY (ARRAY[br.id]) AND c.status = 'Active'
-  LEFT JOIN (batches AS b JOIN batch_windows AS w ON w.batch_id = ANY (ARRAY[b.id]) AND w.kind = $3::text)
-    ON b.product_id = p.id AND b.id = coalesce($4::text, b.id) AND b.valid_until > clock.now;
-
--- name: pick_free_voucher
--- Locks the next unlocked voucher of a batch's windows that had no live reservation when this statement started. Decides nothing: a later
--- statement reads the state under the lock.
--- $1 batch_id text, $2 voucher_id text[] not to pick
+-- name: pick_free_vouchers
+-- Locks the next unlocked vouchers of a batch's windows that had no live reservation when this statement started. Decides nothing: a later
+-- statement reads the state under the locks.
+-- $1 batch_id text, $2 voucher_id text[] not to pick, $3 limit int
 SELECT v.id FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.pickable AND v.id <> ALL ($2::text[])
    AND NOT EXISTS (SELECT 1 FROM reservations AS h
                     WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
- ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v SKIP LOCKED;
+ ORDER BY v.serial LIMIT $3::int FOR NO KEY UPDATE OF v SKIP LOCKED;
 
 -- name: pick_voucher
--- The same, but waits for locked vouchers, because the transactions that hold the locks may roll back.
--- $1 batch_id text, $2 voucher_id text[] not to pick
+-- The same for one voucher, but waits if it is locked, because the transaction that holds the lock may roll back.
+-- $1 batch_id text
 SELECT v.id FROM vouchers AS v
- WHERE v.batch_id = $1::text AND v.pickable AND v.id <> ALL ($2::text[])
+ WHERE v.batch_id = $1::text AND v.pickable
    AND NOT EXISTS (SELECT 1 FROM reservations AS h
                     WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
  ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v;
 
--- name: is_any_pickable
--- Whether these batches have a voucher left without a live reservation. Reads committed state, so a locked voucher counts.
--- $1 batch_id text[]
-SELECT EXISTS (
-  SELECT 1 FROM vouchers AS v
-   WHERE v.batch_id = ANY ($1::text[]) AND v.pickable
-     AND NOT EXISTS (SELECT 1 FROM reservations AS h
-                      WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
-) AS any;
-
--- name: acquire_voucher
--- Removes a locked, Active voucher from its windows and counts its Pending event. Raises VS001 when it has left already or its chain has
--- changed. IS NOT FALSE keeps the search by id out of the index vouchers_pickable.
--- $1 voucher_id text, $2 last_sequence int before the update
-WITH acquired AS (
-  UPDATE vouchers AS v SET pickable = false, last_sequence = $2::int + 1
-   WHERE v.id = $1::text AND v.pickable IS NOT FALSE AND v.status = 'Active' AND v.last_sequence = $2::int
+-- name: insert_claims
+-- Inserts users' one claim of a product each, in key order, so that two writers of the same claims cannot deadlock. Waits for a transaction
+-- that is inserting the same claim. Raises VS001 when one exists; the caller decides again.
+-- $1 user_id text[], $2 product_id text[], $3 voucher_id text[]
+WITH claimed AS (
+  INSERT INTO claims (user_id, product_id, voucher_id)
+  SELECT w.user_id, w.product_id, w.voucher_id FROM unnest($1::text[], $2::text[], $3::text[]) AS w (user_id, product_id, voucher_id)
+   ORDER BY w.user_id COLLATE "C", w.product_id COLLATE "C"
+      ON CONFLICT (user_id, product_id) DO NOTHING
   RETURNING 1
 )
-SELECT assert_row_count(count(*), 1, 'Active vouchers in a window with an unchanged chain') FROM acquired;
+SELECT assert_row_count(count(*), cardinality($1::text[]), 'new claims') FROM claimed;
+
+-- name: insert_purchases
+-- The same for users' purchases, one for each payment in an organization.
+-- $1 organization_id text[] of the vouchers, $2 user_id text[], $3 payment_ref text[], $4 voucher_id text[]
+WITH bought AS (
+  INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id)
+  SELECT w.organization_id, w.user_id, w.payment_ref, w.voucher_id
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS w (organization_id, user_id, payment_ref, voucher_id)
+   ORDER BY w.organization_id COLLATE "C", w.user_id COLLATE "C", w.payment_ref COLLATE "C"
+      ON CONFLICT (organization_id, user_id, payment_ref) DO NOTHING
+  RETURNING 1
+)
+SELECT assert_row_count(count(*), cardinality($1::text[]), 'new purchases') FROM bought;
+
+-- name: acquire_vouchers
+-- Removes locked, Active vouchers from their windows and counts a Pending event of each. Raises VS001 when one has left already or its chain
+-- has changed. IS NOT FALSE keeps the search by id out of the index vouchers_pickable.
+-- $1 voucher_id text[], $2 last_sequence int[] before the update
+WITH acquired AS (
+  UPDATE vouchers AS v SET pickable = false, last_sequence = w.last_before + 1
+    FROM unnest($1::text[], $2::int[]) AS w (id, last_before)
+   WHERE v.id = ANY (ARRAY[w.id]) AND v.pickable IS NOT FALSE AND v.status = 'Active' AND v.last_sequence = w.last_before
+  RETURNING 1
+)
+SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers in a window with an unchanged chain') FROM acquired;

@@ -1,135 +1,184 @@
-import type { ContractStatus, Eligibility, MemberRole } from "../domain/audience.ts";
+import type { ContractStatus, MemberRole } from "../domain/audience.ts";
 import type { Offer, WindowKind } from "../domain/offer.ts";
 import type { Audience } from "../domain/voucher.ts";
-import { boolean, orNull, outerJoined, text, textOf, timestamptz } from "./columns.ts";
+import { boolean, integer, orNull, outerJoined, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import { execute, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
+import { columnsOf, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
 
-const ACQUIRED_VOUCHER = { id: text, organizationId: text, codeKey: text, sandbox: boolean };
+const PRODUCT = {
+  id: text,
+  brandId: text,
+  organizationId: text,
+  /** The organization is a sandbox. */
+  sandbox: boolean,
+};
+
+const LINK = {
+  contractId: text,
+  referrerId: text,
+  status: textOf<ContractStatus>(),
+  endsAt: orNull(timestamptz),
+};
+
+const ACQUIRED_VOUCHER = { id: text, organizationId: text, codeKey: orNull(text) };
+
+const STANDING = {
+  role: orNull(textOf<MemberRole>()),
+  contract: outerJoined({ id: text, status: textOf<ContractStatus>(), endsAt: orNull(timestamptz) }),
+  earlier: outerJoined(ACQUIRED_VOUCHER),
+};
 
 export const sql = loadStatements(new URL("./acquisitions.sql", import.meta.url), {
-  insert_claim: {},
-  fill_claim: {},
-  find_claim: ACQUIRED_VOUCHER,
-  insert_purchase: {},
-  fill_purchase: {},
-  find_purchase: ACQUIRED_VOUCHER,
-  select_offers: {
+  read_sources: {
+    n: integer,
     now: timestamptz,
-    sandbox: boolean,
-    role: orNull(textOf<MemberRole>()),
-    contract: outerJoined({ id: text, status: textOf<ContractStatus>(), endsAt: orNull(timestamptz) }),
+    product: outerJoined(PRODUCT),
+    link: outerJoined(LINK),
     offer: outerJoined({
       batchId: text,
       audience: textOf<Audience>(),
       validUntil: timestamptz,
       opensAt: orNull(timestamptz),
       closesAt: orNull(timestamptz),
+      left: orNull(boolean),
     }),
   },
-  pick_free_voucher: { id: text },
+  read_standings: { n: integer, ...STANDING },
+  pick_free_vouchers: { id: text },
   pick_voucher: { id: text },
-  is_any_pickable: { any: boolean },
-  acquire_voucher: {},
+  insert_claims: {},
+  insert_purchases: {},
+  acquire_vouchers: {},
 });
 
-/** What makes an acquisition unique: a user's claim of a product, or a user's payment. */
-export type AcquisitionKey =
-  | { kind: "claim"; userId: string; productId: string }
-  | { kind: "buy"; userId: string; paymentRef: string };
-
-const STATEMENTS = {
-  claim: { insert: sql.insert_claim, fill: sql.fill_claim, find: sql.find_claim },
-  buy: { insert: sql.insert_purchase, fill: sql.fill_purchase, find: sql.find_purchase },
-};
-
-function keyOf(acquisition: AcquisitionKey): [string, string] {
-  return [acquisition.userId, acquisition.kind === "claim" ? acquisition.productId : acquisition.paymentRef];
-}
-
-/** An acquired voucher, with its organization and normalized code, by which it is resolved. */
-export interface AcquiredVoucher {
+/** A way to an open window, and the kind of window. */
+export interface WantedSource {
+  way: "listing" | "product" | "link";
   id: string;
-  organizationId: string;
-  codeKey: string | null;
-  /** The organization is a sandbox. */
-  sandbox: boolean;
+  kind: WindowKind;
 }
 
-/** The voucher of an earlier acquisition with this key, or null. */
-export function findAcquisition(db: Queryable, acquisition: AcquisitionKey): Promise<AcquiredVoucher | null> {
-  return readRow(db, STATEMENTS[acquisition.kind].find, keyOf(acquisition));
-}
+/** The product that a source leads to. */
+export type SourceProduct = Row<typeof PRODUCT>;
 
-/** Inserts an acquisition without its voucher, which `fillAcquisition` sets. Waits for a concurrent insert; false if the key exists. */
-export async function insertAcquisition(tx: Transaction, acquisition: AcquisitionKey): Promise<boolean> {
-  return (await execute(tx, STATEMENTS[acquisition.kind].insert, keyOf(acquisition))) === 1;
-}
-
-/** Statements that set the voucher of an acquisition. */
-export function fillAcquisition(acquisition: AcquisitionKey, voucherId: string): PreparedStatements {
-  return [prepare(STATEMENTS[acquisition.kind].fill, [...keyOf(acquisition), voucherId])];
-}
-
-/** What a product offers to one user. */
-export interface ProductOffers {
+/** Where a request leads, as of one moment. */
+export interface Source {
   /** The database's clock. */
   now: Date;
-  /** The product's organization is a sandbox. */
-  sandbox: boolean;
-  eligibility: Eligibility;
-  /** The user's role in the brand's organization. */
-  role: MemberRole | null;
-  offers: Offer[];
+  /** Null: there is no such listing, product or link. */
+  product: SourceProduct | null;
+  /** The contract of a link; null for other sources. */
+  link: Row<typeof LINK> | null;
+  /** `left`: whether the batch has a voucher that can be acquired; null when this was not wanted. */
+  offers: (Offer & { left: boolean | null })[];
 }
 
 /**
- * The batches of a product, or one of them, that have a window of this kind; null when there is no such product for this user.
- * @param userId null for an anonymous caller.
- * @param byLink whether the user came by a referrer's link, which shows the products of a sandbox to everyone.
+ * Reads many sources in one statement; results are in the order of `wanted`.
+ * @param notCounted vouchers that do not count as left. Null: do not look for any.
  */
-export async function findOffers(
+export async function readSources(
   db: Queryable,
-  userId: string | null,
-  productId: string,
-  kind: WindowKind,
-  batchId: string | null,
-  byLink: boolean,
-): Promise<ProductOffers | null> {
-  const rows = await readRows(db, sql.select_offers, [userId, productId, kind, batchId, byLink]);
-  const first = rows[0];
-  if (first === undefined) return null;
-  const { now, sandbox, role, contract } = first;
-  return {
-    now,
-    sandbox,
-    role,
-    eligibility: { isOwner: role === "owner", contract },
-    offers: rows.flatMap(({ offer }) => {
-      if (offer === null) return [];
-      const { opensAt, closesAt, ...batch } = offer;
-      return [{ ...batch, window: { opensAt, closesAt } }];
-    }),
-  };
+  wanted: readonly WantedSource[],
+  notCounted: readonly string[] | null,
+): Promise<Source[]> {
+  const rows = await readRows(db, sql.read_sources, [...columnsOf(wanted, "way", "id", "kind"), notCounted]);
+  const sources: Source[] = new Array(wanted.length);
+  for (const { n, offer, ...found } of rows) {
+    sources[n] ??= { ...found, offers: [] };
+    if (offer === null) continue;
+    const { opensAt, closesAt, ...batch } = offer;
+    sources[n].offers.push({ ...batch, window: { opensAt, closesAt } });
+  }
+  return sources;
 }
 
-/** Locks the next voucher of a batch's windows, other than `except`; null when there is none. Waits for locked ones if `waiting`. */
-export async function pickVoucher(
+/** What makes an acquisition unique: a user's claim of a product, or a user's payment in an organization. */
+export interface AcquisitionKey {
+  userId: string;
+  product: SourceProduct;
+  /** Null for a claim. */
+  paymentRef: string | null;
+}
+
+/** An acquired voucher, with its organization and normalized code, by which it is resolved. */
+export type AcquiredVoucher = Row<typeof ACQUIRED_VOUCHER>;
+
+/** A user's relations to a brand, and the voucher of the same claim or purchase, if it was made before. */
+export type Standing = Row<typeof STANDING>;
+
+/** Reads many users' standings in one statement; results are in the order of `keys`. */
+export async function readStandings(db: Queryable, keys: readonly AcquisitionKey[]): Promise<Standing[]> {
+  const rows = await readRows(db, sql.read_standings, [
+    ...columnsOf(keys, "userId"),
+    ...columnsOf(
+      keys.map(({ product }) => product),
+      "organizationId",
+      "brandId",
+      "id",
+    ),
+    ...columnsOf(keys, "paymentRef"),
+  ]);
+  if (rows.length !== keys.length) throw new Error(`expected ${keys.length} rows, got ${rows.length}`);
+  const standings: Standing[] = new Array(keys.length);
+  for (const { n, ...standing } of rows) standings[n] = standing;
+  return standings;
+}
+
+/** Locks at most `limit` unlocked vouchers of a batch's windows, other than `except`; returns their ids in order of serials. */
+export async function pickFreeVouchers(
   tx: Transaction,
   batchId: string,
   except: readonly string[],
-  waiting: boolean,
-): Promise<string | null> {
-  const statement = waiting ? sql.pick_voucher : sql.pick_free_voucher;
-  return (await readRow(tx, statement, [batchId, except]))?.id ?? null;
+  limit: number,
+): Promise<string[]> {
+  return (await readRows(tx, sql.pick_free_vouchers, [batchId, except, limit])).map(({ id }) => id);
 }
 
-/** Whether any of these batches has a voucher left without a live reservation. Takes no lock and counts locked vouchers. */
-export async function isAnyPickable(db: Queryable, batchIds: readonly string[]): Promise<boolean> {
-  return (await readRow(db, sql.is_any_pickable, [batchIds]))?.any === true;
+/**
+ * Locks the next voucher of a batch's windows, waiting up to `lock_timeout` if it is locked; null when there is none.
+ * @throws DatabaseError 55P03 when the lock is not granted in time.
+ */
+export async function pickVoucher(tx: Transaction, batchId: string): Promise<string | null> {
+  return (await readRow(tx, sql.pick_voucher, [batchId]))?.id ?? null;
 }
 
-/** Statements that remove a locked voucher from its windows and count its next event, which the caller must insert. */
-export function acquireVoucherRow(voucherId: string, lastSequenceBefore: number): PreparedStatements {
-  return [prepare(sql.acquire_voucher, [voucherId, lastSequenceBefore])];
+/** A voucher for a user, as the current transaction decided. */
+export interface NewAcquisition extends AcquisitionKey {
+  voucher: { id: string; organizationId: string; lastSequence: number };
+}
+
+/**
+ * Statements that record acquisitions of locked vouchers, remove the vouchers from their windows and count the next event of each, which the
+ * caller must insert. Claims and purchases come first: only they can wait for another transaction.
+ */
+export function insertAcquisitions(acquisitions: readonly NewAcquisition[]): PreparedStatements {
+  if (acquisitions.length === 0) return [];
+  const claims = acquisitions.filter(({ paymentRef }) => paymentRef === null);
+  const purchases = acquisitions.filter(({ paymentRef }) => paymentRef !== null);
+  return [
+    ...(claims.length === 0
+      ? []
+      : [
+          prepare(sql.insert_claims, [
+            claims.map(({ userId }) => userId),
+            claims.map(({ product }) => product.id),
+            claims.map(({ voucher }) => voucher.id),
+          ]),
+        ]),
+    ...(purchases.length === 0
+      ? []
+      : [
+          prepare(sql.insert_purchases, [
+            purchases.map(({ voucher }) => voucher.organizationId),
+            purchases.map(({ userId }) => userId),
+            purchases.map(({ paymentRef }) => paymentRef),
+            purchases.map(({ voucher }) => voucher.id),
+          ]),
+        ]),
+    prepare(sql.acquire_vouchers, [
+      acquisitions.map(({ voucher }) => voucher.id),
+      acquisitions.map(({ voucher }) => voucher.lastSequence),
+    ]),
+  ];
 }

@@ -34,12 +34,6 @@ SELECT $1::text, c.id, p.id, p.brand_id
   FROM referrer_contracts AS c JOIN products AS p ON p.brand_id = c.brand_id
  WHERE c.id = $2::text AND p.id = $3::text;
 
--- name: find_link
--- A link with its contract.
--- $1 code text
-SELECT l.product_id AS "productId", c.id AS "contractId", c.user_id AS "referrerId", c.status, c.ends_at AS "endsAt"
-  FROM referral_links AS l JOIN referrer_contracts AS c ON c.id = ANY (ARRAY[l.contract_id]) WHERE l.code = $1::text;
-
 -- name: find_linked_product
 -- What a link offers, with the state of its contract.
 -- $1 code text

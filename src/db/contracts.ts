@@ -3,14 +3,6 @@ import { integer, numeric, orNull, type Row, text, textOf, timestamptz } from ".
 import type { Queryable } from "./pool.ts";
 import { execute, loadStatements, readRow } from "./statements.ts";
 
-const REFERRAL_LINK = {
-  productId: text,
-  contractId: text,
-  referrerId: text,
-  status: textOf<ContractStatus>(),
-  endsAt: orNull(timestamptz),
-};
-
 const LINKED_PRODUCT = {
   status: textOf<ContractStatus>(),
   endsAt: orNull(timestamptz),
@@ -28,7 +20,6 @@ export const sql = loadStatements(new URL("./contracts.sql", import.meta.url), {
   find_contract_status: { status: textOf<ContractStatus>() },
   end_overdue_contracts: {},
   insert_link: {},
-  find_link: REFERRAL_LINK,
   find_linked_product: LINKED_PRODUCT,
 });
 
@@ -73,14 +64,6 @@ export function endOverdueContracts(db: Queryable, limit: number): Promise<numbe
 /** Inserts a referral link; returns false unless contract and product exist and belong to the same brand. */
 export async function insertLink(db: Queryable, code: string, contractId: string, productId: string): Promise<boolean> {
   return (await execute(db, sql.insert_link, [code, contractId, productId])) === 1;
-}
-
-/** A referral link with its contract. */
-export type ReferralLink = Row<typeof REFERRAL_LINK>;
-
-/** The link of a code, or null. */
-export function findLink(db: Queryable, code: string): Promise<ReferralLink | null> {
-  return readRow(db, sql.find_link, [code]);
 }
 
 /** The product that a referral link offers, with the status and end of the link's contract. */

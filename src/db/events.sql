@@ -10,12 +10,14 @@ SELECT w.occurred_at, w.sequence, w.actor_is_employee, w.voucher_id, 'Sealed', w
        AS w (voucher_id, sequence, event_type, occurred_at, actor_connected_id, actor_is_employee, previous_hash, record_hash,
              payload);
 
--- name: insert_pending_event
--- Appends a Pending event, which is sealed later, to the chain of a locked voucher.
--- $1 voucher_id text, $2 sequence int, $3 event_type text, $4 occurred_at timestamptz, $5 actor_connected_id text or null,
--- $6 actor_is_employee boolean or null, $7 data json
+-- name: insert_pending_events
+-- Appends Pending events, which are sealed later, to chains of locked vouchers.
+-- $1 voucher_id text[], $2 sequence int[], $3 event_type text[], $4 occurred_at timestamptz[], $5 actor_connected_id text[],
+-- $6 actor_is_employee boolean[], $7 data text[] json
 INSERT INTO voucher_events (occurred_at, sequence, actor_is_employee, voucher_id, seal_status, event_type, actor_connected_id, data)
-VALUES ($4::timestamptz, $2::int, $6::boolean, $1::text, 'Pending', $3::text, $5::text, $7::json);
+SELECT w.occurred_at, w.sequence, w.actor_is_employee, w.voucher_id, 'Pending', w.event_type, w.actor_connected_id, w.data::json
+  FROM unnest($1::text[], $2::int[], $3::text[], $4::timestamptz[], $5::text[], $6::boolean[], $7::text[])
+       AS w (voucher_id, sequence, event_type, occurred_at, actor_connected_id, actor_is_employee, data);
 
 -- name: select_pending_events
 -- The Pending events of locked vouchers, in the order in which they must be sealed.

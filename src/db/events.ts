@@ -18,7 +18,7 @@ const STORED_EVENT = {
 
 export const sql = loadStatements(new URL("./events.sql", import.meta.url), {
   insert_sealed_events: {},
-  insert_pending_event: {},
+  insert_pending_events: {},
   select_pending_events: {
     voucherId: text,
     sequence: integer,
@@ -55,17 +55,13 @@ export function insertSealedEvents(sealed: readonly SealedEvent[]): PreparedStat
   ];
 }
 
-/** Statements that append a Pending event to the chain of a locked voucher. */
-export function insertPendingEvent(event: EventContent): PreparedStatements {
+/** Statements that append Pending events to the chains of locked vouchers. */
+export function insertPendingEvents(events: readonly EventContent[]): PreparedStatements {
+  if (events.length === 0) return [];
   return [
-    prepare(sql.insert_pending_event, [
-      event.voucherId,
-      event.sequence,
-      event.eventType,
-      event.occurredAt,
-      event.actorConnectedId,
-      event.actorIsEmployee,
-      JSON.stringify(event.data),
+    prepare(sql.insert_pending_events, [
+      ...columnsOf(events, "voucherId", "sequence", "eventType", "occurredAt", "actorConnectedId", "actorIsEmployee"),
+      events.map((event) => JSON.stringify(event.data)),
     ]),
   ];
 }

@@ -6,22 +6,6 @@ INSERT INTO listings (id, batch_id) VALUES ($1::text, $2::text);
 -- $1 batch_id text, $2 kind text, $3 opens_at timestamptz or null, $4 closes_at timestamptz or null
 INSERT INTO batch_windows (batch_id, kind, opens_at, closes_at) VALUES ($1::text, $2::text, $3::timestamptz, $4::timestamptz);
 
--- name: find_listing_batch
--- The batch and product of a listing, unless it is of a sandbox that the user may not see. OFFSET 0 keeps the plan from starting with the
--- products.
--- $1 listing_id text, $2 user_id text
-SELECT l.batch_id AS "batchId", b.product_id AS "productId"
-  FROM listings AS l
-  JOIN batches AS b ON b.id = ANY (ARRAY[l.batch_id])
-  JOIN LATERAL (
-       SELECT g.id, g.sandbox, br.id AS brand_id
-         FROM products AS p
-         JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
-         JOIN organizations AS g ON g.id = ANY (ARRAY[br.organization_id])
-        WHERE p.id = ANY (ARRAY[b.product_id]) OFFSET 0
-       ) AS g ON NOT g.sandbox OR may_see_sandbox(g.id, g.brand_id, $2::text)
- WHERE l.id = $1::text;
-
 -- name: select_listings
 -- Listings as one caller sees them: the one with an id, or the next ones after a cursor whose vouchers are still valid. Those of a sandbox
 -- exist only for users who may see it. Counts up to 1 001 vouchers that can be bought: in the window, Active, without a live reservation. OFFSET 0 keeps a plan that was made while there

@@ -28,7 +28,6 @@ export const sql = loadStatements(new URL("./listings.sql", import.meta.url), {
   insert_listing: {},
   insert_window: {},
   count_stock: { brand: text, left: integer },
-  find_listing_batch: { batchId: text, productId: text },
   select_listings: {
     ...LISTING,
     batchId: text,
@@ -48,15 +47,6 @@ export async function insertListing(db: Queryable, id: string, batchId: string):
 /** Gives a batch a window. */
 export async function insertWindow(db: Queryable, batchId: string, kind: WindowKind, window: Window): Promise<void> {
   await execute(db, sql.insert_window, [batchId, kind, window.opensAt, window.closesAt]);
-}
-
-/** The batch of a listing and its product, or null when there is no such listing for this user. */
-export function findListingBatch(
-  db: Queryable,
-  listingId: string,
-  userId: string,
-): Promise<{ batchId: string; productId: string } | null> {
-  return readRow(db, sql.find_listing_batch, [listingId, userId]);
 }
 
 /** A listing and everything that decides whether one caller can buy from it, from one snapshot. */

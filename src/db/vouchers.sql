@@ -168,12 +168,11 @@ SELECT v.id AS "voucherId", v.last_sequence AS "lastSequence", v.sealed_sequence
        encode(v.sealed_hash, 'hex') AS "sealedHash"
   FROM vouchers AS v WHERE v.id > $1::text AND v.id <= $2::text ORDER BY v.id;
 
--- name: find_chain_head
--- One voucher's chain head.
--- $1 voucher_id text
-SELECT v.id AS "voucherId", v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence",
-       encode(v.sealed_hash, 'hex') AS "sealedHash"
-  FROM vouchers AS v WHERE v.id = $1::text;
+-- name: read_chain_heads
+-- The chain heads of vouchers.
+-- $1 voucher_id text[]
+SELECT v.id, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash"
+  FROM vouchers AS v WHERE v.id = ANY ($1::text[]);
 
 -- name: lock_expired_batch
 -- Locks the batch that expired first and has expiries to record. Skips batches that another transaction has locked. Only sweepers and

@@ -113,7 +113,7 @@ export const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), {
   find_vouchers: { now: timestamptz, sandbox: boolean, ...FOUND_VOUCHER },
   find_last_of_next: { lastId: orNull(text) },
   select_chain_heads_of_range: { voucherId: text, ...CHAIN_HEAD },
-  find_chain_head: { voucherId: text, ...CHAIN_HEAD },
+  read_chain_heads: { id: text, ...CHAIN_HEAD },
   lock_expired_batch: EXPIRED_BATCH,
   lock_unrecorded_expiries: { id: text },
   advance_expiry: { recordedTo: integer },
@@ -301,9 +301,14 @@ export function selectChainHeadsOfRange(
   return readRows(db, sql.select_chain_heads_of_range, [afterId, lastId]);
 }
 
+/** The chain heads of these vouchers, in no order. Leaves out ids without a voucher. */
+export function readChainHeads(db: Queryable, voucherIds: readonly string[]): Promise<(ChainHead & { id: string })[]> {
+  return readRows(db, sql.read_chain_heads, [voucherIds]);
+}
+
 /** A voucher's chain head, or null when there is no such voucher. */
-export function findChainHead(db: Queryable, voucherId: string): Promise<(ChainHead & { voucherId: string }) | null> {
-  return readRow(db, sql.find_chain_head, [voucherId]);
+export async function findChainHead(db: Queryable, voucherId: string): Promise<ChainHead | null> {
+  return (await readChainHeads(db, [voucherId]))[0] ?? null;
 }
 
 /** A batch past its `validUntil`, locked by this transaction. */

@@ -19,12 +19,17 @@ export interface Offer {
   window: Window | null;
 }
 
-type OfferRefusal = "referrers_only" | "window_closed";
+export type OfferRefusal = "referrers_only" | "window_closed";
 
-/** The batches that are open to a caller, in the order to try them, each with the rule that opens it. */
-type OfferDecision =
-  | { kind: "open"; batches: { batchId: string; audience: Audience; rule: AudienceRule }[] }
-  | { kind: "refused"; code: OfferRefusal };
+/** A batch that is open to a caller, with the rule that opens it. */
+export interface OpenBatch {
+  batchId: string;
+  audience: Audience;
+  rule: AudienceRule;
+}
+
+/** The batches that are open to a caller, in the order to try them. */
+type OfferDecision = { kind: "open"; batches: OpenBatch[] } | { kind: "refused"; code: OfferRefusal };
 
 /** Whether a batch's window is open: from `opensAt` inclusive to `closesAt` exclusive, and while its vouchers are valid. */
 export function isWindowOpen({ window, validUntil }: Offer, now: Date): boolean {

@@ -18,6 +18,8 @@ export interface ConnectionLimits {
   checkEveryMs: number;
   /** Concurrent connections. Beyond that, new ones are closed. */
   connectionsMax: number;
+  /** Connections that the kernel accepts before this process does; fewer if the system's limit is lower. */
+  backlog: number;
   /** Concurrent requests on one connection. Beyond that, the connection is closed. */
   pipelinedMax: number;
   /** How long an idle connection stays open after the server starts to close: a request may be on its way. */
@@ -36,6 +38,8 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   checkEveryMs: 1_000,
   // A connection takes 12 KiB of memory when idle and 45 KiB with an unfinished request: at worst 450 MB.
   connectionsMax: 10_000,
+  // A crowd that arrives at once. Node's default of 511 makes the others try again after a second. The system's limit is often 4 096.
+  backlog: 4_096,
   // Few clients send a request before the last response. Node handles every request in a chunk of 64 KiB, which may hold a thousand, and
   // keeps the responses in memory if the client does not read them.
   pipelinedMax: 32,
@@ -117,7 +121,7 @@ export async function listen(
     server.once("error", (error) =>
       reject(new Error(`cannot listen on PORT ${port}: ${error.message}`, { cause: error })),
     );
-    server.listen(port, resolve);
+    server.listen({ port, backlog: limits.backlog }, resolve);
   });
   return {
     port: (server.address() as AddressInfo).port,

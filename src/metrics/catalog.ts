@@ -139,7 +139,7 @@ export const METRICS = {
     name: "voucher_batch_items",
     type: "histogram",
     process: "every",
-    help: "Items in one batch: redeems or reservation changes in a transaction, look-ups in a statement.",
+    help: "Items in one batch: redeems, seals, acquisitions or reservation changes in a transaction, look-ups in a statement.",
     labels: ["batch"],
     buckets: SIZE_BUCKETS,
   },

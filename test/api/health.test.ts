@@ -124,8 +124,8 @@ describe("while every read that no batch shares is blocked in Postgres", () => {
         while (!enough) await calls[n % calls.length]?.();
       });
       try {
-        // Four acquisitions, three public reads and two of partners wait at most; eight are some of each kind.
-        await untilWaiting(servers.db, 8, "api");
+        // Two shared reads of acquisitions, three public reads and two of partners wait at most; six are some of each kind.
+        await untilWaiting(servers.db, 6, "api");
         const ready = () => send("GET", `${api.url}/readyz`);
         const answers = [
           ...(await Promise.all([ready(), ready(), ready()])),
@@ -135,7 +135,7 @@ describe("while every read that no batch shares is blocked in Postgres", () => {
           await ready(),
         ];
         expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-        expect(await countWaiting(servers.db, "api")).toBeLessThanOrEqual(9);
+        expect(await countWaiting(servers.db, "api")).toBeLessThanOrEqual(7);
       } finally {
         enough = true;
       }

@@ -53,6 +53,17 @@ async function makeSupply(count: number, options: Parameters<typeof makeOffer>[2
   return { ...offer, linkCode: code, contractId };
 }
 
+/** Makes another product of a brand and returns its id. */
+async function makeSister({ brandId }: TestPartner): Promise<string> {
+  const id = `prd_sister_${newUser()}`;
+  await servers.db.query(
+    `INSERT INTO products (id, brand_id, key, name, type, retail_price_usd, price_usd)
+     VALUES ($1, $2, 'sister', 'Sister', 'Service', 1, 1)`,
+    [id, brandId],
+  );
+  return id;
+}
+
 interface TakeRoute {
   name: string;
   kind: "claim" | "buy";
@@ -337,8 +348,10 @@ describe.each(BUYS)("the paymentRef of $name", ({ take }) => {
 });
 
 describe("a payment", () => {
-  it("stands for one voucher of a user over both buy routes, even if the second call names another product", async () => {
-    const [one, other] = [await makeSupply(2), await makeSupply(2)];
+  it("stands for one voucher of a user over both buy routes of an organization, even if the second call names another product", async () => {
+    const one = await makeSupply(2);
+    const sister = { ...one, productId: await makeSister(one) };
+    const other = { ...sister, ...(await offerBatch(servers.db, sister, 2)) };
     const client = await as();
     const body = { paymentRef: newPayment() };
     const first = await client.buyListing(one.listingId, body);
@@ -346,8 +359,6 @@ describe("a payment", () => {
       await client.buyProduct(one.productId, body),
       await client.buyListing(other.listingId, body),
       await client.buyProduct(other.productId, body),
-      await client.buyListing("lst_unknown", body),
-      await client.buyProduct("prd_unknown", body),
     ]) {
       expect({ status: again.status, body: again.body }).toEqual({
         status: 200,
@@ -360,6 +371,23 @@ describe("a payment", () => {
         other.vouchers.map(({ id }) => id),
       ),
     ).toEqual([]);
+  });
+
+  it("of one organization is not another's: the same user and reference get a voucher from each", async () => {
+    const [one, other] = [await makeSupply(1), await makeSupply(1)];
+    const client = await as();
+    const body = { paymentRef: newPayment() };
+    for (const supply of [one, other]) {
+      const reply = await client.buyListing(supply.listingId, body);
+      expect(reply.body).toMatchObject({ voucher: { id: supply.vouchers[0]?.id }, alreadyConfirmed: false });
+    }
+    expect((await client.buyProduct(one.productId, body)).body).toMatchObject({
+      voucher: { id: one.vouchers[0]?.id },
+      alreadyConfirmed: true,
+    });
+    // An unknown source belongs to no organization.
+    await expectRefused(404, "listing_not_found", () => client.buyListing("lst_unknown", body));
+    await expectRefused(404, "product_not_found", () => client.buyProduct("prd_unknown", body));
   });
 
   it("of one user is not another user's: the same reference gives each their own voucher", async () => {
@@ -420,12 +448,7 @@ describe("a claim", () => {
 
   it("of one product is not one of another product of the brand", async () => {
     const supply = await makeSupply(1);
-    const sister = { ...supply, productId: `prd_sister_${newUser()}` };
-    await servers.db.query(
-      `INSERT INTO products (id, brand_id, key, name, type, retail_price_usd, price_usd)
-       VALUES ($1, $2, 'sister', 'Sister', 'Service', 1, 1)`,
-      [sister.productId, supply.brandId],
-    );
+    const sister = { ...supply, productId: await makeSister(supply) };
     await offerBatch(servers.db, sister, 1);
     const client = await as();
     expect(await client.claimProduct(supply.productId)).toMatchObject({ body: { alreadyConfirmed: false } });

@@ -297,14 +297,22 @@ describe("a user's token", () => {
   });
 });
 
+/** A token with a signature that means nothing. */
+function fakeToken(kid: string, sub: string): string {
+  const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  return `${encode({ alg: "EdDSA", kid })}.${encode({ sub, exp: secondsFromNow(3_600) })}.${"A".repeat(86)}`;
+}
+
 describe("keys by HTTP", () => {
   const COOLDOWN_MS = 10_000;
   const CACHED_MS = 600_000;
+  /** How long a verified token is remembered. */
+  const TRUSTED_MS = 5_000;
   let server: KeysServer;
   let users: UserAuthenticator;
 
   beforeEach(async () => {
-    vi.useFakeTimers({ toFake: ["Date"] });
+    vi.useFakeTimers({ toFake: ["Date", "performance"] });
     server = await openKeysServer(key);
     users = new UserAuthenticator({ jwksUrl: server.url, issuer: null, audience: null });
   });
@@ -314,7 +322,7 @@ describe("keys by HTTP", () => {
     await server.close();
   });
 
-  const later = (ms: number) => vi.setSystemTime(Date.now() + ms);
+  const later = (ms: number) => void vi.advanceTimersByTime(ms);
   const codeOf = (token: string) =>
     users.authenticate(token).then(
       () => "accepted",
@@ -326,7 +334,7 @@ describe("keys by HTTP", () => {
     const all = await Promise.all(Array.from({ length: 20 }, () => users.authenticate(token)));
     expect(new Set(all)).toEqual(new Set(["user"]));
     for (let i = 0; i < 20; i++) await users.authenticate(token);
-    later(CACHED_MS - 1_000);
+    later(CACHED_MS - TRUSTED_MS - 1_000);
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
     expect(server.fetches).toBe(1);
   });
@@ -351,6 +359,49 @@ describe("keys by HTTP", () => {
     later(CACHED_MS + 1);
     expect(await codeOf(await signUser(key, "user"))).toBe("invalid_token");
     expect(await codeOf(await signUser(next, "user"))).toBe("accepted");
+  });
+
+  it("that are withdrawn end a remembered token at the same moment, whenever the token was last checked", async () => {
+    const token = await signUser(key, "user", { exp: secondsFromNow(86_400) });
+    expect(await codeOf(await signUser(key, "another user"))).toBe("accepted");
+    server.publish(await makeIssuerKey());
+    // From here on the token is checked every five seconds, and would be remembered beyond the tenth minute.
+    later(TRUSTED_MS / 2);
+    expect(await codeOf(token)).toBe("accepted");
+    for (let passedMs = TRUSTED_MS / 2; passedMs < CACHED_MS; passedMs += TRUSTED_MS / 10) {
+      await codeOf(token);
+      later(TRUSTED_MS / 10);
+    }
+    later(1);
+    expect(await codeOf(token)).toBe("invalid_token");
+  });
+
+  it("verify a token once in five seconds, and never after its end", async () => {
+    const verified = vi.spyOn(crypto.subtle, "verify");
+    const token = await signUser(key, "user", { exp: secondsFromNow(12) });
+    for (let i = 0; i < 5; i++) expect(await codeOf(token)).toBe("accepted");
+    expect(verified).toHaveBeenCalledTimes(1);
+    later(TRUSTED_MS);
+    expect(await codeOf(token)).toBe("accepted");
+    expect(verified).toHaveBeenCalledTimes(2);
+    // The token ends 22 seconds after it was signed, with the tolerance for clocks.
+    later(16_000);
+    expect(await codeOf(token)).toBe("accepted");
+    later(1_000);
+    expect(await codeOf(token)).toBe("invalid_token");
+    verified.mockRestore();
+  });
+
+  it("remember at most ten thousand tokens, the newest ones", async () => {
+    const verified = vi.spyOn(crypto.subtle, "verify").mockResolvedValue(true);
+    const tokens = Array.from({ length: 10_001 }, (_, n) => fakeToken(key.kid, `user-${n}`));
+    for (const token of tokens) await users.authenticate(token);
+    verified.mockClear();
+    for (const token of [tokens[1], tokens[10_000]]) await users.authenticate(token ?? "");
+    expect(verified).not.toHaveBeenCalled();
+    await users.authenticate(tokens[0] ?? "");
+    expect(verified).toHaveBeenCalledTimes(1);
+    verified.mockRestore();
   });
 
   it.each<[name: string, answer: { status: number; body: string } | null]>([

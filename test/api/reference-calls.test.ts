@@ -270,13 +270,17 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
     }
   },
   overloaded: async (operation, valid) => {
-    const { acquisitions, publicReads, partnerReads, sandboxMoves } = api.ctx;
+    const { acquisitions, publicReads, partnerReads, sandboxMoves, voucherReads } = api.ctx;
     const call = () => perform(operation, valid);
     if (operation.path.startsWith("/partner/redemptions")) return whileWaiting(250, partnerReads, call);
     if (operation.method === "get" && !operation.tags.includes("Partner")) return whileWaiting(60, publicReads, call);
     if (operation.tags.includes("Sandbox")) return whileWaiting(25, sandboxMoves, call);
-    if (operation.tags.includes("Marketplace")) return whileWaiting(2_100, acquisitions.free, call);
-    return untilOverloaded(operation, valid);
+    if (operation.tags.includes("Marketplace")) {
+      const claim = () => ({ userId: newUser(), way: "product", id: "prd_none", paymentRef: null }) as const;
+      return untilOverloaded(operation, valid, () => acquisitions.submit(claim())).finally(() => acquisitions.drain());
+    }
+    const wanted = { organizationId: partner.organizationId, codeKey: null, ticket: null, externalRef: null };
+    return untilOverloaded(operation, valid, () => voucherReads.submit(wanted)).finally(() => voucherReads.drain());
   },
   unavailable: (operation, valid) => perform(operation, valid, stranded.url),
 };
@@ -297,14 +301,12 @@ async function whileWaiting(
   }
 }
 
-/** Fills the queue of waiting reads and repeats the call until it is refused. */
-async function untilOverloaded(operation: Operation, valid: Call): Promise<Reply> {
-  const { voucherReads } = api.ctx;
-  const wanted = { organizationId: partner.organizationId, codeKey: null, ticket: null, externalRef: null };
+/** Submits so much that queues are full, and repeats the call until it is refused. */
+async function untilOverloaded(operation: Operation, valid: Call, submit: () => Promise<unknown>): Promise<Reply> {
   let done = false;
   const keepFull = async () => {
     while (!done) {
-      for (let i = 0; i < 200; i++) voucherReads.submit(wanted).catch(() => undefined);
+      for (let i = 0; i < 200; i++) submit().catch(() => undefined);
       await nextTurn();
     }
   };
@@ -320,7 +322,7 @@ async function untilOverloaded(operation: Operation, valid: Call): Promise<Reply
       done = true;
       await filling;
     }
-  }).finally(() => voucherReads.drain());
+  });
 }
 
 /** Codes for which some throwers write their own sentence. */

@@ -2,6 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { startNode } from "../support/child-process.ts";
+import { DROPS } from "./drop.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Time limit on a busy machine. Milliseconds. */
@@ -23,7 +24,7 @@ describe("npm run bench", () => {
     "measures every contender, including another working copy, and prints one table per case",
     async () => {
       const { exitCode, stdout, stderr } = await runBench(
-        ...["--quick", "--connections", "4", "--cases", "redeem,checkout,claim", "--against", ROOT],
+        ...["--quick", "--connections", "4", "--cases", "redeem,checkout,claim,drop-3000", "--against", ROOT],
       );
       expect(exitCode, stderr).toBe(0);
       const rows = stdout.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| -"));
@@ -36,10 +37,14 @@ describe("npm run bench", () => {
         ...["Redeem by code, 4 connections", ...all],
         ...["Checkout: look up, reserve, redeem by ticket, 4 connections", ...own, a, d],
         ...["Claim, 4 connections", ...own],
+        ...[DROPS["drop-3000"].title, ...own],
       ]);
-      for (const [, , rate] of cells.filter(([, first]) => !first?.includes("connections"))) {
+      const [drops, loads] = [cells.slice(-2), cells.slice(0, -3)];
+      for (const [, , rate] of loads.filter(([, first]) => !first?.includes("connections"))) {
         expect(Number(rate)).toBeGreaterThan(0);
       }
+      // Everyone is told at once what they got.
+      for (const [, , ...row] of drops) expect(row.slice(0, 3)).toEqual(["300", "2700", "0"]);
     },
     TIMEOUT_MS,
   );

@@ -111,6 +111,8 @@ export const CASES = {
   events: {
     title: "Read a voucher's events",
     ...READ,
+    // One connection shows the latency of an idle service.
+    connections: [1, 64],
     contenders: ["service"],
     isRight({ subject, body }) {
       const { entityId, events } = JSON.parse(body);
@@ -122,8 +124,8 @@ export const CASES = {
     title: "Verification page",
     ...READ,
     contenders: ["service"],
-    // Below the limit of concurrent public reads, beyond which the API answers 503.
-    connections: [32],
+    // At most 32: below the limit of concurrent public reads, beyond which the API answers 503.
+    connections: [1, 32],
     isRight: ({ subject, body }) => body.startsWith("<!doctype html>") && body.includes(subject.id),
     steps: () => [({ subject }) => get(`/integrity/events/VoucherInstance/${subject.id}`, { Accept: "text/html" })],
   },

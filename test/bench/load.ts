@@ -28,6 +28,8 @@ interface Load {
   steps: readonly Step[];
   nextUnit: () => Pick<Unit, "subject" | "reference">;
   signal: AbortSignal;
+  /** Ends the load early. */
+  stop?: AbortSignal;
 }
 
 /**
@@ -66,7 +68,7 @@ export async function runLoad(load: Load): Promise<{ units: Unit[]; seconds: num
     })),
   });
   const stop = () => instance.stop();
-  signal.addEventListener("abort", stop);
+  for (const ending of [signal, load.stop]) ending?.addEventListener("abort", stop);
   const { errors, duration } = await instance;
   signal.removeEventListener("abort", stop);
   signal.throwIfAborted();

@@ -2,7 +2,7 @@ import type { Case } from "./cases.ts";
 import { findContradiction, type Receipt } from "./check-answers.ts";
 import type { RunningContender } from "./contenders.ts";
 import { runLoad, type Unit } from "./load.ts";
-import { readCpuMicros, withChildren } from "./process-usage.ts";
+import { readCpuMicros, readProcessorTime, withChildren } from "./process-usage.ts";
 import type { BenchServers, Stage, Subject } from "./stage.ts";
 import { quantile, type Round, type Series } from "./table.ts";
 
@@ -27,6 +27,10 @@ export interface PlayOptions {
 
 /** Load before each later turn, until the connections are open. */
 const LEAD_SECONDS = 1;
+/** The warm-up load is played in parts of this length, each of which gets its supply at the rate of the last one. */
+const PART_SECONDS = 2;
+/** Length of the first part, whose rate is only assumed. */
+const FIRST_PART_SECONDS = 0.5;
 /** Supply for a turn as a multiple of what the previous one used. */
 const SUPPLY_FACTOR = 2;
 
@@ -54,13 +58,18 @@ export async function playCase(
         rates[index] = played.rate;
         return played;
       };
-      await play(round === 1 ? warmUpSeconds : LEAD_SECONDS);
+      for (const part of round === 1 ? warmUpParts(warmUpSeconds) : [LEAD_SECONDS]) await play(part);
       const played = await play(seconds);
       series[index]?.rounds.push(played);
       say(`${loadCase.title}, ${connections}, round ${round}, ${player.running.id}: ${Math.round(played.rate)}/s`);
     }
   }
   return series;
+}
+
+function warmUpParts(seconds: number): number[] {
+  const parts = Math.max(0, Math.ceil((seconds - FIRST_PART_SECONDS) / PART_SECONDS));
+  return [FIRST_PART_SECONDS, ...Array<number>(parts).fill(PART_SECONDS)];
 }
 
 async function playTurn(
@@ -81,18 +90,19 @@ async function playTurn(
     asked.push(subject);
     return { subject, reference: `${turn}-${asked.length}` };
   };
-  const before = readSpent(servers, running);
+  const before = await readUsage(servers, running, stage);
   const load = { ports: running.ports, connections, seconds, steps: loadCase.steps(stage), nextUnit, signal };
   const { units, seconds: elapsed } = await runLoad(load).catch((cause) => {
     throw new Error(`${loadCase.title}, ${running.id}: ${cause.message}`, { cause });
   });
-  const after = readSpent(servers, running);
+  const after = await readUsage(servers, running, stage);
   running.check();
   // (c) answers a constant.
   if (running.id !== "c") await checkAnswers(loadCase, running, stage, asked, units);
   await loadCase.afterwards?.(stage, running.redisUrl);
   const latencies = units.map(({ latencyMs }) => latencyMs).sort((one, other) => one - other);
-  const spent = (who: keyof Round["cpu"]) => (after[who] - before[who]) / units.length;
+  const spent = (who: keyof Round["cpu"]) => (after.cpu[who] - before.cpu[who]) / units.length;
+  const { idle, all } = { idle: after.idle - before.idle, all: after.all - before.all };
   return {
     rate: units.length / elapsed,
     p50Ms: quantile(latencies, 0.5),
@@ -101,6 +111,9 @@ async function playTurn(
       ...{ api: spent("api"), worker: spent("worker"), redis: spent("redis"), postgres: spent("postgres") },
       client: spent("client"),
     },
+    walBytes: (after.walBytes - before.walBytes) / units.length,
+    commits: (after.transactions - before.transactions) / units.length,
+    idleShare: idle / all,
   };
 }
 
@@ -120,14 +133,23 @@ async function checkAnswers(
   if (contradiction !== null) throw new Error(`${title}, ${id}: ${contradiction}`);
 }
 
-/** CPU time so far, in microseconds. */
-function readSpent({ redisPid, postgresPid }: BenchServers, running: RunningContender): Round["cpu"] {
+/** What was used so far. CPU times are in microseconds. */
+async function readUsage({ redisPid, postgresPid }: BenchServers, running: RunningContender, { db }: Stage) {
+  const { rows } = await db.query<{ walBytes: string; transactions: string }>(
+    `SELECT pg_current_wal_insert_lsn() - '0/0' AS "walBytes", pg_snapshot_xmax(pg_current_snapshot())::text AS transactions`,
+  );
   const { user, system } = process.cpuUsage();
   return {
-    api: readCpuMicros(running.apiPids),
-    worker: readCpuMicros(running.workerPids),
-    redis: redisPid === null ? Number.NaN : readCpuMicros([redisPid]),
-    postgres: readCpuMicros(withChildren(postgresPid)),
-    client: user + system,
+    cpu: {
+      api: readCpuMicros(running.apiPids),
+      worker: readCpuMicros(running.workerPids),
+      redis: redisPid === null ? Number.NaN : readCpuMicros([redisPid]),
+      postgres: readCpuMicros(withChildren(postgresPid)),
+      client: user + system,
+    },
+    walBytes: Number(rows[0]?.walBytes),
+    /** Those that wrote. */
+    transactions: Number(rows[0]?.transactions),
+    ...readProcessorTime(),
   };
 }

@@ -6,15 +6,17 @@ import { Command, InvalidArgumentError } from "commander";
 import { integer } from "../../src/cli/option-parsers.ts";
 import { CASES, type Case, type CaseId } from "./cases.ts";
 import { CONTENDERS, type ContenderId, startContender } from "./contenders.ts";
+import { DROP_COLUMNS, DROPS, type Drop, type DropRound, playDrop } from "./drop.ts";
 import { type Player, playCase } from "./play-case.ts";
 import { openBenchServers, openStage, type Stage } from "./stage.ts";
-import { showCase } from "./table.ts";
+import { formatTable, showCase } from "./table.ts";
 
 // `npm run bench` compares the service with its alternatives, on servers of its own. It writes progress to standard error and tables to
 // standard output. Ctrl-C stops everything.
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const CASE_IDS = Object.keys(CASES) as CaseId[];
+type DropId = keyof typeof DROPS;
+const CASE_IDS = [...Object.keys(CASES), ...Object.keys(DROPS)] as (CaseId | DropId)[];
 const CONTENDER_IDS = (Object.keys(CONTENDERS) as ContenderId[]).filter((id) => id !== "against");
 
 const program = new Command("npm run bench --")
@@ -24,17 +26,19 @@ const program = new Command("npm run bench --")
   .option("--against <folder>", "another working copy of the service to compare with", workingCopy)
   .option("--rounds <n>", "turns per contender and case; default: 5", integer(1, 1_000))
   .option("--seconds <n>", "length of a turn; default: 8", integer(1, 1_000))
+  .option("--warm-up <n>", "seconds of load before the first turn of each case; default: 14", integer(1, 1_000))
   .option("--quick", "one turn of 2 seconds, as a smoke test")
   .showHelpAfterError()
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
 
 interface BenchOptions {
-  cases?: CaseId[];
+  cases?: (CaseId | DropId)[];
   contenders?: ContenderId[];
   connections?: number;
   against?: string;
   rounds?: number;
   seconds?: number;
+  warmUp?: number;
   quick?: true;
 }
 
@@ -68,8 +72,8 @@ try {
 
 async function bench({ quick, against, ...options }: BenchOptions): Promise<void> {
   const { signal } = interrupted;
-  const { rounds = quick ? 1 : 5, seconds = quick ? 2 : 8 } = options;
-  const play = { rounds, seconds, warmUpSeconds: quick ? 2 : 14, signal, say };
+  const { rounds = quick ? 1 : 5, seconds = quick ? 2 : 8, warmUp = quick ? 2 : 14 } = options;
+  const play = { rounds, seconds, warmUpSeconds: warmUp, signal, say };
   const servers = await openBenchServers(say);
   const players: Player[] = [];
   const stages: Stage[] = [];
@@ -85,11 +89,14 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
     const stage = await open("this_copy", ROOT);
     const stageOf: Partial<Record<ContenderId, Stage>> = against ? { against: await open("against", against) } : {};
     for (const id of options.contenders ?? CONTENDER_IDS) stageOf[id] = stage;
-    const cases = (options.cases ?? CASE_IDS).map((id): Case => CASES[id]);
+    const ids = options.cases ?? CASE_IDS;
+    const cases = ids.flatMap((id): Case[] => (id in CASES ? [CASES[id as CaseId]] : []));
+    const drops = ids.flatMap((id): Drop[] => (id in DROPS ? [DROPS[id as DropId]] : []));
     for (const id of Object.keys(CONTENDERS) as ContenderId[]) {
       signal.throwIfAborted();
       const own = stageOf[id];
-      if (own === undefined || !cases.some((loadCase) => playsIn(loadCase, id))) continue;
+      const takesPart = cases.some((loadCase) => playsIn(loadCase, id)) || (drops.length > 0 && isService(id));
+      if (own === undefined || !takesPart) continue;
       players.push({ running: await startContender(id, { ...own, redisUrl: servers.nextRedisUrl() }), stage: own });
     }
     for (const loadCase of cases) {
@@ -99,6 +106,22 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
         const series = await playCase(servers, loadCase, connections, playing, play);
         print(`\n${showCase(`${loadCase.title}, ${connections} connections`, series)}`);
       }
+    }
+    for (const drop of drops) {
+      const series = players.flatMap((player) =>
+        isService(player.running.id) ? [{ player, rounds: [] as DropRound[] }] : [],
+      );
+      for (let round = 1; round <= rounds; round++) {
+        for (const { player, rounds } of series) {
+          rounds.push(await playDrop(drop, player, signal));
+          say(`${drop.title}, round ${round}, ${player.running.id}: ${rounds.at(-1)?.seconds.toFixed(1)} s`);
+        }
+      }
+      const rows = series.map(({ player, rounds }) => [
+        CONTENDERS[player.running.id].title,
+        ...Object.values(DROP_COLUMNS).map((show) => show(rounds)),
+      ]);
+      print(`\n${formatTable([drop.title, ...Object.keys(DROP_COLUMNS)], rows)}`);
     }
   } finally {
     await Promise.all(players.map(({ running }) => running.end()));
@@ -110,6 +133,11 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
 /** Another working copy takes part wherever the service does. */
 function playsIn({ contenders }: Case, id: ContenderId): boolean {
   return contenders.includes(id === "against" ? "service" : id);
+}
+
+/** Only the service has claims. */
+function isService(id: ContenderId): boolean {
+  return id === "service" || id === "against";
 }
 
 function print(text: string): void {

@@ -90,12 +90,14 @@ export interface Stage {
   users: Subject[];
   /** Makes more when there are fewer than `count`. */
   ensure(supply: "vouchers" | "users", count: number): Promise<void>;
+  /** Makes a new product with `supply` vouchers to claim, and users who want one. */
+  makeDrop(supply: number, users: number): Promise<{ productId: string; users: Subject[] }>;
   close(): Promise<void>;
 }
 
 const VALID_UNTIL = "2040-01-01T00:00:00Z";
 /** Vouchers are issued in batches of at least this many. */
-const ISSUE_MIN = 20_000;
+const ISSUE_MIN = 5_000;
 /** How long users' tokens work: longer than any run. Milliseconds. */
 const TOKEN_MS = 86_400_000;
 /** Everything that a deployment can switch on is on. Limits count, and are so high that no caller meets them. */
@@ -130,15 +132,21 @@ export async function openStage(
   const scopes = ["--scope", "voucher.read", "--scope", "voucher.redeem"];
   const { key } = await voucherctl("key", "create", "--org", organizationId, ...scopes);
   const { id: brandId } = await voucherctl("brand", "create", "--org", organizationId, "--name", "Bench");
-  const { id: productId } = await voucherctl(
-    ...["product", "create", "--brand", brandId, "--key", "pass", "--name", "Bench Pass", "--type", "Subscription"],
-    ...["--retail-price-usd", "29.90", "--price-usd", "19.90", "--benefit-months", "3"],
-  );
+  let products = 0;
+  const makeProduct = async (): Promise<string> => {
+    const key = `pass-${++products}`;
+    const { id } = await voucherctl(
+      ...["product", "create", "--brand", brandId, "--key", key, "--name", "Bench Pass", "--type", "Subscription"],
+      ...["--retail-price-usd", "29.90", "--price-usd", "19.90", "--benefit-months", "3"],
+    );
+    return id;
+  };
+  const productId = await makeProduct();
   const userKeysUrl = await useLocalUserKeys(directory);
   const db = new pg.Pool({ connectionString: databaseUrl, max: 2 });
 
-  const issue = async (count: number, ...windows: string[]): Promise<Subject[]> => {
-    const batch = ["batch", "issue", "--product", productId, "--count", String(count), "--valid-until", VALID_UNTIL];
+  const issue = async (product: string, count: number, ...windows: string[]): Promise<Subject[]> => {
+    const batch = ["batch", "issue", "--product", product, "--count", String(count), "--valid-until", VALID_UNTIL];
     // Without a window a batch needs a file for its codes.
     const out = windows.length > 0 ? windows : ["--out", join(directory, "codes.csv")];
     const { id } = await voucherctl(...batch, ...out);
@@ -152,6 +160,14 @@ export async function openStage(
     say(`${count} vouchers issued`);
     return rows;
   };
+  const makeUsers = async (count: number): Promise<Subject[]> => {
+    const users: Subject[] = [];
+    for (let made = 0; made < count; made++) {
+      const id = `user-${crypto.randomUUID()}`;
+      users.push({ id, code: "", token: await mintUserToken(directory, id, TOKEN_MS) });
+    }
+    return users;
+  };
   const stage: Stage = {
     root,
     databaseUrl,
@@ -164,12 +180,15 @@ export async function openStage(
     async ensure(supply, count) {
       const missing = count - stage[supply].length;
       if (missing <= 0) return;
-      if (supply === "vouchers") return void stage.vouchers.push(...(await issue(Math.max(missing, ISSUE_MIN))));
-      await issue(missing, "--claim");
-      for (let made = 0; made < missing; made++) {
-        const id = `user-${crypto.randomUUID()}`;
-        stage.users.push({ id, code: "", token: await mintUserToken(directory, id, TOKEN_MS) });
-      }
+      if (supply === "vouchers")
+        return void stage.vouchers.push(...(await issue(productId, Math.max(missing, ISSUE_MIN))));
+      await issue(productId, missing, "--claim");
+      stage.users.push(...(await makeUsers(missing)));
+    },
+    async makeDrop(supply, users) {
+      const dropped = await makeProduct();
+      await issue(dropped, supply, "--claim");
+      return { productId: dropped, users: await makeUsers(users) };
     },
     close: () => db.end(),
   };

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { median, quantile, type Round, showCase } from "./table.ts";
 
 function round(rate: number, worker = 0): Round {
-  return { rate, p50Ms: 1, p99Ms: 2, cpu: { api: 100, worker, redis: 10, postgres: 1, client: 5 } };
+  const cpu = { api: 100, worker, redis: 10, postgres: 1, client: 5 };
+  return { rate, p50Ms: 1, p99Ms: 2, cpu, walBytes: 2_000.4, commits: 1 / 64, idleShare: 0.125 };
 }
 
 function cells(table: string): string[][] {
@@ -32,9 +33,24 @@ describe("the table of a case", () => {
     const service = { contender: "service" as const, rounds: [round(150, 20), round(200, 20), round(100, 30)] };
     const a = { contender: "a" as const, rounds: [round(100), round(50), round(50)] };
     const [head, , first, second] = cells(showCase("Redeem", [service, a]));
-    expect(head?.slice(0, 8)).toEqual(["Redeem", "/s", "± %", "× (a)", "p50 ms", "p99 ms", "CPU µs", "API"]);
-    expect(first?.slice(1)).toEqual(["150", "33", "2.00", "1.0", "2.0", "131", "100", "20", "10", "1", "5"]);
-    expect(second?.slice(1, 7)).toEqual(["50", "50", "1.00", "1.0", "2.0", "111"]);
+    expect(head?.slice(0, 9)).toEqual(["Redeem", "/s", "± %", "× (a)", "p50 ms", "p99 ms", "CPU µs", "× (a)", "API"]);
+    expect(head?.slice(-3)).toEqual(["WAL B", "commits", "idle %"]);
+    expect(first?.slice(1, 13)).toEqual([
+      "150",
+      "33",
+      "2.00",
+      "1.0",
+      "2.0",
+      "131",
+      "1.18",
+      "100",
+      "20",
+      "10",
+      "1",
+      "5",
+    ]);
+    expect(first?.slice(13)).toEqual(["2000", "0.016", "13"]);
+    expect(second?.slice(1, 8)).toEqual(["50", "50", "1.00", "1.0", "2.0", "111", "1.00"]);
   });
 
   it("compares with another working copy if present, and omits what could not be measured", () => {
@@ -42,6 +58,6 @@ describe("the table of a case", () => {
     const a = { contender: "a" as const, rounds: [round(50)] };
     const [head, , first] = cells(showCase("Redeem", [service, a, { contender: "against", rounds: [round(100)] }]));
     expect(head?.[3]).toBe("× against");
-    expect(first?.slice(3, 9)).toEqual(["0.90", "1.0", "2.0", "", "100", ""]);
+    expect(first?.slice(3, 10)).toEqual(["0.90", "1.0", "2.0", "", "", "100", ""]);
   });
 });

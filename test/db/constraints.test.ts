@@ -939,7 +939,11 @@ describe("a voucher in its windows", () => {
 
 describe.each([
   { table: "claims", key: (user: string) => ({ user_id: user, product_id: partner.productId }), pkey: "claims_pkey" },
-  { table: "purchases", key: (user: string) => ({ user_id: user, payment_ref: "payment" }), pkey: "purchases_pkey" },
+  {
+    table: "purchases",
+    key: (user: string) => ({ organization_id: partner.organizationId, user_id: user, payment_ref: "payment" }),
+    pkey: "purchases_pkey",
+  },
 ])("a row of $table", ({ table, key, pkey }) => {
   it("is unique by user and key, and independent of other users", async () => {
     const user = newUser();
@@ -959,24 +963,16 @@ describe.each([
     );
   });
 
-  it("may be inserted without a voucher, is committed only with one, and then never changes", async () => {
-    await rejected(NOT_NULL, "without a voucher", ...insert(table, key(newUser())));
+  it("has a voucher from the start, which never changes", async () => {
+    await rejected(NOT_NULL, "voucher_id", ...insert(table, key(newUser())));
     const user = newUser();
-    const voucherId = await newVoucher();
-    const client = await db.connect();
-    try {
-      await client.query("BEGIN");
-      await client.query(...insert(table, key(user)));
-      await client.query(`UPDATE ${table} SET voucher_id = $2 WHERE user_id = $1`, [user, voucherId]);
-      await client.query("COMMIT");
-    } finally {
-      client.release();
-    }
+    const voucher_id = await newVoucher();
+    await accepted(...insert(table, { ...key(user), voucher_id }));
     const change = `UPDATE ${table} SET voucher_id = $2 WHERE user_id = $1`;
     await rejected(TRIGGER, "is final", change, [user, await newVoucher()]);
     await rejected(TRIGGER, "is final", change, [user, null]);
     const { rows } = await db.query(`SELECT voucher_id FROM ${table} WHERE user_id = $1`, [user]);
-    expect(rows).toEqual([{ voucher_id: voucherId }]);
+    expect(rows).toEqual([{ voucher_id }]);
   });
 
   it("is permanent", async () => {

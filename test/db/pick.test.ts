@@ -20,10 +20,15 @@ const PAGES_MAX = 40;
 const UNTIL_DEAD_ROWS_ARE_INVISIBLE = { timeout: 30_000, interval: 100 };
 
 const statements = readStatements(new URL("../../src/db/acquisitions.sql", import.meta.url));
-const PICKS = [statements.pick_free_voucher, statements.pick_voucher].map((statement) => ({
-  name: statement?.name ?? "",
-  text: statement?.text ?? "",
+const PICKS = [
+  { name: "pick_free_vouchers", parameters: ["'{}'", "1"] },
+  { name: "pick_voucher", parameters: [] },
+].map(({ name, parameters }) => ({
+  name,
+  text: statements[name]?.text ?? "",
+  execute: (batchId: string) => `EXECUTE ${name}(${[`'${batchId}'`, ...parameters].join(", ")})`,
 }));
+type Pick = (typeof PICKS)[number];
 
 let servers: TestServers;
 let pool: pg.Pool;
@@ -43,7 +48,7 @@ beforeAll(async () => {
   });
   partner = await makePartner(servers.db);
   early = await prepared();
-  for (const { name } of PICKS) await early.query(`EXECUTE ${name}('', '{}')`);
+  for (const { execute } of PICKS) await early.query(execute(""));
   // Only the tests run VACUUM on this table.
   await servers.db.query("ALTER TABLE vouchers SET (autovacuum_enabled = false)");
   batchId = await issueMany();
@@ -93,10 +98,10 @@ interface PlanNode {
 
 async function explain(
   client: pg.PoolClient,
-  name: string,
+  { execute }: Pick,
 ): Promise<{ pages: number; indexes: string[]; nodes: string[] }> {
   await client.query("BEGIN");
-  const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE ${name}('${batchId}', '{}')`);
+  const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${execute(batchId)}`);
   await client.query("ROLLBACK");
   const top: PlanNode = rows[0]["QUERY PLAN"][0].Plan;
   const all = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(all)];
@@ -108,9 +113,9 @@ async function explain(
   };
 }
 
-async function pick(client: pg.PoolClient, name: string): Promise<number> {
+async function pick(client: pg.PoolClient, { execute }: Pick): Promise<number> {
   await client.query("BEGIN");
-  const { rows } = await client.query(`EXECUTE ${name}('${batchId}', '{}')`);
+  const { rows } = await client.query(execute(batchId));
   await client.query("ROLLBACK");
   return Number(rows[0]?.id.split("_").at(-1));
 }
@@ -128,21 +133,21 @@ async function withClient(when: string | undefined, work: (client: pg.PoolClient
 }
 
 /** Expects that a pick finds the next voucher by the index vouchers_pickable and reads fewer than `pagesMax` pages. */
-async function expectFewPages(client: pg.PoolClient, name: string, pagesMax: number): Promise<void> {
-  expect(await pick(client, name)).toBe(COUNT - LEFT + 1);
-  const { indexes, nodes } = await explain(client, name);
+async function expectFewPages(client: pg.PoolClient, picking: Pick, pagesMax: number): Promise<void> {
+  expect(await pick(client, picking)).toBe(COUNT - LEFT + 1);
+  const { indexes, nodes } = await explain(client, picking);
   expect(indexes).toContain("vouchers_pickable");
   expect(indexes).not.toContain("vouchers_serial");
   expect(nodes).not.toContain("Sort");
   expect(nodes).not.toContain("Seq Scan");
-  const pages = async () => expect((await explain(client, name)).pages).toBeLessThan(pagesMax);
+  const pages = async () => expect((await explain(client, picking)).pages).toBeLessThan(pagesMax);
   await vi.waitFor(pages, UNTIL_DEAD_ROWS_ARE_INVISIBLE);
 }
 
-describe.each(PICKS)("$name, when 99 % of a batch of 50 000 have just been acquired", ({ name }) => {
+describe.each(PICKS)("$name, when 99 % of a batch of 50 000 have just been acquired", (picking) => {
   it.each(WHEN)("reads emptied pages of its index, but no acquired voucher: %s", async (when) => {
     const { rows } = await servers.db.query("SELECT pg_relation_size('vouchers_pickable') / 8192 AS pages");
-    await withClient(when, (client) => expectFewPages(client, name, Number(rows[0].pages) + PAGES_MAX));
+    await withClient(when, (client) => expectFewPages(client, picking, Number(rows[0].pages) + PAGES_MAX));
   });
 });
 
@@ -158,15 +163,16 @@ describe("after VACUUM", () => {
   });
 
   it.each(
-    PICKS.flatMap(({ name }) => WHEN.map((when) => [name, when] as const)),
-  )("%s reads a few pages: %s", async (name, when) => {
-    await withClient(when, (client) => expectFewPages(client, name, PAGES_MAX));
+    PICKS.flatMap((picking) => WHEN.map((when) => ({ ...picking, when }))),
+  )("$name reads a few pages: $when", async ({ when, ...picking }) => {
+    await withClient(when, (client) => expectFewPages(client, picking, PAGES_MAX));
   });
 
-  it("pick_free_voucher also reads a few pages when all vouchers are acquired", async () => {
+  it("pick_free_vouchers also reads a few pages when all vouchers are acquired", async () => {
     await servers.db.query("UPDATE vouchers SET pickable = false WHERE batch_id = $1 AND pickable", [batchId]);
-    expect(await pick(early, "pick_free_voucher")).toBeNaN();
-    const pages = async () => expect((await explain(early, "pick_free_voucher")).pages).toBeLessThan(PAGES_MAX);
+    const [picking] = PICKS as [Pick];
+    expect(await pick(early, picking)).toBeNaN();
+    const pages = async () => expect((await explain(early, picking)).pages).toBeLessThan(PAGES_MAX);
     await vi.waitFor(pages, UNTIL_DEAD_ROWS_ARE_INVISIBLE);
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { acquireVoucherRow } from "../../src/db/acquisitions.ts";
+import { insertAcquisitions } from "../../src/db/acquisitions.ts";
 import { type SealedEvent, writeSeals } from "../../src/db/events.ts";
 import { insertRedemptions } from "../../src/db/redemptions.ts";
 import { endReservations, openReservations } from "../../src/db/reservations.ts";
@@ -79,6 +79,13 @@ const sealed = ({ now }: Two, voucherId: string): SealedEvent => ({
   seal: { previousHash: "00".repeat(32), recordHash: "00".repeat(32), payload: "{}" },
 });
 
+/** A claim of one of the vouchers by a user of its own. */
+const claimOf = ({ both }: Two, index: 0 | 1) => {
+  const voucher = both[index] as Two["both"][number];
+  const { productId: id, brandId, organizationId } = partner;
+  return { userId: voucher.id, product: { id, brandId, organizationId, sandbox: false }, paymentRef: null, voucher };
+};
+
 interface Case {
   /** What another transaction did to the second voucher after both were read. */
   meanwhile: (two: Two) => PreparedStatements;
@@ -132,14 +139,21 @@ const CASES: Record<string, Case> = {
     meanwhile: (two) => advanceChains(advance(two).slice(1)),
     writes: (two) => voidVouchers(advance(two)),
   },
-  "the acquisition of an acquired voucher": {
-    meanwhile: (two) => acquireVoucherRow(secondOf(two), 1),
-    writes: (two) => acquireVoucherRow(secondOf(two), 2),
-    needsMeanwhile: true,
+  "a claim that exists": {
+    meanwhile: (two) => insertAcquisitions([{ ...claimOf(two, 0), userId: secondOf(two) }]),
+    writes: (two) => insertAcquisitions([{ ...claimOf(two, 1), userId: secondOf(two) }]),
+  },
+  "a purchase that exists": {
+    meanwhile: (two) => insertAcquisitions([{ ...claimOf(two, 0), userId: secondOf(two), paymentRef: "payment" }]),
+    writes: (two) => insertAcquisitions([{ ...claimOf(two, 1), userId: secondOf(two), paymentRef: "payment" }]),
+  },
+  "the acquisition of a voided voucher": {
+    meanwhile: (two) => voidVouchers(advance(two).slice(1)),
+    writes: (two) => insertAcquisitions([claimOf(two, 0), claimOf(two, 1)]),
   },
   "the acquisition of a voucher whose chain has changed": {
     meanwhile: (two) => advanceChains(advance(two).slice(1)),
-    writes: (two) => acquireVoucherRow(secondOf(two), 1),
+    writes: (two) => insertAcquisitions([claimOf(two, 0), claimOf(two, 1)]),
   },
   "the seal of a sealed event": {
     meanwhile: () => [],

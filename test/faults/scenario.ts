@@ -36,12 +36,12 @@ const VOUCHERS = 5_000;
 /** Longer than any answer may take. Milliseconds. */
 const CALL_TIMEOUT_MS = 20_000;
 
-export async function openScenario(): Promise<Scenario> {
+export async function openScenario(env: Record<string, string> = {}): Promise<Scenario> {
   const cluster = await openCluster({
     redeemWaitMs: REDEEM_WAIT_MS,
     reservationSeconds: RESERVATION_SECONDS,
     // Logs each accepted request.
-    env: { LOG_LEVEL: "info" },
+    env: { LOG_LEVEL: "info", ...env },
   });
   return supplyScenario(cluster).catch(async (error) => {
     await cluster.close();

@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { assertInvariants } from "../support/invariants.ts";
+import { makeOffer, newUser } from "../support/marketplace.ts";
 import { besideTransaction, countWaiting, lockRows, untilWaiting } from "../support/outside-transaction.ts";
 import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until, untilStarted } from "../support/until.ts";
+import { type IssuerKey, type KeysFile, makeIssuerKey, signUser, writeKeysFile } from "../support/user-tokens.ts";
 import type { ApiProcess } from "./cluster.ts";
-import type { Answer, Outcome } from "./http-call.ts";
+import { type Answer, type Outcome, sendCall } from "./http-call.ts";
 import { answerOf, openScenario, type Scenario, statusOf } from "./scenario.ts";
 import type { ServiceProcess } from "./service-process.ts";
 
@@ -13,6 +15,8 @@ const SLACK_MS = 2_500;
 const ANSWERS_AGAIN_MS = 10_000;
 
 let scenario: Scenario;
+let issuer: IssuerKey;
+let keysFile: KeysFile;
 let api: ApiProcess;
 let otherApi: ApiProcess;
 let worker: ServiceProcess;
@@ -21,7 +25,9 @@ let otherWorker: ServiceProcess;
 const neverRedeemed: string[] = [];
 
 beforeAll(async () => {
-  scenario = await openScenario();
+  issuer = await makeIssuerKey();
+  keysFile = writeKeysFile(issuer);
+  scenario = await openScenario({ AUTH_JWKS_URL: keysFile.url });
   const { apis, workers } = scenario.cluster;
   [api, otherApi] = apis as [ApiProcess, ApiProcess];
   [worker, otherWorker] = workers as [ServiceProcess, ServiceProcess];
@@ -32,6 +38,7 @@ afterEach(() => scenario.makeWhole());
 
 afterAll(async () => {
   await scenario?.close();
+  keysFile?.remove();
 });
 
 /** Runs `work` with a single worker that reaches Redis through a proxy. */
@@ -127,6 +134,37 @@ describe("a worker that is killed", () => {
         alreadyConfirmed: true,
       });
     });
+  });
+});
+
+describe("an API process that is killed while 200 users claim 150 vouchers", () => {
+  it("leaves each user with one voucher or none, and retries at another process give out exactly the rest", async () => {
+    const { db } = scenario.cluster;
+    const offer = await makeOffer(db, 150);
+    const tokens = await Promise.all(Array.from({ length: 200 }, () => signUser(issuer, newUser("crowd"))));
+    const claim = (at: ApiProcess, token: string) =>
+      sendCall({ method: "POST", url: `${at.url}/products/${offer.productId}/claim`, token, timeoutMs: 20_000 });
+    const countClaims = async () => {
+      const { rows } = await db.query("SELECT count(*)::int AS claims FROM claims WHERE product_id = $1", [
+        offer.productId,
+      ]);
+      return rows[0]?.claims as number;
+    };
+    const asked = tokens.map((token) => claim(api, token));
+    await until(async () => (await countClaims()) > 0);
+    await api.process.kill();
+    const first = await Promise.all(asked);
+    expect(first.filter(({ kind }) => kind === "failure").length).toBeGreaterThan(0);
+    const retried = await Promise.all(tokens.map((token) => claim(otherApi, token)));
+    expect(retried.filter((one) => statusOf(one) === 200)).toHaveLength(150);
+    expect(retried.filter((one) => statusOf(one) === 409)).toHaveLength(50);
+    const idOf = (one: Outcome) => (statusOf(one) === 200 ? answerOf(one).body.voucher.id : null);
+    expect(new Set(retried.map(idOf).filter((id) => id !== null)).size).toBe(150);
+    for (const [n, before] of first.entries()) {
+      if (statusOf(before) === 200) expect(idOf(retried[n] as Outcome)).toBe(idOf(before));
+    }
+    expect(await countClaims()).toBe(150);
+    await assertInvariants(db);
   });
 });
 

@@ -18,6 +18,7 @@ const LIMITS: ConnectionLimits = {
   stalledMs: 1_500,
   checkEveryMs: 50,
   connectionsMax: 1_000,
+  backlog: 511,
   pipelinedMax: 32,
   closingIdleMs: 100,
 };

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
+import type { AcquisitionOutcome, AcquisitionRequest } from "../../src/services/marketplace/acquisition-committer.ts";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import {
@@ -22,7 +24,7 @@ import { readRecorded } from "../support/recorded.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
-import { makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 
 let servers: TestServers;
@@ -62,6 +64,16 @@ function crowd(count: number): Promise<MarketClient[]> {
 
 async function makeTill({ organizationId }: TestPartner): Promise<PartnerClient> {
   return partnerClient((apis[0] as TestApi).url, (await makeKey(servers.db, organizationId)).key);
+}
+
+/** Appends the event of a claim that a test inserted. */
+async function recordClaim(voucherId: string, userId: string): Promise<void> {
+  await servers.db.query(
+    `INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, actor_connected_id, data)
+     VALUES (now(), 2, $1, 'Pending', 'voucher.instance.claimed', $2, '{"nonce": "00000000000000000000000000000000"}')`,
+    [voucherId, userId],
+  );
+  await servers.db.query("UPDATE vouchers SET last_sequence = 2 WHERE id = $1", [voucherId]);
 }
 
 const idsOf = ({ vouchers }: Offered) => vouchers.map(({ id }) => id);
@@ -132,7 +144,8 @@ describe("simultaneous calls of one user", () => {
   });
 
   it("40 buys with one payment over both buy routes give one voucher", async () => {
-    const [offer, another] = [await makeOffer(servers.db, 40), await makeOffer(servers.db, 40)];
+    const offer = await makeOffer(servers.db, 40);
+    const another = { ...offer, ...(await offerBatch(servers.db, offer, 40)) };
     const user = newUser();
     const [one, other] = [await as(user), await as(user)];
     const body = { paymentRef: newPayment() };
@@ -164,12 +177,16 @@ describe("simultaneous calls of one user", () => {
 
   it("a repeat gets a voucher itself when the call that it waited for rolls back", async () => {
     const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
+    const another = await offerBatch(servers.db, offer, 1, { windows: {} });
     const user = newUser();
     const client = await as(user);
     const body = { paymentRef: newPayment() };
+    await makeContract(servers.db, offer.brandId, user);
     const { calls } = await besideTransaction(servers.db, async (outside) => {
-      await outside.query("INSERT INTO purchases (user_id, payment_ref) VALUES ($1, $2)", [user, body.paymentRef]);
-      await makeContract(servers.db, offer.brandId, user);
+      await outside.query(
+        "INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id) VALUES ($1, $2, $3, $4)",
+        [offer.organizationId, user, body.paymentRef, another.vouchers[0]?.id],
+      );
       const calls = [client.buyListing(offer.listingId, body)];
       await untilWaiting(servers.db, 1, "api");
       return { calls };
@@ -322,11 +339,167 @@ describe("many buyers that wait for one locked row", () => {
         await user.buyListing(locked.listingId);
         answered += 1;
       });
-      await untilWaiting(servers.db, 2, "api");
+      await untilWaiting(servers.db, 1, "api");
       return { waitingBuys, reply: await late.buyListing(soldOut.listingId), answeredBefore: answered };
     });
     await Promise.all(waitingBuys);
     expect({ answeredBefore, outcome: outcome(reply) }).toEqual({ answeredBefore: 0, outcome: "409 sold_out" });
+  });
+});
+
+describe("requests that are ready together", () => {
+  const claims = ({ productId }: TestPartner, users: readonly string[]) =>
+    users.map((userId) => ({ userId, way: "product", id: productId, paymentRef: null }) as const);
+  const users = (count: number) => Array.from({ length: count }, () => newUser());
+  /** Submits them to one API in the same turn of its event loop. */
+  const submit = (requests: readonly AcquisitionRequest[]) =>
+    requests.map((request) => (apis[0] as TestApi).ctx.acquisitions.submit(request));
+  const vouchersOf = (outcomes: readonly AcquisitionOutcome[]) =>
+    outcomes.flatMap((one) => (one.kind === "acquired" ? [one.voucher.id] : []));
+
+  it("share one transaction over several batches and kinds, and each gets a voucher of its own", async () => {
+    const partner = await makePartner(servers.db);
+    const [soon, late] = [
+      await offerBatch(servers.db, partner, 5, { validUntil: inSeconds(3_600) }),
+      await offerBatch(servers.db, partner, 30),
+    ];
+    const { code } = await makeReferral(servers.db, partner);
+    const outcomes = await Promise.all(
+      submit(
+        users(20).map((userId, n) =>
+          n % 4 === 0
+            ? { userId, way: "link", id: code, paymentRef: null }
+            : n % 4 === 1
+              ? { userId, way: "listing", id: late.listingId, paymentRef: newPayment() }
+              : { userId, way: "product", id: partner.productId, paymentRef: n % 4 === 2 ? newPayment() : null },
+        ),
+      ),
+    );
+    const given = vouchersOf(outcomes);
+    expect(new Set(given).size).toBe(20);
+    expect(given).toEqual(expect.arrayContaining(idsOf(soon)));
+    const { rows } = await servers.db.query(
+      `SELECT xmin::text FROM vouchers WHERE id = ANY ($1) UNION SELECT xmin::text FROM claims WHERE voucher_id = ANY ($1)
+        UNION SELECT xmin::text FROM purchases WHERE voucher_id = ANY ($1)
+        UNION SELECT xmin::text FROM voucher_events WHERE voucher_id = ANY ($1) AND sequence = 2`,
+      [given],
+    );
+    expect(rows).toHaveLength(1);
+  });
+
+  it("do not fail with one that the database refuses", async () => {
+    const offer = await makeOffer(servers.db, 20);
+    const all = users(20);
+    await servers.db.query(
+      `CREATE TRIGGER poison BEFORE INSERT ON claims FOR EACH ROW WHEN (NEW.user_id = '${all[7]}')
+         EXECUTE FUNCTION reject_change('poison')`,
+    );
+    try {
+      const settled = await Promise.allSettled(submit(claims(offer, all)));
+      expect(settled.flatMap(({ status }, n) => (status === "rejected" ? [n] : []))).toEqual([7]);
+      expect(await readAcquisitions(servers.db, idsOf(offer))).toHaveLength(19);
+    } finally {
+      await servers.db.query("DROP TRIGGER poison ON claims");
+    }
+  });
+
+  it("do not wait for one whose user's claim another transaction is inserting", async () => {
+    const offer = await makeOffer(servers.db, 20);
+    const another = await offerBatch(servers.db, offer, 1, { windows: {} });
+    const all = users(20);
+    const { slow } = await besideTransaction(servers.db, async (outside) => {
+      await outside.query("INSERT INTO claims (user_id, product_id, voucher_id) VALUES ($1, $2, $3)", [
+        all[7],
+        offer.productId,
+        another.vouchers[0]?.id,
+      ]);
+      const submitted = submit(claims(offer, all));
+      const [slow] = submitted.splice(7, 1);
+      expect(new Set(vouchersOf(await Promise.all(submitted))).size).toBe(19);
+      await untilWaiting(servers.db, 1, "api");
+      return { slow };
+    });
+    expect(await slow).toMatchObject({ kind: "acquired", alreadyConfirmed: false });
+  });
+
+  it("decide again when another transaction has acquired for one of their users", async () => {
+    const offer = await makeOffer(servers.db, 20);
+    const another = await offerBatch(servers.db, offer, 1, { windows: {} });
+    const taken = another.vouchers[0]?.id ?? "";
+    const all = users(20);
+    const submitted = await besideTransaction(servers.db, async (outside) => {
+      await outside.query("INSERT INTO claims (user_id, product_id, voucher_id) VALUES ($1, $2, $3)", [
+        all[7],
+        offer.productId,
+        taken,
+      ]);
+      const submitted = submit(claims(offer, all));
+      await untilWaiting(servers.db, 1, "api");
+      await outside.query("COMMIT");
+      return { outcomes: Promise.all(submitted) };
+    });
+    const outcomes = await submitted.outcomes;
+    expect(outcomes[7]).toMatchObject({ kind: "acquired", voucher: { id: taken }, alreadyConfirmed: true });
+    expect(new Set(vouchersOf(outcomes)).size).toBe(20);
+    // The invariants at the end of the file demand an event for each claim.
+    await recordClaim(taken, all[7] ?? "");
+  });
+
+  it("get repeats and sold_out from a read alone, while no voucher can be locked", async () => {
+    const offer = await makeOffer(servers.db, 10);
+    const owners = users(10);
+    await Promise.all(submit(claims(offer, owners)));
+    const outcomes = await besideTransaction(servers.db, async (outside) => {
+      await outside.query("LOCK TABLE vouchers IN EXCLUSIVE MODE");
+      return Promise.all(submit(claims(offer, [...owners, ...users(10)])));
+    });
+    expect(outcomes.slice(0, 10).map((one) => one.kind === "acquired" && one.alreadyConfirmed)).toEqual(
+      owners.map(() => true),
+    );
+    expect(outcomes.slice(10)).toEqual(owners.map(() => ({ kind: "refused", code: "sold_out" })));
+  });
+
+  it("keep every rule with 200 users on four batches, beside reserves and voids of the same vouchers", async () => {
+    const partner = await makePartner(servers.db);
+    const batches = await Promise.all(
+      [3_600, 7_200, 10_800, 14_400].map((seconds, n) =>
+        offerBatch(servers.db, partner, 30, {
+          validUntil: inSeconds(seconds),
+          audience: n === 1 ? "ReferrerOnly" : "OpenToAll",
+        }),
+      ),
+    );
+    const { code } = await makeReferral(servers.db, partner);
+    const till = await makeTill(partner);
+    const outside = batches.flatMap(({ vouchers }) => vouchers.filter((_, n) => n % 6 === 0));
+    const people = await crowd(200);
+    const payments = people.map(() => ({ paymentRef: newPayment() }));
+    const ask = (n: number) => {
+      const user = people[n] as MarketClient;
+      if (n % 4 === 0) return user.claimByLink(code);
+      if (n % 4 === 1) return user.claimProduct(partner.productId);
+      if (n % 4 === 2) return user.buyProduct(partner.productId, payments[n]);
+      return user.buyListing(batches[n % 3 === 0 ? 0 : 3]?.listingId ?? "", payments[n]);
+    };
+    const [replies] = await Promise.all([
+      Promise.all([...people.keys()].map((n) => Promise.all(n % 5 === 0 ? [ask(n), ask(n)] : [ask(n)]))),
+      Promise.all(
+        outside.map(({ code: voucherCode }, n) =>
+          n % 2 === 0
+            ? till.reserve(voucherCode)
+            : voidVoucher(provisioning(servers.db), partner.organizationId, voucherCode, null),
+        ),
+      ),
+    ]);
+    const given = replies.map((own) => new Set(acquired(own)));
+    expect(given.every((own) => own.size <= 1)).toBe(true);
+    const all = given.flatMap((own) => [...own]);
+    expect(new Set(all).size).toBe(all.length);
+    expect(Object.keys(countOutcomes(replies.flat())).toSorted()).toEqual(["200", "409 sold_out"]);
+    expect(await readAcquisitions(servers.db, batches.flatMap(idsOf))).toHaveLength(all.length);
+    // A claim by link may take from every batch.
+    expect(outcome(await (await as()).claimByLink(code))).toBe("409 sold_out");
+    await assertInvariants(servers.db);
   });
 });
 

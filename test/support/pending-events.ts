@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { insertPendingEvent } from "../../src/db/events.ts";
+import { insertPendingEvents } from "../../src/db/events.ts";
 import { inTransaction, write } from "../../src/db/transaction.ts";
 
 /** Appends `count` Pending events to a voucher's chain, as operations outside the redeem job do. */
@@ -10,15 +10,17 @@ export async function appendPending(db: pg.Pool, voucherId: string, count: numbe
         "UPDATE vouchers SET last_sequence = last_sequence + 1 WHERE id = $1 RETURNING last_sequence",
         [voucherId],
       );
-      const event = insertPendingEvent({
-        voucherId,
-        sequence: rows[0].last_sequence,
-        eventType: i % 2 === 0 ? "voucher.instance.claimed" : "voucher.instance.bought",
-        occurredAt: new Date(),
-        actorConnectedId: `user|${i}`,
-        actorIsEmployee: i % 2 === 0,
-        data: { nonce: "00".repeat(16), note: `secret ${i}` },
-      });
+      const event = insertPendingEvents([
+        {
+          voucherId,
+          sequence: rows[0].last_sequence,
+          eventType: i % 2 === 0 ? "voucher.instance.claimed" : "voucher.instance.bought",
+          occurredAt: new Date(),
+          actorConnectedId: `user|${i}`,
+          actorIsEmployee: i % 2 === 0,
+          data: { nonce: "00".repeat(16), note: `secret ${i}` },
+        },
+      ]);
       await write(tx, event);
     }
   });

@@ -1,13 +1,14 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { announceVoid } from "../../src/cli/announce-void.ts";
 import type { WorkerContext } from "../../src/context.ts";
-import { insertPendingEvent } from "../../src/db/events.ts";
+import { insertPendingEvents } from "../../src/db/events.ts";
 import { inTransaction, write } from "../../src/db/transaction.ts";
 import type { EventType } from "../../src/domain/chain.ts";
 import { sealQueue } from "../../src/queues/catalog.ts";
 import { openQueue } from "../../src/queues/open-queue.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import { runSealJob } from "../../src/services/redeem/seal-committer.ts";
 import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
 import type { PartnerClient } from "../support/client.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
@@ -47,18 +48,31 @@ async function appendPending(voucherId: string, eventTypes: readonly EventType[]
         "UPDATE vouchers SET last_sequence = last_sequence + 1 WHERE id = $1 RETURNING last_sequence AS sequence",
         [voucherId],
       );
-      const event = insertPendingEvent({
-        voucherId,
-        sequence: rows[0]?.sequence as number,
-        eventType,
-        occurredAt,
-        actorConnectedId: "user-1",
-        actorIsEmployee: n % 2 === 0,
-        data: { nonce: String(n).padStart(32, "0"), place: n, priceUsd: 40.25, word: "Gutschein für Ünal €" },
-      });
+      const event = insertPendingEvents([
+        {
+          voucherId,
+          sequence: rows[0]?.sequence as number,
+          eventType,
+          occurredAt,
+          actorConnectedId: "user-1",
+          actorIsEmployee: n % 2 === 0,
+          data: { nonce: String(n).padStart(32, "0"), place: n, priceUsd: 40.25, word: "Gutschein für Ünal €" },
+        },
+      ]);
       await write(tx, event);
     }
   });
+}
+
+/** Appends the Pending event that a chain lacks. */
+async function appendMissing(voucherId: string, sequence: number): Promise<void> {
+  const event = insertPendingEvents([
+    {
+      ...{ voucherId, sequence, eventType: "voucher.instance.claimed", occurredAt: await databaseTime(servers.db) },
+      ...{ actorConnectedId: null, actorIsEmployee: null, data: { nonce: "0".repeat(32) } },
+    },
+  ]);
+  await inTransaction(servers.db, (tx) => write(tx, event));
 }
 
 const THREE: EventType[] = ["voucher.instance.claimed", "voucher.instance.bought", "voucher.instance.expired"];
@@ -182,6 +196,52 @@ describe("a sealer", () => {
     await voiding;
     expect(await seal).toBe(2);
     expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 voided Sealed"]);
+  });
+});
+
+describe("seal jobs that are ready together", () => {
+  const submit = (voucherIds: readonly string[]) =>
+    Promise.all(voucherIds.map((voucherId) => runSealJob(one, { voucherId }).catch((error: Error) => error.message)));
+
+  it("share one transaction, also for a voucher with two jobs", async () => {
+    const ids = (await Promise.all([1, 2, 3].map(() => issueVoucher(servers.db, partner)))).map(({ id }) => id);
+    for (const [n, id] of ids.entries()) await appendPending(id, THREE.slice(0, n + 1));
+    expect(await submit([...ids, ids[2] as string])).toEqual([1, 2, 3, 0].map((sealed) => ({ sealed })));
+    const { rows } = await servers.db.query(
+      `SELECT xmin::text FROM voucher_events WHERE voucher_id = ANY ($1) AND sequence > 1
+        UNION SELECT xmin::text FROM vouchers WHERE id = ANY ($1)`,
+      [ids],
+    );
+    expect(rows).toHaveLength(1);
+  });
+
+  it("do not wait for one whose voucher is locked, which is sealed afterwards", async () => {
+    const [locked, free] = await Promise.all([1, 2].map(() => issueVoucher(servers.db, partner)));
+    const ids = [locked, free].map((voucher) => voucher?.id ?? "") as [string, string];
+    for (const id of ids) await appendPending(id, THREE.slice(0, 1));
+    const { waits } = await whileLocked(servers.db, ids.slice(0, 1), async () => {
+      const [waits, sealed] = ids.map((voucherId) => runSealJob(one, { voucherId }));
+      expect(await sealed).toEqual({ sealed: 1 });
+      return { waits };
+    });
+    expect(await waits).toEqual({ sealed: 1 });
+  });
+
+  it("do not fail with one whose chain cannot be continued", async () => {
+    const vouchers = await Promise.all([1, 2, 3].map(() => issueVoucher(servers.db, partner)));
+    const ids = vouchers.map(({ id }) => id) as [string, string, string];
+    for (const id of ids) await appendPending(id, THREE.slice(0, 1));
+    // An event is missing between the last sealed one and the Pending one.
+    await servers.db.query(
+      `INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, data)
+       SELECT now(), 4, id, 'Pending', 'voucher.instance.bought', '{}' FROM vouchers WHERE id = $1`,
+      [ids[1]],
+    );
+    await servers.db.query("UPDATE vouchers SET last_sequence = 4 WHERE id = $1", [ids[1]]);
+    expect(await submit(ids)).toEqual([{ sealed: 1 }, expect.stringMatching(/^cannot seal event 4/), { sealed: 1 }]);
+    // The invariants at the end of the file need a whole chain.
+    await appendMissing(ids[1], 3);
+    expect(await submit([ids[1]])).toEqual([{ sealed: 3 }]);
   });
 });
 

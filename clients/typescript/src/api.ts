@@ -240,7 +240,7 @@ export interface paths {
         put?: never;
         /**
          * Buy from a listing
-         * @description Gives the user a voucher of the listing's batch for a payment that the storefront has captured. One voucher per user and `paymentRef`, across both purchase endpoints: a repeat returns the same voucher, even if the offer has since closed.
+         * @description Gives the user a voucher of the listing's batch for a payment that the storefront has captured. One voucher per organization, user and `paymentRef`, across both purchase endpoints: a repeat returns the same voucher, even if the offer has since closed.
          */
         post: operations["buyListing"];
         delete?: never;
@@ -260,7 +260,7 @@ export interface paths {
         put?: never;
         /**
          * Buy a product's voucher
-         * @description Gives the user a voucher of the product for a payment that the storefront has captured. The voucher comes from the batch that expires first among those open to the user. One voucher per user and `paymentRef`, across both purchase endpoints.
+         * @description Gives the user a voucher of the product for a payment that the storefront has captured. The voucher comes from the batch that expires first among those open to the user. One voucher per organization, user and `paymentRef`, across both purchase endpoints.
          */
         post: operations["buyProduct"];
         delete?: never;
@@ -415,7 +415,7 @@ export interface components {
         };
         BuyRequest: {
             /**
-             * @description The id of the captured payment. Each payment of a user can buy only one voucher. Surrounding spaces are removed; control characters are rejected.
+             * @description The id of the captured payment. Each payment of a user can buy only one voucher of an organization. Surrounding spaces are removed; control characters are rejected.
              * @example pay_3QK9v2Lx81
              */
             paymentRef: string;

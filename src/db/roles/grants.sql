@@ -69,10 +69,10 @@ GRANT SELECT, UPDATE (closed_until) ON redemptions_closed TO pva_api;
 GRANT SELECT, INSERT ON voucher_events TO pva_api;
 GRANT UPDATE (seal_status, previous_hash, record_hash, payload) ON voucher_events TO pva_api;
 
--- Acquisitions are inserted without a voucher, which is set before the commit.
+-- Acquisitions are inserted and never changed.
 GRANT SELECT ON claims, purchases TO pva_api;
-GRANT INSERT (user_id, product_id), UPDATE (voucher_id) ON claims TO pva_api;
-GRANT INSERT (user_id, payment_ref), UPDATE (voucher_id) ON purchases TO pva_api;
+GRANT INSERT (user_id, product_id, voucher_id) ON claims TO pva_api;
+GRANT INSERT (organization_id, user_id, payment_ref, voucher_id) ON purchases TO pva_api;
 
 -- How far the sweeper's rolling tasks have come.
 GRANT SELECT, INSERT ON sweep_positions TO pva_api;

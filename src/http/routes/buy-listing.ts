@@ -13,7 +13,7 @@ export const buyListing = endpoint({
   tag: "Marketplace",
   summary: "Buy from a listing",
   description:
-    "Gives the user a voucher of the listing's batch for a payment that the storefront has captured. One voucher per user and `paymentRef`, across both purchase endpoints: a repeat returns the same voucher, even if the offer has since closed.",
+    "Gives the user a voucher of the listing's batch for a payment that the storefront has captured. One voucher per organization, user and `paymentRef`, across both purchase endpoints: a repeat returns the same voucher, even if the offer has since closed.",
   access: signedInUser,
   parameters: { id: listingId },
   body: buyRequest,
@@ -23,5 +23,5 @@ export const buyListing = endpoint({
   responseExamples: ACQUIRE_EXAMPLES,
   errors: ERRORS_OF.buyListing,
   handler: (ctx, { caller, parameters, body }) =>
-    acquireVoucher(ctx, caller, { by: "listing", listingId: pathId(parameters.id), paymentRef: body.paymentRef }),
+    acquireVoucher(ctx, { userId: caller, way: "listing", id: pathId(parameters.id), paymentRef: body.paymentRef }),
 });

@@ -18,7 +18,7 @@ export const buyProduct = endpoint({
   tag: "Marketplace",
   summary: "Buy a product's voucher",
   description:
-    "Gives the user a voucher of the product for a payment that the storefront has captured. The voucher comes from the batch that expires first among those open to the user. One voucher per user and `paymentRef`, across both purchase endpoints.",
+    "Gives the user a voucher of the product for a payment that the storefront has captured. The voucher comes from the batch that expires first among those open to the user. One voucher per organization, user and `paymentRef`, across both purchase endpoints.",
   access: signedInUser,
   parameters: { id: productId },
   body: buyRequest,
@@ -28,5 +28,5 @@ export const buyProduct = endpoint({
   responseExamples: ACQUIRE_EXAMPLES,
   errors: ERRORS_OF.buyProduct,
   handler: (ctx, { caller, parameters, body }) =>
-    acquireVoucher(ctx, caller, { by: "product", productId: pathId(parameters.id), paymentRef: body.paymentRef }),
+    acquireVoucher(ctx, { userId: caller, way: "product", id: pathId(parameters.id), paymentRef: body.paymentRef }),
 });

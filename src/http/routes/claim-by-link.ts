@@ -22,5 +22,5 @@ export const claimByLink = endpoint({
   responseExamples: ACQUIRE_EXAMPLES,
   errors: ERRORS_OF.claimByLink,
   handler: (ctx, { caller, parameters }) =>
-    acquireVoucher(ctx, caller, { by: "link", linkCode: pathId(parameters.code) }),
+    acquireVoucher(ctx, { userId: caller, way: "link", id: pathId(parameters.code), paymentRef: null }),
 });

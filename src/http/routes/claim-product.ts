@@ -21,5 +21,5 @@ export const claimProduct = endpoint({
   responseExamples: ACQUIRE_EXAMPLES,
   errors: ERRORS_OF.claimProduct,
   handler: (ctx, { caller, parameters }) =>
-    acquireVoucher(ctx, caller, { by: "product", productId: pathId(parameters.id), paymentRef: null }),
+    acquireVoucher(ctx, { userId: caller, way: "product", id: pathId(parameters.id), paymentRef: null }),
 });

@@ -48,7 +48,7 @@ export async function verifyOneChain(ctx: { pool: pg.Pool }, voucherId: string):
   const snapshot = await onSnapshot(ctx.pool, async (tx): Promise<Snapshot> => {
     const head = await findChainHead(tx, voucherId);
     if (head === null) throw new AppError("not_found", `There is no voucher ${voucherId}.`);
-    return { heads: [head], events: await selectEventsPage(tx, voucherId, 0, ALL_EVENTS) };
+    return { heads: [{ voucherId, ...head }], events: await selectEventsPage(tx, voucherId, 0, ALL_EVENTS) };
   });
   return verifySnapshot(snapshot);
 }

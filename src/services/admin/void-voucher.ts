@@ -1,5 +1,5 @@
 import { refusal, voucherNotFound } from "../../contract/errors.ts";
-import { insertPendingEvent } from "../../db/events.ts";
+import { insertPendingEvents } from "../../db/events.ts";
 import { type EndedReservation, endReservations } from "../../db/reservations.ts";
 import { write } from "../../db/transaction.ts";
 import {
@@ -49,7 +49,7 @@ export async function voidVoucher(
       after: { lastSequence: event.sequence, sealedSequence, sealedHash },
     };
     const ended = endedByVoid(voucher, now);
-    await write(tx, [...endReservations(ended, now), ...voidVouchers([head]), ...insertPendingEvent(event)]);
+    await write(tx, [...endReservations(ended, now), ...voidVouchers([head]), ...insertPendingEvents([event])]);
     return { voucherId, endedTicket: liveReservation(voucher.reservation, now)?.ticket ?? null };
   });
 }

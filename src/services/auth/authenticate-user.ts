@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import {
   createLocalJWKSet,
@@ -8,6 +9,7 @@ import {
   type JWTVerifyOptions,
   jwtVerify,
 } from "jose";
+import { startsPerTurn } from "../../batching/starts-per-turn.ts";
 import type { Config } from "../../config.ts";
 import { AppError } from "../../contract/errors.ts";
 
@@ -29,15 +31,40 @@ const ALGORITHMS = [
 ];
 /** Accepted difference between the clocks of issuer and service, in seconds. */
 const CLOCK_TOLERANCE_S = 10;
-/** Lifetime of fetched keys, pause before an unknown key id triggers another fetch, and longest duration of a fetch. Milliseconds. */
-const KEYS = { cacheMaxAge: 600_000, cooldownDuration: 10_000, timeoutDuration: 2_000 };
+/** A verified token is trusted for this long without another check of its signature. Milliseconds. */
+const TRUSTED_MS = 5_000;
+/** Verified tokens in memory. Only valid tokens enter, so made-up ones push none out. */
+const TRUSTED_MAX = 10_000;
+/** Verifications that start in one turn of the event loop: half a millisecond of work, with all that follows them. */
+const STARTS_PER_TURN = 2;
+/** Longest trust in a key that is no longer published. Milliseconds. */
+const WITHDRAWN_KEY_MS = 600_000;
+/**
+ * Lifetime of fetched keys, pause before an unknown key id triggers another fetch, and longest duration of a fetch. Milliseconds. `jose` keeps
+ * imported keys for as long as the set.
+ */
+const KEYS = { cacheMaxAge: WITHDRAWN_KEY_MS - TRUSTED_MS, cooldownDuration: 10_000, timeoutDuration: 2_000 };
 /** Longest subject, in characters. */
 const SUBJECT_MAX = 255;
 
-/** Verifies users' tokens: JWTs (RFC 7519) signed with a key of the configured JWKS (RFC 7517). */
+interface Trusted {
+  subject: string;
+  /** On the monotonic clock, milliseconds. */
+  until: number;
+  /** On the host's clock, as verification compares it. Milliseconds. */
+  expiresAt: number;
+}
+
+/**
+ * Verifies users' tokens: JWTs (RFC 7519) signed with a key of the configured JWKS (RFC 7517). A user who browses sends the same token again
+ * and again, so a valid one is remembered for a few seconds.
+ */
 export class UserAuthenticator {
   readonly #tokens: UserTokens;
   readonly #keys: JWTVerifyGetKey | null;
+  readonly #mayStart = startsPerTurn(STARTS_PER_TURN);
+  /** By the token's hash, oldest first. */
+  readonly #trusted = new Map<string, Trusted>();
 
   /** @throws Error when `jwksUrl` names a file that cannot be read as a key set. */
   constructor(tokens: UserTokens) {
@@ -48,9 +75,14 @@ export class UserAuthenticator {
   /** Verifies a token and returns its subject. @throws AppError `invalid_token`, or `unavailable` if the keys cannot be read. */
   async authenticate(token: string): Promise<string> {
     if (this.#keys === null) throw invalidToken();
+    const tokenHash = hash("sha256", token, "base64");
+    const startedAt = performance.now();
+    const trusted = this.#trusted.get(tokenHash);
+    if (trusted !== undefined && trusted.until > startedAt && trusted.expiresAt > Date.now()) return trusted.subject;
+    await this.#mayStart();
     const { issuer, audience } = this.#tokens;
     try {
-      const { sub } = await verify(token, this.#keys, {
+      const { sub, exp = 0 } = await verify(token, this.#keys, {
         algorithms: ALGORITHMS,
         clockTolerance: CLOCK_TOLERANCE_S,
         requiredClaims: ["sub", "exp"],
@@ -58,6 +90,11 @@ export class UserAuthenticator {
         ...(audience !== null && { audience }),
       });
       if (!isSubject(sub)) throw invalidToken();
+      this.#remember(tokenHash, {
+        subject: sub,
+        until: startedAt + TRUSTED_MS,
+        expiresAt: (exp + CLOCK_TOLERANCE_S) * 1_000,
+      });
       return sub;
     } catch (error) {
       if (error instanceof AppError) throw error;
@@ -68,6 +105,13 @@ export class UserAuthenticator {
       }
       throw invalidToken(error);
     }
+  }
+
+  #remember(tokenHash: string, trusted: Trusted): void {
+    this.#trusted.delete(tokenHash);
+    this.#trusted.set(tokenHash, trusted);
+    const [oldest] = this.#trusted.keys();
+    if (this.#trusted.size > TRUSTED_MAX && oldest !== undefined) this.#trusted.delete(oldest);
   }
 }
 

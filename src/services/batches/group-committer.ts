@@ -6,11 +6,11 @@ import {
   type Decided,
   isDatabaseUnavailable,
   isLockTimeout,
-  isRetryable,
   readThenWrite,
   waitForLocks,
 } from "../../db/transaction.ts";
 import { lockFreeVouchers, lockVoucher } from "../../db/vouchers.ts";
+import { retryConflicts } from "./retry-conflicts.ts";
 import { runInTurn } from "./run-in-turn.ts";
 
 interface GroupCommitterOptions<Item, State, Result> {
@@ -37,8 +37,6 @@ interface GroupCommitterOptions<Item, State, Result> {
 
 /** Most items in one transaction: large enough to share the cost of a commit, small enough to take milliseconds. */
 const BATCH_MAX = 128;
-/** Attempts to decide a whole batch before its items are tried one by one. */
-const ATTEMPTS_MAX = 3;
 /** Connections of the slow path, each of which may wait for one row. The fast path has one connection of its own. */
 const SLOW_PATH_CONNECTIONS = 4;
 /** The share of all waiting items that may be on the slow path. In a worker each item holds a job slot, and the fast path needs the rest. */
@@ -102,7 +100,7 @@ export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
   }
 
   #openBatcher(run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>): Batcher<Item, Result> {
-    return new Batcher((items: Item[]) => retry(() => run(items)), {
+    return new Batcher((items: Item[]) => retryConflicts(() => run(items)), {
       batchMax: BATCH_MAX,
       waitingMax: this.#options.waitingMax,
       observer: this.#options.observer,
@@ -225,14 +223,4 @@ function shareOf(items: number, share: number): number {
 /** Time until a row counts as stalled, and items without a slot stop waiting for it. Milliseconds. */
 function timeToStallMs(row: { progressAt: number }): number {
   return row.progressAt + STALLED_AFTER_MS - performance.now();
-}
-
-async function retry<T>(run: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await run();
-    } catch (error) {
-      if (!isRetryable(error) || attempt === ATTEMPTS_MAX) throw error;
-    }
-  }
 }

@@ -9,7 +9,10 @@ export interface Observing {
 }
 
 /** Makes an observer that measures the size and duration of one kind of batch and traces it. */
-export function observeBatches(ctx: Observing, name: "redeem" | "reservations" | "lookups"): BatchObserver {
+export function observeBatches(
+  ctx: Observing,
+  name: "redeem" | "reservations" | "lookups" | "acquisitions" | "seals",
+): BatchObserver {
   const items = ctx.metrics?.batchItems.with(name);
   const duration = ctx.metrics?.batchDuration.with(name);
   return {

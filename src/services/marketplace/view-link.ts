@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
-import { findOffers, isAnyPickable } from "../../db/acquisitions.ts";
+import { readSources } from "../../db/acquisitions.ts";
 import { findLinkedProduct, type LinkedProduct } from "../../db/contracts.ts";
 import { isContractActive } from "../../domain/audience.ts";
 import { decideOffers } from "../../domain/offer.ts";
@@ -26,15 +26,17 @@ export async function viewLink(
   linkCode: string,
 ): Promise<LinkOffer> {
   return publicReads(async () => {
-    const product = await findLinkedProduct(pool, linkCode);
-    const found = product && (await findOffers(pool, null, product.productId, "claim", null, true));
-    if (!product || !found || !isContractActive(product, found.now)) throw new AppError("link_not_found");
-    const { sandbox } = found;
-    const decision = decideOffers(found.offers, found.eligibility, found.now, true);
+    const [source] = await readSources(pool, [{ way: "link", id: linkCode, kind: "claim" }], []);
+    const product = source?.product ? await findLinkedProduct(pool, linkCode) : null;
+    if (!source?.product || !product || !isContractActive(product, source.now)) throw new AppError("link_not_found");
+    const { sandbox } = source.product;
+    const decision = decideOffers(source.offers, { isOwner: false, contract: null }, source.now, true);
     if (decision.kind === "refused") return { product, sandbox, state: "window_closed", validUntil: null };
-    const batchIds = decision.batches.map(({ batchId }) => batchId);
-    if (!(await isAnyPickable(pool, batchIds))) return { product, sandbox, state: "sold_out", validUntil: null };
-    const first = found.offers.find(({ batchId }) => batchId === batchIds[0]);
+    const isLeft = (id: string) => source.offers.some(({ batchId, left }) => batchId === id && left === true);
+    if (!decision.batches.some(({ batchId }) => isLeft(batchId))) {
+      return { product, sandbox, state: "sold_out", validUntil: null };
+    }
+    const first = source.offers.find(({ batchId }) => batchId === decision.batches[0]?.batchId);
     return { product, sandbox, state: "open", validUntil: first?.validUntil ?? null };
   });
 }

@@ -2,8 +2,8 @@ import type pg from "pg";
 import { insertSealedEvents, type SealedEvent, selectPendingEvents, writeSeals } from "../../db/events.ts";
 import type { Transaction } from "../../db/pool.ts";
 import type { PreparedStatements } from "../../db/statements.ts";
-import { readThenWrite, waitForLocks } from "../../db/transaction.ts";
-import { advanceChains, type ChainAdvance, findChainHead, lockVoucher } from "../../db/vouchers.ts";
+import { type Decided, readThenWrite, waitForLocks } from "../../db/transaction.ts";
+import { advanceChains, type ChainAdvance, lockVoucher, readChainHeads } from "../../db/vouchers.ts";
 import { type ChainHead, type EventContent, GENESIS_HASH, sealEvent } from "../../domain/chain.ts";
 
 /** A chain whose voucher the current transaction has locked. */
@@ -72,26 +72,44 @@ function selectHead(heads: ChainHeads, voucherId: string): ChainHead {
   return head;
 }
 
-/** Longest wait for a voucher's row before a seal job fails. The sweeper then requests the seal again. Milliseconds. */
+/** Chains that are to be sealed: their heads and their Pending events, in chain order. Other chains may be among them. */
+export interface UnsealedChains {
+  chains: readonly LockedChain[];
+  pending: readonly EventContent[];
+}
+
+/** Reads chains after their vouchers were locked, or together with the lock, in statements of its own. */
+export async function readUnsealed(tx: Transaction, voucherIds: readonly string[]): Promise<UnsealedChains> {
+  const [chains, pending] = await Promise.all([readChainHeads(tx, voucherIds), selectPendingEvents(tx, voucherIds)]);
+  return { chains, pending };
+}
+
+/** Seals the Pending events of locked vouchers. The result is how many, for each entry; a voucher's second entry finds none. */
+export function sealChains(voucherIds: readonly string[], { chains, pending }: UnsealedChains): Decided<number[]> {
+  const byVoucher = Map.groupBy(pending, ({ voucherId }) => voucherId);
+  const locked = chains.filter(({ id }) => voucherIds.includes(id) && byVoucher.has(id));
+  const heads = headsOf(locked);
+  const seals = sealPending(
+    heads,
+    locked.flatMap(({ id }) => byVoucher.get(id) ?? []),
+  );
+  const result = voucherIds.map((voucherId) => {
+    const sealed = byVoucher.get(voucherId)?.length ?? 0;
+    byVoucher.delete(voucherId);
+    return sealed;
+  });
+  return { result, writes: [...seals, ...advanceChains(advancesOf(locked, heads))] };
+}
+
+/** Longest wait of {@link sealVoucher} for the voucher's row. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 
 /** Seals the Pending events of one voucher. Returns how many: none if another transaction has sealed them first. */
 export async function sealVoucher(ctx: { pool: pg.Pool }, voucherId: string): Promise<number> {
-  return readThenWrite(
+  const [sealed = 0] = await readThenWrite(
     ctx.pool,
-    (tx) =>
-      Promise.all([
-        waitForLocks(tx, LOCK_WAIT_MS),
-        lockVoucher(tx, voucherId),
-        findChainHead(tx, voucherId),
-        selectPendingEvents(tx, [voucherId]),
-      ]),
-    async ([, , before, pending]) => {
-      if (before === null || pending.length === 0) return { result: 0, writes: [] };
-      const chain = { id: voucherId, ...before };
-      const heads = headsOf([chain]);
-      const seals = sealPending(heads, pending);
-      return { result: pending.length, writes: [...seals, ...advanceChains(advancesOf([chain], heads))] };
-    },
+    (tx) => Promise.all([waitForLocks(tx, LOCK_WAIT_MS), lockVoucher(tx, voucherId), readUnsealed(tx, [voucherId])]),
+    async ([, , unsealed]) => sealChains([voucherId], unsealed),
   );
+  return sealed;
 }

@@ -1,0 +1,36 @@
+import type pg from "pg";
+import type { Config } from "../../config.ts";
+import type { SealJob, SealReply } from "../../contract/jobs.ts";
+import { GroupCommitter } from "../batches/group-committer.ts";
+import { type Observing, observeBatches } from "../batches/observe-batches.ts";
+import { readUnsealed, sealChains, type UnsealedChains } from "./seal-events.ts";
+
+/** Longest wait for a voucher's row before a seal job fails. The sweeper then requests the seal again. Milliseconds. */
+const LOCK_WAIT_MS = 5_000;
+
+/** The result of a job is how many events it sealed; null: the voucher stayed locked. */
+export type SealCommitter = GroupCommitter<SealJob, UnsealedChains, number | null>;
+
+/** Opens the group committer for the seal jobs of a worker process. */
+export function openSealCommitter(ctx: Observing & { pool: pg.Pool; config: Config }): SealCommitter {
+  const idsOf = (jobs: readonly SealJob[]) => jobs.map(({ voucherId }) => voucherId);
+  return new GroupCommitter({
+    pool: ctx.pool,
+    read: (tx, jobs) => readUnsealed(tx, [...new Set(idsOf(jobs))]),
+    decide: async (jobs, unsealed) => sealChains(idsOf(jobs), unsealed),
+    busy: null,
+    observer: observeBatches(ctx, "seals"),
+    lockWaitMs: LOCK_WAIT_MS,
+    waitingMax: ctx.config.workerConcurrency,
+  });
+}
+
+/**
+ * Runs one seal job.
+ * @throws Error when the voucher stays locked.
+ */
+export async function runSealJob(ctx: { sealCommitter: SealCommitter }, job: SealJob): Promise<SealReply> {
+  const sealed = await ctx.sealCommitter.submit({ ...job });
+  if (sealed === null) throw new Error(`voucher ${job.voucherId} stays locked`);
+  return { sealed };
+}

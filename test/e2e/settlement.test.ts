@@ -1,0 +1,54 @@
+import pLimit from "p-limit";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { OutcomeUnknown, voucherClient } from "../../clients/typescript/src/index.ts";
+import { startService, type TestService } from "../support/start-service.ts";
+import { issueVouchers, makeKey } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+
+const REDEMPTIONS = 10_000;
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService({ workers: 1, env: { RATE_LIMIT_RPS: "0" } });
+});
+
+afterAll(() => service.close());
+
+it(`the typed client settles a day of ${REDEMPTIONS} redemptions to the cent, and lists each reference once`, async () => {
+  const { servers, partner, apis, tills } = service;
+  const { key: apiKey } = await makeKey(servers.db, partner.organizationId);
+  const client = voucherClient({ baseUrl: `${apis[0]?.url}/`, apiKey });
+  const vouchers = await issueVouchers(servers.db, partner, REDEMPTIONS);
+  const atOnce = pLimit(64);
+  const redeem = async ({ code }: { code: string }, index: number) => {
+    const { status } = (await tills[0]?.redeem({ code, externalRef: `order-${index}` })) ?? {};
+    expect(status).toBe(200);
+  };
+  const from = new Date(Date.now() - 3_600_000).toISOString();
+  await Promise.all(vouchers.map((voucher, index) => atOnce(redeem, voucher, index)));
+  const { rows } = await servers.db.query(
+    `SELECT count(*)::int AS count, (sum(b.price_usd) * 100)::int AS cents, max(rd.redeemed_at) + interval '1 ms' AS to
+       FROM redemptions AS rd JOIN vouchers AS v ON v.id = rd.voucher_id JOIN batches AS b ON b.id = v.batch_id`,
+  );
+  const [{ count, cents, to }] = rows as [{ count: number; cents: number; to: Date }];
+  expect(count).toBe(REDEMPTIONS);
+  const settle = async () => {
+    const settled = { cents: 0, refs: [] as string[] };
+    for await (const { externalRef, discountPriceUsd } of client.redemptions(from, to.toISOString())) {
+      settled.cents += Math.round(discountPriceUsd * 100);
+      settled.refs.push(externalRef);
+    }
+    return settled;
+  };
+  // The last seconds are not final yet.
+  const settled = await until(() =>
+    settle().catch((error) => {
+      expect(error).toBeInstanceOf(OutcomeUnknown);
+      return null;
+    }),
+  );
+  expect(settled.cents).toBe(cents);
+  expect(new Set(settled.refs).size).toBe(REDEMPTIONS);
+  expect(settled.refs).toHaveLength(REDEMPTIONS);
+});
