@@ -162,7 +162,6 @@ describe("GET /partner/vouchers/{codeOrTicket} finds a voucher", () => {
     "....",
     "%41%42%43",
     "%2F%2e%2E",
-    "reserve",
     "a:b@c;d=e,f",
     "<script>",
     "{vouchers}",
