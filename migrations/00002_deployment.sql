@@ -2,12 +2,12 @@
 
 CREATE TABLE deployment (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
-  -- Event payloads are kept unchanged from this moment on. Served as canonPreservedSinceUtc.
+  -- The service stores the exact event payloads since this time. Served as canonPreservedSinceUtc.
   canon_preserved_since timestamptz NOT NULL,
   -- Part of every queue key, job and reply, so that processes of another deployment take no part in this one's work. Short (48 random
   -- bits), because Redis reads it many times in every job.
   id text COLLATE "C" NOT NULL,
-  -- The server and database that wrote this row. They differ from the current ones in a copy of the database.
+  -- The server and database that wrote this row. In a copy of the database, they differ from the current server and database.
   system_identifier bigint NOT NULL,
   database_oid oid NOT NULL
 );

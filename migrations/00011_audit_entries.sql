@@ -13,7 +13,7 @@ CREATE TABLE audit_entries (
   arguments jsonb NOT NULL,
   entity_type text NOT NULL CHECK (entity_type <> ''),
   entity_id text COLLATE "C" NOT NULL CHECK (entity_id <> ''),
-  -- The entity before and after the change, without secrets. NULL: it did not exist.
+  -- The entity before and after the change, without secrets. `before` is NULL if the change created the entity; `after` is NULL if it deleted it.
   before jsonb,
   after jsonb,
   CONSTRAINT audit_entries_change CHECK (before IS DISTINCT FROM after)

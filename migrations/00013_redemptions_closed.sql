@@ -1,8 +1,8 @@
--- The time up to which redemptions are complete: once it is committed, no transaction can add an earlier redemption.
+-- The time before which the redemptions are final. After `closed_until` is committed, no transaction can insert an earlier redemption.
 
 CREATE TABLE redemptions_closed (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
-  -- Redemptions before this time are committed, or inserted by a transaction that holds the advisory lock of their time.
+  -- Every redemption before this time is committed, or its open transaction holds the advisory lock for its time.
   closed_until timestamptz NOT NULL CHECK (closed_until = date_trunc('milliseconds', closed_until))
 );
 
@@ -25,10 +25,10 @@ CREATE TRIGGER redemptions_closed_forward BEFORE UPDATE ON redemptions_closed
 CREATE TRIGGER redemptions_closed_no_delete BEFORE DELETE OR TRUNCATE ON redemptions_closed
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('the row is permanent');
 
--- Refuses redemptions in the closed time. The advisory lock comes first. A reader that closes this time after the check below finds the lock
--- in pg_locks until the transaction has ended, prepared or not. The key has 21092 in its upper 16 bits and the time, in
+-- Refuses redemptions in the closed time. The advisory lock comes first. If a reader closes this time after the check below, it sees the lock
+-- in pg_locks until this transaction ends, even if it is a prepared transaction. The key has 21092 in its upper 16 bits and the time, in
 -- milliseconds since 1970, in the others (find_complete_until reads it). The check needs a snapshot that is newer than the lock, which
--- only READ COMMITTED gives. VS001: a worker decides the batch again, at a later time.
+-- only READ COMMITTED gives. On VS001, the worker decides the batch again with a later time.
 CREATE FUNCTION check_redemption_times() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   earliest timestamptz := (SELECT min(i.redeemed_at) FROM inserted AS i);
@@ -41,7 +41,7 @@ BEGIN
   END IF;
   PERFORM pg_advisory_xact_lock_shared((21092::bigint << 48) + (extract(epoch FROM earliest) * 1000)::bigint);
   IF (SELECT earliest >= c.closed_until FROM redemptions_closed AS c WHERE c.singleton) IS NOT TRUE THEN
-    RAISE EXCEPTION 'a redemption at % is in the closed time', earliest USING ERRCODE = 'VS001';
+    RAISE EXCEPTION 'a redemption at % is earlier than closed_until', earliest USING ERRCODE = 'VS001';
   END IF;
   RETURN NULL;
 END
@@ -50,6 +50,6 @@ $$;
 CREATE TRIGGER redemptions_in_open_time AFTER INSERT ON redemptions REFERENCING NEW TABLE AS inserted
   FOR EACH STATEMENT EXECUTE FUNCTION check_redemption_times();
 
--- The list's cursor names a time in milliseconds. The service has never written any other; NOT VALID saves reading the table.
+-- The cursor of the redemption list holds a time in milliseconds. All existing rows are in milliseconds, so NOT VALID skips the table scan.
 ALTER TABLE redemptions ADD CONSTRAINT redemptions_in_milliseconds
   CHECK (redeemed_at = date_trunc('milliseconds', redeemed_at)) NOT VALID;

@@ -8,13 +8,13 @@ export interface Access<Caller> {
   /** Alternatives for the API reference, each a security scheme's name with its scopes; `{}` is a call without credentials. */
   security: readonly Record<string, string[]>[];
   errors: readonly ErrorCode[];
-  /** Whether pages of the origins in CORS_ORIGINS may call it. Never with an API key: a page cannot keep one secret. */
+  /** Whether pages of the origins in CORS_ORIGINS may call it. Never true for API keys: a page cannot keep a key secret. */
   crossOrigin: boolean;
   /** Handlers that admit or refuse a request. */
   guard(ctx: ApiContext): RequestHandler[];
   /** The caller that the guard has admitted. */
   callerOf(response: Response): Caller;
-  /** Fields of every successful response to this caller. */
+  /** Extra fields that every successful response to this caller contains. */
   marksOf?(response: Response): Record<string, unknown>;
 }
 

@@ -12,7 +12,7 @@ export function validate<Schema extends z.ZodType>(schema: Schema, input: unknow
   throw new AppError("invalid_request", field ? `${field} ${sentence}.` : `${sentence}.`);
 }
 
-/** An id or link code from the path. An impossible one becomes the empty string, which no row has. */
+/** An id or link code from the path. An id that is too long or contains NUL becomes the empty string, which matches no row. */
 export function pathId(value: unknown): string {
   const id = String(value);
   return id.length > ID_INPUT_MAX || id.includes("\0") ? "" : id;

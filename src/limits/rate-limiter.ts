@@ -2,11 +2,11 @@ import type { Count, Counter } from "./shared-counts.ts";
 
 /** Length of a window. Milliseconds. */
 const WINDOW_MS = 1_000;
-/** A process fetches tokens in chunks of a twentieth of the limit: at most 20 calls to Redis a second, few unused tokens. */
+/** A process fetches tokens in chunks of a twentieth of the limit: that causes at most 20 calls to Redis a second and leaves few tokens unused. */
 const CHUNKS = 20;
 /** Callers in a generation. Two generations are kept, so at most ten thousand callers are remembered. */
 const GENERATION_MAX = 5_000;
-/** Lifetime of a generation: a window, and the following one, which needs to know how busy the first was. Milliseconds. */
+/** Lifetime of a generation: two windows, because a new window depends on how busy the previous one was. Milliseconds. */
 const GENERATION_MS = 2 * WINDOW_MS;
 
 /** Whether a call is allowed, and the caller's remaining limit. */
@@ -37,7 +37,7 @@ interface Window {
 
 /**
  * Allows each caller `limit` calls a second over all processes. Fetches tokens from the shared count before they run out, and starts a window
- * on credit for a caller that left more than half of the last limit unused, so a call rarely waits for Redis.
+ * on credit for a caller that left more than half of its limit unused in the previous window. A call rarely waits for Redis.
  *
  * Windows begin with a caller's first call. N processes together allow `limit` calls, give or take N times a thirteenth of it.
  */
@@ -151,7 +151,7 @@ export class RateLimiter {
     };
   }
 
-  /** Makes room for a caller in the current generation. Begins a new one, and forgets the older, if it is full or its time is over. */
+  /** Makes room for a caller in the current generation. If the current generation is full or over, begins a new one and drops the oldest. */
   #makeRoom(id: string, now: number): void {
     this.#older.delete(id);
     if (this.#recent.size < GENERATION_MAX && now < this.#nextGenerationAt) return;

@@ -38,11 +38,11 @@ export const redeemQueue = defineQueue({
   data: redeemJob,
   reply: redeemReply,
   dataMaxBytes: 8_192,
-  // What two workers together redeem at 1 000 jobs/s in the ten seconds that a caller waits.
+  // A caller waits ten seconds. In that time, two workers redeem 10 000 jobs at 1 000 jobs/s in total.
   waitingMax: 10_000,
-  // A worker would find the job's deadline past.
+  // After the timeout the job's deadline has passed, so a worker would only refuse the job.
   withdrawOnTimeout: true,
-  // 225 MB at 5 000 jobs/s. A count besides would add a tenth to what a job costs Redis.
+  // 225 MB at 5 000 jobs/s. There is no `count`: it would raise the cost of a job in Redis by a tenth.
   keep: { age: 30 },
   keepFailed: { age: 86_400, count: 5_000 },
   shown: { data: ["voucherId", "organizationId", "keyId", "deadlineMs"], reply: ["kind", "code", "redeemedAtMs"] },

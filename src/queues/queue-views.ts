@@ -62,7 +62,7 @@ export class QueueViews {
   }
 
   #openView(name: string, prefix: string, redis: Redis): Queue {
-    // Only producers write a queue's limits.
+    // The dashboard must not overwrite the queue's settings in Redis; only producers write them.
     const queue = new Queue(name, {
       prefix,
       connection: redis,

@@ -19,7 +19,7 @@ import pTimeout from "p-timeout";
 import type { Logger } from "pino";
 import type { TracedRequest, Traces } from "./traces.ts";
 
-/** Longest wait of a stopping process for its last spans to be sent. Milliseconds. */
+/** Longest time that a stopping process waits to send its last spans. Milliseconds. */
 const CLOSE_MAX_MS = 3_000;
 
 /** Jobs always carry W3C Trace Context. OTEL_PROPAGATORS applies to requests only. */
@@ -27,7 +27,7 @@ const jobPropagator = new W3CTraceContextPropagator();
 
 /**
  * Starts OpenTelemetry for traces, configured by the OTEL_* variables. Spans contain no paths, ids or error messages, because those may
- * contain voucher codes. `serviceName` is undefined if the variables name the service.
+ * contain voucher codes. Pass `undefined` as `serviceName` if the OTEL_* variables already set the service name.
  */
 export function startOpenTelemetry(serviceName: string | undefined, log: Logger): Traces {
   const sdk = new NodeSDK({
@@ -52,7 +52,7 @@ export function startOpenTelemetry(serviceName: string | undefined, log: Logger)
 
 function openTelemetryTraces(close: () => Promise<void>): Traces {
   const tracer = trace.getTracer("partner-voucher-api");
-  /** The span that submitted each item. */
+  /** The span that was active when each item was submitted. */
   const spans = new WeakMap<object, Span>();
 
   const start = (name: string, kind: SpanKind, attributes: Attributes, parent: Context) =>
@@ -84,7 +84,7 @@ function openTelemetryTraces(close: () => Promise<void>): Traces {
         },
       };
       const inside = trace.setSpan(parent, span);
-      // Body events come from the connection, outside the request's context.
+      // Events of the request body fire outside the request's context, so bind the request to it.
       context.bind(inside, incoming);
       context.with(inside, () => run(traced));
     },

@@ -23,7 +23,7 @@ declare global {
 /** Request ids that are accepted from the caller. */
 const SANE_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** Gives every request an id, returns it, and writes one log line when the response ends or the caller disconnects. */
+/** Gives every request an id, sends it as X-Request-Id, and writes one log line when the response ends or the caller disconnects. */
 export function requestLog(log: Logger): RequestHandler {
   return (request: Request, response: Response, next: NextFunction) => {
     const startedAt = performance.now();
@@ -44,7 +44,7 @@ export function requestLog(log: Logger): RequestHandler {
           keyId,
           organizationId,
           traceId,
-          // An expected failure needs no stack.
+          // Only a 500 is unexpected, so only a 500 is logged with a stack.
           ...(failure !== undefined && (status === 500 ? { err: failure } : { reason: String(failure) })),
           durationMs: Math.round((performance.now() - startedAt) * 10) / 10,
         },

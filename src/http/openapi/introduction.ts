@@ -17,9 +17,9 @@ export const INTRODUCTION = `Look up vouchers, reserve one for a checkout, redee
 
 Every error response is JSON: \`error\` is a sentence for a person, \`code\` is stable and for programs, \`requestId\` identifies the request when you contact us.
 
-**Limits.** Each key has one limit per second for reads and another for reserve, redeem and release. Users have their own limits, and so do addresses without a key or token. Responses state what remains in \`RateLimit\`. A request over the limit gets a 429 with \`Retry-After\`. A key that tries too many codes that do not exist gets a 429 for every request by code, whether the code exists or not; requests by ticket, releases and retries of confirmed references still work.
+**Limits.** Each key has one limit per second for reads and another for reserve, redeem and release. Users have their own limits, and requests without a key or token are limited by address. What remains of the limit is in the response header \`RateLimit\`. A request over the limit gets a 429 with \`Retry-After\`. A key that tries too many codes that do not exist gets a 429 for every request by code, even for codes that exist. Requests by ticket, releases, and retries of a redemption that has succeeded still work.
 
-**Retries.** If you get no response, a 408 or a 503, send the request again, after \`Retry-After\` seconds if the header is present. Keep the \`externalRef\` of a redemption and the \`paymentRef\` of a purchase: one reference takes one voucher, ever, so a repeat is safe, and a new reference takes another voucher. Of the 4xx errors, only a 408, a 429, and a 409 \`voucher_reserved\` or \`window_closed\` can succeed later.
+**Retries.** If you get no response, a 408 or a 503, send the request again, after \`Retry-After\` seconds if the header is present. Keep the \`externalRef\` of a redemption and the \`paymentRef\` of a purchase: a reference redeems or buys at most one voucher, so a repeat with the same reference is safe. A new reference uses another voucher. Of the 4xx errors, only a 408, a 429, and a 409 \`voucher_reserved\` or \`window_closed\` can succeed later.
 `;
 
 const DESCRIPTIONS: Record<Tag, string> = {

@@ -7,7 +7,7 @@ import { AppError } from "../../contract/errors.ts";
 import { networkOf } from "../middleware/caller-network.ts";
 import { consumeRefusalLimit } from "../middleware/rate-limit.ts";
 
-/** Wrong passwords per address and process in 15 minutes. OPS_TOKEN is too long to guess; this keeps the log short. */
+/** Wrong passwords per address and process in 15 minutes. The limit keeps the log short. It does not protect OPS_TOKEN, which is too long to guess. */
 const WRONG_PASSWORDS_MAX = 10;
 const WRONG_PASSWORDS_SECONDS = 900;
 

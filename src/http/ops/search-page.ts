@@ -11,7 +11,7 @@ import {
   renderTable,
 } from "./operator-frame.ts";
 
-/** The operators' start page: the search, and the brands with their organizations. */
+/** The operators' start page: brands with their organizations. The search form is in the page frame. */
 export function renderBrandsPage(
   site: Site,
   { brands, hasMore }: { brands: readonly Brand[]; hasMore: boolean },
@@ -23,14 +23,14 @@ export function renderBrandsPage(
     html`<h1>Brands</h1>
 ${
   brands.length === 0
-    ? html`<p class="notice">There are no brands. <code>voucherctl brand create</code> makes one.</p>`
+    ? html`<p class="notice">There are no brands. Create one with <code>voucherctl brand create</code>.</p>`
     : renderTable(
         "Brands",
         ["Brand", "Organization"],
         brands.map((brand) => [brand.name, linkOrganization(site, brand.organizationId)]),
       )
 }
-${hasMore && last !== undefined ? html`<p><a rel="next" href="${opsPath(site)}?after=${encodeURIComponent(last.id)}">Later brands</a></p>` : null}`,
+${hasMore && last !== undefined ? html`<p><a rel="next" href="${opsPath(site)}?after=${encodeURIComponent(last.id)}">Newer brands</a></p>` : null}`,
   );
 }
 

@@ -32,7 +32,7 @@ export function wantsPage(response: Response): boolean {
   return response.locals.errorPage !== undefined;
 }
 
-/** Sends a page, which must not be cached: a chain grows, and errors concern one reader. */
+/** Sends a page and forbids caching: a chain page changes as events are added, and an error page is for one request. */
 export function sendPage(response: Response, status: number, page: Html): void {
   response.status(status).setHeader("Cache-Control", "no-store");
   response.type("html").send(page.markup);

@@ -3,7 +3,7 @@ import type { LimitFunction } from "p-limit";
 
 /**
  * Runs `work` when `limit` has a free slot, or calls `giveUp` if that takes too long. Work that has started is always awaited.
- * @param remainingMs how much longer to wait for a slot. Called again after that time, so the bound may move. Milliseconds.
+ * @param remainingMs Returns how many more milliseconds to wait for a slot. Called again when that time has passed; it may then allow more.
  */
 export async function runInTurn<T>(
   limit: LimitFunction,

@@ -14,7 +14,7 @@ import { resolveVoucher, type VoucherReads } from "./resolve-voucher.ts";
 
 /**
  * Reserves a voucher for one checkout. A repeat by the same key returns its reservation unchanged, token included. The lease in Redis turns
- * competing callers away before they queue for the row. The row, under the voucher's lock and a unique index, is the reservation.
+ * competing callers away before they queue for the row. The reservation is the row in Postgres. The voucher's lock and a unique index keep it unique.
  * @throws AppError `voucher_not_found`, `too_many_misses`, a refusal, `voucher_busy`, `unavailable` when Redis does not answer.
  */
 export async function reserveVoucher(

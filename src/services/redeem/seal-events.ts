@@ -35,7 +35,7 @@ export function sealPending(heads: ChainHeads, pending: readonly EventContent[])
   return writeSeals(pending.map((event) => sealNext(heads, event)));
 }
 
-/** Statements that append one sealed event to each locked, sealed chain; advances `heads`, which the caller writes. */
+/** Statements that append one sealed event to each locked chain that has no Pending events; advances `heads`. The caller must write the new heads to the database. */
 export function appendSealed(heads: ChainHeads, events: readonly EventContent[]): PreparedStatements {
   const sealed = events.map((event) => {
     const head = selectHead(heads, event.voucherId);
@@ -72,7 +72,7 @@ function selectHead(heads: ChainHeads, voucherId: string): ChainHead {
   return head;
 }
 
-/** Chains that are to be sealed: their heads and their Pending events, in chain order. Other chains may be among them. */
+/** Heads of the chains that were read, and their Pending events in chain order. Some chains may have no Pending events. */
 export interface UnsealedChains {
   chains: readonly LockedChain[];
   pending: readonly EventContent[];
@@ -84,7 +84,7 @@ export async function readUnsealed(tx: Transaction, voucherIds: readonly string[
   return { chains, pending };
 }
 
-/** Seals the Pending events of locked vouchers. The result is how many, for each entry; a voucher's second entry finds none. */
+/** Seals the Pending events of locked vouchers. Returns the number of sealed events per entry of `voucherIds`; 0 for the second entry of the same voucher. */
 export function sealChains(voucherIds: readonly string[], { chains, pending }: UnsealedChains): Decided<number[]> {
   const byVoucher = Map.groupBy(pending, ({ voucherId }) => voucherId);
   const locked = chains.filter(({ id }) => voucherIds.includes(id) && byVoucher.has(id));

@@ -25,7 +25,7 @@ const SCAN_COUNT = 1_000;
 const CLEAN_PAGES_MAX = 2;
 
 /**
- * Restores missing leases of live reservations in rounds and returns their number. After Redis restarts empty, leases then turn competing
+ * Restores missing leases of live reservations and returns their number; each run continues where the last one stopped. After Redis loses its data, leases again turn competing
  * callers away again before they queue for the row.
  */
 export async function restoreLeases({ pool, leases }: Deps, untilMs: number): Promise<number> {
@@ -54,7 +54,7 @@ function toReservationPosition(position: string | undefined): ReservationPositio
     : { expiresAt: new Date(expiresAt), ticket };
 }
 
-/** Removes leases without a live reservation that are older than a reserve call, in rounds; returns their number. */
+/** Removes leases older than ORPHAN_AFTER_MS that have no live reservation. Returns their number. Each run continues where the last one stopped. */
 export async function removeOrphanLeases({ pool, leases }: Deps, untilMs: number): Promise<number> {
   let cursor = (await findSweepPosition(pool, "remove_orphan_leases"))?.position ?? "0";
   let count = 0;
