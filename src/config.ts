@@ -2,6 +2,8 @@ import { BlockList, isIP } from "node:net";
 import { z } from "zod";
 import { RESERVATION_SECONDS } from "./domain/reservation.ts";
 import { QUEUE_NAMES } from "./queues/catalog.ts";
+import { SHARDS_MAX } from "./queues/shards.ts";
+import { BadRedisUrl, parseRedisUrl } from "./redis/addresses.ts";
 
 /** The default secret for reservation tokens. It is public, so production refuses it. */
 const DEVELOPMENT_TOKEN_SECRET = "development-only-reservation-token-secret";
@@ -48,7 +50,25 @@ const environment = z.object({
         error: "must be an address like postgres://user:password@host:5432/database",
       }),
     ),
-  REDIS_URL: z.url({ protocol: /^rediss?$/, error: "must be an address like redis://host:6379/0" }),
+  REDIS_URL: z.string().superRefine((text, issues) => {
+    try {
+      parseRedisUrl(text);
+    } catch (error) {
+      if (!(error instanceof BadRedisUrl)) throw error;
+      issues.addIssue(error.message);
+    }
+  }),
+  QUEUE_SHARDS: z
+    .string()
+    .default("1")
+    .transform(splitList)
+    .pipe(z.array(integer(1, SHARDS_MAX)).min(1).max(2))
+    .refine((counts) => new Set(counts).size === counts.length, "must be one number, or two different ones"),
+  WORKER_SHARDS: z
+    .string()
+    .transform(splitList)
+    .pipe(z.array(integer(0, SHARDS_MAX - 1)).min(1))
+    .optional(),
   RESERVATION_SECONDS: integer(1, 86_400).default(RESERVATION_SECONDS),
   RESERVATION_TOKEN_SECRET: z
     .string()
@@ -106,6 +126,13 @@ export function readConfig(env: Environment) {
       "RESERVATION_TOKEN_SECRET is not set to a private secret, which NODE_ENV=production requires",
     );
   }
+  const shardsMax = Math.max(...values.QUEUE_SHARDS);
+  const unknown = values.WORKER_SHARDS?.find((shard) => shard >= shardsMax);
+  if (unknown !== undefined) {
+    throw new ConfigError(
+      `WORKER_SHARDS names shard ${unknown}, but the ${shardsMax} shards of QUEUE_SHARDS are numbered from 0 to ${shardsMax - 1}`,
+    );
+  }
   const baseUrl = baseUrlOf(values);
   return {
     production,
@@ -116,6 +143,8 @@ export function readConfig(env: Environment) {
     basePath: new URL(baseUrl).pathname.replace(/\/$/, ""),
     databaseUrl: values.DATABASE_URL,
     redisUrl: values.REDIS_URL,
+    /** The numbers of shards per queue. Jobs are added to the first; workers also serve a second, while the number changes. */
+    queueShards: values.QUEUE_SHARDS as [number, ...number[]],
     reservationSeconds: values.RESERVATION_SECONDS,
     /** The first signs new tokens. All are accepted. */
     reservationTokenSecrets: values.RESERVATION_TOKEN_SECRET,
@@ -142,6 +171,8 @@ export function readConfig(env: Environment) {
       writable: values.OPS_WRITABLE === "true",
     },
     workerQueues: values.WORKER_QUEUES,
+    /** The shards that a worker process works on. Null means all. */
+    workerShards: values.WORKER_SHARDS ?? null,
     sweepIntervalMs: values.SWEEP_INTERVAL_MS,
     /** The sweeper verifies every chain once in about this time. */
     chainCheckMs: values.CHAIN_CHECK_HOURS * 3_600_000,
@@ -193,6 +224,11 @@ export function readDatabaseUrl(env: Environment): string {
  */
 export function readBaseUrl(env: Environment): string {
   return baseUrlOf(parse(environment.pick({ BASE_URL: true, PORT: true }), env));
+}
+
+/** Reads the numbers of shards of each queue. */
+export function readQueueShards(env: Environment): Config["queueShards"] {
+  return parse(environment.pick({ QUEUE_SHARDS: true }), env).QUEUE_SHARDS as Config["queueShards"];
 }
 
 /** Reads the issuer and the audience that users' tokens must name. */

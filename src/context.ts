@@ -9,13 +9,15 @@ import { openLog } from "./log.ts";
 import { openApiMetrics, openWorkerMetrics } from "./metrics/open-metrics.ts";
 import { AwaitedQueue } from "./queues/awaited-queue.ts";
 import { redeemQueue, sealQueue } from "./queues/catalog.ts";
-import { openFailFast } from "./queues/connections.ts";
 import { QueueViews } from "./queues/queue-views.ts";
+import { nameApiConnection } from "./queues/read-shards.ts";
 import { ReplyInbox } from "./queues/replies.ts";
 import { SealRequests } from "./queues/seal-requests.ts";
 import type { WorkerOptions } from "./queues/worker.ts";
 import { pooledRandomBytes } from "./random.ts";
-import { warnOfDurabilityRisks } from "./services/admin/find-durability-risks.ts";
+import { isCluster, openFailFast } from "./redis/connections.ts";
+import { findClusterRisks } from "./services/admin/find-cluster-risks.ts";
+import { findDurabilityRisks, warnOfRisks } from "./services/admin/find-durability-risks.ts";
 import { measureBacklog } from "./services/admin/measure-backlog.ts";
 import { KeyAuthenticator } from "./services/auth/authenticate-key.ts";
 import { UserAuthenticator } from "./services/auth/authenticate-user.ts";
@@ -74,7 +76,14 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
   const reservationCommitter = openReservationCommitter(observed);
   const inbox = new ReplyInbox(config.redisUrl, log);
   service.onClose(() => inbox.close());
-  const links = { redis, inbox, deployment, log, onForeignReply: () => metrics?.foreignMessages.with("reply").inc() };
+  const links = {
+    redis,
+    inbox,
+    shards: config.queueShards[0],
+    deployment,
+    log,
+    onForeignReply: () => metrics?.foreignMessages.with("reply").inc(),
+  };
   const redeems = new AwaitedQueue(redeemQueue, links);
   service.onClose(() => redeems.close());
   const seals = new AwaitedQueue(sealQueue, links);
@@ -82,7 +91,7 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
   service.onClose(() => reservationCommitter.drain());
   const acquisitions = new AcquisitionCommitter({ ...observed, randomBytes: service.randomBytes });
   service.onClose(() => acquisitions.drain());
-  const queueViews = new QueueViews(config.redisUrl, deployment, log);
+  const queueViews = new QueueViews(config, deployment, log);
   service.onClose(() => queueViews.close());
   return {
     ...service,
@@ -121,7 +130,7 @@ export function openWorkerContext(config: Config, traces: Traces = TRACES_OFF) {
   service.onClose(() => redeemCommitter.drain());
   const sealCommitter = openSealCommitter({ ...service, metrics });
   service.onClose(() => sealCommitter.drain());
-  const sealRequests = new SealRequests(service.redis, service.deployment, service.log);
+  const sealRequests = new SealRequests(service.redis, config.queueShards[0], service.deployment, service.log);
   service.onClose(() => sealRequests.close());
   return { ...service, metrics, redeemCommitter, sealCommitter, sealRequests };
 }
@@ -133,10 +142,13 @@ export function workerOptions(ctx: WorkerContext, concurrency: number): WorkerOp
   const { config, deployment, log, metrics } = ctx;
   return {
     redisUrl: config.redisUrl,
+    queueShards: config.queueShards,
+    workerShards: config.workerShards,
     deployment,
     concurrency,
     log,
     onForeignJob: () => metrics?.foreignMessages.with("job").inc(),
+    onShard: (queue, shard, fetchers) => metrics?.queueFetchers.with(queue, shard).set(fetchers),
   };
 }
 
@@ -150,9 +162,11 @@ function openServiceContext(config: Config, traces: Traces, role: string, poolMa
   closers.add(() => pool.end());
   void deployment.connect(pool);
   closers.add(async () => deployment.close());
-  const redis = openFailFast(config.redisUrl, role, log);
+  const name = role === "api" ? nameApiConnection(config.queueShards[0]) : role;
+  const redis = openFailFast(config.redisUrl, name, log);
   closers.add(async () => redis.disconnect());
-  if (config.production) void deployment.ready().then(() => warnOfDurabilityRisks({ pool, redis, log }));
+  if (config.production) void deployment.ready().then(() => warnOfRisks(log, findDurabilityRisks({ pool, redis })));
+  if (isCluster(redis)) void warnOfRisks(log, findClusterRisks(config.redisUrl, config.queueShards[0]));
   return {
     config,
     log,

@@ -13,8 +13,9 @@ import { sweep } from "../src/services/sweep/sweep.ts";
  * After a crash: each step is its own transaction. The next pass continues from the state in Postgres.
  */
 export function startSweepWorker(ctx: WorkerContext): RunningWorker {
-  const { redisUrl, sweepIntervalMs } = ctx.config;
-  const schedule = new Schedule(sweepQueue, ctx.deployment, redisUrl, sweepIntervalMs, ctx.log);
+  const { redisUrl, queueShards, sweepIntervalMs } = ctx.config;
+  const servers = { redisUrl, shards: queueShards[0] };
+  const schedule = new Schedule(sweepQueue, ctx.deployment, servers, sweepIntervalMs, ctx.log);
   const worker = startWorker(sweepQueue, workerOptions(ctx, 1), async () => {
     const report = await sweep(ctx);
     ctx.log[isIdle(report) ? "debug" : "info"](report, "sweep finished");

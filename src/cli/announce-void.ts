@@ -1,13 +1,13 @@
-import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { Deployment } from "../db/deployment.ts";
 import { openPool } from "../db/pool.ts";
 import { Leases } from "../holds/lease.ts";
 import { openLog } from "../log.ts";
-import { openFailFast, untilReady } from "../queues/connections.ts";
 import { SealRequests } from "../queues/seal-requests.ts";
+import { openFailFast, type RedisClient, untilReady } from "../redis/connections.ts";
 import type { VoidResult } from "../services/admin/void-voucher.ts";
 import { sealVoucher } from "../services/redeem/seal-events.ts";
+import type { CommandContext } from "./command.ts";
 
 /**
  * Adds a job that seals a voided voucher's event, and releases its reservation's lease. Without Redis or room in the queue, seals the event
@@ -15,7 +15,7 @@ import { sealVoucher } from "../services/redeem/seal-events.ts";
  * @returns whether the event is sealed or has a job; if not, the sweeper adds one. Never throws, because the voucher is voided.
  */
 export async function announceVoid(
-  { databaseUrl, redisUrl }: { databaseUrl: string; redisUrl: string | null },
+  { databaseUrl, redisUrl, queueShards }: Pick<CommandContext, "databaseUrl" | "redisUrl" | "queueShards">,
   { voucherId, endedTicket }: VoidResult,
 ): Promise<boolean> {
   const log = openLog("silent", "voucherctl");
@@ -25,7 +25,9 @@ export async function announceVoid(
   try {
     // Connecting sets the id of `deployment`, which is part of the queue's name.
     await pool.query("SELECT 1");
-    await requestSeal(redis, deployment, voucherId, endedTicket, log).catch(() => sealVoucher({ pool }, voucherId));
+    await requestSeal(redis, queueShards[0], deployment, voucherId, endedTicket, log).catch(() =>
+      sealVoucher({ pool }, voucherId),
+    );
     return true;
   } catch {
     // The void is committed; failing would suggest that nothing was changed.
@@ -37,7 +39,8 @@ export async function announceVoid(
 }
 
 async function requestSeal(
-  redis: Redis | null,
+  redis: RedisClient | null,
+  shards: number,
   deployment: Deployment,
   voucherId: string,
   endedTicket: string | null,
@@ -45,7 +48,7 @@ async function requestSeal(
 ): Promise<void> {
   if (redis === null) throw new Error("REDIS_URL is not set");
   await untilReady(redis);
-  const requests = new SealRequests(redis, deployment, log);
+  const requests = new SealRequests(redis, shards, deployment, log);
   const added = await requests.add([voucherId]).finally(() => requests.close());
   if (endedTicket !== null) await new Leases(redis, deployment).release(voucherId, endedTicket);
   if (added === 0) throw new Error("the seal queue is full");

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { type AdminContext, openAdminContext } from "../admin-context.ts";
-import { readGivenServers } from "../config.ts";
+import { type Config, readGivenServers, readQueueShards } from "../config.ts";
 import { openLog } from "../log.ts";
 import { type AuditedCommand, auditedCommand } from "../services/admin/with-audit-entry.ts";
 import { EXIT, Interrupted, ServersUnavailable } from "./exit-code.ts";
@@ -40,6 +40,8 @@ export interface CommandContext extends AdminContext, Interaction {
   databaseUrl: string;
   /** Null when no Redis is configured. */
   redisUrl: string | null;
+  /** The numbers of shards of each queue, as the processes have them. */
+  queueShards: Config["queueShards"];
 }
 
 /** Gives a command its action, `--json` and examples. Connections are read-only outside `withAuditEntry`. */
@@ -154,6 +156,7 @@ async function withServers(
       audited: auditedCommand(`${command.parent?.name()} ${command.name()}`, argumentsOf(command)),
       databaseUrl: servers.databaseUrl,
       redisUrl: servers.redisUrl,
+      queueShards: readQueueShards(process.env),
     });
   } finally {
     await admin.close();

@@ -2,6 +2,7 @@ import { readRolePasswords } from "../config.ts";
 import type { AppliedRole } from "../db/roles/apply-roles.ts";
 import { adopt } from "../services/admin/adopt-database.ts";
 import { applyRoleGrants } from "../services/admin/apply-roles.ts";
+import { type ClusterRisk, findClusterRisks } from "../services/admin/find-cluster-risks.ts";
 import { type DurabilityRisk, findDurabilityRisks } from "../services/admin/find-durability-risks.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
 import { EXIT, ServersUnavailable } from "./exit-code.ts";
@@ -54,7 +55,8 @@ export const db: Noun = {
         .addHelpText(
           "after",
           "\nReads the settings of Postgres, and of Redis if REDIS_URL is set. Run it with\n" +
-            "the addresses that the service uses. Exits with 1 if it finds a risk.",
+            "the addresses and the QUEUE_SHARDS that the service uses. Exits with 1 if it\n" +
+            "finds a risk.",
         ),
       ["db check"],
       async (ctx) => {
@@ -66,9 +68,18 @@ export const db: Noun = {
   },
 };
 
-async function findRisks({ pool, redisUrl, log }: CommandContext): Promise<DurabilityRisk[]> {
+async function findRisks(ctx: CommandContext): Promise<(DurabilityRisk | ClusterRisk)[]> {
+  const { redisUrl, queueShards } = ctx;
+  const clusterRisks = redisUrl === null ? [] : await findClusterRisks(redisUrl, queueShards[0]);
+  // Without a usable Redis, these say why.
+  if (clusterRisks.some(({ code }) => code !== "redis_shards"))
+    return [...(await findDurabilityRisks({ ...ctx, redis: null })), ...clusterRisks];
+  return [...(await findSettings(ctx)), ...clusterRisks];
+}
+
+async function findSettings({ pool, redisUrl, log }: CommandContext): Promise<DurabilityRisk[]> {
   if (redisUrl === null) return await findDurabilityRisks({ pool, redis: null });
-  const { openFailFast, untilReady } = await import("../queues/connections.ts");
+  const { openFailFast, untilReady } = await import("../redis/connections.ts");
   const redis = openFailFast(redisUrl, "voucherctl", log);
   try {
     await untilReady(redis).catch((cause) => {

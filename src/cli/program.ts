@@ -15,6 +15,7 @@ import { member } from "./member.ts";
 import { org } from "./org.ts";
 import { paintError, paintHelp } from "./paint.ts";
 import { product } from "./product.ts";
+import { queue } from "./queue.ts";
 import { sandbox } from "./sandbox.ts";
 import { user } from "./user.ts";
 import { voucher } from "./voucher.ts";
@@ -25,7 +26,7 @@ const NOUNS: Record<string, readonly Noun[]> = {
   "Access:": [key, member, contract, link, user],
   "History:": [chain, audit],
   "Tests:": [sandbox],
-  "Database:": [db],
+  "Servers:": [db, queue],
 };
 
 /** Builds `voucherctl` with all its commands. Parsing throws CommanderError where commander would end the process. */

@@ -18,7 +18,12 @@ export const serverStates = z.object({
     .meta({ description: "`unavailable`: Redis does not answer, or redemptions cannot be queued." }),
 });
 
-export const readinessResponse = z.object({ status, ...serverStates.shape }).meta({ id: "Readiness" });
+const silentShards = z.array(z.string()).optional().meta({
+  description:
+    "Shards of the queues whose Redis server does not answer, such as `2/6`: redemptions of their vouchers get 503. Absent when all answer.",
+});
+
+export const readinessResponse = z.object({ status, ...serverStates.shape, silentShards }).meta({ id: "Readiness" });
 
 /** The error response of the readiness probe. */
 export const readinessError = errorResponse.extend(serverStates.shape).meta({ id: "ReadinessError" });

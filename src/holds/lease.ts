@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
+import { mastersOf, type RedisClient } from "../redis/connections.ts";
 
 /** A lease older than this without a live reservation is an orphan, which the next caller takes over. Milliseconds. */
 export const ORPHAN_AFTER_MS = 2_000;
@@ -12,7 +13,7 @@ export interface LeaseHolder {
   keyId: string;
 }
 
-type Scripted = Redis & {
+type Scripted = RedisClient & {
   acquireLease(
     key: string,
     ticket: string,
@@ -46,7 +47,7 @@ export class Leases {
   readonly #redis: Scripted;
   readonly #deployment: Pick<DeploymentIdentity, "id">;
 
-  constructor(redis: Redis, deployment: Pick<DeploymentIdentity, "id">) {
+  constructor(redis: RedisClient, deployment: Pick<DeploymentIdentity, "id">) {
     this.#deployment = deployment;
     redis.defineCommand("acquireLease", { numberOfKeys: 1, lua: script("acquire") });
     redis.defineCommand("releaseLease", { numberOfKeys: 1, lua: script("release") });
@@ -76,18 +77,37 @@ export class Leases {
     return (await this.#redis.restoreLease(this.#key(voucherId), ticket, keyId, ageMs, leftMs)) === 1;
   }
 
-  /** Scans about `count` keys for leases, from a cursor ("0" at first). Returns the cursor "0" after the last keys. */
-  async scan(cursor: string, count: number): Promise<{ cursor: string; found: FoundLease[] }> {
-    const [next, keys] = await this.#redis.scan(cursor, "MATCH", this.#key("*"), "COUNT", count);
-    if (keys.length === 0) return { cursor: next, found: [] };
-    const [seconds, microseconds] = await this.#redis.time();
+  /**
+   * Scans about `count` keys for leases, from a cursor ("0" at first). Returns the cursor "0" after the last keys. The masters of a Redis
+   * Cluster are scanned one after another; the cursor is then `master/cursor`. A master that does not answer is left out of the round.
+   */
+  async scan(position: string, count: number): Promise<{ cursor: string; found: FoundLease[] }> {
+    const masters = mastersOf(this.#redis);
+    const [first = "0", second] = position.split("/");
+    const [index, cursor] = second === undefined ? [0, first] : [Number(first), second];
+    const master = masters[index];
+    if (master === undefined) return { cursor: "0", found: [] };
+    const after = index + 1 < masters.length ? `${index + 1}/0` : "0";
+    try {
+      const { next, found } = await this.#scanMaster(master, cursor, count);
+      return { cursor: next === "0" ? after : masters.length === 1 ? next : `${index}/${next}`, found };
+    } catch (error) {
+      if (masters.length === 1) throw error;
+      return { cursor: after, found: [] };
+    }
+  }
+
+  async #scanMaster(master: Redis, cursor: string, count: number): Promise<{ next: string; found: FoundLease[] }> {
+    const [next, keys] = await master.scan(cursor, "MATCH", this.#key("*"), "COUNT", count);
+    if (keys.length === 0) return { next, found: [] };
+    const [seconds, microseconds] = await master.time();
     const now = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
     const held = await Promise.all(keys.map((key) => this.#redis.hmget(key, "ticket", "start")));
     const found = keys.flatMap((key, index) => {
       const [ticket, start] = held[index] ?? [];
       return ticket ? [{ voucherId: key.slice(this.#key("").length - 1, -1), ticket, ageMs: now - Number(start) }] : [];
     });
-    return { cursor: next, found };
+    return { next, found };
   }
 
   #key(voucherId: string): string {

@@ -1,5 +1,5 @@
-import type { Redis } from "ioredis";
 import type { Logger } from "pino";
+import type { RedisClient } from "../redis/connections.ts";
 import { MissLimiter } from "./miss-limiter.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import { SharedCounts } from "./shared-counts.ts";
@@ -28,7 +28,7 @@ export interface Limits {
 /** Opens the limits of a process. `rateLimitRps` is a key's limit for reads and for moves, in calls a second. 0 turns limits off. */
 export function openLimits(
   config: { rateLimitRps: number; missLimitPerMinute: number },
-  redis: Redis,
+  redis: RedisClient,
   log: Logger,
 ): Limits {
   const counts = new SharedCounts(redis, log);

@@ -1,7 +1,7 @@
-import type { Redis } from "ioredis";
 import pTimeout from "p-timeout";
 import type { Logger } from "pino";
 import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes } from "rate-limiter-flexible";
+import type { RedisClient } from "../redis/connections.ts";
 
 /** Longest wait for Redis, which normally responds within a millisecond. Milliseconds. */
 const RESPONSE_MS = 250;
@@ -20,13 +20,13 @@ export type Counter = (id: string, points: number) => Promise<Count>;
 
 /** Counts in Redis for all processes. While it is down or slow, each counts alone; no call waits longer than {@link RESPONSE_MS}. */
 export class SharedCounts {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #log: Logger;
   #failing = false;
   /** On the monotonic clock, milliseconds. */
   #tryAgainAt = 0;
 
-  constructor(redis: Redis, log: Logger) {
+  constructor(redis: RedisClient, log: Logger) {
     this.#redis = redis;
     this.#log = log;
   }

@@ -1,4 +1,4 @@
-import type { QueueBacklog } from "../queues/measure-queues.ts";
+import type { ShardBacklog } from "../queues/measure-queues.ts";
 import { type ApiMetrics, openMetrics, type ServiceMetrics, type WorkerMetrics } from "./metrics.ts";
 
 /** The state of a pool of database connections. */
@@ -22,7 +22,7 @@ export interface DatabaseBacklog {
 
 /** Unfinished work of the whole deployment; null for a server that did not answer. */
 export interface Backlog {
-  queues: readonly QueueBacklog[] | null;
+  shards: readonly ShardBacklog[] | null;
   database: DatabaseBacklog | null;
 }
 
@@ -51,15 +51,17 @@ function recordPool(metrics: ServiceMetrics, pool: MeasuredPool): void {
 }
 
 /** Replaces the last backlog. What could not be measured is left out, rather than reported as it was. */
-function recordBacklog(metrics: Omit<ApiMetrics, "scrape" | "contentType">, { queues, database }: Backlog): void {
-  const { serverUp, queueJobs, queueOldestWaiting, liveReservations, sealLag, brokenChains, stockLeft } = metrics;
-  for (const metric of [queueJobs, queueOldestWaiting, liveReservations, sealLag, brokenChains, stockLeft])
+function recordBacklog(metrics: Omit<ApiMetrics, "scrape" | "contentType">, { shards, database }: Backlog): void {
+  const { serverUp, shardUp, queueJobs, queueOldestWaiting, liveReservations, sealLag, brokenChains, stockLeft } =
+    metrics;
+  for (const metric of [shardUp, queueJobs, queueOldestWaiting, liveReservations, sealLag, brokenChains, stockLeft])
     metric.clear();
-  serverUp.with("redis").set(queues === null ? 0 : 1);
+  serverUp.with("redis").set(shards?.some(({ queues }) => queues !== null) ? 1 : 0);
   serverUp.with("postgres").set(database === null ? 0 : 1);
-  for (const { queue, oldestWaitingMs, ...jobs } of queues ?? []) {
-    for (const [state, count] of Object.entries(jobs)) queueJobs.with(queue, state).set(count);
-    queueOldestWaiting.with(queue).set(oldestWaitingMs / 1_000);
+  for (const { shard, queues } of shards ?? []) shardUp.with(shard.name).set(queues === null ? 0 : 1);
+  for (const { queue, shard, oldestWaitingMs, ...jobs } of (shards ?? []).flatMap(({ queues }) => queues ?? [])) {
+    for (const [state, count] of Object.entries(jobs)) queueJobs.with(queue, shard, state).set(count);
+    queueOldestWaiting.with(queue, shard).set(oldestWaitingMs / 1_000);
   }
   if (database !== null) {
     liveReservations.with().set(database.liveReservations);

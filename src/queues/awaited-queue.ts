@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queue } from "bullmq";
-import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
+import type { RedisClient } from "../redis/connections.ts";
 import type { QueueDefinition } from "./catalog.ts";
 import { openQueue } from "./open-queue.ts";
 import { type JobEnd, parseEnd, type ReplyInbox } from "./replies.ts";
+import { listShards, shardOf } from "./shards.ts";
 
 /** What a caller learns about its job. */
 export type WaitResult<Reply> =
@@ -30,8 +31,10 @@ const RECHECK_MS = 1_000;
 /** What the queue shares with its process, which closes it. */
 export interface AwaitedQueueLinks {
   /** A fail-fast connection. */
-  redis: Redis;
+  redis: RedisClient;
   inbox: ReplyInbox;
+  /** The number of shards that jobs are added to. */
+  shards: number;
   deployment: DeploymentIdentity;
   log: Logger;
   /** Called for each reply from another deployment or database. */
@@ -42,11 +45,20 @@ export interface AwaitedQueueLinks {
 const WAKE_MS = 250;
 
 interface Waiter<Reply> {
+  /** The index of its job's shard. */
+  shard: number;
   /** Replies from another deployment or database are ignored. */
   origin: string;
   /** On the monotonic clock. Milliseconds. */
   since: number;
   settle: (result: WaitResult<Reply>) => void;
+}
+
+/** A shard of the queue, and the number of jobs that wait in it. */
+interface OpenShard {
+  queue: Queue;
+  depth: number;
+  depthDueAt: number;
 }
 
 /**
@@ -61,9 +73,8 @@ export class AwaitedQueue<Data, Reply> {
   readonly #timers: NodeJS.Timeout[];
   readonly #open = () => void this.#openUntilOpen();
   #closed = false;
-  #depth = 0;
-  #depthDueAt = 0;
-  #queue: Queue | undefined;
+  /** Empty until Redis is ready. */
+  #shards: OpenShard[] = [];
 
   constructor(definition: QueueDefinition<Data, Reply>, links: AwaitedQueueLinks) {
     const { redis } = links;
@@ -79,19 +90,33 @@ export class AwaitedQueue<Data, Reply> {
 
   /** Whether jobs can be added and their replies arrive. */
   get isOpen(): boolean {
-    return this.#queue !== undefined && this.#links.inbox.isOpen;
+    return this.#shards.length > 0 && this.#links.inbox.isOpen;
   }
 
-  /** Whether one more caller may wait, in this process and in the queue. Costs no round trip. */
-  get hasRoom(): boolean {
-    this.#measureDepth();
-    return this.#waiters.size < WAITERS_MAX && this.#depth < this.#definition.waitingMax;
+  /** The channel on which replies arrive. */
+  get replyChannel(): string {
+    return this.#links.inbox.channel;
   }
 
-  async #add(jobId: string, data: Data, origin: string, traceparent: string | undefined): Promise<void> {
-    if (this.#queue === undefined) throw new Error("Redis has not been reached yet");
-    const envelope = { origin, replyTo: this.#links.inbox.channel, ...(traceparent !== undefined && { traceparent }) };
-    await this.#queue.add(this.#definition.name, { ...data, ...envelope }, { jobId });
+  /** Whether one more caller may wait, in this process and in the job's shard of the queue. Costs no round trip. */
+  hasRoomFor(data: Data): boolean {
+    const shard = this.#shards[this.#shardOf(data)];
+    if (shard !== undefined) this.#measureDepth(shard);
+    const waitingMax = this.#definition.waitingMax / this.#links.shards;
+    return this.#waiters.size < WAITERS_MAX && (shard?.depth ?? 0) < waitingMax;
+  }
+
+  #shardOf(data: Data): number {
+    const { shardBy } = this.#definition;
+    return shardBy === undefined ? 0 : shardOf(String(data[shardBy]), this.#links.shards);
+  }
+
+  async #add(jobId: string, data: Data, waiter: Waiter<Reply>, traceparent: string | undefined): Promise<void> {
+    const shard = this.#shards[waiter.shard];
+    if (shard === undefined) throw new Error("Redis has not been reached yet");
+    const { origin } = waiter;
+    const envelope = { origin, replyTo: this.replyChannel, ...(traceparent !== undefined && { traceparent }) };
+    await shard.queue.add(this.#definition.name, { ...data, ...envelope }, { jobId });
   }
 
   /**
@@ -108,10 +133,11 @@ export class AwaitedQueue<Data, Reply> {
         resolve(result);
       };
       const { origin } = this.#links.deployment;
-      this.#waiters.set(jobId, { origin, since: performance.now(), settle });
+      const waiter = { shard: this.#shardOf(data), origin, since: performance.now(), settle };
+      this.#waiters.set(jobId, waiter);
       this.#links.inbox.expect(jobId, (end) => settle(this.#read(end, origin)));
       // The reply may arrive before the acknowledgement of the add, and makes it unnecessary.
-      this.#add(jobId, data, origin, traceparent).catch((cause: unknown) => settle({ kind: "unknown", cause }));
+      this.#add(jobId, data, waiter, traceparent).catch((cause: unknown) => settle({ kind: "unknown", cause }));
     });
   }
 
@@ -122,7 +148,7 @@ export class AwaitedQueue<Data, Reply> {
     this.#links.redis.off("ready", this.#open);
     for (const waiter of this.#waiters.values())
       waiter.settle({ kind: "unknown", cause: new Error("the process is closing") });
-    await this.#queue?.close();
+    await Promise.all(this.#shards.map(({ queue }) => queue.close()));
   }
 
   #read({ outcome, queuedMs, workedMs }: JobEnd, origin: string): WaitResult<Reply> {
@@ -139,16 +165,30 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   async #giveUp(jobId: string, waitMs: number): Promise<void> {
-    if (this.#definition.withdrawOnTimeout) await this.#withdraw(jobId);
-    this.#waiters.get(jobId)?.settle({ kind: "unknown", cause: new Error(`no reply within ${waitMs} ms`) });
+    const waiter = this.#waiters.get(jobId);
+    if (this.#definition.withdrawOnTimeout) await this.#withdraw(jobId, waiter?.shard);
+    waiter?.settle({ kind: "unknown", cause: new Error(`no reply within ${waitMs} ms`) });
   }
 
   /** Reads the results of jobs whose callers have waited long from the queue itself. */
   async #recheckWaiters(): Promise<void> {
-    const queue = this.#queue;
-    if (queue === undefined) return;
-    const before = performance.now() - RECHECK_MS;
-    const late = [...this.#waiters].filter(([, { since }]) => since < before).map(([jobId]) => jobId);
+    const late = this.#listWaiters(RECHECK_MS);
+    await Promise.all(this.#shards.map(({ queue }, index) => this.#recheckJobs(queue, late.get(index) ?? [])));
+  }
+
+  /** The ids of jobs whose callers have waited for this long, by shard. */
+  #listWaiters(waitedMs: number): Map<number, string[]> {
+    const before = performance.now() - waitedMs;
+    const late = new Map<number, string[]>();
+    for (const [jobId, { shard, since }] of this.#waiters) {
+      if (since >= before) break;
+      late.set(shard, [...(late.get(shard) ?? []), jobId]);
+    }
+    return late;
+  }
+
+  /** The jobs are of one shard, because a pipeline is sent to one node. */
+  async #recheckJobs(queue: Queue, late: readonly string[]): Promise<void> {
     if (late.length === 0) return;
     const reads = this.#links.redis.pipeline();
     for (const jobId of late)
@@ -177,21 +217,22 @@ export class AwaitedQueue<Data, Reply> {
 
   /** A killed worker may have taken the marker that wakes idle ones. Sends nothing while no caller has waited long. */
   #wakeWorkers(): void {
-    const queue = this.#queue;
-    const [oldest] = this.#waiters.values();
-    if (queue === undefined || oldest === undefined || oldest.since > performance.now() - WAKE_MS) return;
-    const keys = ["wait", "meta", "marker"].map((key) => queue.toKey(key));
-    // If Redis does not answer, the next attempt is soon.
-    this.#links.redis.eval(WAKE, keys.length, ...keys).catch(() => undefined);
+    for (const index of this.#listWaiters(WAKE_MS).keys()) {
+      const queue = this.#shards[index]?.queue;
+      if (queue === undefined) continue;
+      const keys = ["wait", "meta", "marker"].map((key) => queue.toKey(key));
+      // If Redis does not answer, the next attempt is soon.
+      this.#links.redis.eval(WAKE, keys.length, ...keys).catch(() => undefined);
+    }
   }
 
-  #measureDepth(): void {
+  #measureDepth(shard: OpenShard): void {
     const now = performance.now();
-    if (this.#queue === undefined || now < this.#depthDueAt) return;
-    this.#depthDueAt = now + DEPTH_EVERY_MS;
-    this.#links.redis.llen(this.#queue.toKey("wait")).then(
+    if (now < shard.depthDueAt) return;
+    shard.depthDueAt = now + DEPTH_EVERY_MS;
+    this.#links.redis.llen(shard.queue.toKey("wait")).then(
       (waiting) => {
-        this.#depth = waiting;
+        shard.depth = waiting;
       },
       // If the depth cannot be read, adding will fail as well.
       () => undefined,
@@ -199,25 +240,26 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   async #openUntilOpen(): Promise<void> {
-    await this.#links.deployment.ready();
+    const { deployment, shards, redis, log } = this.#links;
+    await deployment.ready();
     while (!this.#closed) {
-      const queue = openQueue(this.#definition, this.#links.deployment.id, this.#links.redis, this.#links.log);
+      const queues = listShards(deployment.id, shards).map((shard) => openQueue(this.#definition, shard, redis, log));
       try {
-        await queue.waitUntilReady();
-        if (this.#closed) return await queue.close();
-        this.#queue = queue;
+        await Promise.all(queues.map((queue) => queue.waitUntilReady()));
+        this.#shards = queues.map((queue) => ({ queue, depth: 0, depthDueAt: 0 }));
+        if (this.#closed) await this.close();
         return;
       } catch (error) {
         // BullMQ never retries a failed initialisation.
-        this.#links.log.warn({ err: error, queue: this.#definition.name }, "the queue cannot be opened yet");
-        await queue.close().catch(() => undefined);
+        log.warn({ err: error, queue: this.#definition.name }, "the queue cannot be opened yet");
+        await Promise.allSettled(queues.map((queue) => queue.close()));
         await sleep(OPEN_AGAIN_MS);
       }
     }
   }
 
-  async #withdraw(jobId: string): Promise<void> {
-    const queue = this.#queue;
+  async #withdraw(jobId: string, shard = 0): Promise<void> {
+    const queue = this.#shards[shard]?.queue;
     if (queue === undefined) return;
     try {
       await this.#links.redis.eval(WITHDRAW, 2, queue.toKey("wait"), queue.toKey(jobId), jobId);

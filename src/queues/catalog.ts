@@ -1,11 +1,6 @@
 import type { z } from "zod";
 import { redeemJob, redeemReply, sealJob, sealReply, sweepJob, sweepReport } from "../contract/jobs.ts";
 
-/** Prefix of a deployment's queue keys. The braces are a hash tag: a Redis Cluster keeps all these keys in one slot. */
-export function queuePrefix(deploymentId: string): string {
-  return `{pva:${deploymentId}}`;
-}
-
 type FieldOf<Value> = Value extends unknown ? keyof Value & string : never;
 
 /** A queue, its schemas and its limits. */
@@ -16,7 +11,9 @@ export interface QueueDefinition<Data = unknown, Reply = unknown, Name extends s
   reply: z.ZodType<Reply>;
   /** Largest job data, in bytes. */
   dataMaxBytes: number;
-  /** Jobs that may wait for a worker. Beyond that, new callers are refused at once. */
+  /** The field that decides which shard a job belongs to. Without one, all jobs are in the first shard. */
+  shardBy?: FieldOf<Data>;
+  /** Jobs that may wait for a worker, in all shards together. Beyond that, new callers are refused at once. */
   waitingMax: number;
   /** Whether a caller that stops waiting removes its job, if no worker has started it. */
   withdrawOnTimeout: boolean;
@@ -37,6 +34,7 @@ export const redeemQueue = defineQueue({
   name: "redeem",
   data: redeemJob,
   reply: redeemReply,
+  shardBy: "voucherId",
   dataMaxBytes: 8_192,
   // A caller waits ten seconds. In that time, two workers redeem 10 000 jobs at 1 000 jobs/s in total.
   waitingMax: 10_000,
@@ -52,6 +50,7 @@ export const sealQueue = defineQueue({
   name: "seal",
   data: sealJob,
   reply: sealReply,
+  shardBy: "voucherId",
   dataMaxBytes: 1_024,
   waitingMax: 10_000,
   // A late seal is still needed.

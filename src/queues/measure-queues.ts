@@ -1,9 +1,13 @@
-import type { Redis } from "ioredis";
-import { QUEUE_NAMES, queuePrefix } from "./catalog.ts";
+import pTimeout from "p-timeout";
+import type { RedisClient } from "../redis/connections.ts";
+import { QUEUES } from "./catalog.ts";
+import { listShards, type Shard } from "./shards.ts";
 
-/** One queue's jobs by state, and the age of the oldest waiting one. */
+/** One shard of a queue: its jobs by state, and the age of the oldest waiting one. */
 export interface QueueBacklog {
   queue: string;
+  /** The name of the shard. */
+  shard: string;
   waiting: number;
   active: number;
   /** Kept for operators, for at most a day. */
@@ -12,27 +16,70 @@ export interface QueueBacklog {
   oldestWaitingMs: number;
 }
 
+/** What is known of one shard of all queues. */
+export interface ShardBacklog {
+  shard: Shard;
+  /** Null when the shard's server did not answer. */
+  queues: QueueBacklog[] | null;
+}
+
+/** Longest wait for a shard. Milliseconds. */
+const WAIT_MAX_MS = 1_500;
+
+/** Counts the jobs of every queue, in two round trips per shard. Never rejects. */
+export function measureQueues(
+  redis: RedisClient,
+  deploymentId: string,
+  counts: readonly number[],
+): Promise<ShardBacklog[]> {
+  const shards = counts.flatMap((count) => listShards(deploymentId, count));
+  return Promise.all(
+    shards.map(async (shard) => ({
+      shard,
+      queues: await pTimeout(measureShard(redis, shard), { milliseconds: WAIT_MAX_MS }).catch(() => null),
+    })),
+  );
+}
+
+/** Whether each shard's server answers. Never rejects. */
+export function probeShards(
+  redis: RedisClient,
+  deploymentId: string,
+  count: number,
+): Promise<{ shard: Shard; answers: boolean }[]> {
+  return Promise.all(
+    listShards(deploymentId, count).map(async (shard) => ({
+      shard,
+      answers: await pTimeout(redis.exists(`${shard.prefix}:probe`), { milliseconds: WAIT_MAX_MS }).then(
+        () => true,
+        () => false,
+      ),
+    })),
+  );
+}
+
 /**
- * Counts the jobs of every queue in two round trips, from BullMQ's own keys: the lists `wait` (oldest last) and `active`, the sorted set
- * `failed`, and a job's `timestamp`. @throws Error when Redis does not answer.
+ * Reads BullMQ's own keys: the lists `wait` (oldest last) and `active`, the sorted set `failed`, and a job's `timestamp`.
+ * @throws Error when Redis does not answer.
  */
-export async function measureQueues(redis: Redis, deploymentId: string): Promise<QueueBacklog[]> {
-  const prefix = queuePrefix(deploymentId);
+async function measureShard(redis: RedisClient, { prefix, index, name: shard }: Shard): Promise<QueueBacklog[]> {
+  const names = QUEUES.filter(({ shardBy }) => shardBy !== undefined || index === 0).map(({ name }) => name);
+  // A pipeline is sent to one node, which has all keys of a shard.
   const counts = redis.pipeline();
-  for (const name of QUEUE_NAMES) {
+  for (const name of names) {
     const key = `${prefix}:${name}`;
     counts.llen(`${key}:wait`).llen(`${key}:active`).zcard(`${key}:failed`).lindex(`${key}:wait`, -1);
   }
   const counted = resultsOf(await counts.exec());
   const ages = redis.pipeline();
-  for (const [index, name] of QUEUE_NAMES.entries())
-    ages.hget(`${prefix}:${name}:${counted[index * 4 + 3]}`, "timestamp");
+  for (const [index, name] of names.entries()) ages.hget(`${prefix}:${name}:${counted[index * 4 + 3]}`, "timestamp");
   const timestamps = resultsOf(await ages.exec());
-  return QUEUE_NAMES.map((queue, index) => {
+  return names.map((queue, index) => {
     const [waiting, active, failed] = counted.slice(index * 4, index * 4 + 3).map(Number);
     const addedAtMs = timestamps[index];
     return {
       queue,
+      shard,
       waiting: waiting ?? 0,
       active: active ?? 0,
       failed: failed ?? 0,

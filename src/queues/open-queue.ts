@@ -1,24 +1,25 @@
 import { Queue } from "bullmq";
-import type { Redis } from "ioredis";
 import type { Logger } from "pino";
-import { type QueueDefinition, queuePrefix } from "./catalog.ts";
-import { logErrors } from "./log-errors.ts";
+import type { RedisClient } from "../redis/connections.ts";
+import { logErrors } from "../redis/log-errors.ts";
+import type { QueueDefinition } from "./catalog.ts";
+import type { Shard } from "./shards.ts";
 
 /** Entries of BullMQ's event stream, which only dashboards read. */
 const EVENTS_MAX = 1_000;
 /** Room for the envelope besides the job's data. */
 const ENVELOPE_MAX_BYTES = 512;
 
-/** Opens a queue for adding jobs, on a ready connection: BullMQ ignores a failure to write the queue's limits. */
+/** Opens a shard of a queue for adding jobs, on a ready connection: BullMQ ignores a failure to write the queue's limits. */
 export function openQueue(
   definition: Pick<QueueDefinition, "name" | "keep" | "keepFailed" | "dataMaxBytes">,
-  deploymentId: string,
-  redis: Redis,
+  shard: Shard,
+  redis: RedisClient,
   log: Logger,
 ): Queue {
   const { name, keep, keepFailed, dataMaxBytes } = definition;
   const queue = new Queue(name, {
-    prefix: queuePrefix(deploymentId),
+    prefix: shard.prefix,
     connection: redis,
     streams: { events: { maxLen: EVENTS_MAX } },
     defaultJobOptions: {

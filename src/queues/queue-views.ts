@@ -1,31 +1,36 @@
 import { once } from "node:events";
 import { Queue } from "bullmq";
-import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
-import { QUEUES, queuePrefix } from "./catalog.ts";
-import { openFailFast } from "./connections.ts";
-import { logErrors } from "./log-errors.ts";
+import { openFailFast, type RedisClient } from "../redis/connections.ts";
+import { logErrors } from "../redis/log-errors.ts";
+import { QUEUES } from "./catalog.ts";
+import { listShardsOf, type Shard } from "./shards.ts";
 
 /** Longest wait for Redis at the first use. Milliseconds. */
 const CONNECT_MS = 1_500;
 
-/** A queue for the dashboard, and the fields that it may show. */
+/** A shard of a queue for the dashboard, and the fields that it may show. */
 export interface QueueView {
   queue: Queue;
+  shard: Shard;
   shown: { data: readonly string[]; reply: readonly string[] };
 }
 
 /** The dashboard's queues, on their own connection, so that they never delay the API. Opening them writes nothing. */
 export class QueueViews {
-  readonly #redisUrl: string;
+  readonly #servers: { redisUrl: string; queueShards: readonly number[] };
   readonly #deployment: DeploymentIdentity;
   readonly #log: Logger;
-  #redis: Redis | undefined;
+  #redis: RedisClient | undefined;
   #views: Promise<QueueView[]> | undefined;
 
-  constructor(redisUrl: string, deployment: DeploymentIdentity, log: Logger) {
-    this.#redisUrl = redisUrl;
+  constructor(
+    servers: { redisUrl: string; queueShards: readonly number[] },
+    deployment: DeploymentIdentity,
+    log: Logger,
+  ) {
+    this.#servers = servers;
     this.#deployment = deployment;
     this.#log = log;
   }
@@ -46,8 +51,9 @@ export class QueueViews {
   }
 
   async #connect(): Promise<QueueView[]> {
-    const prefix = queuePrefix(this.#deployment.id);
-    const redis = openFailFast(this.#redisUrl, "dashboard", this.#log);
+    const { id } = this.#deployment;
+    const { redisUrl, queueShards } = this.#servers;
+    const redis = openFailFast(redisUrl, "dashboard", this.#log);
     try {
       await once(redis, "ready", { signal: AbortSignal.timeout(CONNECT_MS) });
     } catch (error) {
@@ -55,13 +61,16 @@ export class QueueViews {
       throw error;
     }
     this.#redis = redis;
-    return QUEUES.map(({ name, shown }) => ({
-      queue: this.#openView(name, prefix, redis),
-      shown,
-    }));
+    return QUEUES.flatMap((definition) =>
+      listShardsOf(definition, id, queueShards).map((shard) => ({
+        queue: this.#openView(definition.name, shard.prefix, redis),
+        shard,
+        shown: definition.shown,
+      })),
+    );
   }
 
-  #openView(name: string, prefix: string, redis: Redis): Queue {
+  #openView(name: string, prefix: string, redis: RedisClient): Queue {
     // The dashboard must not overwrite the queue's settings in Redis; only producers write them.
     const queue = new Queue(name, {
       prefix,

@@ -1,7 +1,7 @@
-import type { Redis } from "ioredis";
+import pTimeout from "p-timeout";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { openPatient } from "./connections.ts";
+import { openSubscriber, type RedisClient } from "../redis/connections.ts";
 
 /** A job's result, as its worker sends it to the waiting caller. */
 export interface JobEnd {
@@ -22,24 +22,28 @@ const jobEnd = z.object({
 });
 const jobEnds = z.array(jobEnd);
 
-/** Receives a process's replies on a connection of its own. Those published while it is down are lost. */
+/**
+ * Receives a process's replies on a connection of its own. Those published while it is down are lost. The channel belongs to a shard: in
+ * a Redis Cluster, only the node of the channel's slot carries its messages.
+ */
 export class ReplyInbox {
   /** Sent with every job that is to be answered here. */
   readonly channel = `vouchers:replies:${crypto.randomUUID()}`;
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #waiting = new Map<string, (end: JobEnd) => void>();
   #subscribed = false;
 
   constructor(redisUrl: string, log: Logger) {
-    // ioredis resubscribes after each reconnection.
-    this.#redis = openPatient(redisUrl, "replies", log);
-    this.#redis.on("message", (_channel: string, message: string) => this.#deliver(message, log));
-    this.#redis.subscribe(this.channel).then(
-      () => {
-        this.#subscribed = true;
-      },
-      (error) => log.warn({ err: error }, "the process cannot subscribe to replies"),
-    );
+    this.#redis = openSubscriber(redisUrl, "replies", log);
+    this.#redis.on("smessage", (_channel: string, message: string) => this.#deliver(message, log));
+    this.#redis.on("ready", () => {
+      this.#redis.ssubscribe(this.channel).then(
+        () => {
+          this.#subscribed = true;
+        },
+        (error) => log.warn({ err: error }, "the process cannot subscribe to replies"),
+      );
+    });
   }
 
   /** Whether the process has subscribed. */
@@ -80,6 +84,9 @@ function parsed<T>(schema: z.ZodType<T>, read: () => unknown): T | null {
   }
 }
 
+/** Longest wait for the node that carries a channel. Without a limit, its loss would stop jobs of all nodes. Milliseconds. */
+const SEND_MAX_MS = 250;
+
 interface Message {
   ends: JobEnd[];
   sent: Promise<void>;
@@ -87,18 +94,18 @@ interface Message {
 
 /** Sends results to the waiting processes. Results of one turn of the event loop, such as those of a batch, share one message per process. */
 export class ReplyOutbox {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #log: Logger;
   /** By channel. */
   readonly #ready = new Map<string, Message>();
 
   /** @param redis a connection that waits for Redis. The caller closes it. */
-  constructor(redis: Redis, log: Logger) {
+  constructor(redis: RedisClient, log: Logger) {
     this.#redis = redis;
     this.#log = log;
   }
 
-  /** Resolves once the message is published or its failure is logged. Send no other command before: Redis delivers messages last. */
+  /** Resolves once the message is published or its failure is logged, after {@link SEND_MAX_MS} at most. Send no other command before: Redis delivers messages last. */
   send(channel: string, end: JobEnd): Promise<void> {
     const waiting = this.#ready.get(channel);
     if (waiting !== undefined) {
@@ -116,7 +123,7 @@ export class ReplyOutbox {
     await new Promise<void>((resolve) => process.nextTick(resolve));
     this.#ready.delete(channel);
     try {
-      await this.#redis.publish(channel, JSON.stringify(ends));
+      await pTimeout(this.#redis.spublish(channel, JSON.stringify(ends)), { milliseconds: SEND_MAX_MS });
     } catch (error) {
       this.#log.warn({ err: error }, "replies could not be sent");
     }

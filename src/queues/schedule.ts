@@ -1,17 +1,17 @@
 import { readFileSync } from "node:fs";
 import type { Queue } from "bullmq";
-import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
-import { openPatient } from "./connections.ts";
+import { openPatient, type RedisClient } from "../redis/connections.ts";
 import { openQueue } from "./open-queue.ts";
+import { findShard } from "./shards.ts";
 
 /**
  * Adds a job every `everyMs` for all processes together. Each ticks on its own monotonic timer, and adds a job unless another has ticked
  * since its last tick. So one process adds every job, and another takes over within two intervals.
  */
 export class Schedule {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #timer: NodeJS.Timeout;
   #queue: Queue | undefined;
   #ticking = false;
@@ -21,7 +21,7 @@ export class Schedule {
   constructor(
     definition: Parameters<typeof openQueue>[0],
     deployment: DeploymentIdentity,
-    redisUrl: string,
+    { redisUrl, shards }: { redisUrl: string; shards: number },
     everyMs: number,
     log: Logger,
   ) {
@@ -29,7 +29,7 @@ export class Schedule {
     const tick = () => {
       if (this.#redis.status !== "ready" || this.#ticking) return;
       this.#ticking = true;
-      this.#queue ??= openQueue(definition, deployment.id, this.#redis, log);
+      this.#queue ??= openQueue(definition, findShard(deployment.id, 0, shards), this.#redis, log);
       this.#tick(this.#queue, deployment.origin)
         .catch((error) => log.warn({ err: error, queue: definition.name }, "a scheduled job could not be added"))
         .finally(() => {

@@ -1,35 +1,53 @@
 import type { Queue } from "bullmq";
-import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
+import type { RedisClient } from "../redis/connections.ts";
 import { sealQueue } from "./catalog.ts";
 import { openQueue } from "./open-queue.ts";
+import { listShards, shardOf } from "./shards.ts";
 
 /** Adds seal jobs without waiting for them. */
 export class SealRequests {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
+  readonly #shards: number;
   readonly #deployment: DeploymentIdentity;
   readonly #log: Logger;
-  #queue: Queue | undefined;
+  /** By shard. */
+  #queues: Queue[] | undefined;
 
   /** @param redis a fail-fast connection. The caller closes it. */
-  constructor(redis: Redis, deployment: DeploymentIdentity, log: Logger) {
+  constructor(redis: RedisClient, shards: number, deployment: DeploymentIdentity, log: Logger) {
     this.#redis = redis;
+    this.#shards = shards;
     this.#deployment = deployment;
     this.#log = log;
   }
 
   /**
-   * Adds a seal job for each voucher, in order, as long as the queue has room, unless one still waits. Rejects when Redis is unreachable.
+   * Adds a seal job for each voucher, as long as the queue has room, unless one still waits. Rejects when Redis is unreachable; a part of
+   * the jobs may then be added.
    * @returns the number of vouchers for which there was room.
    */
   async add(voucherIds: readonly string[]): Promise<number> {
     if (this.#redis.status !== "ready") throw new Error("Redis is not connected");
-    this.#queue ??= openQueue(sealQueue, this.#deployment.id, this.#redis, this.#log);
+    this.#queues ??= listShards(this.#deployment.id, this.#shards).map((shard) =>
+      openQueue(sealQueue, shard, this.#redis, this.#log),
+    );
+    const byShard = Map.groupBy(voucherIds, (voucherId) => shardOf(voucherId, this.#shards));
+    const added = await Promise.allSettled(
+      [...byShard].map(([shard, ids]) => this.#addTo((this.#queues as Queue[])[shard] as Queue, ids)),
+    );
+    const failed = added.find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+    return added.reduce((sum, result) => sum + (result.status === "fulfilled" ? result.value : 0), 0);
+  }
+
+  async #addTo(queue: Queue, voucherIds: readonly string[]): Promise<number> {
     const { origin } = this.#deployment;
-    const room = Math.max(0, sealQueue.waitingMax - (await this.#queue.getWaitingCount()));
+    const waitingMax = Math.ceil(sealQueue.waitingMax / this.#shards);
+    const room = Math.max(0, waitingMax - (await queue.getWaitingCount()));
     const fitting = voucherIds.slice(0, room);
-    await this.#queue.addBulk(
+    await queue.addBulk(
       fitting.map((voucherId) => ({
         name: sealQueue.name,
         data: { voucherId, origin },
@@ -40,6 +58,6 @@ export class SealRequests {
   }
 
   async close(): Promise<void> {
-    await this.#queue?.close();
+    await Promise.all((this.#queues ?? []).map((queue) => queue.close()));
   }
 }

@@ -1,12 +1,14 @@
 import { hostname } from "node:os";
 import { type Job, UnrecoverableError, Worker } from "bullmq";
+import pLimit from "p-limit";
 import type { Logger } from "pino";
 import { jobEnvelope } from "../contract/jobs.ts";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
-import { type QueueDefinition, queuePrefix } from "./catalog.ts";
-import { openPatient } from "./connections.ts";
-import { logErrors } from "./log-errors.ts";
+import { openPatient } from "../redis/connections.ts";
+import { logErrors } from "../redis/log-errors.ts";
+import type { QueueDefinition } from "./catalog.ts";
 import { type JobEnd, ReplyOutbox } from "./replies.ts";
+import { listShardsOf, type Shard } from "./shards.ts";
 
 /** A running worker. `close` accepts no more jobs and waits for those that are running. */
 export interface RunningWorker {
@@ -15,6 +17,10 @@ export interface RunningWorker {
 
 export interface WorkerOptions {
   redisUrl: string;
+  /** The numbers of shards whose queues are worked on: more than one while the number changes. */
+  queueShards: readonly number[];
+  /** The shards to work on. Null means all. */
+  workerShards: readonly number[] | null;
   /** The caller has waited until it is ready. */
   deployment: DeploymentIdentity;
   /** Maximum number of running jobs. */
@@ -22,9 +28,11 @@ export interface WorkerOptions {
   log: Logger;
   /** Called for each job from another deployment or database. */
   onForeignJob: () => void;
+  /** Called at the start, for each shard that the worker serves. */
+  onShard?: (queue: string, shard: string, fetchers: number) => void;
 }
 
-/** Most fetchers of a process. A fetcher takes one job per round trip: alone it would delay sixty jobs by sixty trips. */
+/** Most fetchers of a queue in a process, unless it has more shards. A fetcher takes one job per round trip: alone it would delay sixty jobs by sixty trips. */
 const FETCHERS_MAX = 8;
 
 /**
@@ -71,9 +79,17 @@ export function startWorker<Data, Reply extends object>(
       throw error;
     }
   };
-  const fetchers = splitEvenly(options.concurrency, FETCHERS_MAX).map((concurrency) => {
-    const worker = new Worker(definition.name, work, {
-      prefix: queuePrefix(deployment.id),
+  const shards = listShardsOf(definition, deployment.id, options.queueShards).filter(
+    ({ index }) => options.workerShards === null || options.workerShards.includes(index),
+  );
+  // Each shard needs a fetcher. Together they fetch more than may run when there are more shards than jobs may run.
+  const limit = pLimit(options.concurrency);
+  const limited = shards.length > options.concurrency ? (job: Job) => limit(work, job) : work;
+  const perShard = Math.max(1, Math.floor(FETCHERS_MAX / Math.max(1, shards.length)));
+  const shares = splitEvenly(Math.max(options.concurrency, shards.length), perShard * shards.length);
+  const fetchers = shares.map((concurrency, index) => {
+    const worker = new Worker(definition.name, limited, {
+      prefix: (shards[index % shards.length] as Shard).prefix,
       connection: redis,
       name: hostname(),
       concurrency,
@@ -90,6 +106,9 @@ export function startWorker<Data, Reply extends object>(
     worker.on("stalled", (jobId) => log.warn({ jobId }, "a job's worker died; the job runs again"));
     return worker;
   });
+  for (const [index, { name }] of shards.entries()) {
+    options.onShard?.(definition.name, name, shares.filter((_, n) => n % shards.length === index).length);
+  }
   return {
     async close() {
       await Promise.all(fetchers.map((worker) => worker.close()));

@@ -96,7 +96,7 @@ describe("the business", () => {
     const pool = { totalCount: 0, idleCount: 0, waitingCount: 0, options: { max: 1 } };
     const stock = Array.from({ length: 150 }, (_, n) => ({ brand: `Brand ${n}`, left: 2 }));
     const database = { liveReservations: 0, sealLagMs: 0, brokenChains: 0, stock };
-    const metrics = openApiMetrics(pool, async () => ({ queues: null, database }));
+    const metrics = openApiMetrics(pool, async () => ({ shards: null, database }));
     for (const { brand } of stock) metrics.redemptions.with(brand).inc();
     for (const _ of [1, 2]) {
       const text = await metrics.scrape();
@@ -220,7 +220,7 @@ describe("the backlog", () => {
       expect(idle.value("voucher_queue_oldest_waiting_seconds", { queue }), queue).toBe(0);
     }
     const [first, second] = [await newVoucher(), await newVoucher()];
-    const requests = new SealRequests(api.ctx.redis, api.ctx.deployment, api.ctx.log);
+    const requests = new SealRequests(api.ctx.redis, 1, api.ctx.deployment, api.ctx.log);
     const add = (voucherId: string) => requests.add([voucherId]);
     await add(first.id);
     const oldest = { queue: "seal" };
@@ -371,6 +371,7 @@ describe("labels", () => {
         "batch",
         "state",
         "queue",
+        "shard",
         "server",
         "phase",
         "task",

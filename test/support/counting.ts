@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { SharedCounts } from "../../src/limits/shared-counts.ts";
-import { openFailFast } from "../../src/queues/connections.ts";
+import { openFailFast } from "../../src/redis/connections.ts";
 import { monitorRedis, type RedisMonitor } from "./redis-monitor.ts";
 import { openTestServers, type TestServers } from "./servers.ts";
 import { openTcpProxy, type TcpProxy } from "./tcp-proxy.ts";

@@ -9,12 +9,15 @@ import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "..
 import { dockerAnswers, type LocalRedis, redisUrl, startRedis, stopRedis } from "../../src/local/redis.ts";
 import { freePort } from "../../src/local/servers.ts";
 import { makeTestLogins, type TestLogins } from "./logins.ts";
+import { startRedisCluster } from "./redis-cluster.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
     /** A database on the test server, for creating others. */
     databaseUrl: string;
     redisUrl: string;
+    /** The number of shards of the services that tests start. */
+    queueShards: number;
     /** Name of the migrated database that test files clone. */
     template: string;
     /** Logins with the rights of the processes and of voucherctl. */
@@ -32,8 +35,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const stops: Stop[] = [];
   const containers = (!process.env.DATABASE_URL || !process.env.REDIS_URL) && dockerAnswers();
   const databaseUrl = process.env.DATABASE_URL || (await (containers ? postgresContainer : embeddedPostgres)(stops));
-  if (process.env.REDIS_URL) await useGivenRedis(process.env.REDIS_URL, stops);
-  const redis = process.env.REDIS_URL || (await (containers ? redisContainer : embeddedRedis)(stops));
+  const shards = Number(process.env.TEST_CLUSTER_SHARDS || 0);
+  const redis = await (shards > 0 ? redisCluster : redisServer)(stops, containers);
   const template = `voucher_test_template_${process.pid}`;
   await administer(databaseUrl, `CREATE DATABASE ${template}`);
   const url = new URL(databaseUrl);
@@ -43,12 +46,25 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide("logins", logins);
   project.provide("databaseUrl", databaseUrl);
   project.provide("redisUrl", redis);
+  project.provide("queueShards", Math.max(1, shards));
   project.provide("template", template);
   return async () => {
     await administer(databaseUrl, `DROP DATABASE ${template} WITH (FORCE)`);
     await remove(databaseUrl);
     for (const stop of stops) await stop();
   };
+}
+
+/** A loopback Redis Cluster, for `npm run test:cluster`. */
+async function redisCluster(stops: Stop[]): Promise<string> {
+  const cluster = await startRedisCluster();
+  stops.unshift(() => cluster.close());
+  return cluster.url;
+}
+
+async function redisServer(stops: Stop[], containers: boolean): Promise<string> {
+  if (process.env.REDIS_URL) await useGivenRedis(process.env.REDIS_URL, stops);
+  return process.env.REDIS_URL || (containers ? redisContainer : embeddedRedis)(stops);
 }
 
 /** The Redis databases of the vitest workers, one each. Database 0 may be in use. */

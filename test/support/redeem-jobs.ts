@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type pg from "pg";
 import type { RedeemJob } from "../../src/contract/jobs.ts";
-import { queuePrefix } from "../../src/queues/catalog.ts";
+import { findShard } from "../../src/queues/shards.ts";
 import type { TestPartner } from "./supply.ts";
 
 /** Creates a redeem job like the API, with a deadline in one minute. */
@@ -42,5 +42,5 @@ export async function countJobs(
 /** Reads the prefix of a deployment's queue keys. */
 export async function readQueuePrefix(db: pg.Pool): Promise<string> {
   const { rows } = await db.query<{ id: string }>("SELECT id FROM deployment");
-  return queuePrefix(rows[0]?.id ?? "");
+  return findShard(rows[0]?.id ?? "", 0, 1).prefix;
 }

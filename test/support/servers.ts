@@ -1,9 +1,12 @@
-import { Redis } from "ioredis";
+import { once } from "node:events";
+import { Cluster, Redis } from "ioredis";
 import pg from "pg";
 import { inject } from "vitest";
 import { adoptDatabase } from "../../src/db/deployment.ts";
 import { leaseKey } from "../../src/holds/lease.ts";
-import { queuePrefix } from "../../src/queues/catalog.ts";
+import { findShard, type Shard } from "../../src/queues/shards.ts";
+import { parseRedisUrl } from "../../src/redis/addresses.ts";
+import { mastersOf } from "../../src/redis/connections.ts";
 import type { Login } from "./logins.ts";
 
 /** A new database and an empty Redis database for one test file. */
@@ -20,7 +23,10 @@ export interface TestServers {
   redis: Redis;
   /** The database is a deployment of its own. */
   deploymentId: string;
-  /** Prefix of every queue key. */
+  /** The number of shards that commands use. */
+  queueShards: [number];
+  /** The only shard of every queue, and the prefix of its keys. */
+  shard: Shard;
   queuePrefix: string;
   leaseKey(voucherId: string): string;
   /** Registers what uses the servers; closeOpened closes it, the latest first. A closer may run twice. */
@@ -32,6 +38,12 @@ export interface TestServers {
 
 let clones = 0;
 
+async function openCluster(redisUrl: string): Promise<Cluster> {
+  const cluster = new Cluster(parseRedisUrl(redisUrl).map(({ href }) => href));
+  await once(cluster, "ready");
+  return cluster;
+}
+
 /** Clones the migrated template and empties the Redis database of this vitest worker. */
 export async function openTestServers(): Promise<TestServers> {
   clones += 1;
@@ -40,12 +52,17 @@ export async function openTestServers(): Promise<TestServers> {
   const ownerUrl = withPath(inject("databaseUrl"), name);
   const logins = inject("logins");
   // Database 0 may be in use.
-  const redisUrl = withPath(inject("redisUrl"), String(Number(process.env.VITEST_POOL_ID ?? 1)));
+  const onCluster = inject("redisUrl").includes(",");
+  const redisUrl = onCluster
+    ? inject("redisUrl")
+    : withPath(inject("redisUrl"), String(Number(process.env.VITEST_POOL_ID ?? 1)));
   const db = new pg.Pool({ connectionString: ownerUrl, max: 8 });
   db.on("error", () => undefined);
-  const redis = new Redis(redisUrl);
-  await redis.flushdb();
+  // A Cluster has the commands of a Redis, except that those without a key reach one node only.
+  const redis = onCluster ? ((await openCluster(redisUrl)) as unknown as Redis) : new Redis(redisUrl);
+  await Promise.all(mastersOf(redis).map((master) => master.flushdb()));
   const deploymentId = await adoptDatabase(db);
+  const shard = findShard(deploymentId, 0, 1);
   const closers: (() => Promise<unknown>)[] = [];
   const closeOpened = async () => {
     for (const close of closers.splice(0).reverse()) await close();
@@ -58,7 +75,9 @@ export async function openTestServers(): Promise<TestServers> {
     db,
     redis,
     deploymentId,
-    queuePrefix: queuePrefix(deploymentId),
+    queueShards: [inject("queueShards")],
+    shard,
+    queuePrefix: shard.prefix,
     leaseKey: (voucherId) => leaseKey(deploymentId, voucherId),
     onClose: (closer) => void closers.push(closer),
     closeOpened,

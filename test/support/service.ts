@@ -18,6 +18,7 @@ export function testConfig(servers: TestServers, env: Environment = {}) {
   return readConfig({
     DATABASE_URL: servers.databaseUrl,
     REDIS_URL: servers.redisUrl,
+    QUEUE_SHARDS: String(servers.queueShards[0]),
     BASE_URL,
     PORT: "0",
     LOG_LEVEL: "silent",

@@ -63,15 +63,16 @@ const MAY_IMPORT: Record<string, string[]> = {
   log: [],
   random: [],
   closers: [],
-  config: ["domain", "queues"],
+  config: ["domain", "redis", "queues"],
   process: ["config"],
   db: ["contract", "domain", "batching"],
-  holds: ["contract", "domain", "batching"],
-  queues: ["contract", "domain", "batching"],
+  redis: ["batching"],
+  holds: ["contract", "domain", "batching", "redis"],
+  queues: ["contract", "domain", "batching", "redis"],
   metrics: ["contract", "queues"],
   traces: ["config", "log"],
-  limits: ["contract", "domain", "batching"],
-  services: ["contract", "domain", "batching", "db", "holds", "queues", "limits", "metrics", "traces"],
+  limits: ["contract", "domain", "batching", "redis"],
+  services: ["contract", "domain", "batching", "db", "redis", "holds", "queues", "limits", "metrics", "traces"],
   "admin-context": ["domain", "db", "random"],
   context: [
     "admin-context",
@@ -83,6 +84,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "log",
     "random",
     "db",
+    "redis",
     "holds",
     "queues",
     "limits",
@@ -97,6 +99,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "domain",
     "batching",
     "db",
+    "redis",
     "holds",
     "queues",
     "limits",
@@ -111,6 +114,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "domain",
     "batching",
     "db",
+    "redis",
     "holds",
     "queues",
     "metrics",
@@ -127,6 +131,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "domain",
     "batching",
     "db",
+    "redis",
     "holds",
     "queues",
     "services",
@@ -228,7 +233,7 @@ describe("the rule of imports", () => {
     ["src/batching/batcher.ts", "src/contract/errors.ts", "value"],
     ["src/db/vouchers.ts", "src/holds/lease.ts", "value"],
     ["src/db/vouchers.ts", "src/services/auth/caller.ts", "type"],
-    ["src/holds/lease.ts", "src/queues/connections.ts", "value"],
+    ["src/holds/lease.ts", "src/queues/worker.ts", "value"],
     ["src/holds/lease.ts", "src/log.ts", "value"],
     ["src/queues/worker.ts", "src/db/pool.ts", "value"],
     ["src/limits/rate-limiter.ts", "src/holds/lease.ts", "value"],
@@ -258,7 +263,7 @@ describe("the rule of imports", () => {
 });
 
 describe("the source", () => {
-  it("imports one way only: domain, then contract, then db, holds, queues and limits, then services, then http, cli, local and workers", () => {
+  it("imports one way only: domain, then contract, then db and redis, then holds, queues and limits, then services, then http, cli, local and workers", () => {
     expect(LOCAL_IMPORTS.filter((edge) => !isAllowed(edge)).map(show)).toEqual([]);
   });
 

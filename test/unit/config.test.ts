@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConfigError, readApiConfig, readConfig, readDatabaseUrl } from "../../src/config.ts";
+import { parseRedisUrl } from "../../src/redis/addresses.ts";
 
 type Environment = Record<string, string | undefined>;
 
@@ -103,6 +104,8 @@ describe("the configuration", () => {
       baseUrl: "http://localhost:3000",
       databaseUrl: REQUIRED.DATABASE_URL,
       redisUrl: REQUIRED.REDIS_URL,
+      queueShards: [1],
+      workerShards: null,
       reservationSeconds: 900,
       redeemWaitMs: 10_000,
       rateLimitRps: 200,
@@ -393,5 +396,58 @@ describe("readDatabaseUrl", () => {
   it.each([undefined, "", "localhost", "mysql://db/x"])("names DATABASE_URL when it is %j", (value) => {
     expect(() => readDatabaseUrl({ DATABASE_URL: value })).toThrow(ConfigError);
     expect(() => readDatabaseUrl({ DATABASE_URL: value })).toThrow(/^DATABASE_URL /);
+  });
+});
+
+describe("REDIS_URL", () => {
+  const hosts = (url: string) => parseRedisUrl(url).map(({ host }) => host);
+
+  it("takes one address as it is, also with commas in the password", () => {
+    expect(hosts("redis://user:a,b@cache:6380/3?family=6")).toEqual(["cache:6380"]);
+    expect(read({ REDIS_URL: "rediss://:secret@cache/1" }).redisUrl).toBe("rediss://:secret@cache/1");
+  });
+
+  it.each([
+    "redis://a:7001,b:7002,c",
+    "redis://a:7001, redis://b:7002 ,redis://c",
+    "redis://a:7001,b:7002,c/0",
+  ])("takes nodes of a cluster as %s", (url) => {
+    expect(hosts(read({ REDIS_URL: url }).redisUrl)).toEqual(["a:7001", "b:7002", "c"]);
+  });
+
+  it("gives every node the user and the password of the first", () => {
+    const urls = parseRedisUrl("rediss://app:s%40cret@a,b:7002");
+    expect(urls.map(({ href }) => href)).toEqual(["rediss://app:s%40cret@a", "rediss://app:s%40cret@b:7002"]);
+  });
+
+  it.each([
+    ["redis://a,rediss://b", /^REDIS_URL mixes redis: and rediss:/],
+    ["redis://x:1@a,redis://x:2@b", /^REDIS_URL has addresses with different users or passwords/],
+    ["redis://x@a,redis://b", /^REDIS_URL has addresses with different users or passwords/],
+    ["redis://a,b/1", /^REDIS_URL names database 1; a Redis Cluster has only database 0/],
+    ["redis://a,b?family=6", /^REDIS_URL has parameters/],
+    ["redis://a,,b", /^REDIS_URL has an address without a host/],
+    ["redis://a,http://b", /^REDIS_URL /],
+  ])("refuses %s in a sentence", (url, sentence) => {
+    expect(() => read({ REDIS_URL: url })).toThrow(sentence);
+    expect(() => read({ REDIS_URL: url })).toThrow(ConfigError);
+  });
+});
+
+describe("QUEUE_SHARDS and WORKER_SHARDS", () => {
+  it("take one number of shards, two while it changes, and a list of shards", () => {
+    expect(read({ QUEUE_SHARDS: "6", WORKER_SHARDS: "0,2" })).toMatchObject({ queueShards: [6], workerShards: [0, 2] });
+    expect(read({ QUEUE_SHARDS: "4,6", WORKER_SHARDS: "4, 5" })).toMatchObject({
+      queueShards: [4, 6],
+      workerShards: [4, 5],
+    });
+  });
+
+  it.each(["0", "257", "2,2", "1,2,3", "many", "-1"])("QUEUE_SHARDS is refused as %j", (value) => {
+    expect(() => read({ QUEUE_SHARDS: value })).toThrow(/^QUEUE_SHARDS /);
+  });
+
+  it.each(["6", "0,6", "x", "-1"])("WORKER_SHARDS is refused as %j with six shards", (value) => {
+    expect(() => read({ QUEUE_SHARDS: "6,4", WORKER_SHARDS: value })).toThrow(/^WORKER_SHARDS /);
   });
 });

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queue } from "bullmq";
-import type { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { DeploymentIdentity } from "../../src/domain/deployment.ts";
 import { freePort } from "../../src/local/servers.ts";
 import { openLog } from "../../src/log.ts";
 import { AwaitedQueue, type AwaitedQueueLinks, type WaitResult } from "../../src/queues/awaited-queue.ts";
-import { type QueueDefinition, queuePrefix } from "../../src/queues/catalog.ts";
-import { openFailFast } from "../../src/queues/connections.ts";
+import type { QueueDefinition } from "../../src/queues/catalog.ts";
 import { openQueue } from "../../src/queues/open-queue.ts";
 import { ReplyInbox } from "../../src/queues/replies.ts";
+import { findShard } from "../../src/queues/shards.ts";
 import { type RunningWorker, startWorker } from "../../src/queues/worker.ts";
+import { openFailFast, type RedisClient } from "../../src/redis/connections.ts";
 import { makeGate } from "../support/gate.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -45,20 +45,23 @@ const NO_TIMEOUT_MS = 600_000;
 let servers: TestServers;
 /** The proxy for the commands of the calling process. Its replies use another one, and the workers none. */
 let proxy: TcpProxy;
-let redis: Redis;
+let redis: RedisClient;
 let replyProxy: TcpProxy;
 let inbox: ReplyInbox;
 let awaited: AwaitedQueue<Sum, SumReply>;
 /** The same queue, for direct access. */
 let queue: Queue;
-let outside: Redis;
+let outside: RedisClient;
+/** Any job's data: all jobs are in one shard. */
+const SUM = { a: 1, b: 2 };
 let workers: RunningWorker[];
 let jobs: number;
 let foreignJobs = 0;
 let foreignReplies = 0;
 const unhandled: unknown[] = [];
 const deployment: DeploymentIdentity = { id: "test", origin: "test/1", ready: async () => undefined };
-const PREFIX = queuePrefix(deployment.id);
+const SHARD = findShard(deployment.id, 0, 1);
+const PREFIX = SHARD.prefix;
 const recordUnhandled = (reason: unknown) => unhandled.push(reason);
 
 beforeAll(async () => {
@@ -66,7 +69,7 @@ beforeAll(async () => {
   servers = await openTestServers();
   outside = openFailFast(servers.redisUrl, "outside", log);
   await untilReady(outside);
-  queue = openQueue(sumQueue, deployment.id, outside, log);
+  queue = openQueue(sumQueue, SHARD, outside, log);
 });
 
 beforeEach(async () => {
@@ -99,7 +102,7 @@ afterAll(async () => {
   process.off("unhandledRejection", recordUnhandled);
 });
 
-async function untilReady(connection: Redis): Promise<void> {
+async function untilReady(connection: RedisClient): Promise<void> {
   await untilStarted(() => connection.status === "ready");
 }
 
@@ -109,13 +112,14 @@ function newJobId(): string {
 }
 
 /** What an awaited queue shares with its process. */
-function links(connection: Redis): AwaitedQueueLinks {
-  return { redis: connection, inbox, deployment, log, onForeignReply: () => void foreignReplies++ };
+function links(connection: RedisClient): AwaitedQueueLinks {
+  return { redis: connection, inbox, shards: 1, deployment, log, onForeignReply: () => void foreignReplies++ };
 }
 
 function work(process: (jobId: string, data: Sum) => Promise<object>, of: DeploymentIdentity = deployment): void {
   const onForeignJob = () => void foreignJobs++;
-  const options = { redisUrl: servers.redisUrl, deployment: of, concurrency: 16, log, onForeignJob };
+  const shards = { queueShards: [1], workerShards: null };
+  const options = { redisUrl: servers.redisUrl, ...shards, deployment: of, concurrency: 16, log, onForeignJob };
   workers.push(startWorker(sumQueue, options, process as typeof add));
 }
 
@@ -200,8 +204,8 @@ describe("a reply", () => {
     const listener = openFailFast(servers.redisUrl, "listener", log);
     await untilReady(listener);
     const messages: string[] = [];
-    listener.on("message", (_channel, message) => messages.push(message));
-    await listener.subscribe(inbox.channel);
+    listener.on("smessage", (_channel: string, message: string) => messages.push(message));
+    await listener.ssubscribe(inbox.channel);
     const asked = Array.from({ length: 10 }, (_, n) => awaited.addAndWait(newJobId(), { a: n, b: 1 }, NO_TIMEOUT_MS));
     await until(() => started === 10);
     gate.open();
@@ -221,7 +225,7 @@ describe("a reply", () => {
     const asked = awaited.addAndWait(newJobId(), { a: 5, b: 6 }, NO_TIMEOUT_MS);
     await gate.reached;
     replyProxy.cut();
-    await until(async () => (await servers.redis.pubsub("NUMSUB", inbox.channel))[1] === 0);
+    await until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === 0);
     gate.open();
     expect(await asked).toMatchObject(
       ending === "reply"
@@ -250,15 +254,15 @@ describe("a reply", () => {
   it("arrives by message again after a reconnect", async () => {
     work(add);
     replyProxy.cut();
-    await until(async () => (await servers.redis.pubsub("NUMSUB", inbox.channel))[1] === 0);
+    await until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === 0);
     replyProxy.mend();
-    await until(async () => (await servers.redis.pubsub("NUMSUB", inbox.channel))[1] === 1);
+    await until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === 1);
     expect(await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ reply: { sum: 3 } });
   });
 
   it("that is malformed does not affect the next one", async () => {
     work(add);
-    for (const nonsense of ["{", "[]", '[{"jobId":1}]', "null"]) await servers.redis.publish(inbox.channel, nonsense);
+    for (const nonsense of ["{", "[]", '[{"jobId":1}]', "null"]) await servers.redis.spublish(inbox.channel, nonsense);
     expect(await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ reply: { sum: 3 } });
   });
 
@@ -305,7 +309,7 @@ describe("a copy of the database on the same Redis", () => {
     const jobId = newJobId();
     const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, NO_TIMEOUT_MS);
     const reply = { jobId, outcome: { reply: { sum: 3, origin: copy.origin } }, queuedMs: 1, workedMs: 1 };
-    await servers.redis.publish(inbox.channel, JSON.stringify([reply]));
+    await servers.redis.spublish(inbox.channel, JSON.stringify([reply]));
     expect(await asked).toMatchObject({
       kind: "unknown",
       cause: { message: "the reply is from another deployment or database" },
@@ -528,31 +532,31 @@ describe("an awaited queue", () => {
       await until(async () => (await queue.getWaitingCount()) === asked.length);
     }
     while (asked.length < 1_999) ask();
-    expect(awaited.hasRoom).toBe(true);
+    expect(awaited.hasRoomFor(SUM)).toBe(true);
     ask();
-    expect(awaited.hasRoom).toBe(false);
+    expect(awaited.hasRoomFor(SUM)).toBe(false);
     await until(async () => (await queue.getWaitingCount()) === 2_000);
     await awaited.close();
     const answers = await Promise.all(asked);
     expect(answers).toEqual(answers.map(() => ({ kind: "unknown", cause: new Error("the process is closing") })));
-    expect(awaited.hasRoom).toBe(true);
+    expect(awaited.hasRoomFor(SUM)).toBe(true);
   });
 
   it("has room again after an answer", async () => {
     const asked = Array.from({ length: 2_000 }, () => awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS));
-    expect(awaited.hasRoom).toBe(false);
+    expect(awaited.hasRoomFor(SUM)).toBe(false);
     work(add);
     await Promise.race(asked);
-    expect(awaited.hasRoom).toBe(true);
+    expect(awaited.hasRoomFor(SUM)).toBe(true);
     await Promise.all(asked);
   });
 
   it("has no room while the queue is full, and has room again after that", async () => {
     const key = `${PREFIX}:${sumQueue.name}:wait`;
-    expect(awaited.hasRoom).toBe(true);
+    expect(awaited.hasRoomFor(SUM)).toBe(true);
     await servers.redis.rpush(key, ...Array.from({ length: sumQueue.waitingMax }, (_, n) => `job-${n}`));
-    await until(() => !awaited.hasRoom);
+    await until(() => !awaited.hasRoomFor(SUM));
     await servers.redis.lpop(key);
-    await until(() => awaited.hasRoom);
+    await until(() => awaited.hasRoomFor(SUM));
   });
 });

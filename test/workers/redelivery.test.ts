@@ -32,7 +32,7 @@ beforeAll(async () => {
   [api] = service.apis as [TestApi];
   [one, other] = service.contexts as [WorkerContext, WorkerContext];
   [till, rival] = [...service.tills, ...service.rivals] as [PartnerClient, PartnerClient];
-  queue = openQueue(redeemQueue, servers.deploymentId, api.ctx.redis, api.ctx.log);
+  queue = openQueue(redeemQueue, servers.shard, api.ctx.redis, api.ctx.log);
   return async () => {
     await queue.close();
     await service.close();

@@ -127,7 +127,7 @@ describe("a voided voucher's event", () => {
   it("is sealed once by several seal jobs", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     await voidByCode(code);
-    const queue = openQueue(sealQueue, servers.deploymentId, api.ctx.redis, api.ctx.log);
+    const queue = openQueue(sealQueue, servers.shard, api.ctx.redis, api.ctx.log);
     const data = { voucherId: id, origin: api.ctx.deployment.origin };
     for (let n = 0; n < 6; n++) await queue.add(sealQueue.name, data);
     const workers = await Promise.all([startWorkers(servers), startWorkers(servers)]);

@@ -537,7 +537,7 @@ describe("the schedule", () => {
   it("adds no sweep while one waits, so that a queue without workers does not grow", async () => {
     await servers.redis.flushdb();
     const log = openLog("silent", "test");
-    const schedule = new Schedule(sweepQueue, ctx.deployment, servers.redisUrl, 20, log);
+    const schedule = new Schedule(sweepQueue, ctx.deployment, { redisUrl: servers.redisUrl, shards: 1 }, 20, log);
     await until(async () => (await added()) === 1);
     const monitor = await monitorRedis(servers.redisUrl);
     await until(async () => (await monitor.count(`${servers.queuePrefix}:sweep:ticks`)) >= 15);

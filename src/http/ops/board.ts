@@ -68,10 +68,12 @@ export interface BoardLinks {
 export function buildBoard(views: readonly QueueView[], links: BoardLinks, readOnlyMode: boolean): RequestHandler {
   const serverAdapter = new BoardServer(links.style).setBasePath(links.board);
   createBullBoard({
-    queues: views.map(({ queue, shown }) => {
+    queues: views.map(({ queue, shard, shown }) => {
       const adapter = new QueueOnBoard(queue, {
         readOnlyMode,
         externalJobUrl: (job) => linkJob(job, links.operations),
+        // The board tells queues apart by these names.
+        ...(shard.count > 1 && { prefix: `${shard.name} ` }),
       });
       adapter.setFormatter("data", (data) => redact(data, shown.data));
       adapter.setFormatter("returnValue", (reply) => redact(reply, shown.reply));

@@ -1,8 +1,10 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
+import type { ApiContext } from "../../context.ts";
 import { AppError, ERRORS_OF } from "../../contract/errors.ts";
 import { healthResponse, readinessError, readinessResponse } from "../../contract/health.ts";
 import { findMissingMigrations, outdated, UnusableDatabase } from "../../db/schema.ts";
+import { probeShards } from "../../queues/measure-queues.ts";
 import { probe } from "../access.ts";
 import { endpoint } from "../endpoint.ts";
 
@@ -43,15 +45,14 @@ export const readiness = endpoint({
   },
   errors: ERRORS_OF.readiness,
   async handler(ctx) {
-    const [postgres, pong] = await Promise.all([
+    const [postgres, { answers, silentShards }] = await Promise.all([
       orOnFailure(readDatabaseState(ctx.probes), { state: "unavailable", reason: "No answer from Postgres." }),
-      orOnFailure(
-        ctx.redis.ping().then(() => true),
-        false,
-      ),
+      orOnFailure(readRedisState(ctx), { answers: false, silentShards: [] }),
     ]);
-    const redis = pong && (ctx.redeemQueue.isOpen || postgres.state !== "ok");
-    if (postgres.state === "ok" && redis) return { status: "ok", postgres: "ok", redis: "ok" } as const;
+    const redis = answers && (ctx.redeemQueue.isOpen || postgres.state !== "ok");
+    if (postgres.state === "ok" && redis) {
+      return { status: "ok", postgres: "ok", redis: "ok", ...(silentShards.length > 0 && { silentShards }) } as const;
+    }
     const reasons = [postgres.reason, redis ? null : "No answer from Redis."].filter((reason) => reason !== null);
     throw new AppError("unavailable", reasons.join(" "), {
       retryAfterSeconds: 1,
@@ -64,6 +65,19 @@ interface DatabaseState {
   state: "ok" | UnusableDatabase["state"];
   /** Null when the state is ok. */
   reason: string | null;
+}
+
+/** Whether Redis answers. One shard suffices, because a missing one stops only its own vouchers. */
+async function readRedisState(ctx: ApiContext): Promise<{ answers: boolean; silentShards: string[] }> {
+  const [count] = ctx.config.queueShards;
+  // Until Postgres was reached, the deployment's shards are not known.
+  if (count === 1 || !ctx.redeemQueue.isOpen) {
+    await ctx.redis.ping();
+    return { answers: true, silentShards: [] };
+  }
+  const probes = await probeShards(ctx.redis, ctx.deployment.id, count);
+  const silentShards = probes.filter(({ answers }) => !answers).map(({ shard }) => shard.name);
+  return { answers: silentShards.length < count, silentShards };
 }
 
 /** Whether this release can use the database. */

@@ -1,12 +1,12 @@
-import type { Redis } from "ioredis";
 import type pg from "pg";
 import type { Logger } from "pino";
 import { findWeakenedRoles, readDurabilitySettings } from "../../db/durability.ts";
+import { isCluster, mastersOf, type RedisClient } from "../../redis/connections.ts";
 
 interface Deps {
   pool: pg.Pool;
   /** Null when Redis is not to be checked. */
-  redis: Redis | null;
+  redis: RedisClient | null;
 }
 
 /** One way in which acknowledged work could be lost. */
@@ -18,7 +18,8 @@ export interface DurabilityRisk {
     | "full_page_writes_off"
     | "standby"
     | "redis_without_aof"
-    | "redis_evicts";
+    | "redis_evicts"
+    | "redis_one_address";
   /** What can be lost, and the setting to change. */
   message: string;
 }
@@ -31,13 +32,12 @@ const WAITS_FOR_STANDBY = ["on", "remote_apply"];
  * @throws Error when a server does not answer.
  */
 export async function findDurabilityRisks({ pool, redis }: Deps): Promise<DurabilityRisk[]> {
-  return [...(await risksOfPostgres(pool)), ...(redis === null ? [] : risksOfRedis(await redis.info()))];
+  return [...(await risksOfPostgres(pool)), ...(redis === null ? [] : await risksOfRedis(redis))];
 }
 
 /** Logs a warning for each risk. Never fails: a server that does not answer is reported by readiness. */
-export async function warnOfDurabilityRisks({ log, ...deps }: Deps & { log: Logger }): Promise<void> {
-  const risks = await findDurabilityRisks(deps).catch(() => []);
-  for (const { code, message } of risks) log.warn({ risk: code }, message);
+export async function warnOfRisks(log: Logger, find: Promise<{ code: string; message: string }[]>): Promise<void> {
+  for (const { code, message } of await find.catch(() => [])) log.warn({ risk: code }, message);
 }
 
 async function risksOfPostgres(pool: pg.Pool): Promise<DurabilityRisk[]> {
@@ -70,7 +70,19 @@ async function risksOfPostgres(pool: pg.Pool): Promise<DurabilityRisk[]> {
   return risks;
 }
 
-function risksOfRedis(info: string): DurabilityRisk[] {
+/** Names each risk once, also when several masters of a cluster have it. */
+async function risksOfRedis(redis: RedisClient): Promise<DurabilityRisk[]> {
+  const infos = await Promise.all(mastersOf(redis).map((master) => master.info()));
+  const risks = infos.flatMap(risksOfServer);
+  if (!isCluster(redis) && infos.some((info) => /^cluster_enabled:1/m.test(info))) {
+    const message =
+      "REDIS_URL names one server, which is a node of a Redis Cluster. Name several nodes, separated by commas.";
+    risks.push({ code: "redis_one_address", message });
+  }
+  return risks.filter((risk, index) => risks.findIndex(({ message }) => message === risk.message) === index);
+}
+
+function risksOfServer(info: string): DurabilityRisk[] {
   const read = (field: string) => new RegExp(`^${field}:(\\S+)`, "m").exec(info)?.[1];
   const risks: DurabilityRisk[] = [];
   if (read("aof_enabled") !== "1") {

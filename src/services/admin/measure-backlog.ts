@@ -1,14 +1,15 @@
-import type { Redis } from "ioredis";
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
+import type { Config } from "../../config.ts";
 import { countBrokenChains } from "../../db/broken-chains.ts";
 import { findOldestPendingAge } from "../../db/events.ts";
 import { countStock } from "../../db/listings.ts";
 import { countLiveReservations } from "../../db/reservations.ts";
 import type { DeploymentIdentity } from "../../domain/deployment.ts";
 import type { Backlog, DatabaseBacklog } from "../../metrics/open-metrics.ts";
-import { measureQueues, type QueueBacklog } from "../../queues/measure-queues.ts";
+import { measureQueues, type ShardBacklog } from "../../queues/measure-queues.ts";
+import type { RedisClient } from "../../redis/connections.ts";
 
 /** Live reservations are counted up to this number, which takes Postgres some 25 ms. */
 const RESERVATIONS_MAX = 100_000;
@@ -22,20 +23,21 @@ const WAIT_MAX_MS = 2_000;
 
 interface Deps {
   pool: pg.Pool;
-  redis: Redis;
+  redis: RedisClient;
+  config: Config;
   deployment: DeploymentIdentity;
   log: Logger;
 }
 
 /** Measures the backlogs in Redis and Postgres. Never fails: the part of a server that does not respond in two seconds is null. */
 export async function measureBacklog(ctx: Deps): Promise<Backlog> {
-  const [queues, database] = await Promise.all([inTime(ctx, measureJobs(ctx)), inTime(ctx, measureDatabase(ctx))]);
-  return { queues, database };
+  const [shards, database] = await Promise.all([inTime(ctx, measureJobs(ctx)), inTime(ctx, measureDatabase(ctx))]);
+  return { shards, database };
 }
 
 // Async, so that a deployment id that is not known yet rejects instead of throwing.
-async function measureJobs({ redis, deployment }: Deps): Promise<QueueBacklog[]> {
-  return measureQueues(redis, deployment.id);
+async function measureJobs({ redis, deployment, config }: Deps): Promise<ShardBacklog[]> {
+  return measureQueues(redis, deployment.id, config.queueShards);
 }
 
 async function measureDatabase({ pool }: Deps): Promise<DatabaseBacklog> {

@@ -52,7 +52,7 @@ export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Pr
 
 /** Waits for the seal of the acquisition's event. If it takes too long or the queue is full, the event is sealed later. */
 async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
-  if (!ctx.sealQueue.hasRoom) {
+  if (!ctx.sealQueue.hasRoomFor({ voucherId })) {
     ctx.log.warn({ voucherId }, "the seal queue is full: an event will be sealed later");
     return;
   }

@@ -88,8 +88,6 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
     if (outcome.redemption !== null) return confirmedResponse(ctx, named, outcome.redemption, true);
     if (outcome.isSettled && voucher.validUntil <= outcome.now) throw refusal(final);
   } else if (final !== null) throw refusal(final);
-  if (!ctx.redeemQueue.hasRoom) throw new AppError("overloaded");
-
   const job = {
     voucherId: voucher.id,
     organizationId,
@@ -100,6 +98,7 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
     note: input.note,
     deadlineMs: attempt.deadlineMs,
   };
+  if (!ctx.redeemQueue.hasRoomFor(job)) throw new AppError("overloaded");
   const sentAt = performance.now();
   const answer = await ctx.traces.sendJob(redeemQueue.name, (traceparent) =>
     ctx.redeemQueue.addAndWait(attempt.attemptId, job, ctx.config.redeemWaitMs, traceparent),

@@ -18,7 +18,7 @@ const service = openApiContext(config);
 const redeemCommitter = openRedeemCommitter({ ...service, config: { ...config, workerConcurrency: WAITING_MAX } });
 const withoutQueue = {
   isOpen: true,
-  hasRoom: true,
+  hasRoomFor: () => true,
   async addAndWait(attemptId: string, job: RedeemJob): Promise<WaitResult<RedeemReply>> {
     const reply = await runRedeemJob({ ...service, redeemCommitter }, attemptId, job);
     return { kind: "reply", reply, queuedMs: 0, workedMs: 0 };

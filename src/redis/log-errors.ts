@@ -8,7 +8,7 @@ const EVERY_MS = 30_000;
 export function logErrors(emitter: Pick<EventEmitter, "on">, log: Logger, what: string): void {
   let quietUntil = 0;
   let leftOut = 0;
-  emitter.on("error", (error: unknown) => {
+  const report = (error: unknown) => {
     const now = performance.now();
     if (now < quietUntil) {
       leftOut += 1;
@@ -17,5 +17,8 @@ export function logErrors(emitter: Pick<EventEmitter, "on">, log: Logger, what: 
     log.warn({ err: error, ...(leftOut > 0 && { leftOut }) }, what);
     quietUntil = now + EVERY_MS;
     leftOut = 0;
-  });
+  };
+  emitter.on("error", report);
+  // Of one node of a Redis Cluster.
+  emitter.on("node error", report);
 }

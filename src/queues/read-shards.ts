@@ -1,0 +1,77 @@
+import { mastersOf, type RedisClient } from "../redis/connections.ts";
+import { QUEUES } from "./catalog.ts";
+import { measureQueues } from "./measure-queues.ts";
+import { findShard, listShardsOf, SHARDS_MAX, type Shard } from "./shards.ts";
+
+/** One division of the queues into shards, and who uses it. */
+export interface Division {
+  /** The number of shards. */
+  shards: number;
+  /** API processes that add jobs to it. */
+  apis: number;
+  /** Jobs that wait or run in it. Null when a server did not answer. */
+  jobs: number | null;
+  /** Whether a worker serves any of its shards. */
+  served: boolean;
+  /** Queues and shards that no worker serves, such as `redeem 2/6`. */
+  unserved: string[];
+}
+
+/** The name of an API process's connections, by which {@link readDivisions} counts the processes. */
+export function nameApiConnection(shards: number): string {
+  return shards === 1 ? "api" : `api/${shards}`;
+}
+
+/**
+ * Finds every number of shards that a deployment's processes use or have used, from the names of their connections and from BullMQ's keys.
+ * API processes of another deployment on the same Redis are counted too. @throws Error when Redis does not answer.
+ */
+export async function readDivisions(redis: RedisClient, deploymentId: string): Promise<Division[]> {
+  const lists = await Promise.all(mastersOf(redis).map((master) => master.client("LIST")));
+  const names = lists.map((list) => Array.from(String(list).matchAll(/ name=(\S*)/g), ([, name = ""]) => name));
+  const counts = Array.from({ length: SHARDS_MAX }, (_, index) => index + 1);
+  const isOf = (name: string, count: number) =>
+    name === nameApiConnection(count) || new RegExp(`^\\{pva:${deploymentId}:\\d+/${count}:`).test(name);
+  const used = await Promise.all(
+    counts.map(async (count) => {
+      const { prefix } = findShard(deploymentId, 0, count);
+      // BullMQ writes `meta` when a queue is first opened.
+      return (await redis.exists(`${prefix}:redeem:meta`)) === 1 || names.flat().some((name) => isOf(name, count));
+    }),
+  );
+  const found = counts.filter((_, index) => used[index]);
+  return Promise.all(found.map((count) => readDivision(redis, deploymentId, count, names)));
+}
+
+/** @param names of the connections to each master. */
+async function readDivision(
+  redis: RedisClient,
+  deploymentId: string,
+  count: number,
+  names: readonly string[][],
+): Promise<Division> {
+  const shards = QUEUES.flatMap((definition) =>
+    listShardsOf(definition, deploymentId, [count]).map((shard) => ({
+      name: `${definition.name} ${shard.name}`,
+      served: names.flat().some((name) => name.startsWith(workerName(definition.name, shard))),
+    })),
+  );
+  const backlog = (await measureQueues(redis, deploymentId, [count])).map(({ queues }) => queues);
+  const jobs = backlog
+    .flatMap((queues) => queues ?? [])
+    .reduce((sum, { waiting, active }) => sum + waiting + active, 0);
+  const apis = names.map((each) => each.filter((name) => name === nameApiConnection(count)).length);
+  return {
+    shards: count,
+    // Each process has a connection to every master.
+    apis: Math.max(...apis),
+    jobs: backlog.includes(null) ? null : jobs,
+    served: shards.some(({ served }) => served),
+    unserved: shards.filter(({ served }) => !served).map(({ name }) => name),
+  };
+}
+
+/** How BullMQ names the connection on which a worker waits for jobs. */
+function workerName(queue: string, { prefix }: Shard): string {
+  return `${prefix}:${Buffer.from(queue).toString("base64")}:w:`;
+}

@@ -1,0 +1,47 @@
+/** REDIS_URL cannot be used. The message completes a sentence that begins with the variable's name. */
+export class BadRedisUrl extends Error {}
+
+/**
+ * Reads the addresses of one Redis, or of nodes of one Redis Cluster: `redis://user:password@a:6379,b:6379`, or complete addresses
+ * separated by commas. @throws BadRedisUrl
+ */
+export function parseRedisUrl(text: string): URL[] {
+  const urls = text
+    .trim()
+    .split(/\s*,\s*(?=rediss?:\/\/)/i)
+    .flatMap(splitHosts)
+    .map(toUrl);
+  const [first] = urls;
+  if (urls.length === 1 || first === undefined) return urls;
+  for (const url of urls) {
+    if (url.hostname === "") throw new BadRedisUrl("has an address without a host");
+    if (url.protocol !== first.protocol) throw new BadRedisUrl("mixes redis: and rediss:; all nodes need the same");
+    if (url.username !== first.username || url.password !== first.password) {
+      throw new BadRedisUrl("has addresses with different users or passwords; all nodes need the same");
+    }
+    if (!["", "/", "/0"].includes(url.pathname)) {
+      throw new BadRedisUrl(`names database ${url.pathname.slice(1)}; a Redis Cluster has only database 0`);
+    }
+    if (url.search !== "" || url.hash !== "") {
+      throw new BadRedisUrl("has parameters, which are allowed with a single address only");
+    }
+  }
+  return urls;
+}
+
+/** Splits `redis://user@a,b/0` into `redis://user@a/0` and `redis://user@b/0`. */
+function splitHosts(text: string): string[] {
+  const [, start = "", hosts = "", end = ""] = /^(rediss?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/i.exec(text) ?? [];
+  if (!hosts.includes(",")) return [text];
+  return hosts.split(",").map((host) => start + host.trim() + end);
+}
+
+function toUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^rediss?:$/.test(url.protocol)) {
+    throw new BadRedisUrl(
+      "must be an address like redis://host:6379/0, or redis://host:6379,host:6379 for a Redis Cluster",
+    );
+  }
+  return url;
+}

@@ -1,0 +1,116 @@
+import { once } from "node:events";
+import { Cluster, type ClusterOptions, Redis, type RedisOptions } from "ioredis";
+import type { Logger } from "pino";
+import { writeOnceATurn } from "../batching/write-once-a-turn.ts";
+import { parseRedisUrl } from "./addresses.ts";
+import { logErrors } from "./log-errors.ts";
+
+/** A connection to one Redis, or the connections to a Redis Cluster. */
+export type RedisClient = Redis | Cluster;
+
+/** Reconnects fast at first and then every second, without end. */
+const retryStrategy = (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000) + Math.random() * 100;
+
+/** Reconnects also when the server has become a read-only replica. */
+const reconnecting = {
+  connectTimeout: 2_000,
+  reconnectOnError: (error: Error): 2 | false => (error.message.includes("READONLY") ? 2 : false),
+} satisfies RedisOptions;
+
+/** A connection is closed when commands wait and nothing arrives for this long. Longer than BullMQ's longest blocking command, which takes 10 s. */
+const SILENT_MS = 12_000;
+/** The same for fail-fast connections, whose commands fail after half this time. */
+const SILENT_FAIL_FAST_MS = 3_000;
+
+/** How often a command is sent again to a cluster: 100 ms after a node was lost, 200 ms after TRYAGAIN while a slot moves. */
+const REDIRECTIONS_FAIL_FAST = 8;
+/** Patient connections try until the cluster answers. */
+const REDIRECTIONS_PATIENT = Number.MAX_SAFE_INTEGER;
+
+/** How often the map of a cluster's slots is read without cause. A lost node or a moved slot causes it to be read at once. Milliseconds. */
+const SLOTS_EVERY_MS = 30_000;
+
+/** For commands that a caller waits for. They fail at once without Redis, within 1.5 s while it hangs; none is sent later. */
+export function openFailFast(redisUrl: string, name: string, log: Logger): RedisClient {
+  return open(
+    redisUrl,
+    log,
+    { enableOfflineQueue: false, maxRedirections: REDIRECTIONS_FAIL_FAST },
+    { connectionName: name, maxRetriesPerRequest: 0, commandTimeout: 1_500, socketTimeout: SILENT_FAIL_FAST_MS },
+  );
+}
+
+/** A connection that waits for Redis without limit, for workers. The caller closes it. */
+export function openPatient(redisUrl: string, name: string, log: Logger): RedisClient {
+  return open(redisUrl, log, { enableOfflineQueue: true, maxRedirections: REDIRECTIONS_PATIENT }, patient(name));
+}
+
+/**
+ * A connection for subscriptions to channels of shards. The caller subscribes at each `ready` event, because a subscription that ioredis repeats
+ * by itself ends in an unhandled rejection if the connection is closed meanwhile. The caller closes it.
+ */
+export function openSubscriber(redisUrl: string, name: string, log: Logger): RedisClient {
+  const cluster = { enableOfflineQueue: true, maxRedirections: REDIRECTIONS_PATIENT, shardedSubscribers: true };
+  return open(redisUrl, log, cluster, { ...patient(name), autoResubscribe: false });
+}
+
+const patient = (connectionName: string) =>
+  ({ connectionName, maxRetriesPerRequest: null, socketTimeout: SILENT_MS }) satisfies RedisOptions;
+
+function open(redisUrl: string, log: Logger, clusterOptions: ClusterOptions, options: RedisOptions): RedisClient {
+  const urls = parseRedisUrl(redisUrl);
+  const all = { ...reconnecting, ...options };
+  const redis =
+    urls.length > 1
+      ? openCluster(urls, clusterOptions, all)
+      : new Redis(redisUrl, { ...all, retryStrategy, enableOfflineQueue: clusterOptions.enableOfflineQueue });
+  if (redis instanceof Redis) redis.on("connect", () => writeOnceATurn(redis.stream));
+  logErrors(redis, log.child({ connection: options.connectionName }), "Redis connection");
+  return redis;
+}
+
+function openCluster(urls: readonly URL[], clusterOptions: ClusterOptions, redisOptions: RedisOptions): Cluster {
+  const [{ username, password, protocol }] = urls as [URL];
+  const cluster = new Cluster(
+    urls.map(({ hostname, port }) => ({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 6379) })),
+    {
+      ...clusterOptions,
+      // The check asks any one node. If that node is away, ioredis never settles the connection, and BullMQ's worker waits for it for ever.
+      enableReadyCheck: false,
+      // A script on several keys gets TRYAGAIN while its slot moves.
+      retryDelayOnTryAgain: 200,
+      clusterRetryStrategy: retryStrategy,
+      slotsRefreshInterval: SLOTS_EVERY_MS,
+      // Keeps a host's name, for which its certificate was made.
+      ...(protocol === "rediss:" && { dnsLookup: (address, callback) => callback(null, address) }),
+      redisOptions: {
+        ...redisOptions,
+        ...(username !== "" && { username: decodeURIComponent(username) }),
+        ...(password !== "" && { password: decodeURIComponent(password) }),
+        ...(protocol === "rediss:" && { tls: {} }),
+      },
+    },
+  );
+  cluster.on("+node", (node: Redis) => node.on("connect", () => writeOnceATurn(node.stream)));
+  return cluster;
+}
+
+/** Whether REDIS_URL names several addresses. */
+export function isCluster(redis: RedisClient): redis is Cluster {
+  return redis instanceof Cluster;
+}
+
+/** The servers that hold keys, in a stable order. A cluster that has not been reached yet has none. */
+export function mastersOf(redis: RedisClient): Redis[] {
+  if (redis instanceof Redis) return [redis];
+  const address = ({ options: { host, port } }: Redis) => `${host}:${port}`;
+  return redis.nodes("master").sort((one, other) => address(one).localeCompare(address(other)));
+}
+
+/** Longest wait of a command for its first connection to Redis. Milliseconds. */
+const CONNECT_MAX_MS = 2_000;
+
+/** Resolves once a connection can send commands. @throws Error after two seconds. */
+export async function untilReady(redis: RedisClient): Promise<void> {
+  if (redis.status !== "ready") await once(redis, "ready", { signal: AbortSignal.timeout(CONNECT_MAX_MS) });
+}

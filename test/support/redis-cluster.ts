@@ -1,0 +1,172 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { onPath } from "../../src/local/debian-packages.ts";
+import { freePort } from "../../src/local/servers.ts";
+import { until, untilStarted } from "./until.ts";
+
+/** A loopback Redis Cluster of masters with one replica each. */
+export interface TestCluster {
+  /** Value for REDIS_URL. */
+  url: string;
+  nodes: ClusterNode[];
+  /** The node that is the master of a slot now. */
+  masterOf(slot: number): Promise<ClusterNode>;
+  /** The nodes that are masters with slots now. */
+  masters(): Promise<ClusterNode[]>;
+  /** Moves slots with all their keys to another master, as an operator does with `redis-cli --cluster reshard`. */
+  moveSlots(slots: readonly number[], to: ClusterNode): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** One server of the cluster. */
+export interface ClusterNode {
+  port: number;
+  id: string;
+  /** A connection to this server alone. It reconnects. */
+  client: Redis;
+  kill(): Promise<void>;
+  /** Starts the server again, on what its file holds. Does nothing when it runs. */
+  start(): Promise<void>;
+  freeze(): void;
+  thaw(): void;
+}
+
+/** Time after which a silent master is replaced by its replica. Milliseconds. */
+const NODE_TIMEOUT_MS = 2_000;
+
+const SETTINGS = [
+  ...["--cluster-enabled", "yes", "--cluster-node-timeout", String(NODE_TIMEOUT_MS)],
+  // One lost part must not stop the others.
+  ...["--cluster-require-full-coverage", "no"],
+  ...["--appendonly", "yes", "--save", "", "--maxmemory-policy", "noeviction"],
+  // The tests' clusters are small: start the first copies at once.
+  ...["--repl-diskless-sync-delay", "0"],
+];
+
+/** Starts a cluster and waits until each master has its replica. */
+export async function startRedisCluster({ masters = 3, replicas = true } = {}): Promise<TestCluster> {
+  if (onPath("redis-server") === null) throw new Error("a Redis Cluster needs redis-server on PATH");
+  const directory = mkdtempSync(join(tmpdir(), "voucher-cluster-"));
+  const nodes: Node[] = [];
+  while (nodes.length < masters * (replicas ? 2 : 1)) nodes.push(new Node(directory, await freeClusterPort(nodes)));
+  await Promise.all(nodes.map((node) => node.start()));
+  const create = ["--cluster", "create", ...nodes.map(({ port }) => `127.0.0.1:${port}`)];
+  execFileSync("redis-cli", [...create, "--cluster-replicas", replicas ? "1" : "0", "--cluster-yes"], {
+    stdio: "pipe",
+  });
+  for (const node of nodes) {
+    node.id = await node.client.cluster("MYID");
+    await untilStarted(async () => (await node.client.cluster("INFO")).includes("cluster_state:ok"));
+    await untilStarted(async () => !/master_link_status:down/.test(await node.client.info("replication")));
+  }
+  const owners = async () => {
+    const slots = await anyAnswer(nodes, (client) => client.cluster("SLOTS"));
+    return slots.map(([from, to, master]) => ({
+      from: Number(from),
+      to: Number(to),
+      node: nodes.find(({ port }) => port === Number(master?.[1])) as Node,
+    }));
+  };
+  return {
+    url: `redis://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(",")}`,
+    nodes,
+    async masterOf(slot) {
+      return (await owners()).find(({ from, to }) => from <= slot && slot <= to)?.node as Node;
+    },
+    masters: async () => [...new Set((await owners()).map(({ node }) => node))],
+    async moveSlots(slots, to) {
+      for (const slot of slots) {
+        const from = (await owners()).find((range) => range.from <= slot && slot <= range.to)?.node as Node;
+        await moveSlot(slot, from, to, nodes);
+      }
+    },
+    async close() {
+      await Promise.all(nodes.map((node) => node.close()));
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function moveSlot(slot: number, from: ClusterNode, to: ClusterNode, nodes: readonly ClusterNode[]) {
+  await to.client.cluster("SETSLOT", slot, "IMPORTING", from.id);
+  await from.client.cluster("SETSLOT", slot, "MIGRATING", to.id);
+  for (;;) {
+    const keys = await from.client.cluster("GETKEYSINSLOT", slot, 100);
+    if (keys.length === 0) break;
+    await from.client.call("MIGRATE", "127.0.0.1", String(to.port), "", "0", "5000", "KEYS", ...(keys as string[]));
+  }
+  // The new owner first: until the old one knows, it still redirects.
+  for (const node of [to, from]) await node.client.cluster("SETSLOT", slot, "NODE", to.id);
+  const others = nodes.filter((node) => node !== to && node !== from);
+  await Promise.all(others.map((node) => node.client.cluster("SETSLOT", slot, "NODE", to.id).catch(() => undefined)));
+}
+
+class Node implements ClusterNode {
+  id = "";
+  readonly port: number;
+  readonly client: Redis;
+  readonly #directory: string;
+  #process: ChildProcess | null = null;
+
+  constructor(directory: string, port: number) {
+    this.port = port;
+    this.#directory = join(directory, String(port));
+    mkdirSync(this.#directory);
+    this.client = new Redis({ port, lazyConnect: true, retryStrategy: () => 100, maxRetriesPerRequest: 5 });
+    this.client.on("error", () => undefined);
+  }
+
+  async start(): Promise<void> {
+    if (this.#process !== null) return;
+    const place = ["--bind", "127.0.0.1", "--port", String(this.port), "--dir", this.#directory];
+    this.#process = spawn("redis-server", [...place, ...SETTINGS], { stdio: "ignore" });
+    await untilStarted(async () => (await this.client.ping().catch(() => "")) === "PONG");
+  }
+
+  async kill(): Promise<void> {
+    const running = this.#process;
+    this.#process = null;
+    if (running === null) return;
+    const exited = once(running, "exit");
+    running.kill("SIGKILL");
+    await exited;
+  }
+
+  freeze(): void {
+    this.#process?.kill("SIGSTOP");
+  }
+
+  thaw(): void {
+    this.#process?.kill("SIGCONT");
+  }
+
+  async close(): Promise<void> {
+    this.client.disconnect();
+    await this.kill();
+  }
+}
+
+/** Asks the nodes in turn until one that runs answers. */
+async function anyAnswer<T>(nodes: readonly Node[], ask: (client: Redis) => Promise<T>): Promise<T> {
+  return until(async () => {
+    for (const { client } of nodes) {
+      if (client.status !== "ready") continue;
+      const answer = await Promise.race([ask(client).catch(() => null), sleep(500, null)]);
+      if (answer !== null) return answer;
+    }
+    return null;
+  });
+}
+
+/** A free port whose number plus 10 000, which the nodes use among themselves, is a port too. */
+async function freeClusterPort(taken: readonly Node[]): Promise<number> {
+  for (;;) {
+    const port = await freePort();
+    if (port <= 55_535 && !taken.some((node) => node.port === port)) return port;
+  }
+}
