@@ -18,6 +18,7 @@ import { mountPages } from "./http/pages/mount-pages.ts";
 import { offerPage } from "./http/pages/offer-page.ts";
 import { pageHeaders } from "./http/pages/page-headers.ts";
 import { mount } from "./http/route.ts";
+import { logRoutes } from "./http/routes/log.ts";
 
 /** Builds the HTTP application; opens nothing. Benchmarks pass endpoints of their own and keep the middleware. */
 export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDPOINTS): Express {
@@ -38,6 +39,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDP
   app.use(ignoreConditions);
   // Before the endpoints: some of them have an HTML page for browsers.
   mountPages(app, ctx);
+  for (const route of logRoutes(ctx)) mount(app, route);
   for (const endpoint of endpoints) mount(app, endpoint.route(ctx));
   mountDashboard(app, ctx);
   mountOperatorPages(app, ctx);

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import { z } from "zod";
+import { isKeyName } from "./domain/log/note.ts";
 import { RESERVATION_SECONDS } from "./domain/reservation.ts";
 import { QUEUE_NAMES } from "./queues/catalog.ts";
 import { SHARDS_MAX } from "./queues/shards.ts";
@@ -103,6 +104,16 @@ const environment = z.object({
   SWEEP_INTERVAL_MS: integer(100, 600_000).default(5_000),
   CHAIN_CHECK_HOURS: integer(1, 8_760).default(168),
   METRICS_PORT: integer(0, 65_535).optional(),
+  LOG_KEY_FILE: z.string().optional(),
+  LOG_ORIGIN: z.string().refine(isKeyName, "must be a name like vouchers.example.com/log").optional(),
+  LOG_ANCHOR: z
+    .string()
+    .transform((text) => splitList(text))
+    .refine((entries) => entries.every((entry) => /^file:\/./.test(entry)), "must be like file:/absolute/path")
+    .transform((entries) => entries.map((entry) => entry.slice("file:".length)))
+    .default([]),
+  LOG_POLICY: z.string().optional(),
+  LOG_INTERVAL_MS: integer(100, 600_000).default(1_000),
   // Only the OpenTelemetry variables that decide whether to load it. OpenTelemetry reads the others itself.
   OTEL_SDK_DISABLED: z.string().optional(),
   OTEL_TRACES_EXPORTER: z.string().optional(),
@@ -111,6 +122,28 @@ const environment = z.object({
   OTEL_SERVICE_NAME: z.string().optional(),
   OTEL_RESOURCE_ATTRIBUTES: z.string().optional(),
 });
+
+const LOG_VARIABLES = {
+  LOG_KEY_FILE: true,
+  LOG_ORIGIN: true,
+  LOG_ANCHOR: true,
+  LOG_POLICY: true,
+  LOG_INTERVAL_MS: true,
+} as const;
+type LogVariable = keyof typeof LOG_VARIABLES;
+
+/** The transparency log. */
+export interface LogConfig {
+  /** The file with the key that signs checkpoints. Null: this process does not run the sequencer. */
+  keyFile: string | null;
+  /** The name that the key must have; null accepts any. */
+  origin: string | null;
+  /** Files that remember the last checkpoint. */
+  anchors: string[];
+  /** The file with the policy; null requires no witness. */
+  policyFile: string | null;
+  intervalMs: number;
+}
 
 type Environment = Record<string, string | undefined>;
 
@@ -178,7 +211,18 @@ export function readConfig(env: Environment) {
     chainCheckMs: values.CHAIN_CHECK_HOURS * 3_600_000,
     /** The port of the metrics endpoint. Null turns metrics off. */
     metricsPort: values.METRICS_PORT ?? null,
+    transparencyLog: logConfig(values),
     traces: traceSettings(values),
+  };
+}
+
+function logConfig(values: Pick<z.output<typeof environment>, LogVariable>): LogConfig {
+  return {
+    keyFile: values.LOG_KEY_FILE ?? null,
+    origin: values.LOG_ORIGIN ?? null,
+    anchors: values.LOG_ANCHOR,
+    policyFile: values.LOG_POLICY ?? null,
+    intervalMs: values.LOG_INTERVAL_MS,
   };
 }
 
@@ -213,6 +257,26 @@ export function readApiConfig(env: Environment): Config {
   return config;
 }
 
+/**
+ * Reads the configuration of a worker process. One that handles only the log's queue must have the log's key.
+ * @throws ConfigError naming every variable that is missing or invalid.
+ */
+export function readWorkerConfig(env: Environment): Config {
+  const config = readConfig(env);
+  if (config.transparencyLog.keyFile === null && config.workerQueues.every((queue) => queue === "log")) {
+    throw new ConfigError("LOG_KEY_FILE is not set, which WORKER_QUEUES=log requires");
+  }
+  return config;
+}
+
+/**
+ * Reads only the log's variables.
+ * @throws ConfigError naming every variable that is invalid.
+ */
+export function readLogConfig(env: Environment): LogConfig {
+  return logConfig(parse(environment.pick(LOG_VARIABLES), env));
+}
+
 /** Reads only the database's address. @throws ConfigError when it is missing or invalid. */
 export function readDatabaseUrl(env: Environment): string {
   return parse(environment.pick({ DATABASE_URL: true }), env).DATABASE_URL;
@@ -242,10 +306,22 @@ const ROLE_PASSWORD = z
   .regex(/^[\x21-\x7e]{16,}$/, "must be 16 or more visible ASCII characters")
   .optional();
 
-/** Reads the passwords that `voucherctl db roles` sets; null sets none. @throws ConfigError */
-export function readRolePasswords(env: Environment): Record<"pva_api" | "pva_admin", string | null> {
-  const given = parse(z.object({ PVA_API_PASSWORD: ROLE_PASSWORD, PVA_ADMIN_PASSWORD: ROLE_PASSWORD }), env);
-  return { pva_api: given.PVA_API_PASSWORD ?? null, pva_admin: given.PVA_ADMIN_PASSWORD ?? null };
+/**
+ * Reads the passwords that `voucherctl db roles` sets for the roles. Null sets none.
+ * @throws ConfigError when a password is too short or has invalid characters.
+ */
+export function readRolePasswords(env: Environment): Record<"pva_api" | "pva_log" | "pva_admin", string | null> {
+  const passwords = {
+    PVA_API_PASSWORD: ROLE_PASSWORD,
+    PVA_LOG_PASSWORD: ROLE_PASSWORD,
+    PVA_ADMIN_PASSWORD: ROLE_PASSWORD,
+  };
+  const given = parse(z.object(passwords), env);
+  return {
+    pva_api: given.PVA_API_PASSWORD ?? null,
+    pva_log: given.PVA_LOG_PASSWORD ?? null,
+    pva_admin: given.PVA_ADMIN_PASSWORD ?? null,
+  };
 }
 
 /** Servers that the environment names. Null means that commands and `npm start` use the embedded server. */

@@ -22,6 +22,7 @@ import { measureBacklog } from "./services/admin/measure-backlog.ts";
 import { KeyAuthenticator } from "./services/auth/authenticate-key.ts";
 import { UserAuthenticator } from "./services/auth/authenticate-user.ts";
 import { openBoundedReads } from "./services/batches/bounded-reads.ts";
+import { readLogSettings } from "./services/log/log-settings.ts";
 import { AcquisitionCommitter } from "./services/marketplace/acquisition-committer.ts";
 import { openPreservedSince } from "./services/partner/read-chain.ts";
 import { openCompleteUntil } from "./services/partner/read-redemptions.ts";
@@ -51,8 +52,8 @@ const PROBES = 1;
 export const CONNECTIONS_MAX = {
   /** Batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions (reads, shared, waiting), a scrape, unbatched reads, moves of sandboxes and probes. */
   api: 2 + 1 + 3 + 1 + 4 + (2 + 1 + 3) + 1 + PUBLIC_READS + PARTNER_READS + SANDBOX_MOVES + PROBES,
-  /** Redemptions (fast path, slow path), seals (the same) and the sweeper. */
-  worker: 1 + 4 + 1 + 4 + 1,
+  /** Redemptions (fast path, slow path), seals (the same) the sweeper and the log. */
+  worker: 1 + 4 + 1 + 4 + 1 + 1,
 };
 
 /** Opens the context of an API process. Postgres and Redis need not be reachable yet. */
@@ -122,8 +123,16 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
 
 export type ApiContext = ReturnType<typeof openApiContext>;
 
-/** Opens the context of a worker process. Postgres and Redis need not be reachable yet. */
+/**
+ * Opens the context of a worker process. Postgres and Redis need not be reachable yet.
+ * @throws LogSettingsError when the process is to run the log's sequencer and its key or its policy cannot be used.
+ */
 export function openWorkerContext(config: Config, traces: Traces = TRACES_OFF) {
+  const { keyFile } = config.transparencyLog;
+  const logSettings =
+    keyFile !== null && config.workerQueues.includes("log")
+      ? readLogSettings({ ...config.transparencyLog, keyFile }, config.production)
+      : null;
   const service = openServiceContext(config, traces, "worker", CONNECTIONS_MAX.worker);
   const metrics = config.metricsPort === null ? null : openWorkerMetrics(service.pool);
   const redeemCommitter = openRedeemCommitter({ ...service, metrics });
@@ -132,7 +141,7 @@ export function openWorkerContext(config: Config, traces: Traces = TRACES_OFF) {
   service.onClose(() => sealCommitter.drain());
   const sealRequests = new SealRequests(service.redis, config.queueShards[0], service.deployment, service.log);
   service.onClose(() => sealRequests.close());
-  return { ...service, metrics, redeemCommitter, sealCommitter, sealRequests };
+  return { ...service, metrics, redeemCommitter, sealCommitter, sealRequests, logSettings };
 }
 
 export type WorkerContext = ReturnType<typeof openWorkerContext>;

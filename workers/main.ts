@@ -1,4 +1,4 @@
-import { readConfig } from "../src/config.ts";
+import { readWorkerConfig } from "../src/config.ts";
 import { openWorkerContext } from "../src/context.ts";
 import { openLog } from "../src/log.ts";
 import { serveMetrics } from "../src/metrics/serve-metrics.ts";
@@ -8,7 +8,7 @@ import { openTraces } from "../src/traces/open-traces.ts";
 import { startWorkers } from "./start-workers.ts";
 
 // A worker process for the queues that WORKER_QUEUES names. Any number of processes may run.
-const config = configureProcess(readConfig);
+const config = configureProcess(readWorkerConfig);
 try {
   const ctx = openWorkerContext(config, await openTraces(config.traces, "worker", openLog(config.logLevel, "worker")));
   const metrics = await serveMetrics(ctx);

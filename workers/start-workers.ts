@@ -1,6 +1,7 @@
 import type { WorkerContext } from "../src/context.ts";
 import type { QueueName } from "../src/queues/catalog.ts";
 import type { RunningWorker } from "../src/queues/worker.ts";
+import { startLogWorker } from "./log.ts";
 import { startRedeemWorker } from "./redeem.ts";
 import { startSealWorker } from "./seal.ts";
 import { startSweepWorker } from "./sweep.ts";
@@ -9,6 +10,7 @@ const START: Record<QueueName, (ctx: WorkerContext) => RunningWorker> = {
   redeem: startRedeemWorker,
   seal: startSealWorker,
   sweep: startSweepWorker,
+  log: startLogWorker,
 };
 
 /** Starts the workers of the queues that WORKER_QUEUES names. */

@@ -59,7 +59,7 @@ export function action<Options>(
 export function actionWithoutServers<Options>(
   command: Command,
   examples: readonly string[],
-  run: (interaction: Interaction, options: Options) => Promise<void>,
+  run: (interaction: Interaction, options: Options, ...args: string[]) => Promise<void>,
 ): void {
   setAction(command, examples, run);
 }

@@ -14,12 +14,13 @@ export const db: Noun = {
     action(
       noun
         .command("roles")
-        .description("create the roles pva_api and pva_admin, or update their grants after a migration")
+        .description("create the roles pva_api, pva_log and pva_admin, or update their grants after a migration")
         .addHelpText(
           "after",
           "\nConnect as the owner of the database. The owner needs the CREATEROLE attribute.\n" +
-            "Set PVA_API_PASSWORD or PVA_ADMIN_PASSWORD (16 or more visible ASCII characters)\n" +
-            "to let that role log in. Otherwise grant the role to a login of your own.",
+            "Set PVA_API_PASSWORD, PVA_LOG_PASSWORD or PVA_ADMIN_PASSWORD (16 or more visible\n" +
+            "ASCII characters) to let that role log in. Otherwise grant the role to a login\n" +
+            "of your own.",
         ),
       ["db roles"],
       async (ctx) => {

@@ -16,7 +16,8 @@ export const EXIT = {
 /** The exit codes as `--help` lists them. */
 export const EXIT_HELP = `Exit status:
   0    done
-  1    refused without changes, a chain is broken, or db check found a risk
+  1    refused without changes; a chain, the log or a receipt is broken; or
+       db check found a risk
   2    the command line is wrong
   69   the database does not answer, or the embedded servers do not start
   70   a bug in this program

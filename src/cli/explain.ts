@@ -2,6 +2,7 @@ import pg from "pg";
 import { ConfigError } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
+import { LogSettingsError } from "../services/log/log-settings.ts";
 import { EXIT, Interrupted, ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /** An error message for the user of voucherctl. */
@@ -24,6 +25,7 @@ export function explain(error: unknown): Explanation {
   if (error instanceof AppError) {
     return { message: error.message, ...(error.code === "not_found" && { hint: FIND_IDS }), exitCode: EXIT.refused };
   }
+  if (error instanceof LogSettingsError) return { message: error.message, exitCode: EXIT.config };
   if (error instanceof ConfigError) return misconfigured(error.message, "docs/configuration.md lists every variable.");
   if (error instanceof pg.DatabaseError) return explainDatabaseError(error);
   if (isDatabaseUnavailable(error)) return unavailable((error as { code?: string }).code);

@@ -4,8 +4,8 @@ export function formatCount(count: number): string {
 }
 
 /** `1 voucher`, `1,000 vouchers`. */
-export function pluralize(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+export function pluralize(count: number, noun: string, plural = `${noun}s`): string {
+  return `${formatCount(count)} ${count === 1 ? noun : plural}`;
 }
 
 /** US dollars: `$1,234.50`. */

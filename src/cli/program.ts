@@ -11,20 +11,23 @@ import { EXIT_HELP } from "./exit-code.ts";
 import { key } from "./key.ts";
 import { link } from "./link.ts";
 import { listing } from "./listing.ts";
+import { log } from "./log.ts";
 import { member } from "./member.ts";
 import { org } from "./org.ts";
 import { paintError, paintHelp } from "./paint.ts";
 import { product } from "./product.ts";
 import { queue } from "./queue.ts";
+import { receipt } from "./receipt.ts";
 import { sandbox } from "./sandbox.ts";
 import { user } from "./user.ts";
 import { voucher } from "./voucher.ts";
+import { witness } from "./witness.ts";
 
 /** Every noun, under its heading in `voucherctl --help`. */
 const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher, listing],
   "Access:": [key, member, contract, link, user],
-  "History:": [chain, audit],
+  "History:": [chain, log, receipt, witness, audit],
   "Tests:": [sandbox],
   "Servers:": [db, queue],
 };

@@ -185,6 +185,12 @@ export const ERRORS = {
     sentence: "This address does not accept this method. The Allow header lists those it accepts.",
   },
   ...REFUSALS,
+  not_logged_yet: {
+    status: 409,
+    meaning: "The event is not covered by the log's checkpoint yet, or this deployment has no log",
+    sentence: "This event is not in the log yet. Please try again in a moment.",
+    retryAfterSeconds: 1,
+  },
   sold_out: {
     status: 409,
     meaning: "The window is open, but no voucher is left",
@@ -276,6 +282,9 @@ export const ERRORS_OF = {
   listRedemptions: ["overloaded", "unavailable"],
   readRedemption: ["redemption_not_found", "overloaded", "unavailable"],
   readPublicEvents: ["entity_not_found", "overloaded", "unavailable"],
+  readRedemptionReceipt: ["redemption_not_found", "not_logged_yet", "overloaded", "unavailable"],
+  readEventReceipt: [...VOUCHER_READ, "not_logged_yet"],
+  readEventProof: ["entity_not_found", "not_logged_yet", "overloaded", "unavailable"],
   readListings: ["overloaded", "unavailable"],
   readListing: ["listing_not_found", "overloaded", "unavailable"],
   buyListing: ["listing_not_found", ...ACQUISITION],

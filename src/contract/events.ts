@@ -48,6 +48,15 @@ export const publicEvent = z
     recordHash: sha256(
       "The lower-case hex SHA-256 of the event's payload. Null while the event is Pending.",
     ).nullable(),
+    logIndex: z
+      .int()
+      .min(0)
+      .nullable()
+      .meta({
+        description:
+          "The event's leaf in the transparency log. Null until the served checkpoint covers it, and in a deployment without a log.",
+        examples: [70_311],
+      }),
     previousHash: sha256(
       "The previous event's `recordHash`; 64 zeros for the first event. Null while the event is Pending.",
     ).nullable(),
@@ -114,6 +123,7 @@ function exampleEvent(content: Omit<EventContent, "voucherId" | "actorIsEmployee
     occurredAt: event.occurredAt.toISOString(),
     sealStatus: "Sealed" as const,
     recordHash: seal.recordHash,
+    logIndex: 70_310 + event.sequence,
     previousHash,
     payload: seal.payload,
     actorConnectedId: event.actorConnectedId,

@@ -73,3 +73,21 @@ export const sweepReport = z.object({
   durationMs: z.number(),
 });
 export type SweepReport = z.output<typeof sweepReport>;
+
+/** One pass of the log's sequencer. It finds its work in Postgres. */
+export const logJob = z.object({});
+
+/** The results of one pass. */
+export const logReport = z.object({
+  /** Leaves that got their place. */
+  placed: z.number(),
+  /** Leaves of the tree, and of the checkpoint that is served. */
+  size: z.number(),
+  published: z.number(),
+  /** Witnesses that cosigned in this pass. */
+  cosigned: z.number(),
+  /** Why nothing was done: what is kept outside of Postgres contradicts the database. */
+  refused: z.string().nullable(),
+  durationMs: z.number(),
+});
+export type LogReport = z.output<typeof logReport>;

@@ -89,9 +89,13 @@ WITH granted AS (
    WHERE c.relnamespace = 'public'::regnamespace
 )
 SELECT ARRAY(SELECT r.rolname || CASE WHEN r.rolcanlogin THEN ' LOGIN' ELSE ' NOLOGIN' END FROM pg_roles AS r
-              WHERE r.rolname IN ('pva_api', 'pva_admin') ORDER BY 1) AS roles,
+              WHERE r.rolname IN ('pva_api', 'pva_log', 'pva_admin') ORDER BY 1) AS roles,
        ARRAY(SELECT coalesce(r.rolname, 'PUBLIC') || ' ' || g.what FROM granted AS g LEFT JOIN pg_roles AS r ON r.oid = g.grantee
-              WHERE g.grantee = 0 OR r.rolname IN ('pva_api', 'pva_admin') ORDER BY 1) AS rights;
+              WHERE g.grantee = 0 OR r.rolname IN ('pva_api', 'pva_log', 'pva_admin') ORDER BY 1) AS rights;
+
+-- name: state_of_log
+-- $1 origin text
+SELECT t.size, encode(t.root, 'base64') AS root FROM log_tree AS t WHERE t.origin = $1::text;
 
 -- name: state_of_deployment
 -- $1 id text before the change; an adoption changes it

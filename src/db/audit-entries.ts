@@ -35,6 +35,7 @@ export const sql = loadStatements(new URL("./audit-entries.sql", import.meta.url
   state_of_link: {},
   state_of_listing: {},
   state_of_roles: {},
+  state_of_log: {},
   state_of_deployment: {},
   insert_audit_entry: {},
   insert_look: {},
@@ -57,6 +58,8 @@ const STATE_OF = {
   Listing: sql.state_of_listing,
   /** The rights of the service's roles. Its id is the name of the database. */
   DatabaseRoles: sql.state_of_roles,
+  /** The transparency log. Its id is its origin. */
+  Log: sql.state_of_log,
   /** Its id is the deployment's id before the change. */
   Deployment: sql.state_of_deployment,
 } as const;

@@ -26,6 +26,8 @@ export type Row<C extends Columns> = {
 
 export const integer: Column<number> = { type: "integer" };
 export const bigint: Column<number> = { type: "bigint" };
+export const smallint: Column<number> = { type: "smallint" };
+export const bytea: Column<Buffer> = { type: "bytea" };
 export const real: Column<number> = { type: "real" };
 export const double: Column<number> = { type: "double precision" };
 export const numeric: Column<number> = { type: "numeric" };

@@ -2,7 +2,9 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { from as copyFrom } from "pg-copy-streams";
 import type { SealedEvent } from "./events.ts";
+import type { LogBatch } from "./log-batches.ts";
 import type { Transaction } from "./pool.ts";
+import { write } from "./transaction.ts";
 
 /** A voucher and its first event, which is sealed. */
 export interface NewVoucher {
@@ -13,16 +15,16 @@ export interface NewVoucher {
   codeKey: string;
   /** Whether its batch has windows. */
   pickable: boolean;
-  issued: SealedEvent;
+  issued: Omit<SealedEvent, "logSlot">;
 }
 
 const COPY_VOUCHERS = `COPY vouchers (id, organization_id, batch_id, serial, last_sequence, sealed_sequence, code, code_key, sealed_hash, pickable)
   FROM STDIN`;
-const COPY_EVENTS = `COPY voucher_events (voucher_id, sequence, event_type, occurred_at, seal_status, previous_hash, record_hash, payload)
-  FROM STDIN`;
+const COPY_EVENTS = `COPY voucher_events (voucher_id, sequence, event_type, occurred_at, seal_status, previous_hash, record_hash, payload,
+  log_slot) FROM STDIN`;
 
-/** Inserts vouchers and their first events with COPY, the fastest way to insert. */
-export async function copyVouchers(tx: Transaction, vouchers: readonly NewVoucher[]): Promise<void> {
+/** Inserts vouchers and their first events with COPY, the fastest way to insert, and adds the events to the log's batch. */
+export async function copyVouchers(tx: Transaction, vouchers: readonly NewVoucher[], batch: LogBatch): Promise<void> {
   await copy(
     tx,
     COPY_VOUCHERS,
@@ -49,7 +51,9 @@ export async function copyVouchers(tx: Transaction, vouchers: readonly NewVouche
     `\\x${seal.previousHash}`,
     `\\x${seal.recordHash}`,
     seal.payload,
+    String(batch.add(seal.recordHash)),
   ]);
+  await write(tx, batch.writes());
 }
 
 async function copy<Row>(

@@ -1,14 +1,15 @@
 -- name: insert_sealed_events
 -- Appends sealed events to chains of locked vouchers.
 -- $1 voucher_id text[], $2 sequence int[], $3 event_type text[], $4 occurred_at timestamptz[], $5 actor_connected_id text[],
--- $6 actor_is_employee boolean[], $7 previous_hash text[] hex, $8 record_hash text[] hex, $9 payload text[]
+-- $6 actor_is_employee boolean[], $7 previous_hash text[] hex, $8 record_hash text[] hex, $9 payload text[], $10 log_slot bigint[]
 INSERT INTO voucher_events (occurred_at, sequence, actor_is_employee, voucher_id, seal_status, event_type, actor_connected_id,
-                            previous_hash, record_hash, payload)
+                            previous_hash, record_hash, payload, log_slot)
 SELECT w.occurred_at, w.sequence, w.actor_is_employee, w.voucher_id, 'Sealed', w.event_type, w.actor_connected_id,
-       decode(w.previous_hash, 'hex'), decode(w.record_hash, 'hex'), w.payload
-  FROM unnest($1::text[], $2::int[], $3::text[], $4::timestamptz[], $5::text[], $6::boolean[], $7::text[], $8::text[], $9::text[])
+       decode(w.previous_hash, 'hex'), decode(w.record_hash, 'hex'), w.payload, w.log_slot
+  FROM unnest($1::text[], $2::int[], $3::text[], $4::timestamptz[], $5::text[], $6::boolean[], $7::text[], $8::text[], $9::text[],
+              $10::bigint[])
        AS w (voucher_id, sequence, event_type, occurred_at, actor_connected_id, actor_is_employee, previous_hash, record_hash,
-             payload);
+             payload, log_slot);
 
 -- name: insert_pending_events
 -- Appends Pending events, which are sealed later, to chains of locked vouchers.
@@ -40,13 +41,14 @@ SELECT (extract(epoch FROM clock_timestamp() - e.occurred_at) * 1000)::bigint AS
 
 -- name: seal_events
 -- Seals Pending events of locked vouchers. Raises VS001 when one is already sealed.
--- $1 voucher_id text[], $2 sequence int[], $3 previous_hash text[] hex, $4 record_hash text[] hex, $5 payload text[]
+-- $1 voucher_id text[], $2 sequence int[], $3 previous_hash text[] hex, $4 record_hash text[] hex, $5 payload text[],
+-- $6 log_slot bigint[]
 WITH sealed AS (
   UPDATE voucher_events AS e
      SET seal_status = 'Sealed', previous_hash = decode(w.previous_hash, 'hex'), record_hash = decode(w.record_hash, 'hex'),
-         payload = w.payload
-    FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[])
-         AS w (voucher_id, sequence, previous_hash, record_hash, payload)
+         payload = w.payload, log_slot = w.log_slot
+    FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[], $6::bigint[])
+         AS w (voucher_id, sequence, previous_hash, record_hash, payload, log_slot)
    WHERE e.voucher_id = ANY (ARRAY[w.voucher_id]) AND e.sequence = w.sequence AND e.record_hash IS NULL
   RETURNING 1
 )
@@ -57,8 +59,27 @@ SELECT assert_row_count(count(*), cardinality($1::text[]), 'Pending events') FRO
 -- $1 voucher_id text, $2 sequence int (exclusive), $3 limit int
 SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
        e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
-       encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload
+       encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload,
+       (SELECT b.first_index + (e.log_slot & 4095) FROM log_batches AS b, log_published AS p
+         WHERE b.id = e.log_slot >> 12 AND p.one AND b.first_index + (e.log_slot & 4095) < p.size) AS "logIndex"
   FROM voucher_events AS e WHERE e.voucher_id = $1::text AND e.sequence > $2::int ORDER BY e.sequence LIMIT $3::int;
+
+-- name: find_logged_event
+-- The payload of one event of a voucher, its hash and its leaf, each null while it is not there yet. The leaf may be outside of the served
+-- checkpoint.
+-- $1 voucher_id text, $2 sequence int
+SELECT e.payload, e.record_hash AS "recordHash", b.first_index + (e.log_slot & 4095) AS "logIndex"
+  FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
+ WHERE e.voucher_id = $1::text AND e.sequence = $2::int;
+
+-- name: find_logged_redemption
+-- The same of the event of a redemption, by its reference within one organization.
+-- $1 organization_id text, $2 external_ref text
+SELECT e.payload, e.record_hash AS "recordHash", b.first_index + (e.log_slot & 4095) AS "logIndex"
+  FROM redemptions AS rd
+  JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[rd.voucher_id]) AND e.event_type = 'voucher.instance.redeemed'
+  LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
+ WHERE rd.organization_id = $1::text AND rd.external_ref = $2::text;
 
 -- name: select_events_of_range
 -- All events of the vouchers in an id range, in chain order.
@@ -67,6 +88,33 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
        e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
        encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload
   FROM voucher_events AS e WHERE e.voucher_id > $1::text AND e.voucher_id <= $2::text ORDER BY e.voucher_id, e.sequence;
+
+-- name: select_logged_of_range
+-- The hashes of all sealed events of the vouchers in an id range, and their leaves.
+-- $1 after voucher_id text (exclusive), $2 last voucher_id text
+SELECT e.voucher_id AS "voucherId", e.sequence, e.record_hash AS "recordHash", e.log_slot IS NOT NULL AS "hasSlot",
+       b.first_index + (e.log_slot & 4095) AS "logIndex"
+  FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
+ WHERE e.voucher_id > $1::text AND e.voucher_id <= $2::text AND e.seal_status = 'Sealed';
+
+-- name: select_unlogged_events
+-- The next sealed events without a place in the log, in order of voucher and sequence.
+-- $1 after voucher_id text, $2 after sequence int (exclusive), $3 limit int
+SELECT e.voucher_id AS "voucherId", e.sequence, encode(e.record_hash, 'hex') AS "recordHash"
+  FROM voucher_events AS e
+ WHERE (e.voucher_id, e.sequence) > ($1::text, $2::int) AND e.seal_status = 'Sealed' AND e.log_slot IS NULL
+ ORDER BY e.voucher_id, e.sequence LIMIT $3::int;
+
+-- name: write_log_slots
+-- Gives sealed events their places in a batch of the log. Raises VS001 when one has a place already.
+-- $1 voucher_id text[], $2 sequence int[], $3 log_slot bigint[]
+WITH logged AS (
+  UPDATE voucher_events AS e SET log_slot = w.log_slot
+    FROM unnest($1::text[], $2::int[], $3::bigint[]) AS w (voucher_id, sequence, log_slot)
+   WHERE e.voucher_id = ANY (ARRAY[w.voucher_id]) AND e.sequence = w.sequence AND e.log_slot IS NULL
+  RETURNING 1
+)
+SELECT assert_row_count(count(*), cardinality($1::text[]), 'events without a place in the log') FROM logged;
 
 -- name: select_canon_preserved_since
 -- Since when this deployment keeps event payloads unchanged.

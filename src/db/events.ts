@@ -1,5 +1,5 @@
 import type { EventContent, EventType, Seal, StoredEvent } from "../domain/chain.ts";
-import { bigint, boolean, integer, json, orNull, text, textOf, timestamptz } from "./columns.ts";
+import { bigint, boolean, bytea, integer, json, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import { columnsOf, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
 
@@ -16,6 +16,17 @@ const STORED_EVENT = {
   payload: orNull(text),
 };
 
+const LOGGED_HASH = {
+  voucherId: text,
+  sequence: integer,
+  recordHash: bytea,
+  /** Whether it belongs to a batch, which may wait for its place. */
+  hasSlot: boolean,
+  logIndex: orNull(bigint),
+};
+
+const LOGGED_EVENT = { payload: orNull(text), recordHash: orNull(bytea), logIndex: orNull(bigint) };
+
 export const sql = loadStatements(new URL("./events.sql", import.meta.url), {
   insert_sealed_events: {},
   insert_pending_events: {},
@@ -31,15 +42,21 @@ export const sql = loadStatements(new URL("./events.sql", import.meta.url), {
   select_overdue_seals: { voucherId: text },
   find_oldest_pending_age: { ageMs: bigint },
   seal_events: {},
-  select_events_page: STORED_EVENT,
+  select_events_page: { ...STORED_EVENT, logIndex: orNull(bigint) },
+  find_logged_event: LOGGED_EVENT,
+  find_logged_redemption: LOGGED_EVENT,
   select_events_of_range: STORED_EVENT,
+  select_logged_of_range: LOGGED_HASH,
+  select_unlogged_events: { voucherId: text, sequence: integer, recordHash: text },
+  write_log_slots: {},
   select_canon_preserved_since: { canonPreservedSince: timestamptz },
 });
 
-/** An event together with its seal. */
+/** An event together with its seal, and its slot in the log. */
 export interface SealedEvent {
   event: EventContent;
   seal: Seal;
+  logSlot: number;
 }
 
 /** Statements that append sealed events to the chains of locked vouchers. */
@@ -51,6 +68,7 @@ export function insertSealedEvents(sealed: readonly SealedEvent[]): PreparedStat
     prepare(sql.insert_sealed_events, [
       ...columnsOf(events, "voucherId", "sequence", "eventType", "occurredAt", "actorConnectedId", "actorIsEmployee"),
       ...columnsOf(seals, "previousHash", "recordHash", "payload"),
+      sealed.map(({ logSlot }) => logSlot),
     ]),
   ];
 }
@@ -85,8 +103,26 @@ export async function findOldestPendingAge(db: Queryable): Promise<number> {
 /** Statements that seal Pending events of locked vouchers. */
 export function writeSeals(sealed: readonly SealedEvent[]): PreparedStatements {
   if (sealed.length === 0) return [];
-  const rows = sealed.map(({ event, seal }) => ({ ...event, ...seal }));
-  return [prepare(sql.seal_events, columnsOf(rows, "voucherId", "sequence", "previousHash", "recordHash", "payload"))];
+  const rows = sealed.map(({ event, seal, logSlot }) => ({ ...event, ...seal, logSlot }));
+  const columns = columnsOf(rows, "voucherId", "sequence", "previousHash", "recordHash", "payload", "logSlot");
+  return [prepare(sql.seal_events, columns)];
+}
+
+/** An event and its leaf in the log. */
+export type LoggedEvent = Row<typeof LOGGED_EVENT>;
+
+/** One event of a voucher, or null. */
+export function findLoggedEvent(db: Queryable, voucherId: string, sequence: number): Promise<LoggedEvent | null> {
+  return readRow(db, sql.find_logged_event, [voucherId, sequence]);
+}
+
+/** The event of the redemption with a reference of an organization, or null. */
+export function findLoggedRedemption(
+  db: Queryable,
+  organizationId: string,
+  externalRef: string,
+): Promise<LoggedEvent | null> {
+  return readRow(db, sql.find_logged_redemption, [organizationId, externalRef]);
 }
 
 /** At most `limit` events of one voucher with a sequence greater than `after`, in order. */
@@ -95,13 +131,45 @@ export function selectEventsPage(
   voucherId: string,
   after: number,
   limit: number,
-): Promise<StoredEvent[]> {
+): Promise<(StoredEvent & { logIndex: number | null })[]> {
   return readRows(db, sql.select_events_page, [voucherId, after, limit]);
 }
 
 /** All events of the vouchers with ids after `afterId` and up to `lastId`, in chain order. */
 export function selectEventsOfRange(db: Queryable, afterId: string, lastId: string): Promise<StoredEvent[]> {
   return readRows(db, sql.select_events_of_range, [afterId, lastId]);
+}
+
+/** The hash and the leaf of a sealed event. */
+export type LoggedHash = Row<typeof LOGGED_HASH>;
+
+/** The hashes of all sealed events of the vouchers with ids after `afterId` and up to `lastId`. */
+export function selectLoggedOfRange(db: Queryable, afterId: string, lastId: string): Promise<LoggedHash[]> {
+  return readRows(db, sql.select_logged_of_range, [afterId, lastId]);
+}
+
+/** A sealed event by its place in its chain. */
+export interface UnloggedEvent {
+  voucherId: string;
+  sequence: number;
+  /** In hex. */
+  recordHash: string;
+}
+
+/** The next sealed events without a place in the log. */
+export function selectUnloggedEvents(
+  tx: Transaction,
+  afterId: string,
+  afterSequence: number,
+  limit: number,
+): Promise<UnloggedEvent[]> {
+  return readRows(tx, sql.select_unlogged_events, [afterId, afterSequence, limit]);
+}
+
+/** Statements that give sealed events their places in a batch. */
+export function writeLogSlots(events: readonly UnloggedEvent[], slots: readonly number[]): PreparedStatements {
+  const [ids, sequences] = [events.map(({ voucherId }) => voucherId), events.map(({ sequence }) => sequence)];
+  return [prepare(sql.write_log_slots, [ids, sequences, slots])];
 }
 
 /** Since when this deployment keeps event payloads unchanged. */

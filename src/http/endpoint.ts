@@ -2,10 +2,11 @@ import type { z } from "zod";
 import type { ApiContext } from "../context.ts";
 import { BODY_ERRORS, type ErrorCode } from "../contract/errors.ts";
 import type { Examples } from "../contract/example.ts";
+import type { TEXT } from "../contract/receipt.ts";
 import type { Access } from "./access.ts";
 import { allowOrigins } from "./middleware/allow-origins.ts";
 import { jsonBody } from "./middleware/json-body.ts";
-import { type Method, type Route, respondJson } from "./route.ts";
+import { type Method, type Route, respondJson, respondText } from "./route.ts";
 import { validate } from "./validate.ts";
 
 /** Names of the parameters in a path: `/r/:code/claim` has `code`. */
@@ -54,6 +55,8 @@ interface Definition<
   body?: Body;
   bodyExamples?: Examples<z.input<Body>>;
   response: Response;
+  /** The media type of the response; JSON by default. A text is sent as it is. */
+  contentType?: typeof TEXT;
   responseDescription: string;
   responseExamples: Examples<z.output<Response>>;
   /** The schema of its error responses, if they have more fields than others. */
@@ -112,14 +115,16 @@ export function endpoint<
         [definition.method]: [
           ...access.guard(ctx),
           ...(body === undefined ? [] : jsonBody),
-          respondJson(async (request, response) => {
+          (definition.contentType === undefined ? respondJson : respondText)(async (request, response) => {
             const result = await handler(ctx, {
               caller: access.callerOf(response),
               parameters: request.params as Record<ParameterOf<Path>, string>,
               query: query === undefined ? (NOTHING as z.output<Query>) : validate(query, request.query),
               body: body === undefined ? (NOTHING as z.output<Body>) : validate(body, request.body),
             });
-            return access.marksOf === undefined ? result : { ...(result as object), ...access.marksOf(response) };
+            return access.marksOf === undefined || definition.contentType !== undefined
+              ? result
+              : { ...(result as object), ...access.marksOf(response) };
           }),
         ],
       },

@@ -4,6 +4,8 @@ import { buyListing } from "./routes/buy-listing.ts";
 import { buyProduct } from "./routes/buy-product.ts";
 import { claimByLink } from "./routes/claim-by-link.ts";
 import { claimProduct } from "./routes/claim-product.ts";
+import { eventProof } from "./routes/event-proof.ts";
+import { eventReceipt } from "./routes/event-receipt.ts";
 import { health, readiness } from "./routes/health.ts";
 import { listing } from "./routes/listing.ts";
 import { listings } from "./routes/listings.ts";
@@ -12,6 +14,7 @@ import { partnerEvents } from "./routes/partner-events.ts";
 import { publicEvents } from "./routes/public-events.ts";
 import { redeem } from "./routes/redeem.ts";
 import { redemption } from "./routes/redemption.ts";
+import { redemptionReceipt } from "./routes/redemption-receipt.ts";
 import { redemptions } from "./routes/redemptions.ts";
 import { release } from "./routes/release.ts";
 import { reserve } from "./routes/reserve.ts";
@@ -23,10 +26,13 @@ export const ENDPOINTS: readonly Endpoint[] = [
   release,
   lookUp,
   partnerEvents,
+  eventReceipt,
+  redemptionReceipt,
   redemptions,
   redemption,
   advanceSandbox,
   publicEvents,
+  eventProof,
   listings,
   listing,
   buyListing,

@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response, Router } from "express";
 import { AppError } from "../contract/errors.ts";
+import { TEXT } from "../contract/receipt.ts";
 import { sendJson } from "./send-json.ts";
 
 export type Method = "get" | "post";
@@ -28,6 +29,16 @@ export function mount(router: Router, { path, methods, crossOrigin = [] }: Route
     response.setHeader("Allow", allow.join(", "));
     throw new AppError("method_not_allowed");
   });
+}
+
+/** Sends the handler's result as text with status 200. It must not be cached. */
+export function respondText(handler: (request: Request, response: Response) => Promise<unknown>): RequestHandler {
+  return async (request, response) => {
+    const text = String(await handler(request, response));
+    response.setHeader("Cache-Control", "no-store");
+    response.setHeader("Content-Type", TEXT);
+    response.end(request.method === "HEAD" ? undefined : text);
+  };
 }
 
 /** Sends the handler's result as JSON with status 200. */

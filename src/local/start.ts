@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { openAdminContext } from "../admin-context.ts";
 import { readApiConfig, readGivenServers } from "../config.ts";
+import { AppError } from "../contract/errors.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { openLog } from "../log.ts";
 import { isInUse } from "../services/admin/manage-keys.ts";
@@ -9,6 +10,7 @@ import { assertPortFree } from "./assert-port-free.ts";
 import { type ChosenServers, chooseServers } from "./choose-servers.ts";
 import { makeDemo, showDemo } from "./demo.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
+import { beginLocalLog, useLocalLog } from "./log-files.ts";
 import { START_MAX_MS } from "./redis.ts";
 import { freePort } from "./servers.ts";
 import { useLocalUserKeys } from "./user-keys.ts";
@@ -17,6 +19,9 @@ import { useLocalUserKeys } from "./user-keys.ts";
 
 /** Worker processes: one per core of a small machine. */
 const WORKERS = 2;
+
+/** The API process, which never gets the log's key. */
+const API = "../main.ts";
 
 const children: ChildProcess[] = [];
 const openReadable = process.stdout.isTTY ? await loadReadableLog() : null;
@@ -43,9 +48,23 @@ try {
   await assertPortFree(config.port);
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
   for (const file of applied) console.log(`Applied ${file}.`);
+  // The embedded database's log begins by itself.
+  const localLog = servers.embedded && !process.env.LOG_KEY_FILE ? useLocalLog(LOCAL_DIRECTORY, config.baseUrl) : null;
+  if (localLog !== null) {
+    const admin = openAdminContext(config.databaseUrl, openLog("fatal", "start"));
+    await beginLocalLog(admin, localLog)
+      .catch((error: unknown) => {
+        if (!(error instanceof AppError)) throw error;
+        console.log(
+          `${error.message} Sealed events get no place in the log. To begin a new log, delete ${LOCAL_DIRECTORY}/log.`,
+        );
+      })
+      .finally(() => admin.close());
+    Object.assign(env, localLog);
+  }
   const [apiMetricsPort, ...workerMetricsPorts] = await metricsPorts(config.metricsPort);
   for (const port of workerMetricsPorts) run("../../workers/main.ts", port);
-  run("../main.ts", apiMetricsPort);
+  run(API, apiMetricsPort);
   await untilReady(`http://127.0.0.1:${config.port}/readyz`);
   // So that the banner comes after the first lines of every process.
   for (const port of workerMetricsPorts) await untilReady(`http://127.0.0.1:${port}/metrics`);
@@ -78,7 +97,7 @@ async function metricsPorts(first: number | null): Promise<number[]> {
 /** Starts a process of the service in its own process group, so that Ctrl-C reaches only this process, which stops them in order. */
 function run(script: string, metricsPort: number | undefined): void {
   const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url))], {
-    env: { ...env, METRICS_PORT: String(metricsPort) },
+    env: { ...env, METRICS_PORT: String(metricsPort), ...(script === API && { LOG_KEY_FILE: "" }) },
     // The IPC channel tells the child when this process was killed.
     stdio: ["ignore", openReadable === null ? "inherit" : "pipe", "inherit", "ipc"],
     detached: true,

@@ -16,6 +16,8 @@ export interface DatabaseBacklog {
   sealLagMs: number;
   /** Chains that were broken at their last check. */
   brokenChains: number;
+  /** The served checkpoint: its leaves, and its age while events wait for the next one. Null without a log. */
+  log: { size: number; lagMs: number } | null;
   /** Vouchers that users can still acquire, of each listing. */
   stock: readonly { brand: string; left: number }[];
 }
@@ -52,9 +54,20 @@ function recordPool(metrics: ServiceMetrics, pool: MeasuredPool): void {
 
 /** Replaces the last backlog. What could not be measured is left out, rather than reported as it was. */
 function recordBacklog(metrics: Omit<ApiMetrics, "scrape" | "contentType">, { shards, database }: Backlog): void {
-  const { serverUp, shardUp, queueJobs, queueOldestWaiting, liveReservations, sealLag, brokenChains, stockLeft } =
-    metrics;
-  for (const metric of [shardUp, queueJobs, queueOldestWaiting, liveReservations, sealLag, brokenChains, stockLeft])
+  const {
+    serverUp,
+    shardUp,
+    queueJobs,
+    queueOldestWaiting,
+    liveReservations,
+    sealLag,
+    brokenChains,
+    stockLeft,
+    logSize,
+    logLag,
+  } = metrics;
+  const ofQueues = [shardUp, queueJobs, queueOldestWaiting];
+  for (const metric of [...ofQueues, liveReservations, sealLag, brokenChains, stockLeft, logSize, logLag])
     metric.clear();
   serverUp.with("redis").set(shards?.some(({ queues }) => queues !== null) ? 1 : 0);
   serverUp.with("postgres").set(database === null ? 0 : 1);
@@ -67,6 +80,10 @@ function recordBacklog(metrics: Omit<ApiMetrics, "scrape" | "contentType">, { sh
     liveReservations.with().set(database.liveReservations);
     sealLag.with().set(database.sealLagMs / 1_000);
     brokenChains.with().set(database.brokenChains);
+    if (database.log !== null) {
+      logSize.with().set(database.log.size);
+      logLag.with().set(database.log.lagMs / 1_000);
+    }
     // Adds, because listings share brands, and many brands may be `other`.
     for (const { brand, left } of database.stock) stockLeft.with(brand).inc(left);
   }

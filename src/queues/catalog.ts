@@ -1,5 +1,14 @@
 import type { z } from "zod";
-import { redeemJob, redeemReply, sealJob, sealReply, sweepJob, sweepReport } from "../contract/jobs.ts";
+import {
+  logJob,
+  logReport,
+  redeemJob,
+  redeemReply,
+  sealJob,
+  sealReply,
+  sweepJob,
+  sweepReport,
+} from "../contract/jobs.ts";
 
 type FieldOf<Value> = Value extends unknown ? keyof Value & string : never;
 
@@ -72,8 +81,21 @@ export const sweepQueue = defineQueue({
   shown: { data: [], reply: sweepReport.keyof().options },
 });
 
+export const logQueue = defineQueue({
+  name: "log",
+  data: logJob,
+  reply: logReport,
+  dataMaxBytes: 64,
+  waitingMax: 1,
+  withdrawOnTimeout: false,
+  // A pass runs every second.
+  keep: { age: 3_600, count: 1_000 },
+  keepFailed: { age: 86_400, count: 1_000 },
+  shown: { data: [], reply: logReport.keyof().options },
+});
+
 /** Every queue. WORKER_QUEUES, metrics and dashboard derive from it. A new queue also needs a worker in `workers/`. */
-export const QUEUES = [redeemQueue, sealQueue, sweepQueue] as const;
+export const QUEUES = [redeemQueue, sealQueue, sweepQueue, logQueue] as const;
 
 export type QueueName = (typeof QUEUES)[number]["name"];
 

@@ -74,6 +74,8 @@ afterAll(() => endService(servers));
 const PROBES: Record<string, (name: { code: string; token: string | null; ref: string }) => Promise<Reply>[]> = {
   "GET /partner/vouchers/:codeOrTicket": ({ code }) => [foreign.lookUp(code)],
   "GET /partner/vouchers/:codeOrTicket/events": ({ code }) => [foreign.events(code), foreign.events(code, "?after=1")],
+  "GET /partner/vouchers/:codeOrTicket/events/:sequence/receipt": ({ code }) => [foreign.eventReceipt(code, 1)],
+  "GET /partner/redemptions/:externalRef/receipt": ({ ref }) => [foreign.receipt(ref)],
   "GET /partner/redemptions": () => [foreign.redemptions()],
   "GET /partner/redemptions/:externalRef": ({ ref }) => [foreign.redemption(ref)],
   "POST /partner/vouchers/reserve": ({ code }) => [foreign.reserve(code)],
@@ -104,6 +106,7 @@ const NOTHING: Record<string, unknown> = {
   "POST /partner/vouchers/release": { status: 200, body: { released: false, reason: expect.any(String) } },
   "GET /partner/redemptions": { status: 200, body: { redemptions: [] } },
   "GET /partner/redemptions/:externalRef": notFound("redemption_not_found"),
+  "GET /partner/redemptions/:externalRef/receipt": notFound("redemption_not_found"),
 };
 
 it("every partner route has a probe", () => {

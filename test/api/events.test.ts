@@ -87,6 +87,7 @@ describe("GET /partner/vouchers/{codeOrTicket}/events", () => {
           code: "VCH001",
           occurredAt: expect.stringMatching(TIMESTAMP),
           sealStatus: "Sealed",
+          logIndex: null,
           recordHash: expect.stringMatching(HASH),
           previousHash: "0".repeat(64),
           payload: expect.any(String),
@@ -165,6 +166,7 @@ describe("GET /partner/vouchers/{codeOrTicket}/events", () => {
       code: "VCH005",
       occurredAt: expect.stringMatching(TIMESTAMP),
       sealStatus: "Pending",
+      logIndex: null,
       recordHash: null,
       previousHash: null,
       payload: null,
@@ -367,6 +369,7 @@ describe("GET /integrity/events/{entityType}/{entityId}", () => {
       code: "VCH005",
       occurredAt: expect.stringMatching(TIMESTAMP),
       sealStatus: "Pending",
+      logIndex: null,
       recordHash: null,
       previousHash: null,
     });

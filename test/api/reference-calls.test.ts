@@ -2,9 +2,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ERRORS, type ErrorCode } from "../../src/contract/errors.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
-import { OPERATIONS, type Operation } from "../support/api-description.ts";
+import { mediaOf, OPERATIONS, type Operation } from "../support/api-description.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { makeGate } from "../support/gate.ts";
+import { beginLog, type LogFiles, makeLogFiles, openSequencer } from "../support/log-setup.ts";
 import { inSeconds, makeOffer, makeReferral, newPayment, newUser } from "../support/marketplace.ts";
 import { besideTransaction, whileLocked } from "../support/outside-transaction.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -36,6 +37,8 @@ let wary: TestApi;
 let worker: TestWorker;
 let issuer: IssuerKey;
 let keysFile: KeysFile;
+let files: LogFiles;
+let sequencer: ReturnType<typeof openSequencer>;
 let partner: TestPartner;
 let sandbox: TestPartner;
 let keys: Record<"shop" | "till" | "reader" | "redeemer" | "unbound" | "elsewhere" | "sandbox", string>;
@@ -53,6 +56,9 @@ beforeAll(async () => {
     startApi(servers, { MISS_LIMIT_PER_MINUTE: "1" }),
     startWorkers(servers),
   ]);
+  files = makeLogFiles();
+  await beginLog(servers.db, files);
+  sequencer = openSequencer(servers, files);
   partner = await makePartner(servers.db);
   sandbox = await makePartner(servers.db, { sandbox: true });
   const make = async (organizationId: string | null, options?: Parameters<typeof makeKey>[2]) =>
@@ -71,6 +77,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await endService(servers);
   keysFile.remove();
+  files.remove();
 });
 
 /** A request to an operation. */
@@ -113,6 +120,22 @@ const VALID: Record<string, () => Promise<Call>> = {
     parameters: { codeOrTicket: (await issue()).code },
     query: "?after=0&limit=10",
   }),
+  readRedemptionReceipt: async () => {
+    const externalRef = newOrder();
+    expect((await shop().redeem({ code: (await issue()).code, externalRef })).status).toBe(200);
+    await sequencer.run();
+    return { headers: asShop(), parameters: { externalRef } };
+  },
+  readEventReceipt: async () => {
+    const { code } = await issue();
+    await sequencer.run();
+    return { headers: asShop(), parameters: { codeOrTicket: code, sequence: "1" } };
+  },
+  readEventProof: async () => {
+    const { id } = await issue();
+    await sequencer.run();
+    return { parameters: { entityType: "VoucherInstance", entityId: id, sequence: "1" } };
+  },
   listRedemptions: async () => ({ headers: asShop(), query: "?from=2026-01-01T00:00:00Z&limit=5" }),
   readRedemption: async () => {
     const externalRef = newOrder();
@@ -204,6 +227,15 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
   unsupported_encoding: withHeaders(() => ({ "content-encoding": "compress" })),
 
   voucher_not_found: ofVoucher(async () => "7Q4K-9MZX-2HTB-W8RC"),
+  not_logged_yet: async (operation, valid) => {
+    const voucher = await issue();
+    const externalRef = newOrder();
+    expect((await shop().redeem({ code: voucher.code, externalRef })).status).toBe(200);
+    const fresh = { externalRef, codeOrTicket: voucher.code, entityId: voucher.id, sequence: "2" };
+    const names = Object.keys(valid.parameters ?? {});
+    const parameters = Object.fromEntries(Object.entries(fresh).filter(([name]) => names.includes(name)));
+    return perform(operation, { ...valid, parameters: { ...valid.parameters, ...parameters } });
+  },
   entity_not_found: withParameter("entityId", "vch_unheard-of"),
   redemption_not_found: withParameter("externalRef", "unheard-of"),
   listing_not_found: withParameter("id", "lst_unheard-of"),
@@ -274,6 +306,7 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
     const call = () => perform(operation, valid);
     if (operation.path.startsWith("/partner/redemptions")) return whileWaiting(250, partnerReads, call);
     if (operation.method === "get" && !operation.tags.includes("Partner")) return whileWaiting(60, publicReads, call);
+    if (operation.operationId === "readRedemptionReceipt") return whileWaiting(210, api.ctx.partnerReads, call);
     if (operation.tags.includes("Sandbox")) return whileWaiting(25, sandboxMoves, call);
     if (operation.tags.includes("Marketplace")) {
       const claim = () => ({ userId: newUser(), way: "product", id: "prd_none", paymentRef: null }) as const;
@@ -340,7 +373,7 @@ function describedRefusals({ responses }: Operation): (readonly [status: string,
   return Object.entries(responses)
     .filter(([status]) => Number(status) >= 400)
     .flatMap(([status, { content }]) =>
-      Object.keys(content["application/json"].examples ?? {}).map((code) => [status, code as ErrorCode] as const),
+      Object.keys(mediaOf(content).examples ?? {}).map((code) => [status, code as ErrorCode] as const),
     );
 }
 

@@ -7,7 +7,7 @@ import { PARTNER_CHAIN_EXAMPLES } from "../../src/contract/events.ts";
 import { RESERVATION_SECONDS } from "../../src/domain/reservation.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { describeApi } from "../../src/http/openapi/describe-api.ts";
-import { DESCRIPTION, OPERATIONS, type Schema } from "../support/api-description.ts";
+import { DESCRIPTION, mediaOf, OPERATIONS, type Schema } from "../support/api-description.ts";
 import { ANY_ADDRESS, checkBody, isOutside, OUTSIDE } from "../support/check-answer.ts";
 import { send } from "../support/client.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
@@ -68,7 +68,7 @@ describe("the API's description", () => {
     const told = new Map<string, string>();
     for (const { responses } of OPERATIONS) {
       for (const [status, { description, content }] of Object.entries(responses)) {
-        for (const [code, { value }] of Object.entries(content["application/json"].examples ?? {})) {
+        for (const [code, { value }] of Object.entries(mediaOf(content).examples ?? {})) {
           if (status !== "default" && Number(status) < 400) continue;
           expect(value).toMatchObject({ code });
           const { meaning, status: own } = ERRORS[code as ErrorCode];
@@ -106,17 +106,19 @@ describe("the API's description", () => {
     let shown = 0;
     for (const { operationId, path, method, requestBody, responses } of OPERATIONS) {
       const endpoint = ENDPOINTS.find((candidate) => candidate.operationId === operationId);
-      for (const [name, { value }] of Object.entries(requestBody?.content["application/json"].examples ?? {})) {
+      for (const [name, { value }] of Object.entries(
+        requestBody ? (mediaOf(requestBody.content).examples ?? {}) : {},
+      )) {
         expect(endpoint?.body?.safeParse(value).success, `${operationId} ${name}`).toBe(true);
         expect(checkBody(["paths", path, method, "requestBody"], value), `${operationId} ${name}`).toEqual([]);
         shown += 1;
       }
       for (const [status, { content }] of Object.entries(responses)) {
-        const examples = Object.entries(content["application/json"].examples ?? {});
+        const examples = Object.entries(mediaOf(content).examples ?? {});
         expect(examples, `${operationId} ${status}`).not.toEqual([]);
         for (const [name, { value }] of examples) {
           const place = status === "default" ? ANY_ADDRESS : ["paths", path, method, "responses", status];
-          expect(checkBody(place, value), `${operationId} ${status} ${name}`).toEqual([]);
+          expect(checkBody(place, value, mediaOf(content).type), `${operationId} ${status} ${name}`).toEqual([]);
           shown += 1;
         }
       }
@@ -143,11 +145,11 @@ describe("the API's description", () => {
       expect(operation.summary, operationId).toMatch(/^[A-Z].*[^.]$/);
       expect(operation.description, operationId).toMatch(/\.$/);
       for (const { name, description } of parameters) if (!description) nameless.push(`${operationId} ${name}`);
-      if (requestBody) look(operationId, requestBody.content["application/json"].schema);
+      if (requestBody) look(operationId, mediaOf(requestBody.content).schema);
       for (const [status, { headers, description, content }] of Object.entries(responses)) {
         if (!description) nameless.push(`${operationId} ${status}`);
         for (const [name, header] of Object.entries(headers)) if (!header.description) nameless.push(name);
-        look(`${operationId} ${status}`, content["application/json"].schema);
+        look(`${operationId} ${status}`, mediaOf(content).schema);
       }
     }
     expect(nameless).toEqual([]);
@@ -171,7 +173,7 @@ describe("the API's description", () => {
     for (const { operationId, requestBody, responses } of OPERATIONS) {
       const bodies = Object.entries({ ...responses, ...(requestBody && { request: requestBody }) });
       for (const [place, { content }] of bodies) {
-        const { $ref = "" } = content["application/json"].schema;
+        const { $ref = "" } = mediaOf(content).schema;
         if (!$ref.startsWith("#/components/schemas/")) unnamed.push(`${operationId} ${place}`);
       }
     }

@@ -4,6 +4,7 @@ import bruno from "@usebruno/lang";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OPERATIONS } from "../support/api-description.ts";
 import { type Reply, send } from "../support/client.ts";
+import { beginLog, makeLogFiles, openSequencer } from "../support/log-setup.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { startService, type TestService } from "../support/start-service.ts";
 import { issueVoucher, makeKey } from "../support/supply.ts";
@@ -108,7 +109,15 @@ describe("the Bruno collection", () => {
       variables.set(name, value);
     }
     const replies = new Map<string, Reply>();
-    for (const request of REQUESTS) replies.set(request.meta.name, await run(request, variables));
+    const files = makeLogFiles();
+    await beginLog(service.servers.db, files);
+    const sequencer = openSequencer(service.servers, files);
+    for (const request of REQUESTS) {
+      // In real life it runs each second.
+      if (request.http.url.endsWith("/receipt")) await sequencer.run();
+      replies.set(request.meta.name, await run(request, variables));
+    }
+    files.remove();
     const { redemption } = await readRecorded(service.servers.db, id);
     expect(redemption).toMatchObject({ externalRef: `bruno-${variables.get("ticket")}` });
     expect(replies.get("Release")?.body).toMatchObject({ released: false });

@@ -469,11 +469,24 @@ describe("the events of a chain", () => {
       );
     });
 
+    it("get their place in the log when they are sealed, or once after that", async () => {
+      const voucherId = await pendingEvent();
+      await rejected(TRIGGER, "changes only once", update("log_slot = 4096"), [voucherId]);
+      await accepted(update(SEAL), [voucherId]);
+      await rejected(TRIGGER, "changes only once", update("log_slot = 4096, actor_connected_id = 'x'"), [voucherId]);
+      await accepted(update("log_slot = 4096"), [voucherId]);
+      for (const change of ["log_slot = 4097", "log_slot = NULL"]) {
+        await rejected(TRIGGER, "changes only once", update(change), [voucherId]);
+      }
+      const other = await pendingEvent();
+      await accepted(update(`${SEAL}, log_slot = 4098`), [other]);
+    });
+
     it("have no column that these tests leave out", async () => {
       const { rows } = await db.query<{ column_name: string }>(
         "SELECT column_name FROM information_schema.columns WHERE table_name = 'voucher_events'",
       );
-      const seal = ["seal_status", "previous_hash", "record_hash", "payload"];
+      const seal = ["seal_status", "previous_hash", "record_hash", "payload", "log_slot"];
       expect(rows.map((row) => row.column_name).sort()).toEqual([...Object.keys(CHANGES), ...seal].sort());
     });
 
@@ -1032,5 +1045,77 @@ describe("an audit entry", () => {
   it.each(["os_user", "host", "command", "entity_type", "entity_id"])("has a %s that is not empty", async (column) => {
     await rejected(CHECK, `audit_entries_${column}_check`, ...add({ [column]: "" }));
     await rejected(NOT_NULL, column, ...add({ [column]: null }));
+  });
+});
+
+describe("the log", () => {
+  const hashes = (leaves: number, byte = 1) => Buffer.alloc(32 * leaves, byte);
+
+  it("keeps a batch either waiting with its hashes or placed without them", async () => {
+    await rejected(
+      CHECK,
+      "log_batches_hashes_size",
+      ...insert("log_batches", { id: 9_001, leaves: 2, hashes: hashes(1) }),
+    );
+    await rejected(CHECK, "log_batches_placed_or_waiting", ...insert("log_batches", { id: 9_001, leaves: 1 }));
+    await rejected(
+      CHECK,
+      "log_batches_leaves_check",
+      ...insert("log_batches", { id: 9_001, leaves: 4_097, hashes: hashes(4_097) }),
+    );
+    await accepted(...insert("log_batches", { id: 9_001, leaves: 2, hashes: hashes(2) }));
+    await rejected(TRIGGER, "changes only once", "UPDATE log_batches SET hashes = $1 WHERE id = 9001", [hashes(2, 7)]);
+    await rejected(TRIGGER, "changes only once", "UPDATE log_batches SET id = 9009 WHERE id = 9001");
+    await rejected(CHECK, "log_batches_placed_or_waiting", "UPDATE log_batches SET first_index = 0 WHERE id = 9001");
+    await accepted("UPDATE log_batches SET first_index = 0, hashes = NULL WHERE id = 9001");
+    await rejected(TRIGGER, "changes only once", "UPDATE log_batches SET first_index = 5 WHERE id = 9001");
+    await accepted(...insert("log_batches", { id: 9_002, leaves: 1, hashes: hashes(1) }));
+    await rejected(
+      UNIQUE,
+      "log_batches_first_index_key",
+      "UPDATE log_batches SET first_index = 0, hashes = NULL WHERE id = 9002",
+    );
+  });
+
+  it.each([
+    ["log_bundles", "entries", {}],
+    ["log_tiles", "hashes", { level: 1 }],
+  ])("lets a row of %s grow only", async (table, column, rest) => {
+    await rejected(
+      CHECK,
+      `${table}_${column}_check`,
+      ...insert(table, { index: 0, ...rest, [column]: Buffer.alloc(31) }),
+    );
+    await rejected(CHECK, `${table}_${column}_check`, ...insert(table, { index: 0, ...rest, [column]: hashes(257) }));
+    await accepted(...insert(table, { index: 0, ...rest, [column]: hashes(2) }));
+    const update = `UPDATE ${table} SET ${column} = $1 WHERE index = 0`;
+    await rejected(TRIGGER, "only grows", update, [hashes(1)]);
+    await rejected(TRIGGER, "only grows", update, [Buffer.concat([hashes(1), hashes(2, 2)])]);
+    await rejected(TRIGGER, "only grows", `UPDATE ${table} SET index = 9 WHERE index = 0`);
+    await accepted(update, [Buffer.concat([hashes(2), hashes(1, 2)])]);
+  });
+
+  it.each([
+    ["log_tree", { origin: "log.example" }],
+    ["log_published", { note: "note", policy: "quorum none\n", published_at: new Date(0) }],
+  ])("never shrinks in %s, and has one root for a size", async (table, rest) => {
+    await accepted(...insert(table, { size: 5, root: hashes(1), ...rest }));
+    await rejected(UNIQUE, `${table}_pkey`, ...insert(table, { size: 6, root: hashes(1), ...rest }));
+    await rejected(TRIGGER, "never shrinks", `UPDATE ${table} SET size = 4`);
+    await rejected(TRIGGER, "never shrinks", `UPDATE ${table} SET root = $1`, [hashes(1, 2)]);
+    await accepted(`UPDATE ${table} SET size = 5, root = $1`, [hashes(1)]);
+    await accepted(`UPDATE ${table} SET size = 6, root = $1`, [hashes(1, 2)]);
+  });
+
+  it.each([
+    "log_batches",
+    "log_bundles",
+    "log_tiles",
+    "log_tree",
+    "log_published",
+    "log_lost",
+  ])("never loses a row of %s", async (table) => {
+    await rejected(TRIGGER, "permanent", `DELETE FROM ${table}`);
+    await rejected(TRIGGER, "permanent", `TRUNCATE ${table}`);
   });
 });

@@ -58,6 +58,7 @@ describe("every statement with a parameter from a partner", () => {
   it("is on this list, and every exception is a statement that the service runs", () => {
     expect(PARTNER_STATEMENTS.map(({ name }) => name).sort()).toEqual([
       "find_confirmations",
+      "find_logged_redemption",
       "find_voucher_in_organization",
       "insert_redemptions",
       "open_reservations",

@@ -21,8 +21,12 @@ const EXEMPT = [
   "select_applied_migrations",
   // Reads an index that has only the broken chains.
   "count_broken_chains",
-  // Belongs to voucherctl.
+  // Read an index that has only the batches that wait.
+  "select_waiting_batches",
+  "find_log_progress",
+  // Belong to voucherctl.
   "select_keys",
+  "select_lost_leaves",
   // Reads the first entry of an index.
   "find_any_key",
 ];

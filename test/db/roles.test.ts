@@ -7,7 +7,11 @@ import { type Ended, runNode } from "../support/child-process.ts";
 import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
 
 const OWNER = { name: "keeper", password: "the-owners-own-password" };
-const PASSWORDS = { PVA_API_PASSWORD: "first-Pass:word/1@", PVA_ADMIN_PASSWORD: "an-administrator's\\\"$" };
+const PASSWORDS = {
+  PVA_API_PASSWORD: "first-Pass:word/1@",
+  PVA_LOG_PASSWORD: "the-sequencer's%20one",
+  PVA_ADMIN_PASSWORD: "an-administrator's\\\"$",
+};
 
 let postgres: OwnPostgres;
 let db: pg.Pool;
@@ -120,7 +124,7 @@ describe("voucherctl db roles", () => {
     expect(await readRights()).toEqual([]);
   });
 
-  it("creates both roles as the database's owner, and revokes from PUBLIC what the service does not need", async () => {
+  it("creates the roles as the database's owner, and revokes from PUBLIC what the service does not need", async () => {
     const { exitCode, stdout, stderr } = await run(["--json"]);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
     expect(JSON.parse(stdout)).toStrictEqual({
@@ -133,7 +137,10 @@ describe("voucherctl db roles", () => {
     expect(more).toEqual([]);
     expect(act?.before).toMatchObject({ roles: [], passwordsSet: [] });
     expect(act?.before.rights).toContain("PUBLIC TEMPORARY ON DATABASE vouchers");
-    expect(act?.after).toMatchObject({ roles: ["pva_admin NOLOGIN", "pva_api NOLOGIN"], passwordsSet: [] });
+    expect(act?.after).toMatchObject({
+      roles: ["pva_admin NOLOGIN", "pva_api NOLOGIN", "pva_log NOLOGIN"],
+      passwordsSet: [],
+    });
     expect(act?.after.rights).toContain("pva_api UPDATE (payload) ON voucher_events");
     expect(act?.after.rights).not.toContain("PUBLIC TEMPORARY ON DATABASE vouchers");
   });
@@ -156,7 +163,12 @@ describe("voucherctl db roles", () => {
     expect(log).toMatch(/statement: ALTER ROLE pva_api LOGIN PASSWORD/);
     const acts = await takeActs();
     expect(acts).toMatchObject([
-      { after: { roles: ["pva_admin LOGIN", "pva_api LOGIN"], passwordsSet: ["pva_api", "pva_admin"] } },
+      {
+        after: {
+          roles: ["pva_admin LOGIN", "pva_api LOGIN", "pva_log LOGIN"],
+          passwordsSet: ["pva_api", "pva_log", "pva_admin"],
+        },
+      },
     ]);
     for (const password of Object.values(PASSWORDS)) {
       expect(stdout + log + JSON.stringify(acts)).not.toContain(password);

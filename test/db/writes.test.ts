@@ -77,6 +77,7 @@ const sealed = ({ now }: Two, voucherId: string): SealedEvent => ({
     data: { nonce: "00".repeat(16) },
   },
   seal: { previousHash: "00".repeat(32), recordHash: "00".repeat(32), payload: "{}" },
+  logSlot: 4_096,
 });
 
 /** A claim of one of the vouchers by a user of its own. */

@@ -32,6 +32,7 @@ const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], { path: string
   "/check": [{ path: "/check", methods: ["GET"] }],
   "/r/:code": [{ path: "/r/:code", methods: ["GET"] }],
   "/assets": [{ path: "/assets/:fileName", methods: ["GET"] }],
+  "/log": ["/log/checkpoint", "/log/policy", "/log/tile/*path"].map((path) => ({ path, methods: ["GET"] })),
   "/docs": [{ path: "/docs", methods: ["GET"] }],
   "/openapi.json": [{ path: "/openapi.json", methods: ["GET"] }],
   "/ops": [

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ERRORS } from "../../src/contract/errors.ts";
 import { createListing } from "../../src/services/admin/manage-catalog.ts";
 import { partnerClient, send } from "../support/client.ts";
+import { beginLog, makeLogFiles } from "../support/log-setup.ts";
 import { selectorsOf } from "../support/promql.ts";
 import { hasPromtool, runPromtool } from "../support/promtool.ts";
 import { type Sample, scrape } from "../support/scrape.ts";
@@ -47,18 +48,22 @@ const DOCUMENTED = Array.from(
 ).filter((text) => !(text in ERRORS));
 
 let servers: TestServers;
+const files = makeLogFiles();
 let api: TestApi;
 let worker: TestWorker;
+let sequencer: TestWorker;
 let samples: Sample[];
 
 beforeAll(async () => {
   servers = await openTestServers();
   api = await startApi(servers, { METRICS_PORT: "0" });
+  await beginLog(servers.db, files);
   worker = await startWorkers(servers, {
     METRICS_PORT: "0",
     WORKER_QUEUES: "redeem,seal,sweep",
     SWEEP_INTERVAL_MS: "200",
   });
+  sequencer = await startWorkers(servers, { WORKER_QUEUES: "log", DATABASE_URL: servers.logUrl, ...files.env });
   const partner = await makePartner(servers.db);
   const { key } = await makeKey(servers.db, partner.organizationId);
   const [redeemed, reserved] = await issueVouchers(servers.db, partner, 2);
@@ -73,14 +78,18 @@ beforeAll(async () => {
     const [ofApi, ofWorker] = await Promise.all([scrape(api.metricsUrl), scrape(worker.metricsUrl)]);
     const redeems = ofApi.value("voucher_http_request_duration_seconds_count", { route: "/partner/vouchers/redeem" });
     const passes = ofWorker.value("voucher_sweep_duration_seconds_count");
-    return redeems === 1 && (passes ?? 0) > 0 ? [...ofApi.samples, ...ofWorker.samples] : null;
+    return redeems === 1 && (passes ?? 0) > 0 && ofApi.value("voucher_log_size") !== undefined
+      ? [...ofApi.samples, ...ofWorker.samples]
+      : null;
   });
 });
 
 afterAll(async () => {
   await api.close();
   await worker.close();
+  await sequencer.close();
   await servers.close();
+  files.remove();
 });
 
 /**

@@ -12,8 +12,19 @@ export interface Schema {
   [keyword: string]: unknown;
 }
 
-interface Content {
-  "application/json": { schema: Schema; examples?: Record<string, { summary: string; value: unknown }> };
+interface Media {
+  schema: Schema;
+  examples?: Record<string, { summary: string; value: unknown }>;
+}
+
+/** By media type. There is always one. */
+type Content = Record<string, Media>;
+
+/** The one media type of a body, and its description. */
+export function mediaOf(content: Content): Media & { type: string } {
+  const [first, ...others] = Object.entries(content);
+  if (first === undefined || others.length > 0) throw new Error("a body has one media type");
+  return { type: first[0], ...first[1] };
 }
 
 /** A Response Object with resolved references. */

@@ -1,7 +1,14 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { ERRORS } from "../../src/contract/errors.ts";
-import { DESCRIPTION, OPERATIONS, type Operation, type ResponseDescription, type Schema } from "./api-description.ts";
+import {
+  DESCRIPTION,
+  mediaOf,
+  OPERATIONS,
+  type Operation,
+  type ResponseDescription,
+  type Schema,
+} from "./api-description.ts";
 
 /** An answer to check. */
 export interface Answer {
@@ -17,6 +24,7 @@ export const OUTSIDE = [
   { address: "/check", because: "a form for people" },
   { address: "/r/:code", because: "a page for people" },
   { address: "/assets", because: "what pages load" },
+  { address: "/log", because: "the log's files, in the form of C2SP tlog-tiles" },
   { address: "/docs", because: "the reference as a page" },
   { address: "/openapi.json", because: "the reference itself" },
   { address: "/ops", because: "the operators' pages and dashboard" },
@@ -98,14 +106,15 @@ function checkResponse(
     );
   }
   if (answer.headers.get("cache-control") !== "no-store") faults.push("the answer may be stored");
-  if (answer.headers.get("content-type") !== "application/json; charset=utf-8") faults.push("the body is not JSON");
+  const { type } = mediaOf(described.content);
+  if (answer.headers.get("content-type") !== `${type}; charset=utf-8`) faults.push(`the body is not ${type}`);
   if (bodiless) return faults;
-  faults.push(...checkBody(place, answer.body));
+  faults.push(...checkBody(place, answer.body, type));
   const { code, requestId } = (answer.body ?? {}) as { code?: keyof typeof ERRORS; requestId?: string };
   if (answer.status >= 400) {
     if (code === undefined || ERRORS[code]?.status !== answer.status) faults.push("the code belongs to another status");
     // The schema accepts any code, so that clients do; the examples are those that the place describes.
-    const examples = described.content["application/json"].examples ?? {};
+    const examples = mediaOf(described.content).examples ?? {};
     if (code !== undefined && !(code in examples)) faults.push(`the code ${code} is not described here`);
     if (requestId !== answer.headers.get("x-request-id")) faults.push("requestId is not X-Request-Id");
   }
@@ -130,8 +139,8 @@ function closed(schema: Schema): Schema {
  * Validates a body against the schema at a place of the document, such as `["components", "responses", "AnyAddress"]`. Additional fields
  * are errors.
  */
-export function checkBody(place: readonly string[], body: unknown): string[] {
-  return validate([...place, "content", "application/json", "schema"], body);
+export function checkBody(place: readonly string[], body: unknown, type = "application/json"): string[] {
+  return validate([...place, "content", type, "schema"], body);
 }
 
 function validate(steps: readonly string[], value: unknown): string[] {

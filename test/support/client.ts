@@ -26,7 +26,9 @@ export async function send(
   }
   const response = await fetch(url, { method, headers, body });
   const text = await response.text();
-  const reply = { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) };
+  const isText = response.headers.get("content-type")?.startsWith("text/plain") === true;
+  const received = text === "" ? null : isText ? text : JSON.parse(text);
+  const reply = { status: response.status, headers: response.headers, body: received };
   checkAnswer(method, url, reply);
   return reply;
 }
@@ -41,6 +43,10 @@ export function partnerClient(url: string, key: string) {
       send("GET", `${url}/partner/vouchers/${encodeURIComponent(codeOrTicket)}/events${query}`, { key }),
     reserve: (code: string) => post("reserve", { code }),
     redeem: (body: Record<string, unknown>) => post("redeem", body),
+    receipt: (externalRef: string) =>
+      send("GET", `${url}/partner/redemptions/${encodeURIComponent(externalRef)}/receipt`, { key }),
+    eventReceipt: (codeOrTicket: string, sequence: number | string) =>
+      send("GET", `${url}/partner/vouchers/${encodeURIComponent(codeOrTicket)}/events/${sequence}/receipt`, { key }),
     redemptions: (query: Record<string, string> = {}) =>
       send("GET", `${url}/partner/redemptions?${new URLSearchParams(query)}`, { key }),
     redemption: (externalRef: string) =>

@@ -12,6 +12,7 @@ export interface Login {
 /** Null when the server's role may not create roles. The tests then run as the owner. */
 export interface TestLogins {
   api: Login | null;
+  log: Login | null;
   admin: Login | null;
 }
 
@@ -26,10 +27,14 @@ export async function makeTestLogins(
   return withPool(databaseUrl, async (pool) => {
     if (!(await mayCreateRoles(pool))) {
       console.log("The role of DATABASE_URL may not create roles: the tests run the service as the owner.");
-      return { logins: { api: null, admin: null }, remove: async () => undefined };
+      return { logins: { api: null, log: null, admin: null }, remove: async () => undefined };
     }
     const { roles } = await makeRoles(pool);
-    const logins = { api: await makeLogin(pool, "pva_api"), admin: await makeLogin(pool, "pva_admin") };
+    const logins = {
+      api: await makeLogin(pool, "pva_api"),
+      log: await makeLogin(pool, "pva_log"),
+      admin: await makeLogin(pool, "pva_admin"),
+    };
     const created = roles.filter((role) => role.created).map((role) => role.name);
     return { logins, remove: (url) => withPool(url, (later) => removeRoles(later, logins, created)) };
   });
@@ -37,7 +42,9 @@ export async function makeTestLogins(
 
 /** Creates the roles like `voucherctl db roles`, without an audit entry. With a password, `pva_api` is a login. */
 export function makeRoles(owner: pg.Pool, apiPassword: string | null = null): Promise<AppliedRoles> {
-  return inTransaction(owner, (tx) => applyRoles(tx, pooledRandomBytes, { pva_api: apiPassword, pva_admin: null }));
+  return inTransaction(owner, (tx) =>
+    applyRoles(tx, pooledRandomBytes, { pva_api: apiPassword, pva_log: null, pva_admin: null }),
+  );
 }
 
 async function mayCreateRoles(pool: pg.Pool): Promise<boolean> {
@@ -56,7 +63,8 @@ async function makeLogin(pool: pg.Pool, role: RoleName): Promise<Login> {
 }
 
 async function removeRoles(pool: pg.Pool, logins: TestLogins, created: readonly RoleName[]): Promise<void> {
-  for (const login of [logins.api, logins.admin]) if (login !== null) await pool.query(`DROP ROLE ${login.name}`);
+  for (const login of Object.values(logins) as (Login | null)[])
+    if (login !== null) await pool.query(`DROP ROLE ${login.name}`);
   for (const role of ROLES.filter((name) => created.includes(name))) {
     // A parallel run may still need the role.
     await pool.query(`DROP ROLE ${role}`).catch((error: unknown) => {

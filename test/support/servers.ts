@@ -13,6 +13,8 @@ import type { Login } from "./logins.ts";
 export interface TestServers {
   /** The address for the API and the workers, with the rights of `pva_api`. */
   databaseUrl: string;
+  /** The address for the log's sequencer, with the rights of `pva_log`. */
+  logUrl: string;
   /** The address for voucherctl, with the rights of `pva_admin`. */
   adminUrl: string;
   /** The address for migrations, as the database's owner. */
@@ -69,6 +71,7 @@ export async function openTestServers(): Promise<TestServers> {
   };
   return {
     databaseUrl: withLogin(ownerUrl, logins.api),
+    logUrl: withLogin(ownerUrl, logins.log),
     adminUrl: withLogin(ownerUrl, logins.admin),
     ownerUrl,
     redisUrl,

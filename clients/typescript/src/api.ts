@@ -105,6 +105,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/partner/vouchers/{codeOrTicket}/events/{sequence}/receipt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the receipt of an event
+         * @description A proof that one sealed event of the voucher is in the transparency log, with the event's payload. An event that does not exist answers 404 `not_found`.
+         */
+        get: operations["readEventReceipt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partner/redemptions/{externalRef}/receipt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a redemption's receipt
+         * @description A proof that the redemption's sealed event is in the transparency log. It has the event's payload and verifies offline, also after this service is gone: keep it with your order. Until a checkpoint covers the event, usually for a second, the response is 409 `not_logged_yet`.
+         */
+        get: operations["readRedemptionReceipt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/partner/redemptions": {
         parameters: {
             query?: never;
@@ -181,6 +221,26 @@ export interface paths {
          * @description The chain's hashes, for anyone who knows the voucher's id; every `verifyUrl` points here. Payloads are left out because they contain codes: the holder of a payload can hash it and find the hash here. A browser gets a page that shows the chain and verifies it.
          */
         get: operations["readPublicEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integrity/events/{entityType}/{entityId}/{sequence}/proof": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prove an event without a key
+         * @description A proof that the event's `recordHash` is in the transparency log, for anyone who knows the voucher's id. It has no payload: whoever has the payload can hash it.
+         */
+        get: operations["readEventProof"];
         put?: never;
         post?: never;
         delete?: never;
@@ -466,7 +526,7 @@ export interface components {
          * @description The codes of this release.
          * @enum {string}
          */
-        KnownErrorCode: "invalid_http" | "headers_too_large" | "request_timeout" | "invalid_json" | "invalid_request" | "body_too_large" | "unsupported_encoding" | "missing_key" | "unknown_key" | "missing_scope" | "missing_token" | "invalid_token" | "missing_password" | "wrong_password" | "cross_site" | "referrers_only" | "key_without_organization" | "address_not_allowed" | "sandbox_only" | "not_found" | "voucher_not_found" | "entity_not_found" | "redemption_not_found" | "listing_not_found" | "product_not_found" | "link_not_found" | "method_not_allowed" | "voucher_used" | "voucher_voided" | "voucher_expired" | "reservation_ended" | "token_mismatch" | "voucher_reserved" | "sold_out" | "window_closed" | "rate_limited" | "too_many_misses" | "redeem_timeout" | "redeem_unknown" | "voucher_busy" | "overloaded" | "unavailable" | "internal_error";
+        KnownErrorCode: "invalid_http" | "headers_too_large" | "request_timeout" | "invalid_json" | "invalid_request" | "body_too_large" | "unsupported_encoding" | "missing_key" | "unknown_key" | "missing_scope" | "missing_token" | "invalid_token" | "missing_password" | "wrong_password" | "cross_site" | "referrers_only" | "key_without_organization" | "address_not_allowed" | "sandbox_only" | "not_found" | "voucher_not_found" | "entity_not_found" | "redemption_not_found" | "listing_not_found" | "product_not_found" | "link_not_found" | "method_not_allowed" | "voucher_used" | "voucher_voided" | "voucher_expired" | "reservation_ended" | "token_mismatch" | "voucher_reserved" | "not_logged_yet" | "sold_out" | "window_closed" | "rate_limited" | "too_many_misses" | "redeem_timeout" | "redeem_unknown" | "voucher_busy" | "overloaded" | "unavailable" | "internal_error";
         Redemption: {
             /**
              * @description The voucher is redeemed under your `externalRef`.
@@ -736,6 +796,11 @@ export interface components {
             sealStatus: "Pending" | "Sealed";
             /** @description The lower-case hex SHA-256 of the event's payload. Null while the event is Pending. */
             recordHash: string | null;
+            /**
+             * @description The event's leaf in the transparency log. Null until the served checkpoint covers it, and in a deployment without a log.
+             * @example 70311
+             */
+            logIndex: number | null;
             /** @description The previous event's `recordHash`; 64 zeros for the first event. Null while the event is Pending. */
             previousHash: string | null;
             /** @description The exact text that was hashed: canonical JSON (RFC 8785). Hash this string exactly as received; do not parse and re-encode it. It contains codes. Null while the event is Pending. */
@@ -748,6 +813,8 @@ export interface components {
             /** @description For a user: whether they belong to the brand's organization. Null for all others. */
             actorIsEmployee: boolean | null;
         };
+        /** @description A proof in the format [tlog-proof](https://c2sp.org/tlog-proof). In a receipt, `extra` is the event's payload in base64: its SHA-256 is the data of the leaf. */
+        Receipt: string;
         RedemptionsPage: {
             /** @description In ascending order of `redeemedAt`, then of `voucherInstanceId`. */
             redemptions: components["schemas"]["ListedRedemption"][];
@@ -905,6 +972,11 @@ export interface components {
             sealStatus: "Pending" | "Sealed";
             /** @description The lower-case hex SHA-256 of the event's payload. Null while the event is Pending. */
             recordHash: string | null;
+            /**
+             * @description The event's leaf in the transparency log. Null until the served checkpoint covers it, and in a deployment without a log.
+             * @example 70311
+             */
+            logIndex: number | null;
             /** @description The previous event's `recordHash`; 64 zeros for the first event. Null while the event is Pending. */
             previousHash: string | null;
         };
@@ -1035,6 +1107,8 @@ export interface components {
              * @enum {string}
              */
             redis: "ok" | "unavailable";
+            /** @description Shards of the queues whose Redis server does not answer, such as `2/6`: redemptions of their vouchers get 503. Absent when all answer. */
+            silentShards?: string[];
         };
         ReadinessError: {
             /** @description An error message that can be shown to the user. */
@@ -1776,6 +1850,233 @@ export interface operations {
             default: components["responses"]["AnyAddress"];
         };
     };
+    readEventReceipt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A voucher's code in any accepted spelling, or a reservation's ticket. */
+                codeOrTicket: string;
+                /** @description The event's `sequence`. */
+                sequence: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The receipt. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["Receipt"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `voucher_not_found`: No voucher of the caller's brands has this code or ticket; vouchers of other organizations get the same response. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `not_logged_yet`: The event is not covered by the log's checkpoint yet, or this deployment has no log. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again.
+             *     - `too_many_misses`: The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readRedemptionReceipt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The reference of the redemption, URL-encoded. */
+                externalRef: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The receipt. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["Receipt"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `redemption_not_found`: The caller's organization has redeemed nothing under this reference yet; references of other organizations get the same response. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `not_logged_yet`: The event is not covered by the log's checkpoint yet, or this deployment has no log. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
     listRedemptions: {
         parameters: {
             query?: {
@@ -2154,6 +2455,90 @@ export interface operations {
             };
             /** @description - `entity_not_found`: There is no event chain with this type and id. */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `unavailable`: The service cannot reach a server that it depends on.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readEventProof: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The type of the chain's entity. */
+                entityType: string;
+                /** @description The voucher's id. */
+                entityId: string;
+                /** @description The event's `sequence`. */
+                sequence: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The proof. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["Receipt"];
+                };
+            };
+            /** @description - `entity_not_found`: There is no event chain with this type and id. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `not_logged_yet`: The event is not covered by the log's checkpoint yet, or this deployment has no log. */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];

@@ -5,8 +5,8 @@ import type { RandomBytes } from "../../domain/codes.ts";
 import { makeScramVerifier, SALT_BYTES } from "../../domain/scram-verifier.ts";
 import type { Transaction } from "../pool.ts";
 
-/** The roles of the service's processes and of voucherctl. They have only the rights that their statements need. */
-export const ROLES = ["pva_api", "pva_admin"] as const;
+/** The roles of the service's processes, of the sequencer of the log, and of voucherctl. They have only the rights that their statements need. */
+export const ROLES = ["pva_api", "pva_log", "pva_admin"] as const;
 export type RoleName = (typeof ROLES)[number];
 
 const GRANTS = readFileSync(new URL("./grants.sql", import.meta.url), "utf8");
@@ -29,7 +29,7 @@ export interface AppliedRoles {
 }
 
 /**
- * Creates the missing roles and gives both exactly the rights of `grants.sql` in this database. Run it after each migration.
+ * Creates the missing roles and gives each exactly the rights of `grants.sql` in this database. Run it after each migration.
  * @param tx a transaction of the database's owner, who must be allowed to create roles if one is missing or gets a password.
  * @param passwords visible ASCII, which makes the role a login and never leaves this process; null: leaves the login as it is.
  * @throws AppError `invalid_request`, with a list of the rights that a role has in excess of `grants.sql`.

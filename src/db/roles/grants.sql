@@ -1,5 +1,5 @@
--- All rights of the two roles in this database. The file first revokes what they have, in the same transaction, so it can run after every
--- migration. The roles have no right on a table that it does not name. Neither may DELETE or TRUNCATE, and only the owner may change a
+-- All rights of the roles in this database. The file first revokes what they have, in the same transaction, so it can run after every
+-- migration. The roles have no right on a table that it does not name. None may DELETE or TRUNCATE, and only the owner may change a
 -- definition.
 
 -- Revokes only where a right was granted, because the owner of this database may not own every table in it.
@@ -11,27 +11,27 @@ BEGIN
     SELECT DISTINCT c.oid::regclass AS name, CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind
       FROM pg_class AS c LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid
      CROSS JOIN LATERAL (SELECT * FROM aclexplode(c.relacl) UNION ALL SELECT * FROM aclexplode(a.attacl)) AS acl
-     WHERE c.relnamespace = 'public'::regnamespace AND acl.grantee IN ('pva_api'::regrole, 'pva_admin'::regrole)
+     WHERE c.relnamespace = 'public'::regnamespace AND acl.grantee IN ('pva_api'::regrole, 'pva_log'::regrole, 'pva_admin'::regrole)
   LOOP
-    EXECUTE format('REVOKE ALL ON %s %s FROM pva_api, pva_admin', held.kind, held.name);
+    EXECUTE format('REVOKE ALL ON %s %s FROM pva_api, pva_log, pva_admin', held.kind, held.name);
   END LOOP;
 END
 $$;
-REVOKE ALL ON SCHEMA public FROM pva_api, pva_admin;
-GRANT USAGE ON SCHEMA public TO pva_api, pva_admin;
+REVOKE ALL ON SCHEMA public FROM pva_api, pva_log, pva_admin;
+GRANT USAGE ON SCHEMA public TO pva_api, pva_log, pva_admin;
 
 -- Every role has the rights of PUBLIC. An upgraded database may still let PUBLIC create tables (not since PostgreSQL 15), and every database
 -- lets PUBLIC create temporary ones. The service needs neither.
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 DO $$
 BEGIN
-  EXECUTE format('REVOKE CREATE, TEMPORARY ON DATABASE %I FROM PUBLIC, pva_api, pva_admin', current_database());
-  EXECUTE format('GRANT CONNECT ON DATABASE %I TO pva_api, pva_admin', current_database());
+  EXECUTE format('REVOKE CREATE, TEMPORARY ON DATABASE %I FROM PUBLIC, pva_api, pva_log, pva_admin', current_database());
+  EXECUTE format('GRANT CONNECT ON DATABASE %I TO pva_api, pva_log, pva_admin', current_database());
 END
 $$;
 
--- Statements of both roles call this function. PUBLIC may have no right to run functions.
-GRANT EXECUTE ON FUNCTION assert_row_count(bigint, integer, text) TO pva_api, pva_admin;
+-- Statements of all roles call this function. PUBLIC may have no right to run functions.
+GRANT EXECUTE ON FUNCTION assert_row_count(bigint, integer, text) TO pva_api, pva_log, pva_admin;
 
 GRANT EXECUTE ON FUNCTION may_see_sandbox(text, text, text) TO pva_api;
 
@@ -67,7 +67,13 @@ GRANT SELECT, UPDATE (closed_until) ON redemptions_closed TO pva_api;
 
 -- Events are appended, and the four columns of the seal are set once. A trigger rejects every later change.
 GRANT SELECT, INSERT ON voucher_events TO pva_api;
-GRANT UPDATE (seal_status, previous_hash, record_hash, payload) ON voucher_events TO pva_api;
+GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON voucher_events TO pva_api;
+
+-- The leaves of sealed events wait here for their place in the log.
+GRANT INSERT (id, leaves, hashes) ON log_batches TO pva_api;
+GRANT SELECT (id, first_index) ON log_batches TO pva_api;
+GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles TO pva_api;
+GRANT USAGE ON SEQUENCE log_batch_ids TO pva_api;
 
 -- Acquisitions are inserted and never changed.
 GRANT SELECT ON claims, purchases TO pva_api;
@@ -88,6 +94,15 @@ GRANT UPDATE (last_used_at) ON api_key_uses TO pva_api;
 
 -- Looks of operators. Without the states before and after, so these entries cannot claim a change.
 GRANT INSERT (os_user, host, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
+
+-- pva_log: a worker process with WORKER_QUEUES=log. It reads no voucher and no event.
+GRANT SELECT ON deployment, migrations TO pva_log;
+GRANT SELECT, UPDATE (first_index, hashes) ON log_batches TO pva_log;
+GRANT SELECT, INSERT, UPDATE (entries) ON log_bundles TO pva_log;
+GRANT SELECT, INSERT, UPDATE (hashes) ON log_tiles TO pva_log;
+GRANT SELECT, UPDATE (size, root) ON log_tree TO pva_log;
+GRANT SELECT, INSERT, UPDATE (size, root, note, policy, published_at) ON log_published TO pva_log;
+GRANT SELECT, INSERT, UPDATE (size) ON log_witnesses TO pva_log;
 
 -- pva_admin: voucherctl.
 
@@ -121,7 +136,19 @@ GRANT INSERT (id, organization_id, batch_id, serial, last_sequence, sealed_seque
 GRANT UPDATE (status, pickable, last_sequence, sealed_sequence, sealed_hash) ON vouchers TO pva_admin;
 GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_admin;
 GRANT INSERT ON voucher_events TO pva_admin;
-GRANT UPDATE (seal_status, previous_hash, record_hash, payload) ON voucher_events TO pva_admin;
+GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON voucher_events TO pva_admin;
+GRANT INSERT (id, leaves, hashes) ON log_batches TO pva_admin;
+GRANT USAGE ON SEQUENCE log_batch_ids TO pva_admin;
+
+-- The log is begun, shown and audited.
+GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles TO pva_admin;
+GRANT INSERT (origin, size, root) ON log_tree TO pva_admin;
+GRANT SELECT (id, first_index) ON log_batches TO pva_admin;
+-- Recovering it appends leaves that this database has lost.
+GRANT INSERT, UPDATE (entries) ON log_bundles TO pva_admin;
+GRANT INSERT, UPDATE (hashes) ON log_tiles TO pva_admin;
+GRANT UPDATE (size, root) ON log_tree TO pva_admin;
+GRANT SELECT, INSERT ON log_lost TO pva_admin;
 
 -- Audit entries are inserted and read. A trigger sets their time and role.
 GRANT SELECT ON audit_entries TO pva_admin;

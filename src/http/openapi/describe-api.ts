@@ -72,7 +72,12 @@ function describeOperation(
       200: {
         description: endpoint.responseDescription,
         headers: z.object({ ...REQUEST_ID, ...(endpoint.errors.has("rate_limited") && RATE_LIMIT) }),
-        content: { "application/json": { schema: endpoint.response, examples: endpoint.responseExamples } },
+        content: {
+          [endpoint.contentType?.replace(/;.*/, "") ?? "application/json"]: {
+            schema: endpoint.response,
+            examples: endpoint.responseExamples,
+          },
+        },
       },
       ...errors.of(endpoint),
     },

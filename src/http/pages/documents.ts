@@ -10,11 +10,14 @@ import { renderSequence } from "./sequence-diagram.ts";
 const PATHS = {
   "integration.md": GUIDE_PATH,
   "errors.md": "/docs/errors",
-  "chain.md": "/docs/chain",
+  "proof.md": "/docs/proof",
   "versioning.md": "/docs/versioning",
   "sandbox.md": "/docs/sandbox",
   "sandbox-client.mjs": "/docs/sandbox-client.mjs",
   "chain-vectors.json": "/docs/chain-vectors.json",
+  "log-vectors.json": "/docs/log-vectors.json",
+  "verify-receipt.mjs": "/docs/verify-receipt.mjs",
+  "verify-receipt.py": "/docs/verify-receipt.py",
 } as const;
 
 /** A file of `docs/` that is served. */

@@ -5,6 +5,7 @@ import type { Config } from "../../config.ts";
 import { countBrokenChains } from "../../db/broken-chains.ts";
 import { findOldestPendingAge } from "../../db/events.ts";
 import { countStock } from "../../db/listings.ts";
+import { findLogProgress } from "../../db/log-checkpoints.ts";
 import { countLiveReservations } from "../../db/reservations.ts";
 import type { DeploymentIdentity } from "../../domain/deployment.ts";
 import type { Backlog, DatabaseBacklog } from "../../metrics/open-metrics.ts";
@@ -44,6 +45,7 @@ async function measureDatabase({ pool }: Deps): Promise<DatabaseBacklog> {
   return {
     liveReservations: await countLiveReservations(pool, RESERVATIONS_MAX),
     sealLagMs: await findOldestPendingAge(pool),
+    log: await findLogProgress(pool),
     brokenChains: await countBrokenChains(pool, BROKEN_CHAINS_MAX),
     stock: await countStock(pool, LISTINGS_MAX, LEFT_MAX),
   };

@@ -1,5 +1,6 @@
 import { AppError } from "../../contract/errors.ts";
 import { findBatchSize } from "../../db/catalog.ts";
+import { openLogBatch } from "../../db/log-batches.ts";
 import { type Transaction, usePlansOfService } from "../../db/pool.ts";
 import { endReservations } from "../../db/reservations.ts";
 import { write } from "../../db/transaction.ts";
@@ -101,12 +102,17 @@ async function voidLocked(
   const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
   const active = [...vouchers.values()].filter((voucher) => finalRefusal(voucher, now) === null);
   const heads = headsOf(active);
-  const seals = sealPending(heads, await selectUnsealed(tx, active));
+  // Two batches of the log: all these events together may be more than one holds.
+  const [sealedBatch, voidedBatch] = [await openLogBatch(tx), await openLogBatch(tx)];
+  const seals = sealPending(heads, sealedBatch, await selectUnsealed(tx, active));
   const events = appendSealed(
     heads,
+    voidedBatch,
     active.map((voucher) => voidedEvent(ctx, voucher, now, reason)),
   );
   const ended = active.flatMap((voucher) => endedByVoid(voucher, now));
-  await write(tx, [...endReservations(ended, now), ...seals, ...events, ...voidVouchers(advancesOf(active, heads))]);
+  const voided = voidVouchers(advancesOf(active, heads));
+  const leaves = [...sealedBatch.writes(), ...voidedBatch.writes()];
+  await write(tx, [...endReservations(ended, now), ...seals, ...events, ...voided, ...leaves]);
   return active.length;
 }

@@ -61,7 +61,7 @@ async function readChain<Event>(
   ctx: Deps,
   voucherId: string,
   page: EventsQuery,
-  view: (event: StoredEvent) => Event,
+  view: (event: StoredEvent & { logIndex: number | null }) => Event,
 ): Promise<Omit<PublicChain, "events"> & { events: Event[] }> {
   // Sequential: each bounded read may use one connection at a time.
   const events = await selectEventsPage(ctx.pool, voucherId, page.after, page.limit + 1);
@@ -77,7 +77,7 @@ async function readChain<Event>(
 }
 
 /** An event as its partner sees it. */
-export function viewEvent(event: StoredEvent): PartnerEvent {
+export function viewEvent(event: StoredEvent & { logIndex: number | null }): PartnerEvent {
   const eventType = event.eventType as EventType;
   return pickFields(partnerEvent, {
     ...event,

@@ -2,6 +2,7 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import type { Config } from "../../config.ts";
 import type { RedeemJob, RedeemReply } from "../../contract/jobs.ts";
+import { type LogBatch, openLogBatch } from "../../db/log-batches.ts";
 import type { Transaction } from "../../db/pool.ts";
 import { findConfirmations, insertRedemptions, type NewRedemption, refKey } from "../../db/redemptions.ts";
 import { type EndedReservation, endReservations } from "../../db/reservations.ts";
@@ -30,6 +31,8 @@ export interface RedeemJobResult {
 /** What a batch is decided on: the locked vouchers, the database's time after the locks, and redemptions by the same references. */
 interface RedeemState extends LockedVouchers {
   confirmations: Map<string, Confirmation>;
+  /** The leaves that the transaction adds to the log. */
+  logBatch: LogBatch;
 }
 
 export type RedeemCommitter = GroupCommitter<RedeemRequest, RedeemState, RedeemJobResult>;
@@ -72,11 +75,12 @@ export async function runRedeemJob(
 }
 
 async function readRedeemState(tx: Transaction, requests: readonly RedeemRequest[]): Promise<RedeemState> {
-  const [locked, confirmations] = await Promise.all([
+  const [locked, confirmations, logBatch] = await Promise.all([
     readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]),
     findConfirmations(tx, requests),
+    openLogBatch(tx),
   ]);
-  return { ...locked, confirmations };
+  return { ...locked, confirmations, logBatch };
 }
 
 /**
@@ -87,7 +91,7 @@ async function redeemBatch(
   ctx: { tokenSecrets: readonly TokenSecret[]; randomBytes: RandomBytes },
   tx: Transaction,
   requests: readonly RedeemRequest[],
-  { now, closedUntil, vouchers, confirmations }: RedeemState,
+  { now, closedUntil, vouchers, confirmations, logBatch }: RedeemState,
 ): Promise<Decided<RedeemJobResult[]>> {
   const redeemedAt = closedUntil > now ? closedUntil : now;
   const decidedOn = new Set(requests.map((request) => request.voucherId));
@@ -134,7 +138,7 @@ async function redeemBatch(
     tx,
     decided.map((one) => one.voucher),
   );
-  return { result, writes: writeRedemptions(ctx, decided, expired, pending, redeemedAt) };
+  return { result, writes: writeRedemptions(ctx, decided, expired, pending, logBatch, redeemedAt) };
 }
 
 function redeemed(redeemCode: string, redeemedAt: Date): RedeemReply {
@@ -150,6 +154,7 @@ function writeRedemptions(
   decided: readonly DecidedRedeem[],
   expired: readonly EndedReservation[],
   pending: readonly EventContent[],
+  logBatch: LogBatch,
   redeemedAt: Date,
 ): PreparedStatements {
   const redemptions = decided.map((one) => one.redemption);
@@ -158,9 +163,10 @@ function writeRedemptions(
   );
   const chains = decided.map((one) => one.voucher);
   const heads = headsOf(chains);
-  const seals = sealPending(heads, pending);
+  const seals = sealPending(heads, logBatch, pending);
   const events = appendSealed(
     heads,
+    logBatch,
     decided.map((one) => redeemedEvent(ctx, one, redeemedAt)),
   );
   return [
@@ -169,6 +175,7 @@ function writeRedemptions(
     ...seals,
     ...events,
     ...redeemVouchers(advancesOf(chains, heads), redeemedAt),
+    ...logBatch.writes(),
   ];
 }
 

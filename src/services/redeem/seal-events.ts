@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { insertSealedEvents, type SealedEvent, selectPendingEvents, writeSeals } from "../../db/events.ts";
+import { type LogBatch, openLogBatch } from "../../db/log-batches.ts";
 import type { Transaction } from "../../db/pool.ts";
 import type { PreparedStatements } from "../../db/statements.ts";
 import { type Decided, readThenWrite, waitForLocks } from "../../db/transaction.ts";
@@ -30,17 +31,20 @@ export async function selectUnsealed(tx: Transaction, chains: readonly LockedCha
   return unsealed.length === 0 ? [] : selectPendingEvents(tx, unsealed);
 }
 
-/** Statements that seal Pending events of locked vouchers, in chain order; advances `heads`, which the caller writes. */
-export function sealPending(heads: ChainHeads, pending: readonly EventContent[]): PreparedStatements {
-  return writeSeals(pending.map((event) => sealNext(heads, event)));
+/** Statements that seal Pending events of locked vouchers, in chain order; advances `heads` and `batch`, which the caller writes. */
+export function sealPending(heads: ChainHeads, batch: LogBatch, pending: readonly EventContent[]): PreparedStatements {
+  return writeSeals(pending.map((event) => sealNext(heads, batch, event)));
 }
 
-/** Statements that append one sealed event to each locked chain that has no Pending events; advances `heads`. The caller must write the new heads to the database. */
-export function appendSealed(heads: ChainHeads, events: readonly EventContent[]): PreparedStatements {
+/**
+ * Statements that append one sealed event to each locked chain that has no Pending events; advances `heads` and `batch`. The caller must
+ * write both to the database.
+ */
+export function appendSealed(heads: ChainHeads, batch: LogBatch, events: readonly EventContent[]): PreparedStatements {
   const sealed = events.map((event) => {
     const head = selectHead(heads, event.voucherId);
     heads.set(event.voucherId, { ...head, lastSequence: head.lastSequence + 1 });
-    return sealNext(heads, event);
+    return sealNext(heads, batch, event);
   });
   return insertSealedEvents(sealed);
 }
@@ -54,7 +58,7 @@ export function advancesOf(chains: readonly LockedChain[], heads: ChainHeads): C
   }));
 }
 
-function sealNext(heads: ChainHeads, event: EventContent): SealedEvent {
+function sealNext(heads: ChainHeads, batch: LogBatch, event: EventContent): SealedEvent {
   const head = selectHead(heads, event.voucherId);
   if (event.sequence !== head.sealedSequence + 1) {
     throw new Error(
@@ -63,7 +67,7 @@ function sealNext(heads: ChainHeads, event: EventContent): SealedEvent {
   }
   const seal = sealEvent(event, head.sealedHash ?? GENESIS_HASH);
   heads.set(event.voucherId, { ...head, sealedSequence: event.sequence, sealedHash: seal.recordHash });
-  return { event, seal };
+  return { event, seal, logSlot: batch.add(seal.recordHash) };
 }
 
 function selectHead(heads: ChainHeads, voucherId: string): ChainHead {
@@ -76,21 +80,31 @@ function selectHead(heads: ChainHeads, voucherId: string): ChainHead {
 export interface UnsealedChains {
   chains: readonly LockedChain[];
   pending: readonly EventContent[];
+  /** The leaves that the transaction adds to the log. */
+  batch: LogBatch;
 }
 
 /** Reads chains after their vouchers were locked, or together with the lock, in statements of its own. */
 export async function readUnsealed(tx: Transaction, voucherIds: readonly string[]): Promise<UnsealedChains> {
-  const [chains, pending] = await Promise.all([readChainHeads(tx, voucherIds), selectPendingEvents(tx, voucherIds)]);
-  return { chains, pending };
+  const [chains, pending, batch] = await Promise.all([
+    readChainHeads(tx, voucherIds),
+    selectPendingEvents(tx, voucherIds),
+    openLogBatch(tx),
+  ]);
+  return { chains, pending, batch };
 }
 
 /** Seals the Pending events of locked vouchers. Returns the number of sealed events per entry of `voucherIds`; 0 for the second entry of the same voucher. */
-export function sealChains(voucherIds: readonly string[], { chains, pending }: UnsealedChains): Decided<number[]> {
+export function sealChains(
+  voucherIds: readonly string[],
+  { chains, pending, batch }: UnsealedChains,
+): Decided<number[]> {
   const byVoucher = Map.groupBy(pending, ({ voucherId }) => voucherId);
   const locked = chains.filter(({ id }) => voucherIds.includes(id) && byVoucher.has(id));
   const heads = headsOf(locked);
   const seals = sealPending(
     heads,
+    batch,
     locked.flatMap(({ id }) => byVoucher.get(id) ?? []),
   );
   const result = voucherIds.map((voucherId) => {
@@ -98,7 +112,7 @@ export function sealChains(voucherIds: readonly string[], { chains, pending }: U
     byVoucher.delete(voucherId);
     return sealed;
   });
-  return { result, writes: [...seals, ...advanceChains(advancesOf(locked, heads))] };
+  return { result, writes: [...seals, ...advanceChains(advancesOf(locked, heads)), ...batch.writes()] };
 }
 
 /** Longest wait of {@link sealVoucher} for the voucher's row. Milliseconds. */

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { openLogBatch } from "../../db/log-batches.ts";
 import type { Transaction } from "../../db/pool.ts";
 import { inTransaction, write } from "../../db/transaction.ts";
 import {
@@ -63,11 +64,13 @@ async function recordLocked(ctx: Deps, tx: Transaction, voucherIds: readonly str
   const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
   const expired = [...vouchers.values()].filter((voucher) => finalRefusal(voucher, now) === "voucher_expired");
   const heads = headsOf(expired);
-  const seals = sealPending(heads, await selectUnsealed(tx, expired));
+  const batch = await openLogBatch(tx);
+  const seals = sealPending(heads, batch, await selectUnsealed(tx, expired));
   const events = expired.map((voucher) => {
     const validUntil = voucher.validUntil.toISOString();
     return nextEvent(ctx.randomBytes, voucher, "voucher.instance.expired", now, { validUntil });
   });
-  await write(tx, [...seals, ...appendSealed(heads, events), ...advanceChains(advancesOf(expired, heads))]);
+  const appended = appendSealed(heads, batch, events);
+  await write(tx, [...seals, ...appended, ...advanceChains(advancesOf(expired, heads)), ...batch.writes()]);
   return expired.length;
 }

@@ -25,18 +25,21 @@ SELECT date_trunc('milliseconds', clock_timestamp()) AS now, v.id, v.code, v.ser
          (SELECT r.voucher_id FROM reservations AS r WHERE r.ticket = $3::text AND r.organization_id = $1::text));
 
 -- name: write_redemption
--- Writes the redemption, its sealed event and the voucher in one statement.
+-- Writes the redemption, its sealed event with its leaf for the log, and the voucher in one statement.
 -- $1 voucher_id text, $2 organization_id text, $3 key_id text, $4 attempt_id text, $5 ticket text or null, $6 redeem_code text,
 -- $7 external_ref text, $8 redeemed_at timestamptz, $9 sequence int, $10 previous_hash text hex, $11 record_hash text hex,
 -- $12 payload text
 WITH redemption AS (
   INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, ticket, redeem_code, external_ref)
   VALUES ($8::timestamptz, $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text)
+), batch AS (
+  INSERT INTO log_batches (id, leaves, hashes) VALUES (nextval('log_batch_ids'), 1, decode($11::text, 'hex')) RETURNING id
 ), event AS (
   INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, actor_connected_id, previous_hash, record_hash,
-                              payload)
-  VALUES ($8::timestamptz, $9::int, $1::text, 'Sealed', 'voucher.instance.redeemed', $3::text, decode($10::text, 'hex'),
-          decode($11::text, 'hex'), $12::text)
+                              payload, log_slot)
+  SELECT $8::timestamptz, $9::int, $1::text, 'Sealed', 'voucher.instance.redeemed', $3::text, decode($10::text, 'hex'),
+         decode($11::text, 'hex'), $12::text, b.id << 12
+    FROM batch AS b
 )
 UPDATE vouchers AS v
    SET status = 'Redeemed', pickable = false, redeemed_at = $8::timestamptz, last_sequence = $9::int, sealed_sequence = $9::int,

@@ -6,6 +6,7 @@ import type { LookUpResponse } from "../../../src/contract/look-up.ts";
 import type { RedeemResponse } from "../../../src/contract/redeem.ts";
 import type { ReserveResponse } from "../../../src/contract/reserve.ts";
 import { Deployment } from "../../../src/db/deployment.ts";
+import { openLogBatch } from "../../../src/db/log-batches.ts";
 import { openPool, type Transaction } from "../../../src/db/pool.ts";
 import { type Redemption, readRedemptions } from "../../../src/db/redemptions.ts";
 import { endReservations, openReservations } from "../../../src/db/reservations.ts";
@@ -132,7 +133,11 @@ async function redeem(
   const ended =
     reservation === null ? [] : [{ ticket: reservation.ticket, state: ticket ? "Consumed" : "Expired" } as const];
   const heads = headsOf([row]);
-  await write(tx, sealPending(heads, await selectUnsealed(tx, [row])));
+  const pending = await selectUnsealed(tx, [row]);
+  if (pending.length > 0) {
+    const batch = await openLogBatch(tx);
+    await write(tx, [...sealPending(heads, batch, pending), ...batch.writes()]);
+  }
   const sealedHash = heads.get(row.id)?.sealedHash ?? GENESIS_HASH;
   const redeemCode = makeRedeemCode(ctx.randomBytes);
   const sequence = row.lastSequence + 1;

@@ -1,0 +1,49 @@
+// Verifies a receipt, offline: node verify-receipt.mjs RECEIPT LOG_VKEY [WITNESS_VKEY...]
+// Exit 0 when the payload is in the log of that key and every given witness has seen the checkpoint.
+import { createHash, createPublicKey, verify } from "node:crypto";
+import { readFileSync } from "node:fs";
+
+const [file, logKey, ...witnessKeys] = process.argv.slice(2);
+const need = (fact, reason) => {
+  if (!fact) throw new Error(`Refused: ${reason}`);
+  return fact;
+};
+const sha256 = (...parts) => createHash("sha256").update(Buffer.concat(parts)).digest();
+const base64 = (text) => {
+  const bytes = Buffer.from(text ?? "", "base64");
+  need(bytes.length > 0 && bytes.toString("base64") === text, "base64");
+  return bytes;
+};
+const text = readFileSync(file, "utf8");
+const shape =
+  /^c2sp\.org\/tlog-proof@v1\nextra (\S+)\nindex (0|[1-9]\d{0,14})\n((?:\S{44}\n)*)\n((\S+)\n(0|[1-9]\d{0,14})\n(\S{44})\n)\n((?:— \S+ \S+\n)+)$/;
+const [, extra, index, proof, signed, origin, size, root, signatures] = text.match(shape) ?? need(false, "the form");
+need(origin === logKey.split("+")[0], "another log");
+for (const vkey of [logKey, ...witnessKeys]) {
+  const [name, id, ...key] = vkey.split("+");
+  const bytes = signatures
+    .split("\n")
+    .filter((line) => line.startsWith(`— ${name} `))
+    .map((line) => base64(line.split(" ")[2]));
+  const signature = bytes.find((candidate) => candidate.toString("hex", 0, 4) === id);
+  need(signature, `no signature of ${name}`);
+  const isWitness = base64(key.join("+"))[0] === 4;
+  const message = isWitness ? `cosignature/v1\ntime ${signature.readBigUInt64BE(4)}\n${signed}` : signed;
+  const spki = Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), base64(key.join("+")).subarray(1)]);
+  const publicKey = createPublicKey({ key: spki, format: "der", type: "spki" });
+  need(
+    verify(null, Buffer.from(message), publicKey, signature.subarray(isWitness ? 12 : 4)),
+    `the signature of ${name}`,
+  );
+}
+let [at, last, node] = [Number(index), Number(size) - 1, sha256(Buffer.of(0), sha256(base64(extra)))];
+need(at <= last, "the index is not in the tree");
+for (const sibling of proof.split("\n").slice(0, -1).map(base64)) {
+  need(last > 0, "the proof is too long");
+  const isRight = at % 2 === 1 || at === last;
+  node = isRight ? sha256(Buffer.of(1), sibling, node) : sha256(Buffer.of(1), node, sibling);
+  while (isRight && at % 2 === 0 && at > 0) [at, last] = [at / 2, Math.floor(last / 2)];
+  [at, last] = [Math.floor(at / 2), Math.floor(last / 2)];
+}
+need(last === 0 && node.equals(base64(root)), "the proof does not lead to the root");
+process.stdout.write(`${base64(extra)}\n`);

@@ -1,0 +1,206 @@
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { readLogConfig } from "../config.ts";
+import { AppError } from "../contract/errors.ts";
+import { countIssuedVouchers } from "../db/catalog.ts";
+import { findPublished } from "../db/log-checkpoints.ts";
+import { findLogTree } from "../db/log-tree.ts";
+import { inTransaction } from "../db/transaction.ts";
+import { parseCheckpoint } from "../domain/log/checkpoint.ts";
+import { formatSecretKey, isKeyName, type KeyUse, makeSigner } from "../domain/log/note.ts";
+import { auditLog } from "../services/log/audit-log.ts";
+import { backfillLog } from "../services/log/backfill-log.ts";
+import { exportLog } from "../services/log/export-log.ts";
+import { initLog } from "../services/log/init-log.ts";
+import { type LogSettings, LogSettingsError, readLogSettings } from "../services/log/log-settings.ts";
+import { openLogSource } from "../services/log/log-source.ts";
+import { monitorLog } from "../services/log/monitor-log.ts";
+import { recoverLog } from "../services/log/recover-log.ts";
+import { action, actionWithoutServers, type Noun } from "./command.ts";
+import { EXIT, UsageError } from "./exit-code.ts";
+import { formatCount, pluralize } from "./format.ts";
+import { paint } from "./paint.ts";
+import { accept, readPolicy, readText } from "./receipt.ts";
+
+export const log: Noun = {
+  name: "log",
+  description: "the transparency log over all sealed events",
+  addVerbs(noun) {
+    actionWithoutServers<{ origin: string; out: string }>(
+      noun
+        .command("keygen")
+        .description("make the key that signs the log, and print its vkey, which partners pin")
+        .requiredOption("--origin <name>", "the log's name, such as vouchers.example.com/log")
+        .requiredOption("--out <file>", "the key file; never written over"),
+      ["log keygen --origin vouchers.example.com/log --out log.key"],
+      async (ctx, { origin, out }) => {
+        const vkey = makeKeyFile("log", origin, out);
+        ctx.print({ vkey }, () => vkey);
+      },
+    );
+    action<{ acceptAnchor?: boolean }>(
+      noun
+        .command("init")
+        .description("begin the log of this database, and write its first anchors")
+        .option("--accept-anchor", "write anchors that are missing: nothing else was ever signed")
+        .addHelpText("after", "\nReads LOG_KEY_FILE, LOG_ORIGIN, LOG_ANCHOR and LOG_POLICY."),
+      ["log init"],
+      async (ctx, { acceptAnchor = false }) => {
+        const result = await initLog(ctx, readSettings(), acceptAnchor);
+        const { origin, size, begun, anchorsWritten } = result;
+        ctx.print(result, () =>
+          [
+            begun ? `The log ${origin} begins.` : `The log ${origin} has ${pluralize(size, "leaf", "leaves")}.`,
+            ...anchorsWritten.map((file) => `Wrote the anchor ${file}.`),
+          ].join("\n"),
+        );
+      },
+    );
+    action(
+      noun.command("checkpoint").description("show what is in the log, and the checkpoint that is served"),
+      ["log checkpoint", "log checkpoint --json"],
+      async (ctx) => {
+        const [tree, published] = [await findLogTree(ctx.pool), await findPublished(ctx.pool)];
+        if (tree === null)
+          throw new AppError("not_found", "This database has no log. Begin it with: voucherctl log init");
+        const signatures = published === null ? [] : (parseCheckpoint(published.note)?.note.signatures ?? []);
+        const result = {
+          origin: tree.origin,
+          size: tree.size,
+          publishedSize: published?.size ?? 0,
+          publishedAgeMs: published?.ageMs ?? null,
+          signers: signatures.map(({ name }) => name),
+        };
+        ctx.print(result, () =>
+          published === null
+            ? `The log ${tree.origin} has ${pluralize(tree.size, "leaf", "leaves")}. No checkpoint is served yet.`
+            : `${published.note}\nServed for ${Math.round(published.ageMs / 1_000)} s. The tree has ${pluralize(tree.size, "leaf", "leaves")}.`,
+        );
+      },
+    );
+    action(
+      noun
+        .command("audit")
+        .description("recompute the log, and compare it with every sealed event; exit status 1 when they differ")
+        .addHelpText("after", "\nHolds the hashes of all leaves in memory: 32 bytes each."),
+      ["log audit", "log audit --json"],
+      async (ctx) => {
+        const progress = ctx.progress("Compared", "events", (await findLogTree(ctx.pool))?.size ?? 0);
+        const audit = await inTransaction(ctx.pool, async (tx) => {
+          await tx.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
+          return auditLog(tx, (events) => {
+            ctx.signal.throwIfAborted();
+            progress.advance(events);
+          });
+        });
+        ctx.print(audit, () =>
+          [
+            ...audit.problems.map((problem) => `${paint("red", "WRONG")} ${problem}`),
+            `${pluralize(audit.leaves, "leaf", "leaves")}, ${pluralize(audit.events, "event")}, ${formatCount(audit.waiting)} waiting, ${formatCount(audit.lost)} lost: ${pluralize(audit.problemCount, "problem")}.`,
+          ].join("\n"),
+        );
+        if (audit.problemCount > 0) process.exitCode = EXIT.refused;
+      },
+    );
+    action(
+      noun.command("backfill").description("put events into the log that were sealed before there was one"),
+      ["log backfill"],
+      async (ctx) => {
+        const progress = ctx.progress("Added", "events", await countIssuedVouchers(ctx.pool));
+        const events = await backfillLog(ctx, (sofar) => {
+          ctx.signal.throwIfAborted();
+          progress.advance(sofar);
+        });
+        ctx.print({ events }, () => `Added ${pluralize(events, "event")} to the log.`);
+      },
+    );
+    action<{ to: string }>(
+      noun
+        .command("export")
+        .description("write the served log as files that any web server can serve")
+        .requiredOption("--to <directory>", "where to"),
+      ["log export --to /var/www/log"],
+      async (ctx, { to }) => {
+        const size = await exportLog(ctx.pool, to);
+        ctx.print({ size }, () => `Wrote ${pluralize(size, "leaf", "leaves")} to ${to}.`);
+      },
+    );
+    action<{ from: string }>(
+      noun
+        .command("recover")
+        .description("bring back what a restored database has lost of the log, from a copy")
+        .requiredOption("--from <copy>", "a monitor's or an export's directory, or the address of a cache")
+        .addHelpText("after", "\nReads LOG_KEY_FILE and LOG_ANCHOR. The events stay lost; their leaves are noted."),
+      ["log recover --from /srv/mirror", "log recover --from https://mirror.example.net/log"],
+      async (ctx, { from }) => {
+        const source = openLogSource(from);
+        const { firstIndex, leaves } = await recoverLog(ctx, readSettings(), source).catch((error) =>
+          accept(() => {
+            throw error;
+          }),
+        );
+        ctx.print(
+          { firstIndex, leaves },
+          () =>
+            `Recovered ${pluralize(leaves, "leaf", "leaves")} from ${formatCount(firstIndex)} on. This database has lost their events.`,
+        );
+      },
+    );
+    actionWithoutServers<{ policy: string; state: string; keep?: boolean; receipt?: string[] }>(
+      noun
+        .command("monitor")
+        .description("check that a log continues what was seen of it; exit status 1 when it does not")
+        .argument("<url>", "the log's address, such as https://vouchers.example.com/log")
+        .requiredOption("--policy <file>", "your own copy of the policy")
+        .requiredOption("--state <directory>", "remembers the last checkpoint")
+        .option("--keep", "also keep every leaf: a copy to recover the log from")
+        .option("--receipt <file>", "a receipt that must be in the log; repeatable", collect)
+        .addHelpText("after", "\nNeeds no database. Run it regularly, for example by cron."),
+      ["log monitor https://vouchers.example.com/log --policy policy --state seen --keep"],
+      async (ctx, { policy, state, keep = false, receipt = [] }, url = "") => {
+        const source = openLogSource(url);
+        const monitored = await monitorLog({
+          ...{ source, state, keep, policy: readPolicy(policy) },
+          receipts: receipt.map(readText),
+        }).catch((error) =>
+          accept(() => {
+            throw error;
+          }),
+        );
+        const { origin, size, before, receipts } = monitored;
+        ctx.print(
+          monitored,
+          () =>
+            `${origin} has ${pluralize(size, "leaf", "leaves")} and continues the ${formatCount(before)} seen before. ${pluralize(receipts, "receipt")} checked.`,
+        );
+      },
+    );
+  },
+};
+
+function collect(value: string, before: string[] = []): string[] {
+  return [...before, value];
+}
+
+/** Reads the key and policy that the environment names. */
+function readSettings(): LogSettings {
+  const config = readLogConfig(process.env);
+  const { keyFile } = config;
+  if (keyFile === null) throw new LogSettingsError("LOG_KEY_FILE is not set.");
+  return readLogSettings({ ...config, keyFile }, false);
+}
+
+/** Writes a new key file and returns its vkey. */
+export function makeKeyFile(use: KeyUse, name: string, file: string): string {
+  if (!isKeyName(name)) throw new UsageError("A name has no spaces, no plus signs and no control characters.");
+  const seed = randomBytes(32);
+  try {
+    writeFileSync(file, `${formatSecretKey(use, name, seed)}\n`, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") {
+      throw new AppError("invalid_request", `${file} exists already. A key file is never written over.`);
+    }
+    throw error;
+  }
+  return makeSigner(use, name, seed).text;
+}

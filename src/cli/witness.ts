@@ -1,0 +1,89 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { text as readText } from "node:stream/consumers";
+import { parseSecretKey, parseVerifierKey } from "../domain/log/note.ts";
+import { LogSettingsError } from "../services/log/log-settings.ts";
+import { WitnessServer } from "../services/log/witness.ts";
+import { actionWithoutServers, type Noun } from "./command.ts";
+import { UsageError } from "./exit-code.ts";
+import { makeKeyFile } from "./log.ts";
+import { integer } from "./option-parsers.ts";
+
+/** Longest request that is read: a checkpoint with its proof and a hundred signatures. Bytes. */
+const REQUEST_MAX = 64_000;
+
+export const witness: Noun = {
+  name: "witness",
+  description: "a witness, which cosigns only what continues the log that it has seen",
+  addVerbs(noun) {
+    actionWithoutServers<{ name: string; out: string }>(
+      noun
+        .command("keygen")
+        .description("make a witness's key, and print its vkey for the policy")
+        .requiredOption("--name <name>", "the witness's name, such as witness.example.net/w1")
+        .requiredOption("--out <file>", "the key file; never written over"),
+      ["witness keygen --name witness.example.net/w1 --out witness.key"],
+      async (ctx, { name, out }) => {
+        const vkey = makeKeyFile("witness", name, out);
+        ctx.print({ vkey }, () => vkey);
+      },
+    );
+    actionWithoutServers<{ key: string; state: string; log: string; port: number; host: string }>(
+      noun
+        .command("serve")
+        .description("answer requests to cosign checkpoints, until a signal")
+        .requiredOption("--key <file>", "the witness's key file")
+        .requiredOption("--state <file>", "remembers the last checkpoint; keep it as safe as the key")
+        .requiredOption("--log <vkey>", "the log's vkey")
+        .requiredOption("--port <port>", "the port", integer(0, 65_535))
+        .option("--host <address>", "the address to listen on", "127.0.0.1")
+        .addHelpText("after", "\nNeeds no database. Put a server with TLS before it."),
+      ["witness serve --key witness.key --state seen.json --log vouchers.example.com/log+… --port 8080"],
+      async (ctx, options) => {
+        const key = parseSecretKey("witness", readFileSync(options.key, "utf8"));
+        if (key === null) throw new LogSettingsError(`${options.key} does not hold the key of a witness.`);
+        const logKey = parseVerifierKey("log", options.log);
+        if (logKey === null) throw new UsageError("--log is not the vkey of a log.");
+        const { url, close } = await serveWitness(await WitnessServer.open(key, [logKey], options.state), options);
+        ctx.print({ url, vkey: key.text }, () => `The witness ${key.text} listens at ${url}.`);
+        if (!ctx.signal.aborted) await once(ctx.signal, "abort");
+        await close();
+      },
+    );
+  },
+};
+
+/** Listens for `POST /add-checkpoint`. */
+export async function serveWitness(
+  witness: WitnessServer,
+  { port, host }: { port: number; host: string },
+): Promise<{ url: string; close(): Promise<void> }> {
+  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, async (request, response) => {
+    const answer = (status: number, text: string, contentType = "text/plain; charset=utf-8") =>
+      response.writeHead(status, { "content-type": contentType }).end(text);
+    try {
+      if (request.url !== "/add-checkpoint" || request.method !== "POST") return answer(404, "POST /add-checkpoint\n");
+      if (!(Number(request.headers["content-length"]) <= REQUEST_MAX)) return answer(400, "The request is too long.\n");
+      const { status, text, contentType } = await witness.addCheckpoint(
+        await readText(request),
+        Math.floor(Date.now() / 1_000),
+      );
+      answer(status, text, contentType);
+    } catch (error) {
+      console.error(error);
+      answer(500, "The witness failed.\n");
+    }
+  });
+  server.listen(port, host);
+  await once(server, "listening");
+  const address = server.address();
+  const listening = typeof address === "object" ? address?.port : port;
+  return {
+    url: `http://${host}:${listening}`,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

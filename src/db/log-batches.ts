@@ -1,0 +1,41 @@
+import { bigint } from "./columns.ts";
+import type { Transaction } from "./pool.ts";
+import { loadStatements, type PreparedStatements, prepare, readRow } from "./statements.ts";
+
+export const sql = loadStatements(new URL("./log-batches.sql", import.meta.url), {
+  next_log_batch: { id: bigint },
+  insert_log_batch: {},
+});
+
+/** Most leaves of a batch: a slot has twelve bits for the place in it. */
+const LEAVES_MAX = 4_096;
+
+/** The leaves that a transaction adds to the log, in the order in which it seals its events. */
+export class LogBatch {
+  readonly #id: number;
+  readonly #hashes: string[] = [];
+
+  constructor(id: number) {
+    this.#id = id;
+  }
+
+  /** Adds an event by its `recordHash` and returns its slot, which leads to its leaf. */
+  add(recordHash: string): number {
+    if (this.#hashes.length === LEAVES_MAX) throw new Error(`a batch of the log has at most ${LEAVES_MAX} leaves`);
+    this.#hashes.push(recordHash);
+    return this.#id * LEAVES_MAX + this.#hashes.length - 1;
+  }
+
+  /** Statements that add the leaves to the log. */
+  writes(): PreparedStatements {
+    if (this.#hashes.length === 0) return [];
+    return [prepare(sql.insert_log_batch, [this.#id, this.#hashes.length, Buffer.from(this.#hashes.join(""), "hex")])];
+  }
+}
+
+/** Opens the batch of a transaction. Must be sent after the statement that locks its vouchers. */
+export async function openLogBatch(tx: Transaction): Promise<LogBatch> {
+  const row = await readRow(tx, sql.next_log_batch, []);
+  if (row === null) throw new Error("the log has no sequence");
+  return new LogBatch(row.id);
+}

@@ -1,0 +1,70 @@
+-- name: lock_log_tree
+-- Locks the tree for the transaction that gives batches their places. No row when another transaction is at it, or when there is no log.
+SELECT t.origin, t.size, t.root FROM log_tree AS t WHERE t.one FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: find_log_tree
+-- The tree as it is stored.
+SELECT t.origin, t.size, t.root FROM log_tree AS t WHERE t.one;
+
+-- name: insert_log_tree
+-- Begins the log, with an empty tree.
+-- $1 origin text, $2 root bytea of the empty tree
+INSERT INTO log_tree (origin, size, root) VALUES ($1::text, 0, $2::bytea);
+
+-- name: select_waiting_batches
+-- The next batches without a place, in the order of their ids, with no more leaves in all than a limit.
+-- $1 limit of batches int, $2 limit of leaves int
+SELECT w.id, w.leaves, w.hashes
+  FROM (SELECT b.id, b.leaves, b.hashes, sum(b.leaves) OVER (ORDER BY b.id) AS leaves_so_far
+          FROM (SELECT n.id, n.leaves, n.hashes FROM log_batches AS n WHERE n.first_index IS NULL ORDER BY n.id LIMIT $1::int) AS b
+       ) AS w
+ WHERE w.leaves_so_far <= $2::int ORDER BY w.id;
+
+-- name: place_log_batches
+-- Gives waiting batches their places. Raises VS001 when one has a place already.
+-- $1 id bigint[], $2 first_index bigint[]
+WITH placed AS (
+  UPDATE log_batches AS b SET first_index = w.first_index, hashes = NULL
+    FROM unnest($1::bigint[], $2::bigint[]) AS w (id, first_index)
+   WHERE b.id = ANY (ARRAY[w.id]) AND (b.first_index IS NULL) IS NOT FALSE
+  RETURNING 1
+)
+SELECT assert_row_count(count(*), cardinality($1::bigint[]), 'waiting batches of the log') FROM placed;
+
+-- name: write_log_bundles
+-- Writes bundles. A trigger refuses to change what one already has.
+-- $1 index bigint[], $2 entries bytea[]
+INSERT INTO log_bundles (index, entries) SELECT w.index, w.entries FROM unnest($1::bigint[], $2::bytea[]) AS w (index, entries)
+    ON CONFLICT (index) DO UPDATE SET entries = EXCLUDED.entries;
+
+-- name: write_log_tiles
+-- Writes tiles of level 1 and above. A trigger refuses to change what one already has.
+-- $1 level smallint[], $2 index bigint[], $3 hashes bytea[]
+INSERT INTO log_tiles (level, index, hashes)
+SELECT w.level, w.index, w.hashes FROM unnest($1::smallint[], $2::bigint[], $3::bytea[]) AS w (level, index, hashes)
+    ON CONFLICT (level, index) DO UPDATE SET hashes = EXCLUDED.hashes;
+
+-- name: advance_log_tree
+-- Writes the size and root of the locked tree. Raises VS001 when its size has changed since it was read.
+-- $1 size bigint before, $2 size bigint after, $3 root bytea
+WITH advanced AS (
+  UPDATE log_tree AS t SET size = $2::bigint, root = $3::bytea WHERE t.one AND t.size = $1::bigint RETURNING 1
+)
+SELECT assert_row_count(count(*), 1, 'unchanged trees') FROM advanced;
+
+-- name: select_log_tiles
+-- Bundles (level 0: the data of leaves) and tiles, as wide as they are.
+-- $1 level smallint[], $2 index bigint[]: equally long
+SELECT w.level, w.index, coalesce(
+         (SELECT b.entries FROM log_bundles AS b WHERE b.index = w.index AND w.level = 0),
+         (SELECT t.hashes FROM log_tiles AS t WHERE t.level = w.level AND t.index = w.index)) AS hashes
+  FROM unnest($1::smallint[], $2::bigint[]) AS w (level, index);
+
+-- name: select_lost_leaves
+-- The leaves that were recovered after their events had been lost.
+SELECT l.first_index AS "firstIndex", l.leaves FROM log_lost AS l ORDER BY l.first_index;
+
+-- name: insert_lost_leaves
+-- Notes leaves whose events this database has lost.
+-- $1 first_index bigint, $2 leaves bigint
+INSERT INTO log_lost (first_index, leaves, noted_at) VALUES ($1::bigint, $2::bigint, clock_timestamp());

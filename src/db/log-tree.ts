@@ -1,0 +1,98 @@
+import type { TreeHead } from "../domain/log/checkpoint.ts";
+import type { TileId } from "../domain/log/merkle.ts";
+import type { StoredTile } from "../domain/log/tiles.ts";
+import { bigint, bytea, integer, orNull, smallint, text } from "./columns.ts";
+import type { Queryable, Transaction } from "./pool.ts";
+import { execute, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
+
+const TREE = { origin: text, size: bigint, root: bytea };
+
+export const sql = loadStatements(new URL("./log-tree.sql", import.meta.url), {
+  lock_log_tree: TREE,
+  find_log_tree: TREE,
+  insert_log_tree: {},
+  select_waiting_batches: { id: bigint, leaves: integer, hashes: bytea },
+  place_log_batches: {},
+  write_log_bundles: {},
+  write_log_tiles: {},
+  advance_log_tree: {},
+  select_lost_leaves: { firstIndex: bigint, leaves: bigint },
+  insert_lost_leaves: {},
+  select_log_tiles: { level: smallint, index: bigint, hashes: orNull(bytea) },
+});
+
+/** The tree as it is stored, with the name of its log. */
+export interface LogTree extends TreeHead {
+  origin: string;
+}
+
+/** Leaves that wait for their place. */
+export interface WaitingBatch {
+  id: number;
+  leaves: number;
+  hashes: Buffer;
+}
+
+/** Locks the tree; null when another transaction has locked it, or when there is no log. */
+export function lockLogTree(tx: Transaction): Promise<LogTree | null> {
+  return readRow(tx, sql.lock_log_tree, []);
+}
+
+/** The tree, or null when there is no log. */
+export function findLogTree(db: Queryable): Promise<LogTree | null> {
+  return readRow(db, sql.find_log_tree, []);
+}
+
+/** Begins the log. */
+export async function insertLogTree(tx: Transaction, origin: string, emptyRoot: Buffer): Promise<void> {
+  await execute(tx, sql.insert_log_tree, [origin, emptyRoot]);
+}
+
+/** The next batches that wait, in order. */
+export function selectWaitingBatches(tx: Queryable, batchesMax: number, leavesMax: number): Promise<WaitingBatch[]> {
+  return readRows(tx, sql.select_waiting_batches, [batchesMax, leavesMax]);
+}
+
+/** Statements that give batches their places, in order, from the end of the locked tree on. */
+export function placeBatches(batches: readonly WaitingBatch[], size: number): PreparedStatements {
+  let next = size;
+  const firsts = batches.map(({ leaves }) => {
+    next += leaves;
+    return next - leaves;
+  });
+  return [prepare(sql.place_log_batches, [batches.map(({ id }) => id), firsts])];
+}
+
+/** Statements that write the tiles that have grown, and the locked tree's new head. */
+export function growTree(before: TreeHead, grown: readonly StoredTile[], after: TreeHead): PreparedStatements {
+  const bundles = grown.filter(({ level }) => level === 0);
+  const tiles = grown.filter(({ level }) => level > 0);
+  return [
+    prepare(sql.write_log_bundles, [bundles.map(({ index }) => index), bundles.map(({ hashes }) => hashes)]),
+    prepare(sql.write_log_tiles, [
+      tiles.map(({ level }) => level),
+      tiles.map(({ index }) => index),
+      tiles.map(({ hashes }) => hashes),
+    ]),
+    prepare(sql.advance_log_tree, [before.size, after.size, after.root]),
+  ];
+}
+
+/** Bundles (level 0) and tiles, without those that do not exist. */
+export async function selectLogTiles(db: Queryable, tiles: readonly TileId[]): Promise<StoredTile[]> {
+  const rows = await readRows(db, sql.select_log_tiles, [
+    tiles.map(({ level }) => level),
+    tiles.map(({ index }) => index),
+  ]);
+  return rows.flatMap(({ level, index, hashes }) => (hashes === null ? [] : [{ level, index, hashes }]));
+}
+
+/** The leaves that were recovered after their events had been lost. */
+export function selectLostLeaves(db: Queryable): Promise<{ firstIndex: number; leaves: number }[]> {
+  return readRows(db, sql.select_lost_leaves, []);
+}
+
+/** Statements that note leaves whose events this database has lost. */
+export function insertLostLeaves(firstIndex: number, leaves: number): PreparedStatements {
+  return [prepare(sql.insert_lost_leaves, [firstIndex, leaves])];
+}

@@ -1,0 +1,41 @@
+import { decodeBase64, parseDecimal } from "./base64.ts";
+import { HASH_BYTES } from "./merkle.ts";
+import { type ParsedNote, parseNote, type SignerKey, signNote } from "./note.ts";
+
+/** A tree by its size and root. */
+export interface TreeHead {
+  size: number;
+  root: Buffer;
+}
+
+/** What a log signs (C2SP tlog-checkpoint). */
+export interface Checkpoint extends TreeHead {
+  /** The log's name, which its key has too. */
+  origin: string;
+}
+
+/** A checkpoint, and the note that it stands in. */
+export interface CheckpointNote extends Checkpoint {
+  note: ParsedNote;
+}
+
+/** The text of a checkpoint, which is signed. */
+export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
+  return `${origin}\n${size}\n${root.toString("base64")}\n`;
+}
+
+/** A checkpoint with its log's signature: a note. */
+export function signCheckpoint(key: SignerKey, head: TreeHead): string {
+  const text = formatCheckpoint({ origin: key.name, ...head });
+  return `${text}\n${signNote(key, text)}\n`;
+}
+
+/** Parses a note with a checkpoint, strictly; null when it is none. Lines after the root mean nothing. */
+export function parseCheckpoint(text: string): CheckpointNote | null {
+  const note = parseNote(text);
+  const [origin = "", size = "", root = "", ...others] = note?.text.slice(0, -1).split("\n") ?? [];
+  const parsed = { origin, size: parseDecimal(size), root: decodeBase64(root) };
+  if (note === null || origin === "" || parsed.size === null || parsed.root?.length !== HASH_BYTES) return null;
+  if (others.includes("")) return null;
+  return { note, origin, size: parsed.size, root: parsed.root };
+}

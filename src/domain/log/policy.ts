@@ -1,0 +1,120 @@
+import { parseDecimal } from "./base64.ts";
+import type { CheckpointNote } from "./checkpoint.ts";
+import {
+  InvalidSignature,
+  type KeyUse,
+  type NoteSignature,
+  parseVerifierKey,
+  type VerifierKey,
+  verifySignatures,
+} from "./note.ts";
+
+/** A log or a witness, and where it answers. */
+export interface PolicyEntry {
+  key: VerifierKey;
+  url: string | null;
+}
+
+/** Which checkpoints count: signed by one of the logs, and cosigned by the quorum (C2SP tlog-policy). */
+export interface Policy {
+  logs: PolicyEntry[];
+  witnesses: (PolicyEntry & { name: string })[];
+  groups: { name: string; threshold: number; members: string[] }[];
+  /** The name of a witness or group; null requires no witness. */
+  quorum: string | null;
+}
+
+/** A policy or a receipt does not parse, or does not hold. The message is for a person. */
+export class NotAccepted extends Error {}
+
+/** The most lines of a policy that mean something. */
+const LINES_MAX = 1_000;
+
+/**
+ * Parses a policy file, strictly.
+ * @throws NotAccepted naming the line.
+ */
+export function parsePolicy(text: string): Policy {
+  const policy: Policy = { logs: [], witnesses: [], groups: [], quorum: null };
+  const names = new Set<string>();
+  const members = new Set<string>();
+  let quorums = 0;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a policy must not have.
+  if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) throw new NotAccepted("The policy has a control character.");
+  if (text !== "" && !text.endsWith("\n")) throw new NotAccepted("The policy's last line has no end.");
+  const lines = text.split("\n");
+  if (lines.length > LINES_MAX) throw new NotAccepted(`The policy has more than ${LINES_MAX} lines.`);
+  for (const [index, line] of lines.entries()) {
+    const items = line.split(/[ \t]+/).filter((item) => item !== "");
+    const [word = "", ...rest] = items;
+    if (word === "" || word.startsWith("#")) continue;
+    const refuse = (reason: string) => new NotAccepted(`Line ${index + 1} of the policy ${reason}.`);
+    const define = (name: string | undefined): string => {
+      if (name === undefined || name === "none" || names.has(name)) throw refuse("needs a name of its own");
+      names.add(name);
+      return name;
+    };
+    const entry = (use: KeyUse, [vkey = "", address, ...more]: string[]): PolicyEntry => {
+      const url = address ?? null;
+      const key = parseVerifierKey(use, vkey);
+      if (key === null) throw refuse(`has no key of a ${use}`);
+      if (more.length > 0 || (url !== null && !URL.canParse(url))) throw refuse("has no URL after the key");
+      const others = use === "log" ? policy.logs : policy.witnesses;
+      if (others.some((other) => other.key.publicKey.equals(key.publicKey))) throw refuse("repeats a key");
+      return { key, url };
+    };
+    if (word === "log") policy.logs.push(entry("log", rest));
+    else if (word === "witness") {
+      const [name, ...keyAndUrl] = rest;
+      policy.witnesses.push({ name: define(name), ...entry("witness", keyAndUrl) });
+    } else if (word === "group") {
+      const [name, count = "", ...of] = rest;
+      for (const member of of) {
+        if (!names.has(member)) throw refuse(`names ${member}, which no earlier line defines`);
+        if (members.has(member)) throw refuse(`repeats the member ${member}`);
+        members.add(member);
+      }
+      const threshold = count === "any" ? 1 : count === "all" ? of.length : (parseDecimal(count) ?? 0);
+      if (threshold < 1 || threshold > of.length) throw refuse("has no threshold from 1 to the number of members");
+      policy.groups.push({ name: define(name), threshold, members: of });
+    } else if (word === "quorum") {
+      const [name = "", ...more] = rest;
+      if (more.length > 0 || (name !== "none" && !names.has(name))) throw refuse("names no witness and no group");
+      policy.quorum = name === "none" ? null : name;
+      quorums += 1;
+    } else throw refuse("begins with an unknown word");
+  }
+  if (quorums !== 1) throw new NotAccepted("The policy must have one line that begins with quorum.");
+  return policy;
+}
+
+/** Whether these witnesses, by name, are enough. */
+export function meetsQuorum(policy: Policy, witnesses: ReadonlySet<string>): boolean {
+  const met = new Set(witnesses);
+  // A group's members are defined before it.
+  for (const { name, threshold, members } of policy.groups) {
+    if (members.filter((member) => met.has(member)).length >= threshold) met.add(name);
+  }
+  return policy.quorum === null || met.has(policy.quorum);
+}
+
+/**
+ * Verifies a checkpoint against a policy: the origin and the signature of one of its logs, and the quorum of its witnesses.
+ * @returns the witnesses' valid cosignatures.
+ * @throws NotAccepted with the reason.
+ */
+export function verifyCheckpoint(policy: Policy, { note, origin }: CheckpointNote): NoteSignature[] {
+  const logs = policy.logs.map(({ key }) => key).filter(({ name }) => name === origin);
+  if (logs.length === 0) throw new NotAccepted(`The policy has no log ${origin}.`);
+  const cosigners = policy.witnesses.map(({ key }) => key);
+  try {
+    if (verifySignatures(note, logs).length === 0) throw new NotAccepted(`The checkpoint is not signed by ${origin}.`);
+    const cosignatures = verifySignatures(note, cosigners);
+    const witnesses = policy.witnesses.filter(({ key }) => cosignatures.some((cosignature) => cosignature.key === key));
+    if (meetsQuorum(policy, new Set(witnesses.map(({ name }) => name)))) return cosignatures;
+  } catch (error) {
+    if (error instanceof InvalidSignature) throw new NotAccepted(`In the checkpoint, ${error.message}.`);
+    throw error;
+  }
+  throw new NotAccepted("The checkpoint has too few cosignatures of the policy's witnesses.");
+}

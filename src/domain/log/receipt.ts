@@ -1,0 +1,88 @@
+import { hash } from "node:crypto";
+import { decodeBase64, parseDecimal } from "./base64.ts";
+import { type CheckpointNote, parseCheckpoint } from "./checkpoint.ts";
+import { HASH_BYTES, hashLeaf, rootFromInclusion } from "./merkle.ts";
+import type { NoteSignature } from "./note.ts";
+import { NotAccepted, type Policy, verifyCheckpoint } from "./policy.ts";
+
+const HEADER = "c2sp.org/tlog-proof@v1";
+/** The most hashes of a proof: the height of the largest tree. */
+const PROOF_MAX = 63;
+
+/** A proof that a leaf is in the log (C2SP tlog-proof). A receipt has the event's payload as `extra`. */
+export interface Proof {
+  /** The payload. Nothing vouches for it until its SHA-256 is found to be the leaf's data. */
+  extra: Buffer | null;
+  index: number;
+  hashes: Buffer[];
+  /** The note, as the log has published it. */
+  checkpoint: string;
+}
+
+/** Writes a proof. */
+export function formatProof({ extra, index, hashes, checkpoint }: Proof): string {
+  const lines = [
+    HEADER,
+    ...(extra === null ? [] : [`extra ${extra.toString("base64")}`]),
+    `index ${index}`,
+    ...hashes.map((node) => node.toString("base64")),
+    "",
+    checkpoint,
+  ];
+  return lines.join("\n");
+}
+
+/**
+ * Parses a proof, strictly.
+ * @throws NotAccepted with the reason.
+ */
+export function parseProof(text: string): Proof & { parsed: CheckpointNote } {
+  const end = text.indexOf("\n\n");
+  if (end < 0) throw new NotAccepted("The proof has no empty line before its checkpoint.");
+  const lines = text.slice(0, end).split("\n");
+  if (lines.shift() !== HEADER) throw new NotAccepted(`The first line is not ${HEADER}.`);
+  const encoded = lines[0]?.startsWith("extra ") ? (lines.shift() as string).slice("extra ".length) : null;
+  const extra = encoded === null ? null : decodeBase64(encoded);
+  if (encoded !== null && extra === null) throw new NotAccepted("The line of the payload is not in base64.");
+  const [, digits = ""] = /^index (\d+)$/.exec(lines.shift() ?? "") ?? [];
+  const index = parseDecimal(digits);
+  if (index === null) throw new NotAccepted("The line of the index is missing or not a decimal number.");
+  const hashes = lines.map(decodeBase64);
+  if (hashes.length > PROOF_MAX || !hashes.every((node) => node?.length === HASH_BYTES)) {
+    throw new NotAccepted("A line of the proof is not a hash in base64.");
+  }
+  const checkpoint = text.slice(end + 2);
+  const parsed = parseCheckpoint(checkpoint);
+  if (parsed === null) throw new NotAccepted("The checkpoint is not well formed.");
+  return { extra, index, hashes: hashes as Buffer[], checkpoint, parsed };
+}
+
+/** What a proof shows. */
+export interface Proved {
+  /** The data of the leaf: an event's `recordHash`. */
+  recordHash: Buffer;
+  index: number;
+  origin: string;
+  size: number;
+  /** The witnesses that saw this checkpoint, and when. */
+  cosignatures: NoteSignature[];
+}
+
+/**
+ * Verifies a proof against a policy that the verifier keeps. Needs nothing else.
+ * @param recordHash the leaf's data for a proof without `extra`; with it, the payload's hash must be this one.
+ * @throws NotAccepted with the reason.
+ */
+export function verifyProof(text: string, policy: Policy, recordHash: Buffer | null = null): Proved {
+  const { extra, index, hashes, parsed } = parseProof(text);
+  const fromExtra = extra === null ? null : hash("sha256", extra, "buffer");
+  const leaf = recordHash ?? fromExtra;
+  if (leaf === null) throw new NotAccepted("The proof has no payload, and no recordHash was given.");
+  if (fromExtra !== null && !fromExtra.equals(leaf))
+    throw new NotAccepted("The payload is not that of this recordHash.");
+  const cosignatures = verifyCheckpoint(policy, parsed);
+  const root = rootFromInclusion(index, parsed.size, hashLeaf(leaf), hashes);
+  if (root === null) throw new NotAccepted("The proof is not one for this index in a tree of this size.");
+  if (!parsed.root.equals(root)) throw new NotAccepted("The proof does not lead to the checkpoint's root.");
+  return { recordHash: leaf, index, origin: parsed.origin, size: parsed.size, cosignatures };
+}

@@ -1,0 +1,117 @@
+import { foldHashes, HASH_BYTES, hashLeaves, type LeafRange, rootOfRange, TILE_WIDTH, type TileId } from "./merkle.ts";
+
+const TILE_BYTES = TILE_WIDTH * HASH_BYTES;
+/** Levels of a tree of 2^53 leaves. */
+const LEVEL_MAX = 6;
+
+/** What a path under the log's address names. `level` is null for a bundle of entries. */
+export interface TilePath {
+  level: number | null;
+  index: number;
+  /** 1 to 256 hashes. */
+  width: number;
+}
+
+/** The path of a tile or bundle under the log's address (C2SP tlog-tiles): `tile/0/x001/x234/067.p/5`. */
+export function formatTilePath({ level, index, width }: TilePath): string {
+  const groups = String(index)
+    .replace(/\B(?=(\d{3})+$)/g, ",")
+    .split(",");
+  const number = groups.map((group, at) => `${at < groups.length - 1 ? "x" : ""}${group.padStart(3, "0")}`).join("/");
+  return `tile/${level ?? "entries"}/${number}${width === TILE_WIDTH ? "" : `.p/${width}`}`;
+}
+
+/** The tile that a path names, or null: every tile has one path only. */
+export function parseTilePath(path: string): TilePath | null {
+  const match = /^tile\/(\d|entries)\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/(\d{1,3}))?$/.exec(path);
+  if (match === null) return null;
+  const [, level = "", number = "", width] = match;
+  const parsed = {
+    level: level === "entries" ? null : Number(level),
+    index: Number(number.replaceAll(/[x/]/g, "")),
+    width: width === undefined ? TILE_WIDTH : Number(width),
+  };
+  const isValid = (parsed.level ?? 0) <= LEVEL_MAX && Number.isSafeInteger(parsed.index) && parsed.width > 0;
+  return isValid && formatTilePath(parsed) === path ? parsed : null;
+}
+
+/** How many hashes a tile of a tree of this size has: 0 when the tree does not reach it. */
+export function tileWidth({ level, index }: TileId, size: number): number {
+  return Math.min(Math.max(Math.floor(size / TILE_WIDTH ** level) - index * TILE_WIDTH, 0), TILE_WIDTH);
+}
+
+/** A bundle (level 0: the data of leaves) or a tile (above), from its first hash on. */
+export interface StoredTile extends TileId {
+  hashes: Buffer;
+}
+
+/** The incomplete bundle and tiles at the right edge of a tree, one a level; a level whose last tile is full has none. */
+export function edgeTiles(size: number): TileId[] {
+  const edge: TileId[] = [];
+  for (let level = 0, count = size; count > 0; level++, count = Math.floor(count / TILE_WIDTH)) {
+    if (count % TILE_WIDTH > 0) edge.push({ level, index: Math.floor(count / TILE_WIDTH) });
+  }
+  return edge;
+}
+
+/** Appends leaves to a tree of which only the right edge is known. */
+export class TreeAppender {
+  #size: number;
+  /** The incomplete tile of each level. */
+  readonly #edge: Buffer[] = [];
+  /** Tiles that have grown, by level and index. */
+  readonly #grown = new Map<string, StoredTile>();
+
+  /** @param edge the tiles that `edgeTiles(size)` names. */
+  constructor(size: number, edge: readonly StoredTile[]) {
+    this.#size = size;
+    for (const wanted of edgeTiles(size)) {
+      const found = edge.find(({ level, index }) => level === wanted.level && index === wanted.index);
+      const width = tileWidth(wanted, size);
+      if (found === undefined || found.hashes.length < width * HASH_BYTES) {
+        throw new Error(`the tree's tile ${wanted.level}/${wanted.index} is missing or too short`);
+      }
+      this.#edge[wanted.level] = found.hashes.subarray(0, width * HASH_BYTES);
+    }
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Appends leaves, given as their data, 32 bytes each. */
+  append(entries: Buffer): void {
+    const before = this.#size;
+    this.#size += entries.length / HASH_BYTES;
+    this.#grow(0, before, entries);
+  }
+
+  /** The root of the tree. */
+  root(): Buffer {
+    const whole: LeafRange = { start: 0, end: this.#size };
+    return rootOfRange(whole, ({ level }) => {
+      const edge = this.#edge[level] ?? Buffer.alloc(0);
+      return level === 0 ? hashLeaves(edge) : edge;
+    });
+  }
+
+  /** The bundles and tiles that have grown, each as a whole. */
+  grown(): StoredTile[] {
+    return [...this.#grown.values()];
+  }
+
+  #grow(level: number, countBefore: number, hashes: Buffer): void {
+    const edge = this.#edge[level] ?? Buffer.alloc(0);
+    const all = edge.length === 0 ? hashes : Buffer.concat([edge, hashes]);
+    const first = Math.floor(countBefore / TILE_WIDTH);
+    const above: Buffer[] = [];
+    for (let at = 0; at < all.length; at += TILE_BYTES) {
+      const tile = all.subarray(at, at + TILE_BYTES);
+      const index = first + at / TILE_BYTES;
+      this.#grown.set(`${level}/${index}`, { level, index, hashes: tile });
+      if (tile.length === TILE_BYTES) above.push(foldHashes(level === 0 ? hashLeaves(tile) : tile));
+    }
+    this.#edge[level] = all.subarray(above.length * TILE_BYTES);
+    if (above.length > 0) this.#grow(level + 1, first, Buffer.concat(above));
+  }
+}

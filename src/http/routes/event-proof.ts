@@ -1,0 +1,25 @@
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { entityId, entityType } from "../../contract/events.ts";
+import { PROOF_EXAMPLES, receipt, sequenceParameter, TEXT } from "../../contract/receipt.ts";
+import { readEventProof } from "../../services/log/read-receipt.ts";
+import { anyone } from "../access.ts";
+import { endpoint } from "../endpoint.ts";
+
+export const eventProof = endpoint({
+  method: "get",
+  path: "/integrity/events/:entityType/:entityId/:sequence/proof",
+  operationId: "readEventProof",
+  tag: "Public verification",
+  summary: "Prove an event without a key",
+  description:
+    "A proof that the event's `recordHash` is in the transparency log, for anyone who knows the voucher's id. It has no payload: whoever has the payload can hash it.",
+  access: anyone,
+  parameters: { entityType, entityId, sequence: sequenceParameter },
+  response: receipt,
+  contentType: TEXT,
+  responseDescription: "The proof.",
+  responseExamples: PROOF_EXAMPLES,
+  errors: ERRORS_OF.readEventProof,
+  handler: (ctx, { parameters }) =>
+    readEventProof(ctx, parameters.entityType, parameters.entityId, parameters.sequence),
+});

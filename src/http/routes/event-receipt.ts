@@ -1,0 +1,24 @@
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { codeOrTicket } from "../../contract/fields.ts";
+import { PROOF_EXAMPLES, receipt, sequenceParameter, TEXT } from "../../contract/receipt.ts";
+import { readEventReceipt } from "../../services/log/read-receipt.ts";
+import { endpoint } from "../endpoint.ts";
+import { partnerKey } from "../middleware/authenticate.ts";
+
+export const eventReceipt = endpoint({
+  method: "get",
+  path: "/partner/vouchers/:codeOrTicket/events/:sequence/receipt",
+  operationId: "readEventReceipt",
+  tag: "Partner",
+  summary: "Read the receipt of an event",
+  description:
+    "A proof that one sealed event of the voucher is in the transparency log, with the event's payload. An event that does not exist answers 404 `not_found`.",
+  access: partnerKey("voucher.read"),
+  parameters: { codeOrTicket, sequence: sequenceParameter },
+  response: receipt,
+  contentType: TEXT,
+  responseDescription: "The receipt.",
+  responseExamples: PROOF_EXAMPLES,
+  errors: ERRORS_OF.readEventReceipt,
+  handler: (ctx, { caller, parameters }) => readEventReceipt(ctx, caller, parameters.codeOrTicket, parameters.sequence),
+});

@@ -1,0 +1,39 @@
+import type { RequestHandler } from "express";
+import type { ApiContext } from "../../context.ts";
+import { TEXT } from "../../contract/receipt.ts";
+import { readPublished, readTile } from "../../services/log/read-log.ts";
+import { limitAddress } from "../middleware/rate-limit.ts";
+import type { Route } from "../route.ts";
+
+/** A tile never changes. */
+const FOR_EVER = "public, max-age=31536000, immutable";
+/** A checkpoint is replaced each second. */
+const FOR_A_SECOND = "public, max-age=1";
+
+/** The log in the form of C2SP tlog-tiles, for anyone, from any page, and for caches. */
+export function logRoutes(ctx: ApiContext): Route[] {
+  const serve = (read: (path: string) => Promise<Buffer | string>, type: string, caching: string): RequestHandler[] => [
+    limitAddress(ctx),
+    async (request, response) => {
+      const content = await read(request.path.slice("/log/".length));
+      response.setHeader("Access-Control-Allow-Origin", "*");
+      response.setHeader("Cache-Control", caching);
+      response.setHeader("Content-Type", type);
+      response.end(request.method === "HEAD" ? undefined : content);
+    },
+  ];
+  return [
+    {
+      path: "/log/checkpoint",
+      methods: { get: serve(async () => (await readPublished(ctx)).note, TEXT, FOR_A_SECOND) },
+    },
+    {
+      path: "/log/policy",
+      methods: { get: serve(async () => (await readPublished(ctx)).policy, TEXT, FOR_A_SECOND) },
+    },
+    {
+      path: "/log/tile/*path",
+      methods: { get: serve((path) => readTile(ctx, path), "application/octet-stream", FOR_EVER) },
+    },
+  ];
+}

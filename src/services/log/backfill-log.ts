@@ -1,0 +1,44 @@
+import { selectUnloggedEvents, writeLogSlots } from "../../db/events.ts";
+import { openLogBatch } from "../../db/log-batches.ts";
+import { write } from "../../db/transaction.ts";
+import { type AuditContext, withAuditEntry } from "../admin/with-audit-entry.ts";
+
+/** Events in one batch of the log. */
+const BATCH = 4_096;
+/** Batches in one transaction, which has one audit entry. */
+const BATCHES = 4;
+
+/**
+ * Adds the events that were sealed before there was a log to those that wait for their place, in order of voucher and sequence. May be
+ * interrupted and started again, and runs beside live traffic.
+ * @param onProgress receives the number of events so far. If it throws, the run ends after what was committed.
+ * @returns how many events were added.
+ */
+export async function backfillLog(ctx: AuditContext, onProgress: (events: number) => void): Promise<number> {
+  let total = 0;
+  let after = { voucherId: "", sequence: 0 };
+  for (let count = -1; count !== 0; ) {
+    count = await withAuditEntry(
+      ctx,
+      { type: "Log", id: "backfill" },
+      async (tx) => {
+        let added = 0;
+        for (let batches = 0; batches < BATCHES; batches++) {
+          const events = await selectUnloggedEvents(tx, after.voucherId, after.sequence, BATCH);
+          const last = events.at(-1);
+          if (last === undefined) break;
+          const batch = await openLogBatch(tx);
+          const slots = events.map(({ recordHash }) => batch.add(recordHash));
+          await write(tx, [...writeLogSlots(events, slots), ...batch.writes()]);
+          added += events.length;
+          after = last;
+        }
+        return added;
+      },
+      { before: { events: 0 }, after: (events) => ({ events }) },
+    );
+    total += count;
+    onProgress(total);
+  }
+  return total;
+}

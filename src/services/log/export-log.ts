@@ -1,0 +1,33 @@
+import { AppError } from "../../contract/errors.ts";
+import { findPublished } from "../../db/log-checkpoints.ts";
+import { selectLogTiles } from "../../db/log-tree.ts";
+import type { Queryable } from "../../db/pool.ts";
+import { HASH_BYTES, hashLeaves, TILE_WIDTH } from "../../domain/log/merkle.ts";
+import { formatTilePath, tileWidth } from "../../domain/log/tiles.ts";
+import { writeInto } from "./monitor-log.ts";
+import { formatBundle } from "./read-log.ts";
+
+/**
+ * Writes the served log as files, under the same paths: any web server can serve them.
+ * @returns the number of leaves.
+ * @throws AppError `not_found` before the first checkpoint.
+ */
+export async function exportLog(db: Queryable, directory: string): Promise<number> {
+  const published = await findPublished(db);
+  if (published === null) throw new AppError("not_found", "No checkpoint is served yet.");
+  const { size, note, policy } = published;
+  for (let level = 0; Math.floor(size / TILE_WIDTH ** level) > 0; level++) {
+    for (let index = 0; ; index++) {
+      const width = tileWidth({ level, index }, size);
+      if (width === 0) break;
+      const [stored] = await selectLogTiles(db, [{ level, index }]);
+      const hashes = stored?.hashes.subarray(0, width * HASH_BYTES) ?? Buffer.alloc(0);
+      await writeInto(directory, formatTilePath({ level, index, width }), level === 0 ? hashLeaves(hashes) : hashes);
+      if (level === 0) await writeInto(directory, formatTilePath({ level: null, index, width }), formatBundle(hashes));
+    }
+  }
+  await writeInto(directory, "policy", policy);
+  // Last: whoever reads the checkpoint finds every file.
+  await writeInto(directory, "checkpoint", note);
+  return size;
+}

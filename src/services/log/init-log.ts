@@ -1,0 +1,61 @@
+import { AppError } from "../../contract/errors.ts";
+import { findLogTree, insertLogTree } from "../../db/log-tree.ts";
+import { formatCheckpoint } from "../../domain/log/checkpoint.ts";
+import { rootOfRange } from "../../domain/log/merkle.ts";
+import { signNote } from "../../domain/log/note.ts";
+import { type AuditContext, withAuditEntry } from "../admin/with-audit-entry.ts";
+import { readAnchor, writeAnchor } from "./anchors.ts";
+import type { LogSettings } from "./log-settings.ts";
+
+/** The root of a tree without leaves. */
+const EMPTY_ROOT = rootOfRange({ start: 0, end: 0 }, () => Buffer.alloc(0));
+
+export interface LogInit {
+  origin: string;
+  size: number;
+  /** Whether this run began the log. */
+  begun: boolean;
+  /** Anchors that this run wrote. */
+  anchorsWritten: string[];
+}
+
+/**
+ * Begins the log of a database with an empty tree, and writes the first anchors. On a database with a log, writes the anchors that are
+ * missing, from the tree as it is: only a person can say that nothing else was ever signed.
+ * @throws AppError `invalid_request` when an anchor knows a log that the database has not, or is missing and was not accepted.
+ */
+export async function initLog(ctx: AuditContext, settings: LogSettings, acceptAnchor: boolean): Promise<LogInit> {
+  const { origin, keys, anchors } = settings;
+  const found = await Promise.all(anchors.map(async (file) => ({ file, known: await readAnchor(file, keys) })));
+  const missing = found.filter(({ known }) => known === null).map(({ file }) => file);
+  const largest = Math.max(0, ...found.map(({ known }) => known?.size ?? 0));
+  return withAuditEntry(
+    ctx,
+    { type: "Log", id: origin },
+    async (tx): Promise<LogInit> => {
+      const before = await findLogTree(tx);
+      if (before !== null && before.origin !== origin) {
+        throw refuse(`This database has the log ${before.origin}. A log keeps its name.`);
+      }
+      if (largest > (before?.size ?? 0)) {
+        throw refuse(
+          `An anchor knows ${largest} leaves, the database ${before?.size ?? 0}. See: voucherctl log recover`,
+        );
+      }
+      if (before !== null && missing.length > 0 && !acceptAnchor) {
+        throw refuse(`The anchor ${missing[0]} is missing. --accept-anchor writes it from this database.`);
+      }
+      if (before === null) await insertLogTree(tx, origin, EMPTY_ROOT);
+      const tree = before ?? { origin, size: 0, root: EMPTY_ROOT };
+      const text = formatCheckpoint(tree);
+      const note = `${text}\n${keys.map((key) => `${signNote(key, text)}\n`).join("")}`;
+      for (const file of missing) await writeAnchor(file, note, keys);
+      return { origin, size: tree.size, begun: before === null, anchorsWritten: missing };
+    },
+    { before: { anchorsWritten: [] }, after: ({ anchorsWritten }) => ({ anchorsWritten }) },
+  );
+}
+
+function refuse(reason: string): AppError {
+  return new AppError("invalid_request", reason);
+}

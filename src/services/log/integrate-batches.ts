@@ -1,0 +1,38 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type pg from "pg";
+import { growTree, lockLogTree, placeBatches, selectLogTiles, selectWaitingBatches } from "../../db/log-tree.ts";
+import { inTransaction, write } from "../../db/transaction.ts";
+import { HASH_BYTES } from "../../domain/log/merkle.ts";
+import { edgeTiles, TreeAppender } from "../../domain/log/tiles.ts";
+
+/** Batches and leaves that get their places in one transaction, which takes a third of a second at most. */
+const BATCHES_MAX = 4_096;
+const LEAVES_MAX = 65_536;
+/** Leaves hashed in one turn of the event loop: three milliseconds. */
+const TURN_LEAVES = 2_048;
+
+/**
+ * Gives the next waiting batches their places at the end of the tree, and writes the bundles and tiles that grow, in one transaction. So
+ * there is nothing to repair after a crash. When another process is at it, does nothing.
+ * @returns the number of leaves that got a place.
+ */
+export function integrateBatches(ctx: { pool: pg.Pool }): Promise<number> {
+  return inTransaction(ctx.pool, async (tx) => {
+    const [tree, batches] = await Promise.all([
+      lockLogTree(tx),
+      // Also sent when the tree is locked elsewhere: one trip is worth more than a read in vain.
+      selectWaitingBatches(tx, BATCHES_MAX, LEAVES_MAX),
+    ]);
+    if (tree === null || batches.length === 0) return 0;
+    const appender = new TreeAppender(tree.size, await selectLogTiles(tx, edgeTiles(tree.size)));
+    if (!appender.root().equals(tree.root)) throw new Error("the stored tiles of the log do not have the stored root");
+    const leaves = Buffer.concat(batches.map(({ hashes }) => hashes));
+    for (let at = 0; at < leaves.length; at += TURN_LEAVES * HASH_BYTES) {
+      appender.append(leaves.subarray(at, at + TURN_LEAVES * HASH_BYTES));
+      await nextTurn();
+    }
+    const after = { size: appender.size, root: appender.root() };
+    await write(tx, [...placeBatches(batches, tree.size), ...growTree(tree, appender.grown(), after)]);
+    return after.size - tree.size;
+  });
+}

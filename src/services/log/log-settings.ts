@@ -1,0 +1,81 @@
+import { readFileSync, statSync } from "node:fs";
+import type { LogConfig } from "../../config.ts";
+import { parseSecretKey, type SignerKey } from "../../domain/log/note.ts";
+import { NotAccepted, type Policy, parsePolicy } from "../../domain/log/policy.ts";
+import type { Witness } from "./witnesses.ts";
+
+/** What signs and publishes the log. Only processes that handle the queue `log`, and commands, hold it. */
+export interface LogSettings {
+  /** Its name. */
+  origin: string;
+  /** The first one is the log's; during a rotation all of them sign. */
+  keys: SignerKey[];
+  /** Files that remember the last checkpoint. */
+  anchors: string[];
+  policy: Policy;
+  /** The policy's text, which `/log/policy` serves. */
+  policyText: string;
+  /** The policy's witnesses that have an address. */
+  witnesses: Witness[];
+}
+
+/** The key file or the policy cannot be used. The message is for an operator. */
+export class LogSettingsError extends Error {}
+
+/**
+ * Reads the key file and the policy.
+ * @throws LogSettingsError when the key can be read by others, or a file cannot be used.
+ */
+export function readLogSettings(config: LogConfig & { keyFile: string }, production: boolean): LogSettings {
+  const keys = readKeys(config.keyFile);
+  const origin = keys[0]?.name ?? "";
+  if (config.origin !== null && config.origin !== origin) {
+    throw new LogSettingsError(`LOG_ORIGIN is ${config.origin}, but the key in LOG_KEY_FILE is of ${origin}.`);
+  }
+  const defaultPolicy = `${keys.map(({ text }) => `log ${text}\n`).join("")}quorum none\n`;
+  const policyText = config.policyFile === null ? defaultPolicy : readText("LOG_POLICY", config.policyFile);
+  const policy = parse(policyText);
+  if (!policy.logs.some(({ key }) => keys.some(({ text }) => text === key.text))) {
+    throw new LogSettingsError("LOG_POLICY does not name this log's key.");
+  }
+  const witnesses = policy.witnesses.flatMap(({ key, url }) => (url === null ? [] : [{ key, url }]));
+  if (production && config.anchors.length === 0 && witnesses.length === 0) {
+    throw new LogSettingsError(
+      "NODE_ENV=production requires a memory of what was signed: set LOG_ANCHOR, or LOG_POLICY with a witness that has an address.",
+    );
+  }
+  return { origin, keys, anchors: config.anchors, policy, policyText, witnesses };
+}
+
+function parse(text: string): Policy {
+  try {
+    return parsePolicy(text);
+  } catch (error) {
+    if (error instanceof NotAccepted) throw new LogSettingsError(`LOG_POLICY: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Reads a key file: one key a line, all of one name. */
+function readKeys(file: string): SignerKey[] {
+  const text = readText("LOG_KEY_FILE", file);
+  if ((statSync(file).mode & 0o077) !== 0) {
+    throw new LogSettingsError(`Other users can read LOG_KEY_FILE. Run: chmod 600 ${file}`);
+  }
+  const keys = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => parseSecretKey("log", line));
+  if (!keys.every((key) => key !== null) || keys.some(({ name }) => name !== keys[0]?.name)) {
+    throw new LogSettingsError(`LOG_KEY_FILE does not hold a key: ${file}. Make one with: voucherctl log keygen`);
+  }
+  return keys;
+}
+
+function readText(variable: string, file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new LogSettingsError(`${variable} cannot be read: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,84 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { HASH_BYTES, type LeafRange, type ReadTile, TILE_WIDTH, tilesOf } from "../../domain/log/merkle.ts";
+import { NotAccepted } from "../../domain/log/policy.ts";
+import { formatTilePath, tileWidth } from "../../domain/log/tiles.ts";
+
+/** Longest wait for a file of a log. Milliseconds. */
+const WAIT_MAX_MS = 10_000;
+/** Longest file of a log: a full bundle. Bytes. */
+const FILE_MAX = TILE_WIDTH * (2 + HASH_BYTES) + 10_000;
+
+/** A copy of a log in the form of C2SP tlog-tiles: a served one, or the files of an export or a monitor. */
+export interface LogSource {
+  /** Where it is, for people. */
+  from: string;
+  /** The bytes at a path under the log's address, or null when there is nothing. */
+  read(path: string): Promise<Buffer | null>;
+}
+
+/** Opens a copy by its address or its directory. */
+export function openLogSource(from: string): LogSource {
+  return {
+    from,
+    read: /^https?:/.test(from) ? (path) => fetchFile(from, path) : (path) => readIfThere(join(from, path)),
+  };
+}
+
+async function fetchFile(address: string, path: string): Promise<Buffer | null> {
+  const response = await fetch(`${address.replace(/\/$/, "")}/${path}`, { signal: AbortSignal.timeout(WAIT_MAX_MS) });
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length;
+    if (length > FILE_MAX) throw new NotAccepted(`${address}/${path} is longer than any file of a log.`);
+    chunks.push(chunk);
+  }
+  if (response.status === 404) return null;
+  if (response.status !== 200) throw new NotAccepted(`${address}/${path} answers ${response.status}.`);
+  return Buffer.concat(chunks);
+}
+
+/** Reads a file; null when it does not exist. */
+export async function readIfThere(file: string): Promise<Buffer | null> {
+  return readFile(file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;
+    throw error;
+  });
+}
+
+/**
+ * The data of a bundle's first `width` leaves.
+ * @throws NotAccepted when the copy has not got them.
+ */
+export async function readBundle(source: LogSource, index: number, width: number): Promise<Buffer> {
+  // A copy of a larger tree may have only the full bundle.
+  for (const wide of width === TILE_WIDTH ? [width] : [width, TILE_WIDTH]) {
+    const bytes = await source.read(formatTilePath({ level: null, index, width: wide }));
+    if (bytes !== null) return parseBundle(bytes, width, `${source.from}, bundle ${index}`);
+  }
+  throw new NotAccepted(`${source.from} has no bundle ${index} with ${width} leaves.`);
+}
+
+function parseBundle(bytes: Buffer, width: number, what: string): Buffer {
+  const leaves = Buffer.alloc(width * HASH_BYTES);
+  for (let leaf = 0, at = 0; leaf < width; leaf++, at += 2 + HASH_BYTES) {
+    if (at + 2 + HASH_BYTES > bytes.length || bytes.readUInt16BE(at) !== HASH_BYTES) {
+      throw new NotAccepted(`${what} is not made of ${width} hashes.`);
+    }
+    bytes.copy(leaves, leaf * HASH_BYTES, at + 2, at + 2 + HASH_BYTES);
+  }
+  return leaves;
+}
+
+/** Fetches the tiles of a tree of this size that the roots of these ranges need. */
+export async function fetchTiles(source: LogSource, ranges: readonly LeafRange[], size: number): Promise<ReadTile> {
+  const tiles = new Map<string, Buffer>();
+  for (const tile of tilesOf(ranges)) {
+    const path = formatTilePath({ ...tile, width: tileWidth(tile, size) });
+    const bytes = await source.read(path);
+    if (bytes === null) throw new NotAccepted(`${source.from} has no ${path}.`);
+    tiles.set(`${tile.level}/${tile.index}`, bytes);
+  }
+  return ({ level, index }) => tiles.get(`${level}/${index}`) ?? Buffer.alloc(0);
+}

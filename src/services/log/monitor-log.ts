@@ -1,0 +1,100 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type CheckpointNote, parseCheckpoint } from "../../domain/log/checkpoint.ts";
+import { consistencyRanges, HASH_BYTES, rootOfRange, TILE_WIDTH, verifyConsistency } from "../../domain/log/merkle.ts";
+import { NotAccepted, type Policy, verifyCheckpoint } from "../../domain/log/policy.ts";
+import { verifyProof } from "../../domain/log/receipt.ts";
+import { formatTilePath, TreeAppender } from "../../domain/log/tiles.ts";
+import { writeDurably } from "./anchors.ts";
+import { fetchTiles, type LogSource, openLogSource, readBundle, readIfThere } from "./log-source.ts";
+import { formatBundle } from "./read-log.ts";
+
+export interface MonitorOptions {
+  source: LogSource;
+  policy: Policy;
+  /** Where the last checkpoint is kept, and with `keep` every bundle. */
+  state: string;
+  keep: boolean;
+  /** Receipts that must lie in the log. */
+  receipts: readonly string[];
+}
+
+export interface Monitored {
+  origin: string;
+  size: number;
+  /** The size at the last run. */
+  before: number;
+  receipts: number;
+}
+
+/**
+ * Compares a served log with what was seen of it before: its checkpoint is signed and cosigned, continues the last one, and has every
+ * receipt that is given. Remembers it for the next run.
+ * @throws NotAccepted with what does not hold. The checkpoint in question is kept beside the state.
+ */
+export async function monitorLog(options: MonitorOptions): Promise<Monitored> {
+  const { source, policy, state, keep, receipts } = options;
+  const note = (await source.read("checkpoint"))?.toString();
+  const served = note === undefined ? null : parseCheckpoint(note);
+  if (note === undefined || served === null) throw new NotAccepted(`${source.from} serves no checkpoint.`);
+  verifyCheckpoint(policy, served);
+  await mkdir(state, { recursive: true });
+  const file = join(state, "checkpoint");
+  const before = parseCheckpoint((await readIfThere(file))?.toString() ?? "");
+  try {
+    if (before !== null) await verifyContinuation(source, before, served);
+    if (keep) await mirror(source, state, served);
+    for (const receipt of receipts) await verifyPresence(source, policy, served, receipt);
+  } catch (error) {
+    if (error instanceof NotAccepted) await writeFile(join(state, `refused-${served.size}`), note);
+    throw error;
+  }
+  await writeDurably(file, note);
+  return { origin: served.origin, size: served.size, before: before?.size ?? 0, receipts: receipts.length };
+}
+
+async function verifyContinuation(source: LogSource, before: CheckpointNote, now: CheckpointNote): Promise<void> {
+  if (now.origin !== before.origin) throw new NotAccepted(`The log is now ${now.origin}, and was ${before.origin}.`);
+  if (now.size < before.size) {
+    throw new NotAccepted(`The log has ${now.size} leaves, and had ${before.size}: an old checkpoint, or a lost part.`);
+  }
+  const ranges = consistencyRanges(before.size, now.size);
+  const read = await fetchTiles(source, ranges, now.size);
+  const proof = ranges.map((range) => rootOfRange(range, read));
+  if (!verifyConsistency(before.size, before.root, now.size, now.root, proof)) {
+    throw new NotAccepted(`The log of ${now.size} leaves does not continue the one of ${before.size} leaves.`);
+  }
+}
+
+/** Keeps every bundle that is missing, and recomputes the root from all of them. */
+async function mirror(source: LogSource, state: string, { size, root }: CheckpointNote): Promise<void> {
+  const kept = openLogSource(state);
+  const tree = new TreeAppender(0, []);
+  for (let index = 0; index * TILE_WIDTH < size; index++) {
+    const width = Math.min(TILE_WIDTH, size - index * TILE_WIDTH);
+    const path = formatTilePath({ level: null, index, width });
+    const isKept = (await kept.read(path)) !== null;
+    const leaves = await readBundle(isKept ? kept : source, index, width);
+    tree.append(leaves);
+    if (!isKept) await writeInto(state, path, formatBundle(leaves));
+  }
+  if (!tree.root().equals(root)) throw new NotAccepted("The bundles do not lead to the checkpoint's root.");
+}
+
+/** Writes a file of a log, with its folders. */
+export async function writeInto(directory: string, path: string, bytes: Buffer | string): Promise<void> {
+  const file = join(directory, path);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, bytes);
+}
+
+async function verifyPresence(source: LogSource, policy: Policy, now: CheckpointNote, receipt: string): Promise<void> {
+  const { index, recordHash } = verifyProof(receipt, policy);
+  if (index >= now.size) throw new NotAccepted(`The receipt of leaf ${index} is not in the log of ${now.size} leaves.`);
+  const bundle = Math.floor(index / TILE_WIDTH);
+  const leaves = await readBundle(source, bundle, Math.min(TILE_WIDTH, now.size - bundle * TILE_WIDTH));
+  const at = (index % TILE_WIDTH) * HASH_BYTES;
+  if (!recordHash.equals(leaves.subarray(at, at + HASH_BYTES))) {
+    throw new NotAccepted(`Leaf ${index} is not the event of the receipt.`);
+  }
+}

@@ -1,0 +1,52 @@
+import type pg from "pg";
+import { AppError } from "../../contract/errors.ts";
+import { findPublished, type Published } from "../../db/log-checkpoints.ts";
+import { selectLogTiles } from "../../db/log-tree.ts";
+import { HASH_BYTES, hashLeaves } from "../../domain/log/merkle.ts";
+import { parseTilePath, tileWidth } from "../../domain/log/tiles.ts";
+import type { BoundedReads } from "../batches/bounded-reads.ts";
+
+type Deps = { pool: pg.Pool; publicReads: BoundedReads };
+
+/**
+ * The checkpoint that is served, and its policy.
+ * @throws AppError `not_found` before the first one, `overloaded`.
+ */
+export function readPublished(ctx: Deps): Promise<Published> {
+  return ctx.publicReads(() => selectPublished(ctx.pool));
+}
+
+/**
+ * The bytes of a tile or bundle, by its path under the log's address. Only what the served tree covers, in any width up to the tree's.
+ * @throws AppError `not_found`, `overloaded`.
+ */
+export function readTile(ctx: Deps, path: string): Promise<Buffer> {
+  return ctx.publicReads(async () => {
+    const tile = parseTilePath(path);
+    if (tile === null) throw new AppError("not_found");
+    const { index, width } = tile;
+    const place = { level: tile.level ?? 0, index };
+    if (width > tileWidth(place, (await selectPublished(ctx.pool)).size)) throw new AppError("not_found");
+    const [stored] = await selectLogTiles(ctx.pool, [place]);
+    const hashes = stored?.hashes.subarray(0, width * HASH_BYTES);
+    if (hashes?.length !== width * HASH_BYTES) throw new Error(`the log's tile ${path} is missing`);
+    if (tile.level === null) return formatBundle(hashes);
+    return tile.level === 0 ? hashLeaves(hashes) : hashes;
+  });
+}
+
+/** Entries as C2SP tlog-tiles writes them: each after its length in two bytes. */
+export function formatBundle(entries: Buffer): Buffer {
+  const bundle = Buffer.alloc((entries.length / HASH_BYTES) * (2 + HASH_BYTES));
+  for (let at = 0, to = 0; at < entries.length; at += HASH_BYTES) {
+    to = bundle.writeUInt16BE(HASH_BYTES, to);
+    to += entries.copy(bundle, to, at, at + HASH_BYTES);
+  }
+  return bundle;
+}
+
+async function selectPublished(pool: pg.Pool): Promise<Published> {
+  const published = await findPublished(pool);
+  if (published === null) throw new AppError("not_found");
+  return published;
+}

@@ -1,0 +1,98 @@
+import type pg from "pg";
+import { AppError, voucherNotFound } from "../../contract/errors.ts";
+import { INTEGER_MAX } from "../../contract/fields.ts";
+import { findLoggedEvent, findLoggedRedemption, type LoggedEvent } from "../../db/events.ts";
+import { findPublished } from "../../db/log-checkpoints.ts";
+import { ENTITY_TYPE } from "../../domain/chain.ts";
+import { parsePolicy } from "../../domain/log/policy.ts";
+import { formatProof, verifyProof } from "../../domain/log/receipt.ts";
+import type { Limits } from "../../limits/open-limits.ts";
+import type { Caller } from "../auth/caller.ts";
+import type { BoundedReads } from "../batches/bounded-reads.ts";
+import { resolveVoucher, type VoucherReads } from "../partner/resolve-voucher.ts";
+import { proveInclusion } from "./tree-proofs.ts";
+
+type PartnerDeps = { pool: pg.Pool; partnerReads: BoundedReads };
+
+/**
+ * The receipt of a redemption, by its reference within the caller's organization.
+ * @throws AppError `redemption_not_found`, `not_logged_yet`, `overloaded`.
+ */
+export function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, externalRef: string): Promise<string> {
+  return ctx.partnerReads(() => receiptOfRedemption(ctx.pool, caller.organizationId, externalRef));
+}
+
+/**
+ * The receipt of a redemption.
+ * @throws AppError `redemption_not_found`, `not_logged_yet`.
+ */
+export async function receiptOfRedemption(pool: pg.Pool, organizationId: string, externalRef: string): Promise<string> {
+  const event = externalRef.includes("\0") ? null : await findLoggedRedemption(pool, organizationId, externalRef);
+  if (event === null) throw new AppError("redemption_not_found");
+  return proveEvent(pool, event, true);
+}
+
+/**
+ * The receipt of an event of one of the caller's vouchers.
+ * @throws AppError `voucher_not_found`, `too_many_misses`, `not_found` (no such event), `not_logged_yet`, `overloaded`.
+ */
+export async function readEventReceipt(
+  ctx: PartnerDeps & { voucherReads: VoucherReads; limits: Limits },
+  caller: Caller,
+  codeOrTicket: string,
+  sequence: string,
+): Promise<string> {
+  const { voucher } = await resolveVoucher(ctx, caller, codeOrTicket);
+  if (voucher === null) throw voucherNotFound();
+  return ctx.partnerReads(async () => {
+    const event = await findEvent(ctx.pool, voucher.id, sequence);
+    if (event === null) throw new AppError("not_found");
+    return proveEvent(ctx.pool, event, true);
+  });
+}
+
+/**
+ * The proof that an event is in the log, without its payload, for anyone who knows the voucher's id.
+ * @throws AppError `entity_not_found`, `not_logged_yet`, `overloaded`.
+ */
+export function readEventProof(
+  ctx: { pool: pg.Pool; publicReads: BoundedReads },
+  entityType: string,
+  entityId: string,
+  sequence: string,
+): Promise<string> {
+  return ctx.publicReads(async () => {
+    const isPossible = entityType === ENTITY_TYPE && !entityId.includes("\0");
+    const event = isPossible ? await findEvent(ctx.pool, entityId, sequence) : null;
+    if (event === null) throw new AppError("entity_not_found");
+    return proveEvent(ctx.pool, event, false);
+  });
+}
+
+async function findEvent(pool: pg.Pool, voucherId: string, sequence: string): Promise<LoggedEvent | null> {
+  const isPossible = /^[1-9]\d{0,9}$/.test(sequence) && Number(sequence) <= INTEGER_MAX;
+  return isPossible ? findLoggedEvent(pool, voucherId, Number(sequence)) : null;
+}
+
+/** Proves an event in the served checkpoint, and verifies the proof before anybody else does. */
+async function proveEvent(pool: pg.Pool, event: LoggedEvent, withPayload: boolean): Promise<string> {
+  const { payload, recordHash, logIndex } = event;
+  const published = await findPublished(pool);
+  if (
+    published === null ||
+    payload === null ||
+    recordHash === null ||
+    logIndex === null ||
+    logIndex >= published.size
+  ) {
+    throw new AppError("not_logged_yet");
+  }
+  const proof = formatProof({
+    extra: withPayload ? Buffer.from(payload) : null,
+    index: logIndex,
+    hashes: await proveInclusion(pool, logIndex, published.size),
+    checkpoint: published.note,
+  });
+  verifyProof(proof, parsePolicy(published.policy), recordHash);
+  return proof;
+}

@@ -1,0 +1,101 @@
+import { readFile } from "node:fs/promises";
+import { z } from "zod";
+import { formatCheckpoint, parseCheckpoint, type TreeHead } from "../../domain/log/checkpoint.ts";
+import { verifyConsistency } from "../../domain/log/merkle.ts";
+import {
+  cosignNote,
+  InvalidSignature,
+  type SignerKey,
+  type VerifierKey,
+  verifySignatures,
+} from "../../domain/log/note.ts";
+import { writeDurably } from "./anchors.ts";
+import { parseRequest } from "./witnesses.ts";
+
+/** The last tree of each log that a witness has cosigned, by origin; roots in base64. */
+const stateFile = z.record(z.string(), z.object({ size: z.number().int().min(0), root: z.string() }));
+
+/** How a witness answers `add-checkpoint`. */
+export interface WitnessResponse {
+  status: 200 | 400 | 403 | 404 | 409 | 422;
+  text: string;
+  contentType: string;
+}
+
+/** A witness (C2SP tlog-witness): cosigns a checkpoint only when it continues the last one that it has cosigned. */
+export class WitnessServer {
+  readonly #key: SignerKey;
+  readonly #logs: readonly VerifierKey[];
+  readonly #file: string;
+  readonly #seen: Map<string, TreeHead>;
+  /** Requests are answered one after another: comparing and remembering must not interleave. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  private constructor(key: SignerKey, logs: readonly VerifierKey[], file: string, seen: Map<string, TreeHead>) {
+    this.#key = key;
+    this.#logs = logs;
+    this.#file = file;
+    this.#seen = seen;
+  }
+
+  /** Opens a witness with the state of a file, which begins empty. @throws Error when the file holds something else. */
+  static async open(key: SignerKey, logs: readonly VerifierKey[], file: string): Promise<WitnessServer> {
+    const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return "{}";
+      throw error;
+    });
+    const state = stateFile.parse(JSON.parse(text));
+    const heads = Object.entries(state).map(([origin, { size, root }]): [string, TreeHead] => [
+      origin,
+      { size, root: Buffer.from(root, "base64") },
+    ]);
+    return new WitnessServer(key, logs, file, new Map(heads));
+  }
+
+  /** Answers the body of one request. @param now seconds since 1970. */
+  addCheckpoint(body: string, now: number): Promise<WitnessResponse> {
+    const answer = this.#last.then(() => this.#decide(body, now));
+    this.#last = answer.catch(() => undefined);
+    return answer;
+  }
+
+  async #decide(body: string, now: number): Promise<WitnessResponse> {
+    const request = parseRequest(body);
+    const checkpoint = request === null ? null : parseCheckpoint(request.note);
+    if (request === null || checkpoint === null) return refuse(400, "The request is not well formed.");
+    const { origin, size, root, note } = checkpoint;
+    const keys = this.#logs.filter(({ name }) => name === origin);
+    if (keys.length === 0) return refuse(404, "This witness does not know the log.");
+    if (!isSigned(() => verifySignatures(note, keys).length > 0)) return refuse(403, "The log has not signed this.");
+    if (request.oldSize > size) return refuse(400, "The old size is larger than the checkpoint's.");
+    const seen = this.#seen.get(origin) ?? { size: 0, root: null };
+    if (request.oldSize !== seen.size || (size === seen.size && seen.root !== null && !seen.root.equals(root))) {
+      return { status: 409, text: `${seen.size}\n`, contentType: "text/x.tlog.size" };
+    }
+    if (!verifyConsistency(seen.size, seen.root ?? root, size, root, request.proof)) {
+      return refuse(422, "The proof does not lead from the last tree to this one.");
+    }
+    const next = new Map(this.#seen).set(origin, { size, root });
+    const state = [...next].map(([name, head]) => [name, { size: head.size, root: head.root.toString("base64") }]);
+    await writeDurably(this.#file, `${JSON.stringify(Object.fromEntries(state))}\n`);
+    this.#seen.set(origin, { size, root });
+    return {
+      status: 200,
+      text: `${cosignNote(this.#key, formatCheckpoint(checkpoint), now)}\n`,
+      contentType: "text/plain; charset=utf-8",
+    };
+  }
+}
+
+function isSigned(verify: () => boolean): boolean {
+  try {
+    return verify();
+  } catch (error) {
+    if (error instanceof InvalidSignature) return false;
+    throw error;
+  }
+}
+
+function refuse(status: WitnessResponse["status"], text: string): WitnessResponse {
+  return { status, text: `${text}\n`, contentType: "text/plain; charset=utf-8" };
+}

@@ -1,0 +1,172 @@
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseCheckpoint } from "../../src/domain/log/checkpoint.ts";
+import { hashLeaf } from "../../src/domain/log/merkle.ts";
+import { parsePolicy } from "../../src/domain/log/policy.ts";
+import { verifyProof } from "../../src/domain/log/receipt.ts";
+import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
+import { type PartnerClient, partnerClient, send } from "../support/client.ts";
+import {
+  beginLog,
+  type LogFiles,
+  logKey,
+  makeLogFiles,
+  openSequencer,
+  readLeaves,
+  startWitness,
+  witnessKeys,
+} from "../support/log-setup.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
+import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+
+let servers: TestServers;
+let api: TestApi;
+let till: PartnerClient;
+let files: LogFiles;
+let run: () => Promise<{ published: number }>;
+let vouchers: IssuedVoucher[];
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  files = makeLogFiles();
+  const { url } = await startWitness(servers, files);
+  files.setWitnesses([url]);
+  api = await startApi(servers);
+  await startWorkers(servers);
+  const partner = await makePartner(servers.db);
+  till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
+  vouchers = await issueVouchers(servers.db, partner, 300);
+});
+
+afterAll(async () => {
+  await endService(servers);
+  files.remove();
+});
+
+async function get(path: string): Promise<{ status: number; headers: Headers; bytes: Buffer }> {
+  const response = await fetch(`${api.url}/log/${path}`);
+  return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) };
+}
+
+describe("before the log begins", () => {
+  it("there is nothing to read, and receipts are not there yet", async () => {
+    for (const path of ["checkpoint", "policy", "tile/0/000.p/1", "tile/entries/000.p/1"]) {
+      expect((await get(path)).status, path).toBe(404);
+    }
+    const [voucher] = vouchers;
+    expect((await till.redeem({ code: voucher?.code, externalRef: "early" })).status).toBe(200);
+    const reply = await till.receipt("early");
+    expect([reply.status, reply.body.code, reply.headers.get("retry-after")]).toEqual([409, "not_logged_yet", "1"]);
+    expect((await till.events(voucher?.code ?? "")).body.events[0].logIndex).toBeNull();
+  });
+});
+
+describe("once it is published", () => {
+  beforeAll(async () => {
+    await beginLog(servers.db, files);
+    ({ run } = openSequencer(servers, files));
+    expect(await run()).toMatchObject({ published: 301 });
+  });
+
+  it("the checkpoint and the policy are served to anyone, from any page, for a second", async () => {
+    const { status, headers, bytes } = await get("checkpoint");
+    expect(status).toBe(200);
+    expect(parseCheckpoint(bytes.toString())).toMatchObject({ origin: "vouchers.test/log", size: 301 });
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "content-type": "text/plain; charset=utf-8",
+      "cache-control": "public, max-age=1",
+      "access-control-allow-origin": "*",
+    });
+    const policy = parsePolicy((await get("policy")).bytes.toString());
+    expect(policy.logs.map(({ key }) => key.text)).toEqual([logKey.text]);
+  });
+
+  it("tiles and entries have the leaves in every width, and can be kept for ever", async () => {
+    const leaves = await readLeaves(servers.db);
+    for (const [path, from, to] of [
+      ["000", 0, 256],
+      ["000.p/1", 0, 1],
+      ["000.p/255", 0, 255],
+      ["001.p/45", 256, 301],
+      ["001.p/7", 256, 263],
+    ] as const) {
+      const wanted = leaves.slice(from, to);
+      const tile = await get(`tile/0/${path}`);
+      expect(tile.bytes, path).toEqual(Buffer.concat(wanted.map((leaf) => hashLeaf(leaf))));
+      const entries = await get(`tile/entries/${path}`);
+      expect(entries.bytes, path).toEqual(Buffer.concat(wanted.flatMap((leaf) => [Buffer.of(0, 32), leaf])));
+      expect(tile.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+      expect(tile.headers.get("content-type")).toBe("application/octet-stream");
+    }
+    expect((await get("tile/1/000.p/1")).bytes).toHaveLength(32);
+  });
+
+  it.each([
+    "tile/0/001",
+    "tile/0/001.p/46",
+    "tile/0/002.p/1",
+    "tile/1/000",
+    "tile/1/000.p/2",
+    "tile/2/000.p/1",
+    "tile/0/0",
+    "tile/0/000.p/0",
+    "tile/entries/001",
+    "tile/7/000",
+    "tile/0/%30%30%30",
+    "tile/",
+    "nothing",
+  ])("%s does not exist", async (path) => {
+    const { status, headers } = await get(path);
+    expect([status, headers.get("cache-control")]).toEqual([404, "no-store"]);
+  });
+
+  it("a receipt proves a redemption offline, with a verifier that shares no code with the service", async () => {
+    const { status, body } = await till.receipt("early");
+    expect(status).toBe(200);
+    const file = join(files.directory, "early.tlog-proof");
+    writeFileSync(file, body);
+    const command = ["docs/verify-receipt.mjs", file, logKey.text, String(witnessKeys[0]?.text)];
+    const verified = spawnSync(process.execPath, command, { encoding: "utf8" });
+    expect(verified.stderr).toBe("");
+    expect(JSON.parse(verified.stdout)).toMatchObject({
+      eventType: "voucher.instance.redeemed",
+      data: { externalRef: "early" },
+    });
+    const events = (await till.events(vouchers[0]?.code ?? "")).body.events;
+    expect(events.map(({ logIndex }: { logIndex: number }) => logIndex)).toEqual([0, 300]);
+    expect((await till.eventReceipt(vouchers[0]?.code ?? "", 2)).body).toBe(body);
+  });
+
+  it("the public proof has no payload, and proves the recordHash alone", async () => {
+    const id = String(vouchers[7]?.id);
+    const { body } = await send("GET", `${api.url}/integrity/events/VoucherInstance/${id}/1/proof`);
+    expect(body).not.toContain("extra");
+    const chain = await send("GET", `${api.url}/integrity/events/VoucherInstance/${id}`);
+    const [event] = chain.body.events;
+    const policy = parsePolicy((await get("policy")).bytes.toString());
+    const proved = verifyProof(body, policy, Buffer.from(event.recordHash, "hex"));
+    expect([proved.index, event.logIndex]).toEqual([7, 7]);
+  });
+
+  it("an event that came later is not there until the next checkpoint", async () => {
+    const code = String(vouchers[9]?.code);
+    expect((await till.redeem({ code, externalRef: "late" })).status).toBe(200);
+    expect((await till.receipt("late")).status).toBe(409);
+    expect((await till.events(code)).body.events.map(({ logIndex }: { logIndex: number | null }) => logIndex)).toEqual([
+      9,
+      null,
+    ]);
+    await run();
+    expect((await till.receipt("late")).status).toBe(200);
+  });
+
+  it.each(["0", "3", "01", "-1", "1.0", "99999999999", "x", "1%00"])("an event %s does not exist", async (sequence) => {
+    const reply = await till.eventReceipt(String(vouchers[3]?.code), sequence);
+    expect([reply.status, reply.body.code]).toEqual([404, "not_found"]);
+    const proof = await send("GET", `${api.url}/integrity/events/VoucherInstance/${vouchers[3]?.id}/${sequence}/proof`);
+    expect([proof.status, proof.body.code]).toEqual([404, "entity_not_found"]);
+  });
+});

@@ -1,0 +1,129 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { partnerClient } from "../support/client.ts";
+import { type LogFiles, makeLogFiles } from "../support/log-setup.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { endService, startApi, startWorkers } from "../support/service.ts";
+import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
+
+let servers: TestServers;
+let files: LogFiles;
+let voucherctl: Voucherctl;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  files = makeLogFiles();
+  voucherctl = openVoucherctl(servers);
+});
+
+afterAll(async () => {
+  voucherctl.close();
+  await endService(servers);
+  files.remove();
+});
+
+it("takes a deployment from its first key to a receipt that verifies offline, with a witness of its own", async () => {
+  const at = (name: string) => join(files.directory, name);
+  const { vkey } = await voucherctl.json("log", "keygen", "--origin", "cli.test/log", "--out", at("log.key"));
+  expect(statSync(at("log.key")).mode & 0o777).toBe(0o600);
+  const again = await voucherctl.run(["log", "keygen", "--origin", "cli.test/log", "--out", at("log.key")]);
+  expect([again.exitCode, again.stderr]).toEqual([1, expect.stringMatching(/exists already/)]);
+  const witness = await voucherctl.json("witness", "keygen", "--name", "w.test", "--out", at("w.key"));
+
+  const serve = ["src/cli/main.ts", "witness", "serve", "--key", at("w.key"), "--state", at("w.json"), "--log", vkey];
+  const serving = spawn(process.execPath, [...serve, "--port", "0", "--json"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = await once(serving.stdout, "data");
+  const { url } = JSON.parse(String(line));
+  writeFileSync(at("policy"), `log ${vkey}\nwitness w ${witness.vkey} ${url}\nquorum w\n`);
+  const env = { LOG_KEY_FILE: at("log.key"), LOG_ANCHOR: `file:${at("log.anchor")}`, LOG_POLICY: at("policy") };
+
+  const before = await voucherctl.run(["log", "checkpoint"], env);
+  expect([before.exitCode, before.stderr]).toEqual([1, expect.stringMatching(/has no log/)]);
+  expect((await voucherctl.run(["log", "init"], env)).stdout).toMatch(/^The log cli.test\/log begins\./);
+
+  const api = await startApi(servers);
+  await startWorkers(servers);
+  await startWorkers(servers, { WORKER_QUEUES: "log", DATABASE_URL: servers.logUrl, LOG_INTERVAL_MS: "100", ...env });
+  const partner = await makePartner(servers.db);
+  const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
+  const [voucher] = await issueVouchers(servers.db, partner, 1);
+  expect((await till.redeem({ code: voucher?.code, externalRef: "order-1" })).status).toBe(200);
+  const served = await until(async () =>
+    (await till.receipt("order-1")).status === 200 ? till.receipt("order-1") : null,
+  );
+
+  const got = await voucherctl.run(["receipt", "get", "order-1", "--org", partner.organizationId]);
+  expect(`${got.stdout}`).toBe(served.body);
+  writeFileSync(at("receipt"), served.body);
+  const verify = ["receipt", "verify", at("receipt"), "--policy", at("policy")];
+  const { exitCode, stdout } = await voucherctl.run(verify);
+  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/Seen by w.test at .*\n.*"externalRef":"order-1"/)]);
+  writeFileSync(at("receipt"), served.body.replace("index 1", "index 0"));
+  const broken = await voucherctl.run(verify);
+  expect([broken.exitCode, broken.stderr]).toEqual([
+    1,
+    expect.stringMatching(/does not lead to the checkpoint's root/),
+  ]);
+  expect((await voucherctl.run([...verify.slice(0, -1), at("missing")])).exitCode).toBe(2);
+
+  writeFileSync(at("receipt"), served.body);
+  const watch = ["log", "monitor", `${api.url}/log`, "--policy", at("policy"), "--state", at("seen"), "--keep"];
+  expect(await voucherctl.json(...watch, "--receipt", at("receipt"))).toMatchObject({
+    size: 2,
+    before: 0,
+    receipts: 1,
+  });
+  expect((await voucherctl.run(watch)).stdout).toMatch(/continues the 2 seen before/);
+  expect(await voucherctl.json("log", "audit")).toMatchObject({ leaves: 2, events: 2, problemCount: 0 });
+  expect(await voucherctl.json("log", "backfill")).toEqual({ events: 0 });
+  expect(await voucherctl.json("log", "export", "--to", at("export"))).toEqual({ size: 2 });
+  expect(readFileSync(at("export/checkpoint"), "utf8")).toContain("cli.test/log\n2\n");
+  const recover = await voucherctl.run(["log", "recover", "--from", at("export")], env);
+  expect([recover.exitCode, recover.stderr]).toEqual([1, expect.stringMatching(/has 2 leaves, the anchor 2/)]);
+
+  serving.kill("SIGTERM");
+  await once(serving, "exit");
+});
+
+it.each([
+  ["without a key", {}, /LOG_KEY_FILE is not set/],
+  ["with a key that others can read", { mode: 0o644 }, /Other users can read LOG_KEY_FILE/],
+  [
+    "in production without an anchor and without a witness",
+    { production: true },
+    /requires a memory of what was signed/,
+  ],
+  ["under another name", { origin: "other.test/log" }, /LOG_ORIGIN is other.test\/log/],
+])("a worker for the log does not start %s", async (_, given: {
+  mode?: number;
+  production?: boolean;
+  origin?: string;
+}, reason) => {
+  const { chmodSync } = await import("node:fs");
+  chmodSync(files.env.LOG_KEY_FILE, given.mode ?? 0o600);
+  const env = {
+    ...process.env,
+    BASE_URL: "https://vouchers.test",
+    DATABASE_URL: servers.databaseUrl,
+    REDIS_URL: servers.redisUrl,
+    WORKER_QUEUES: "log",
+    ...(Object.keys(given).length > 0 && { LOG_KEY_FILE: files.env.LOG_KEY_FILE }),
+    ...(given.origin && { LOG_ORIGIN: given.origin }),
+    ...(given.production && { NODE_ENV: "production", RESERVATION_TOKEN_SECRET: "a-secret-of-the-test-of-the-log" }),
+  };
+  const child = spawn(process.execPath, ["workers/main.ts"], { env, stdio: ["ignore", "ignore", "pipe"] });
+  let errors = "";
+  child.stderr.on("data", (chunk) => {
+    errors += chunk;
+  });
+  const [exitCode] = await once(child, "exit");
+  expect(exitCode).not.toBe(0);
+  expect(errors).toMatch(reason);
+});

@@ -1,0 +1,45 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LOG_VECTORS_FILE, type LogVectors } from "../support/write-log-vectors.ts";
+
+const { keys, receipts, broken }: LogVectors = JSON.parse(readFileSync(LOG_VECTORS_FILE, "utf8"));
+
+/** The verifiers that partners may copy from docs/. */
+const STAND_ALONE = [
+  { name: "docs/verify-receipt.mjs", command: process.execPath, script: "docs/verify-receipt.mjs" },
+  ...(spawnSync("python3", ["-c", "import cryptography"]).status === 0
+    ? [{ name: "docs/verify-receipt.py", command: "python3", script: "docs/verify-receipt.py" }]
+    : []),
+];
+
+describe.each(STAND_ALONE)("$name", ({ command, script }) => {
+  let directory: string;
+
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), "receipt-"));
+  });
+
+  afterAll(() => {
+    rmSync(directory, { recursive: true });
+  });
+
+  const run = (receipt: string) => {
+    const file = join(directory, "receipt");
+    writeFileSync(file, receipt);
+    return spawnSync(command, [script, file, keys.log.vkey, keys.witness.vkey], { encoding: "utf8" });
+  };
+
+  it("accepts a receipt and prints its payload", () => {
+    const { status, stdout } = run(String(receipts[2]?.receipt));
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ eventType: "voucher.instance.redeemed", sequence: 2 });
+  });
+
+  it("refuses every broken receipt", () => {
+    const accepted = broken.filter(({ receipt }) => run(receipt).status === 0).map(({ name }) => name);
+    expect(accepted).toEqual([]);
+  });
+});

@@ -1,0 +1,114 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type pg from "pg";
+import { pino } from "pino";
+import { serveWitness } from "../../src/cli/witness.ts";
+import { Deployment } from "../../src/db/deployment.ts";
+import { openPool } from "../../src/db/pool.ts";
+import { formatSecretKey, makeSigner } from "../../src/domain/log/note.ts";
+import { initLog } from "../../src/services/log/init-log.ts";
+import { readLogSettings } from "../../src/services/log/log-settings.ts";
+import { Sequencer } from "../../src/services/log/run-log.ts";
+import { WitnessServer } from "../../src/services/log/witness.ts";
+import { naiveRoot } from "./naive-merkle.ts";
+import type { TestServers } from "./servers.ts";
+import { provisioning } from "./supply.ts";
+
+export const ORIGIN = "vouchers.test/log";
+const LOG_SEED = Buffer.alloc(32, 1);
+export const logKey = makeSigner("log", ORIGIN, LOG_SEED);
+export const witnessKeys = [2, 3].map((byte) => makeSigner("witness", `w${byte}.test`, Buffer.alloc(32, byte)));
+
+/** The files of a log in a directory of their own, and its variables. */
+export interface LogFiles {
+  directory: string;
+  anchor: string;
+  /** The variables of a process that runs the sequencer. */
+  env: { LOG_KEY_FILE: string; LOG_ANCHOR: string; LOG_POLICY?: string };
+  /** Names witnesses, all of them required. */
+  setWitnesses(urls: readonly string[]): void;
+  remove(): void;
+}
+
+/** Makes a key and a place for an anchor. */
+export function makeLogFiles(): LogFiles {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-log-"));
+  const key = join(directory, "key");
+  writeFileSync(key, `${formatSecretKey("log", ORIGIN, LOG_SEED)}\n`);
+  chmodSync(key, 0o600);
+  const anchor = join(directory, "anchor");
+  const files: LogFiles = {
+    directory,
+    anchor,
+    env: { LOG_KEY_FILE: key, LOG_ANCHOR: `file:${anchor}` },
+    setWitnesses(urls) {
+      files.env.LOG_POLICY = join(directory, "policy");
+      const lines = urls.map((url, index) => `witness w${index} ${witnessKeys[index]?.text} ${url}\n`);
+      const members = urls.map((_, index) => `w${index}`).join(" ");
+      writeFileSync(
+        files.env.LOG_POLICY,
+        `log ${logKey.text}\n${lines.join("")}group all all ${members}\nquorum all\n`,
+      );
+    },
+    remove: () => rmSync(directory, { recursive: true }),
+  };
+  return files;
+}
+
+/** The settings of these files, as a process reads them. */
+export function settingsOf(files: LogFiles, anchors = [files.anchor]) {
+  const policyFile = files.env.LOG_POLICY ?? null;
+  return readLogSettings(
+    { keyFile: files.env.LOG_KEY_FILE, origin: null, anchors, policyFile, intervalMs: 1_000 },
+    false,
+  );
+}
+
+/** Begins the log of a database. */
+export function beginLog(db: pg.Pool, files: LogFiles, acceptAnchor = false) {
+  return initLog(provisioning(db), settingsOf(files), acceptAnchor);
+}
+
+/** A sequencer on connections of its own, like a worker process. */
+export function openSequencer(servers: TestServers, files: LogFiles, anchors?: string[]) {
+  const log = pino({ level: "silent" });
+  const deployment = new Deployment(log);
+  const pool = openPool({ databaseUrl: servers.logUrl, max: 2, applicationName: "sequencer", deployment, log });
+  const sequencer = new Sequencer({ pool, deployment, logSettings: settingsOf(files, anchors), log });
+  servers.onClose(() => pool.end());
+  return {
+    pool,
+    run: async () => {
+      // The deployment is known from the first connection on.
+      await pool.query("SELECT 1");
+      return sequencer.run();
+    },
+  };
+}
+
+/** Starts a witness of the service itself, with its state in the log's directory. */
+export async function startWitness(servers: TestServers, files: LogFiles, index = 0) {
+  const key = witnessKeys[index];
+  if (key === undefined) throw new Error(`there is no key for witness ${index}`);
+  const state = join(files.directory, `witness-${index}`);
+  const served = await serveWitness(await WitnessServer.open(key, [logKey], state), { port: 0, host: "127.0.0.1" });
+  servers.onClose(() => served.close());
+  return { ...served, state: () => JSON.parse(readFileSync(state, "utf8"))[ORIGIN] };
+}
+
+/** Every leaf of the tree, in order, from the events and their batches, without the bundles. */
+export async function readLeaves(db: pg.Pool): Promise<Buffer[]> {
+  const { rows } = await db.query<{ place: number; hash: Buffer }>(
+    `SELECT (b.first_index + (e.log_slot & 4095))::int AS place, e.record_hash AS hash
+       FROM voucher_events AS e JOIN log_batches AS b ON b.id = e.log_slot >> 12 WHERE b.first_index IS NOT NULL ORDER BY 1`,
+  );
+  const wrong = rows.findIndex(({ place }, index) => place !== index);
+  if (wrong >= 0) throw new Error(`leaf ${wrong} belongs to no event, or to two`);
+  return rows.map(({ hash }) => hash);
+}
+
+/** The root of the tree by the second implementation. */
+export async function naiveTreeRoot(db: pg.Pool): Promise<string> {
+  return naiveRoot(await readLeaves(db)).toString("hex");
+}

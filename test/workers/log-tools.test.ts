@@ -1,0 +1,216 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findPublished } from "../../src/db/log-checkpoints.ts";
+import { signCheckpoint } from "../../src/domain/log/checkpoint.ts";
+import { parsePolicy } from "../../src/domain/log/policy.ts";
+import { auditLog } from "../../src/services/log/audit-log.ts";
+import { backfillLog } from "../../src/services/log/backfill-log.ts";
+import { exportLog } from "../../src/services/log/export-log.ts";
+import { openLogSource } from "../../src/services/log/log-source.ts";
+import { monitorLog } from "../../src/services/log/monitor-log.ts";
+import { recoverLog } from "../../src/services/log/recover-log.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import { beginLog, type LogFiles, logKey, makeLogFiles, openSequencer, settingsOf } from "../support/log-setup.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+
+let servers: TestServers;
+let files: LogFiles;
+let partner: TestPartner;
+
+beforeEach(async () => {
+  servers = await openTestServers();
+  files = makeLogFiles();
+  partner = await makePartner(servers.db);
+});
+
+afterEach(async () => {
+  await servers.close();
+  files.remove();
+});
+
+const issue = (count: number) => issueVouchers(servers.db, partner, count);
+const run = () => openSequencer(servers, files).run();
+const audit = () => auditLog(servers.db);
+
+/** Runs statements without triggers, like an operator who owns the database. */
+async function tamper(...statements: string[]): Promise<void> {
+  await servers.db.query(["BEGIN", "SET LOCAL session_replication_role = replica", ...statements, "COMMIT"].join(";"));
+}
+
+describe("log audit", () => {
+  beforeEach(async () => {
+    await beginLog(servers.db, files);
+    await issue(700);
+    await run();
+    await issue(5);
+  });
+
+  it("finds nothing wrong in a log, and counts what waits", async () => {
+    expect(await audit()).toEqual({ leaves: 700, events: 700, waiting: 5, lost: 0, problemCount: 0, problems: [] });
+  });
+
+  it.each<[string, string, RegExp]>([
+    [
+      "a deleted event",
+      "DELETE FROM voucher_events WHERE log_slot & 4095 = 3 AND log_slot >> 12 = (SELECT min(id) FROM log_batches)",
+      /^leaf 3 belongs to no event$/,
+    ],
+    [
+      "a rewritten event",
+      "UPDATE voucher_events SET payload = '{}', record_hash = sha256('{}') WHERE sequence = 1 AND log_slot = (SELECT min(log_slot) FROM voucher_events)",
+      /has another hash than leaf 0$/,
+    ],
+    [
+      "two events in one leaf",
+      "UPDATE voucher_events SET log_slot = (SELECT min(log_slot) FROM voucher_events) WHERE log_slot = (SELECT min(log_slot) + 1 FROM voucher_events)",
+      /shares leaf 0|has another hash/,
+    ],
+    [
+      "an event outside of the log",
+      "UPDATE voucher_events SET log_slot = NULL WHERE log_slot = (SELECT min(log_slot) FROM voucher_events)",
+      /is not in the log; see voucherctl log backfill$/,
+    ],
+    [
+      "a changed bundle",
+      "UPDATE log_bundles SET entries = overlay(entries placing sha256('x') from 1) WHERE index = 1",
+      /tile 1\/0 is not that/,
+    ],
+    [
+      "a changed tile",
+      "UPDATE log_tiles SET hashes = overlay(hashes placing sha256('x') from 1)",
+      /^tile 1\/0 is not that of the leaves$/,
+    ],
+    ["a missing bundle", "DELETE FROM log_bundles WHERE index = 2", /^bundle 2 is missing or too short$/],
+    ["a changed root", "UPDATE log_tree SET root = sha256('x')", /stored root is not that/],
+    ["a changed checkpoint", "UPDATE log_published SET root = sha256('x')", /^the served checkpoint has another root$/],
+    [
+      "a larger checkpoint",
+      "UPDATE log_published SET size = 701",
+      /^the served checkpoint has 701 leaves, the tree 700$/,
+    ],
+  ])("finds %s", async (_, statement, problem) => {
+    await tamper(statement);
+    const { problems } = await audit();
+    expect(
+      problems.some((line) => problem.test(line)),
+      problems.join("\n"),
+    ).toBe(true);
+  });
+});
+
+describe("log backfill", () => {
+  it("adds events that were sealed before there was a log, once, and interrupted runs continue", async () => {
+    await issue(5_000);
+    await tamper("UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
+    await issue(10);
+    let rounds = 0;
+    const interrupted = backfillLog(provisioning(servers.db), () => {
+      rounds += 1;
+      throw new Error("interrupted");
+    });
+    await expect(interrupted).rejects.toThrow("interrupted");
+    expect(rounds).toBe(1);
+    await backfillLog(provisioning(servers.db), () => undefined);
+    expect(await backfillLog(provisioning(servers.db), () => undefined)).toBe(0);
+    await beginLog(servers.db, files);
+    await run();
+    expect(await audit()).toMatchObject({ leaves: 5_010, events: 5_010, problemCount: 0 });
+    await assertInvariants(servers.db);
+  });
+});
+
+describe("a database that was restored from an older backup", () => {
+  const TABLES = ["voucher_events", "vouchers", "log_batches", "log_bundles", "log_tiles", "log_tree", "log_published"];
+  const backUp = () => tamper(...TABLES.map((table) => `CREATE TABLE backup_${table} AS SELECT * FROM ${table}`));
+  const restore = () =>
+    tamper(
+      ...TABLES.map((table) => `DELETE FROM ${table}`),
+      ...TABLES.map((table) => `INSERT INTO ${table} SELECT * FROM backup_${table}`),
+    );
+
+  it("signs nothing until the log is recovered from an export, and then goes on behind what it lost", async () => {
+    await beginLog(servers.db, files);
+    await issue(300);
+    await run();
+    await backUp();
+    await issue(500);
+    await run();
+    const lastNote = (await findPublished(servers.db))?.note;
+    const copy = join(files.directory, "copy");
+    expect(await exportLog(servers.db, copy)).toBe(800);
+    await restore();
+    await issue(20);
+    expect(await run()).toMatchObject({
+      placed: 0,
+      refused: expect.stringMatching(/has 800 leaves, the database 300/),
+    });
+    expect((await findPublished(servers.db))?.size).toBe(300);
+
+    const source = openLogSource(copy);
+    const settings = settingsOf(files);
+    expect(await recoverLog(provisioning(servers.db), settings, source)).toEqual({ firstIndex: 300, leaves: 500 });
+    await expect(recoverLog(provisioning(servers.db), settings, source)).rejects.toThrow(
+      /has 800 leaves, the anchor 800/,
+    );
+    expect(await run()).toMatchObject({ placed: 20, size: 820, published: 820, refused: null });
+    expect(await audit()).toMatchObject({ leaves: 820, events: 320, lost: 500, problemCount: 0 });
+    // What was published before the restore is still a part of the log.
+    const state = join(files.directory, "seen");
+    const now = join(files.directory, "now");
+    await exportLog(servers.db, now);
+    const policy = parsePolicy(String((await findPublished(servers.db))?.policy));
+    await monitorLog({ source: openLogSource(copy), policy, state, keep: false, receipts: [] });
+    const seen = await monitorLog({ source: openLogSource(now), policy, state, keep: true, receipts: [] });
+    expect([lastNote === undefined, seen.before, seen.size]).toEqual([false, 800, 820]);
+  });
+
+  it("is not recovered from a copy with another leaf", async () => {
+    await beginLog(servers.db, files);
+    await issue(10);
+    await run();
+    await backUp();
+    await issue(10);
+    await run();
+    const copy = join(files.directory, "copy");
+    await exportLog(servers.db, copy);
+    await restore();
+    const bundle = join(copy, "tile/entries/000.p/20");
+    writeFileSync(bundle, readFileSync(bundle).fill(7, 15 * 34 + 2, 15 * 34 + 9));
+    const recover = recoverLog(provisioning(servers.db), settingsOf(files), openLogSource(copy));
+    await expect(recover).rejects.toThrow(/does not continue this database's log/);
+    await expect(
+      recoverLog(provisioning(servers.db), settingsOf(files), openLogSource(files.directory)),
+    ).rejects.toThrow(/has no bundle 0/);
+    expect(await audit()).toMatchObject({ leaves: 10, problemCount: 0 });
+  });
+});
+
+describe("log monitor", () => {
+  it("refuses a log that shrinks, forks or is signed by another, and keeps the evidence", async () => {
+    await beginLog(servers.db, files);
+    await issue(300);
+    await run();
+    const [small, large] = [join(files.directory, "small"), join(files.directory, "large")];
+    await exportLog(servers.db, small);
+    await issue(300);
+    await run();
+    await exportLog(servers.db, large);
+    const policy = parsePolicy(String((await findPublished(servers.db))?.policy));
+    const state = join(files.directory, "seen");
+    const monitor = (from: string, keep = false) =>
+      monitorLog({ source: openLogSource(from), policy, state, keep, receipts: [] });
+    expect(await monitor(small, true)).toMatchObject({ size: 300, before: 0 });
+    expect(await monitor(large, true)).toMatchObject({ size: 600, before: 300 });
+    expect(await monitor(large)).toMatchObject({ size: 600, before: 600 });
+    await expect(monitor(small)).rejects.toThrow(/has 300 leaves, and had 600/);
+    const fork = signCheckpoint(logKey, { size: 600, root: Buffer.alloc(32, 7) });
+    writeFileSync(join(large, "checkpoint"), fork);
+    await expect(monitor(large)).rejects.toThrow(/does not continue the one of 600 leaves/);
+    expect(readdirSync(state).filter((name) => name.startsWith("refused"))).toEqual(["refused-300", "refused-600"]);
+    expect(readFileSync(join(state, "refused-600"), "utf8")).toBe(fork);
+    writeFileSync(join(large, "checkpoint"), fork.replace("vouchers.test/log\n", "vouchers.test/other\n"));
+    await expect(monitor(large)).rejects.toThrow(/has no log vouchers.test\/other/);
+  });
+});

@@ -1,0 +1,313 @@
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findPublished } from "../../src/db/log-checkpoints.ts";
+import { findLogTree } from "../../src/db/log-tree.ts";
+import { parseCheckpoint, signCheckpoint } from "../../src/domain/log/checkpoint.ts";
+import { cosignNote, makeSigner } from "../../src/domain/log/note.ts";
+import { parsePolicy, verifyCheckpoint } from "../../src/domain/log/policy.ts";
+import { integrateBatches } from "../../src/services/log/integrate-batches.ts";
+import { recordExpiries } from "../../src/services/sweep/record-expiries.ts";
+import { assertInvariants } from "../support/invariants.ts";
+import {
+  beginLog,
+  type LogFiles,
+  logKey,
+  makeLogFiles,
+  naiveTreeRoot,
+  openSequencer,
+  settingsOf,
+  startWitness,
+  witnessKeys,
+} from "../support/log-setup.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+
+let servers: TestServers;
+let files: LogFiles;
+let partner: TestPartner;
+
+beforeEach(async () => {
+  servers = await openTestServers();
+  files = makeLogFiles();
+  partner = await makePartner(servers.db);
+});
+
+afterEach(async () => {
+  await servers.closeOpened();
+  await assertInvariants(servers.db).finally(() => servers.close());
+  files.remove();
+});
+
+const published = () => findPublished(servers.db);
+const tree = () => findLogTree(servers.db);
+
+/** The served checkpoint, verified against the policy that is served with it. */
+async function verifyPublished() {
+  const served = await published();
+  const checkpoint = served && parseCheckpoint(served.note);
+  if (!served || !checkpoint) throw new Error("no checkpoint is served");
+  const cosignatures = verifyCheckpoint(parsePolicy(served.policy), checkpoint);
+  return { size: checkpoint.size, root: checkpoint.root.toString("hex"), cosignatures: cosignatures.length };
+}
+
+describe("the sequencer", () => {
+  it("puts every sealed event into the tree in the order of its chain, and serves the signed root", async () => {
+    const issued = await issueVouchers(servers.db, partner, 1_100, { validUntil: new Date(Date.now() - 1_000) });
+    await beginLog(servers.db, files);
+    const { run } = openSequencer(servers, files);
+    expect(await run()).toMatchObject({ placed: 1_100, size: 1_100, published: 1_100, refused: null });
+    const expired = await recordExpiries(provisioning(servers.db), performance.now() + 60_000);
+    expect(expired).toBe(issued.length);
+    expect(await run()).toMatchObject({ placed: 1_100, size: 2_200, published: 2_200 });
+    expect(await run()).toMatchObject({ placed: 0, size: 2_200, published: 2_200 });
+    expect(await verifyPublished()).toEqual({ size: 2_200, root: await naiveTreeRoot(servers.db), cosignatures: 0 });
+    expect(parseCheckpoint(readFileSync(files.anchor, "utf8"))?.size).toBe(2_200);
+  });
+
+  it("does nothing before the log has begun, and the waiting events follow then", async () => {
+    await issueVouchers(servers.db, partner, 3);
+    const { run } = openSequencer(servers, files);
+    expect(await run()).toMatchObject({ placed: 0, size: 0, refused: null });
+    expect([await tree(), await published(), existsSync(files.anchor)]).toEqual([null, null, false]);
+    await beginLog(servers.db, files);
+    expect(await run()).toMatchObject({ placed: 3, published: 3 });
+  });
+
+  it("leaves the tree alone while another process has it", async () => {
+    await beginLog(servers.db, files);
+    await issueVouchers(servers.db, partner, 3);
+    const other = await servers.db.connect();
+    await other.query("BEGIN");
+    await other.query("SELECT 1 FROM log_tree FOR UPDATE");
+    const { run } = openSequencer(servers, files);
+    expect(await run()).toMatchObject({ placed: 0, size: 0 });
+    await other.query("ROLLBACK");
+    other.release();
+    expect(await run()).toMatchObject({ placed: 3 });
+  });
+
+  it("may die at any statement: no leaf is lost, doubled or out of order, and no two notes contradict", async () => {
+    await beginLog(servers.db, files);
+    await issueVouchers(servers.db, partner, 300);
+    const notes = new Map<number, string>();
+    let survived = 0;
+    for (let statement = 1; survived < 2; statement++) {
+      await issueVouchers(servers.db, partner, 7);
+      const sequencer = openSequencer(servers, files);
+      await sequencer.pool.query("SELECT 1");
+      let sent = 0;
+      // The pool sends its statements through the connections that it hands out.
+      const killed = await sequencer.pool.connect();
+      const query = killed.query.bind(killed);
+      const dying = Object.assign(killed, {
+        query: (...args: Parameters<typeof query>) => {
+          sent += 1;
+          // Ends the connection without a word, like a process that is killed.
+          if (sent === statement) killed.connection.stream.destroy();
+          return query(...args);
+        },
+      });
+      dying.release();
+      const report = await sequencer.run().catch(() => null);
+      if (report !== null && sent < statement) survived += 1;
+      await openSequencer(servers, files).run();
+      const { size, root } = await verifyPublished();
+      expect(notes.get(size) ?? root).toBe(root);
+      notes.set(size, root);
+      expect(root).toBe(await naiveTreeRoot(servers.db));
+      await servers.closeOpened();
+    }
+    expect(notes.size).toBeGreaterThan(10);
+  });
+
+  it("signs what was committed before a crash, with the same bytes each time", async () => {
+    await beginLog(servers.db, files);
+    await issueVouchers(servers.db, partner, 5);
+    expect(await integrateBatches({ pool: servers.db })).toBe(5);
+    expect([(await tree())?.size, await published()]).toEqual([5, null]);
+    await openSequencer(servers, files).run();
+    const anchor = readFileSync(files.anchor, "utf8");
+    expect((await published())?.note).toBe(anchor);
+    expect(anchor).toBe(signCheckpoint(logKey, { size: 5, root: (await tree())?.root as Buffer }));
+  });
+});
+
+describe("the anchor", () => {
+  async function begun(count: number) {
+    await beginLog(servers.db, files);
+    await issueVouchers(servers.db, partner, count);
+    const sequencer = openSequencer(servers, files);
+    await sequencer.run();
+    return sequencer;
+  }
+
+  it("of a larger tree stops everything: the database has lost a part of the log", async () => {
+    const { run } = await begun(5);
+    const before = await published();
+    writeFileSync(files.anchor, signCheckpoint(logKey, { size: 9, root: Buffer.alloc(32, 7) }));
+    await issueVouchers(servers.db, partner, 10);
+    expect(await run()).toMatchObject({ placed: 0, refused: expect.stringMatching(/has 9 leaves, the database 5/) });
+    expect([(await tree())?.size, (await published())?.note]).toEqual([5, before?.note]);
+  });
+
+  it("with another root stops everything, even when the database has outgrown it", async () => {
+    const { run } = await begun(5);
+    writeFileSync(files.anchor, signCheckpoint(logKey, { size: 3, root: Buffer.alloc(32, 7) }));
+    expect(await run()).toMatchObject({ refused: expect.stringMatching(/another root for 3 leaves/) });
+  });
+
+  it("that another key has signed, or that is no checkpoint, stops everything", async () => {
+    await begun(5);
+    const { run } = openSequencer(servers, files);
+    const root = Buffer.alloc(32);
+    const other = makeSigner("log", "other.test/log", Buffer.alloc(32, 9));
+    for (const text of ["", "garbage\n", signCheckpoint(other, { size: 1, root })]) {
+      writeFileSync(files.anchor, text);
+      expect(await run(), text).toMatchObject({ refused: expect.stringMatching(/is not a checkpoint of this log/) });
+    }
+  });
+
+  it("that was deleted stops a new process, until an operator accepts the loss", async () => {
+    await begun(5);
+    rmSync(files.anchor);
+    const { run } = openSequencer(servers, files);
+    expect(await run()).toMatchObject({ refused: expect.stringMatching(/No anchor and no witness remembers/) });
+    await expect(beginLog(servers.db, files)).rejects.toThrow(/is missing/);
+    expect(await beginLog(servers.db, files, true)).toMatchObject({ begun: false, anchorsWritten: [files.anchor] });
+    expect(await run()).toMatchObject({ refused: null, published: 5 });
+  });
+
+  it("of a log that the database has not stops everything, and `log init` begins no second one", async () => {
+    writeFileSync(files.anchor, signCheckpoint(logKey, { size: 2, root: Buffer.alloc(32, 7) }));
+    const { run } = openSequencer(servers, files);
+    expect(await run()).toMatchObject({ refused: expect.stringMatching(/has no log, but an anchor has one/) });
+    await expect(beginLog(servers.db, files, true)).rejects.toThrow(/knows 2 leaves, the database 0/);
+    expect(await tree()).toBeNull();
+  });
+
+  it("is not needed when a witness remembers the log, and is written again", async () => {
+    const { url } = await startWitness(servers, files);
+    files.setWitnesses([url]);
+    await begun(5);
+    rmSync(files.anchor);
+    await issueVouchers(servers.db, partner, 1);
+    expect(await openSequencer(servers, files).run()).toMatchObject({ refused: null, published: 6 });
+    expect(parseCheckpoint(readFileSync(files.anchor, "utf8"))?.size).toBe(6);
+  });
+});
+
+describe("witnesses", () => {
+  let fake: Server | undefined;
+
+  afterEach(() => {
+    fake?.closeAllConnections();
+    fake?.close();
+    fake = undefined;
+  });
+
+  /** Starts a witness that answers as the test says. */
+  async function startFake(answer: (response: ServerResponse, note: string) => void): Promise<string> {
+    const server = createServer(async (request, response) => {
+      let body = "";
+      for await (const chunk of request) body += chunk;
+      answer(response, body.slice(body.indexOf("\n\n") + 2));
+    });
+    fake = server;
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+  }
+
+  it("cosign every checkpoint, and remember the last one over restarts", async () => {
+    const witnesses = [await startWitness(servers, files, 0), await startWitness(servers, files, 1)];
+    files.setWitnesses(witnesses.map(({ url }) => url));
+    await beginLog(servers.db, files);
+    const { run } = openSequencer(servers, files);
+    for (const size of [4, 300, 301]) {
+      await issueVouchers(servers.db, partner, size - ((await tree())?.size ?? 0));
+      expect(await run()).toMatchObject({ published: size, cosigned: 2 });
+      expect(await verifyPublished()).toMatchObject({ size, cosignatures: 2 });
+      expect(witnesses.map(({ state }) => state().size)).toEqual([size, size]);
+    }
+  });
+
+  it("that are too few keep the last checkpoint served, while events get their places", async () => {
+    const { url, close } = await startWitness(servers, files, 0);
+    files.setWitnesses([url, await startFake((response) => response.writeHead(500).end())]);
+    await beginLog(servers.db, files);
+    await issueVouchers(servers.db, partner, 4);
+    const { run } = openSequencer(servers, files);
+    expect(await run()).toMatchObject({ size: 4, published: 0, cosigned: 1, refused: null });
+    expect(await published()).toBeNull();
+    await close();
+  });
+
+  it.each<[string, (response: ServerResponse, note: string) => void]>([
+    [
+      "lies",
+      (response, note) => {
+        const other = makeSigner("witness", witnessKeys[0]?.name ?? "", Buffer.alloc(32, 9));
+        response.end(`${cosignNote(other, `${note.slice(0, note.indexOf("\n\n"))}\n`, 1)}\n`);
+      },
+    ],
+    [
+      "signs something else",
+      (response) => {
+        const [key] = witnessKeys;
+        if (key !== undefined) response.end(`${cosignNote(key, "something else\n", 1)}\n`);
+      },
+    ],
+    ["hangs", () => undefined],
+    ["answers ten megabytes", (response) => response.end("x".repeat(10_000_000))],
+    ["redirects", (response) => response.writeHead(307, { location: "/elsewhere" }).end()],
+    ["names a size that is none", (response) => response.writeHead(409).end("many\n")],
+    ["hangs up", (response) => response.destroy()],
+  ])("one that %s gets nothing served, and nothing is lost", async (_, answer) => {
+    files.setWitnesses([await startFake(answer)]);
+    await beginLog(servers.db, files);
+    await issueVouchers(servers.db, partner, 4);
+    expect(await openSequencer(servers, files).run()).toMatchObject({
+      size: 4,
+      published: 0,
+      cosigned: 0,
+      refused: null,
+    });
+    const honest = await startWitness(servers, files, 0);
+    files.setWitnesses([honest.url]);
+    expect(await openSequencer(servers, files).run()).toMatchObject({ size: 4, published: 4, cosigned: 1 });
+  });
+
+  it("that have seen more than the database stop a new process before anything gets a place", async () => {
+    const { url } = await startWitness(servers, files);
+    files.setWitnesses([url]);
+    await beginLog(servers.db, files);
+    await issueVouchers(servers.db, partner, 4);
+    await openSequencer(servers, files).run();
+    const ahead = await startFake((response) => response.writeHead(409).end("50\n"));
+    files.setWitnesses([ahead]);
+    await issueVouchers(servers.db, partner, 4);
+    const report = await openSequencer(servers, files).run();
+    expect(report).toMatchObject({
+      placed: 0,
+      refused: expect.stringMatching(/has seen 50 leaves, the database has 4/),
+    });
+  });
+});
+
+describe("the settings", () => {
+  it("refuse a key file that others can read, one without a key, another origin and a policy without this log", () => {
+    chmodSync(files.env.LOG_KEY_FILE, 0o640);
+    expect(() => settingsOf(files)).toThrow(/Other users can read/);
+    chmodSync(files.env.LOG_KEY_FILE, 0o600);
+    expect(settingsOf(files).origin).toBe("vouchers.test/log");
+    files.env.LOG_POLICY = `${files.directory}/policy`;
+    expect(() => settingsOf(files)).toThrow(/LOG_POLICY cannot be read/);
+    writeFileSync(files.env.LOG_POLICY, "quorum none\n");
+    expect(() => settingsOf(files)).toThrow(/does not name this log's key/);
+    writeFileSync(files.env.LOG_POLICY, "quorum one\n");
+    expect(() => settingsOf(files)).toThrow(/Line 1 of the policy/);
+    writeFileSync(files.env.LOG_KEY_FILE, "not a key\n");
+    expect(() => settingsOf(files)).toThrow(/does not hold a key/);
+  });
+});

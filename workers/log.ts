@@ -1,0 +1,35 @@
+import { type WorkerContext, workerOptions } from "../src/context.ts";
+import { logQueue } from "../src/queues/catalog.ts";
+import { Schedule } from "../src/queues/schedule.ts";
+import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
+import { Sequencer } from "../src/services/log/run-log.ts";
+
+/**
+ * Trigger: a job every LOG_INTERVAL_MS, added by one of the worker processes that have the log's key. Without the key, this process takes
+ * no jobs of this queue.
+ * Effect: sealed events get their places in the log, and the next checkpoint is signed, anchored, cosigned and served.
+ * Second delivery: the transaction that gives places skips when another process is at it, and the same tree is signed with the same bytes.
+ * After a crash: before the commit nothing has happened. After it, the next pass signs the tree.
+ */
+export function startLogWorker(ctx: WorkerContext): RunningWorker {
+  const { logSettings, config } = ctx;
+  if (logSettings === null) return { close: async () => undefined };
+  const sequencer = new Sequencer({ ...ctx, logSettings });
+  const servers = { redisUrl: config.redisUrl, shards: config.queueShards[0] };
+  const schedule = new Schedule(logQueue, ctx.deployment, servers, config.transparencyLog.intervalMs, ctx.log);
+  const worker = startWorker(logQueue, workerOptions(ctx, 1), async () => {
+    const report = await sequencer.run();
+    ctx.log.debug(report, "log pass finished");
+    if (ctx.metrics !== null) {
+      ctx.metrics.logRefused.with().set(report.refused === null ? 0 : 1);
+      ctx.metrics.logLeaves.with().inc(report.placed);
+    }
+    return report;
+  });
+  return {
+    async close() {
+      schedule.close();
+      await worker.close();
+    },
+  };
+}
