@@ -24,7 +24,7 @@ let foreign: PartnerClient;
 
 beforeAll(async () => {
   servers = await openTestServers();
-  // More misses than any limit lets through.
+  // The tests cause more misses than a limit would allow, so both limits are off.
   const limits = { RATE_LIMIT_RPS: "0", MISS_LIMIT_PER_MINUTE: "0" };
   [api, workers] = await Promise.all([startApi(servers, limits), startWorkers(servers)]);
   const owner = await makePartner(servers.db);
@@ -101,7 +101,7 @@ function partnerRoutes(): string[] {
 }
 
 const notFound = (code: string) => ({ status: 404, body: { error: expect.any(String), code } });
-/** Answers about nothing, where they are not the 404 of vouchers. Releasing an unknown ticket and an empty list are no errors. */
+/** Answers for things that do not exist, on routes where that is not the 404 of vouchers. Releasing an unknown ticket and an empty list are no errors. */
 const NOTHING: Record<string, unknown> = {
   "POST /partner/vouchers/release": { status: 200, body: { released: false, reason: expect.any(String) } },
   "GET /partner/redemptions": { status: 200, body: { redemptions: [] } },

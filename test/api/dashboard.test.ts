@@ -133,7 +133,7 @@ describe("without OPS_TOKEN", () => {
     expect((await ended).exitCode, output()).toBe(0);
   });
 
-  it("takes off for no dashboard, and never for a token", async () => {
+  it("treats `off` as "no dashboard", never as a password", async () => {
     const off = await startApi(servers, { OPS_TOKEN: "off" });
     try {
       expect((await ask("GET", `${off.url}/ops/queues`, { headers: basic("operator:off") })).status).toBe(404);
@@ -205,7 +205,7 @@ describe("the password", () => {
     if (password.length > 5) expect(text).not.toContain(password);
   });
 
-  it("is missing from what is not HTTP Basic", async () => {
+  it("is reported as missing when the request has no valid HTTP Basic header", async () => {
     const encoded = Buffer.from(`operator:${TOKEN}`).toString("base64");
     for (const headers of [
       { authorization: TOKEN },
@@ -223,7 +223,7 @@ describe("the password", () => {
     }
   });
 
-  it("may be wrong ten times from an address, however many at once, and then none is taken for a while", async () => {
+  it("is refused for 15 minutes after ten wrong ones from the same address, even if they arrive in parallel", async () => {
     const address = newAddress();
     const tried = await Promise.all(Array.from({ length: 30 }, () => open("wrong", address)));
     expect(tried.filter(({ status }) => status === 401)).toHaveLength(10);
@@ -239,7 +239,7 @@ describe("the password", () => {
     expect((await open(TOKEN)).status).toBe(200);
   });
 
-  it("counts as no wrong one when it is right or missing", async () => {
+  it("does not count as a wrong one when it is correct or missing", async () => {
     const address = newAddress();
     for (let i = 0; i < 9; i++) await open("wrong", address);
     for (let i = 0; i < 12; i++) {

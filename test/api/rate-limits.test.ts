@@ -74,7 +74,7 @@ function policyOf({ headers }: Reply): string | undefined {
   return /^"([a-z]+)"/.exec(headers.get("ratelimit-policy") ?? "")?.[1];
 }
 
-/** Calls until one is refused for its number. */
+/** Repeats the call until one is refused by the rate limit. */
 function limited(call: () => Promise<Reply>): Promise<Reply> {
   return until(async () => (await storm(call)).find(isLimited));
 }
@@ -140,7 +140,7 @@ describe("an answer of a limited route", () => {
 });
 
 describe("a key's limit", () => {
-  it("keeps reads from starving moves: each class has its own", async () => {
+  it("is separate for reads and for changes, so reads cannot use up the limit for redeems", async () => {
     const client = partnerClient(api.url, await newKey());
     const vouchers = await Promise.all(Array.from({ length: 3 }, () => issueVoucher(servers.db, partner)));
     for (const { code } of vouchers) {

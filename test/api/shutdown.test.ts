@@ -10,7 +10,7 @@ import { endService, startApi, type TestApi } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { until, untilStarted } from "../support/until.ts";
 
-/** Longer than what closing takes apart from waiting for the answer. */
+/** Longer than all other steps of closing take together. */
 const REDEEM_WAIT_MS = 1_500;
 
 let servers: TestServers;
@@ -120,7 +120,7 @@ it("an API that is told to stop answers the first request of an open connection,
   const { hostname, port } = new URL(api.url);
   const socket = connect(Number(port), hostname);
   await once(socket, "connect");
-  // The server knows of the connection once it has answered a later one.
+  // When the server has answered a request on a later connection, it has accepted this one.
   await (await fetch(`${api.url}/healthz`)).text();
   const closed = api.close();
   let text = "";

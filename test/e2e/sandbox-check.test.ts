@@ -192,7 +192,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     }
   });
 
-  it("does not try the steps that a client has not, and passes it", async () => {
+  it("skips the steps that a client does not support, and passes the client", async () => {
     const { exitCode, checks } = await checkClient(
       broken([
         "const STEPS = { checkout: redeem, pay: redeem, reserve, cancel };",
