@@ -133,7 +133,7 @@ describe("without OPS_TOKEN", () => {
     expect((await ended).exitCode, output()).toBe(0);
   });
 
-  it("treats `off` as "no dashboard", never as a password", async () => {
+  it("treats `off` as no dashboard, never as a password", async () => {
     const off = await startApi(servers, { OPS_TOKEN: "off" });
     try {
       expect((await ask("GET", `${off.url}/ops/queues`, { headers: basic("operator:off") })).status).toBe(404);
