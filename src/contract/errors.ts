@@ -155,8 +155,8 @@ export const ERRORS = {
   },
   entity_not_found: {
     status: 404,
-    meaning: "There is no event chain with this type and id",
-    sentence: "There is no event chain with this type and id.",
+    meaning: "No entity with this type and id has a history",
+    sentence: "No voucher has this id.",
   },
   redemption_not_found: {
     status: 404,

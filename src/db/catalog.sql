@@ -80,11 +80,13 @@ SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b
 -- name: select_brands
 -- Brands in id order, which is the order of their creation.
 -- $1 after id text (exclusive), $2 limit int
-SELECT b.id, b.name, b.organization_id AS "organizationId" FROM brands AS b WHERE b.id > $1::text ORDER BY b.id LIMIT $2::int;
+SELECT b.id, b.name, b.organization_id AS "organizationId", o.sandbox
+  FROM brands AS b JOIN organizations AS o ON o.id = ANY (ARRAY[b.organization_id]) WHERE b.id > $1::text ORDER BY b.id LIMIT $2::int;
 
 -- name: select_brands_of_organization
 -- $1 organization_id text
-SELECT b.id, b.name, b.organization_id AS "organizationId" FROM brands AS b WHERE b.organization_id = $1::text ORDER BY b.id;
+SELECT b.id, b.name, b.organization_id AS "organizationId", o.sandbox
+  FROM brands AS b JOIN organizations AS o ON o.id = ANY (ARRAY[b.organization_id]) WHERE b.organization_id = $1::text ORDER BY b.id;
 
 -- name: select_batches_of_organization
 -- The newest batches of an organization before an id, newest first, with the vouchers that can still be acquired through their windows,

@@ -37,7 +37,8 @@ const BATCH = {
   sandbox: boolean,
 };
 
-const BRAND = { id: text, name: text, organizationId: text };
+/** `sandbox`: its organization is a sandbox. */
+const BRAND = { id: text, name: text, organizationId: text, sandbox: boolean };
 
 const BATCH_OF_ORGANIZATION = {
   id: text,

@@ -53,14 +53,15 @@ SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUn
 
 -- name: count_stock
 -- How many vouchers users can still acquire from the newest listings of valid vouchers, reserved ones included, each counted up to a
--- limit; one row per listing. Reads the index vouchers_pickable alone. OFFSET 0 keeps a plan from starting with all products.
+-- limit; one row per listing, without sandboxes. Reads the index vouchers_pickable alone. OFFSET 0 keeps a plan from starting with all products.
 -- $1 limit of listings int, $2 limit of vouchers int
 SELECT named.brand, supply.available AS "left"
   FROM (SELECT d.id, d.product_id FROM listings AS o JOIN batches AS d ON d.id = ANY (ARRAY[o.batch_id])
          WHERE o.id > '' AND d.valid_until > (SELECT clock_timestamp()) ORDER BY o.id DESC LIMIT $1::int) AS b
  CROSS JOIN LATERAL (
        SELECT br.name AS brand FROM products AS p JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
-        WHERE p.id = b.product_id OFFSET 0
+         JOIN organizations AS og ON og.id = ANY (ARRAY[br.organization_id])
+        WHERE p.id = b.product_id AND NOT og.sandbox OFFSET 0
        ) AS named
  CROSS JOIN LATERAL (
        SELECT count(*)::int AS available

@@ -21,7 +21,11 @@ try {
     const demo = await makeDemo(admin).finally(() => admin.close());
     const ownIssuer = !servers.embedded || Boolean(process.env.AUTH_JWKS_URL);
     console.log(await showDemo(demo, config.baseUrl, ownIssuer ? null : config.users));
-    if (!(await isRunning(config.port))) console.log("The API is not running. Start it with npm start.");
+    if (!(await isRunning(config.port))) {
+      console.log(
+        `No API answers on port ${config.port}. Start it with npm start. If it runs on another port: PORT=… npm run demo`,
+      );
+    }
   } finally {
     await servers.release();
   }

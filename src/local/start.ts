@@ -76,7 +76,10 @@ try {
     `\nThe API is at ${config.baseUrl}. Ctrl-C stops everything${servers.embedded ? `; data is kept in ${LOCAL_DIRECTORY}/` : ""}.`,
   );
   if (!process.env.OPS_TOKEN && servers.opsToken !== null) {
-    console.log(`The queue dashboard is at ${config.baseUrl}/ops/queues and asks for a password: ${servers.opsToken}`);
+    console.log(
+      `The operator pages are at ${config.baseUrl}/ops, with the queue dashboard at ${config.baseUrl}/ops/queues. ` +
+        `They ask for a password: ${servers.opsToken}`,
+    );
   }
   const metrics = [apiMetricsPort, ...workerMetricsPorts].map((port) => `http://localhost:${port}/metrics`);
   console.log(`Metrics of the API and its workers: ${metrics.join(" ")}`);

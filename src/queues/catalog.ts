@@ -22,6 +22,8 @@ export interface QueueDefinition<Data = unknown, Reply = unknown, Name extends s
   dataMaxBytes: number;
   /** The field that decides which shard a job belongs to. Without one, all jobs are in the first shard. */
   shardBy?: FieldOf<Data>;
+  /** Only some deployments have a worker for it. */
+  isOptional?: true;
   /** Jobs that may wait for a worker, in all shards together. Beyond that, new callers are refused at once. */
   waitingMax: number;
   /** Whether a caller that stops waiting removes its job, if no worker has started it. */
@@ -83,6 +85,8 @@ export const sweepQueue = defineQueue({
 
 export const logQueue = defineQueue({
   name: "log",
+  // Its workers need the log's key.
+  isOptional: true,
   data: logJob,
   reply: logReport,
   dataMaxBytes: 64,

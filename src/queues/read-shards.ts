@@ -50,7 +50,7 @@ async function readDivision(
   count: number,
   names: readonly string[][],
 ): Promise<Division> {
-  const shards = QUEUES.flatMap((definition) =>
+  const shards = QUEUES.filter(({ isOptional }) => !isOptional).flatMap((definition) =>
     listShardsOf(definition, deploymentId, [count]).map((shard) => ({
       name: `${definition.name} ${shard.name}`,
       served: names.flat().some((name) => name.startsWith(workerName(definition.name, shard))),

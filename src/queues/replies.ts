@@ -22,6 +22,9 @@ const jobEnd = z.object({
 });
 const jobEnds = z.array(jobEnd);
 
+/** Pause before a failed subscription is tried again. Milliseconds. */
+const SUBSCRIBE_AGAIN_MS = 1_000;
+
 /**
  * Receives a process's replies on a connection of its own. Those published while it is down are lost. The channel belongs to a shard: in
  * a Redis Cluster, only the node of the channel's slot carries its messages.
@@ -32,18 +35,12 @@ export class ReplyInbox {
   readonly #redis: RedisClient;
   readonly #waiting = new Map<string, (end: JobEnd) => void>();
   #subscribed = false;
+  #closed = false;
 
   constructor(redisUrl: string, log: Logger) {
     this.#redis = openSubscriber(redisUrl, "replies", log);
     this.#redis.on("smessage", (_channel: string, message: string) => this.#deliver(message, log));
-    this.#redis.on("ready", () => {
-      this.#redis.ssubscribe(this.channel).then(
-        () => {
-          this.#subscribed = true;
-        },
-        (error) => log.warn({ err: error }, "the process cannot subscribe to replies"),
-      );
-    });
+    this.#redis.on("ready", () => void this.#subscribe(log));
   }
 
   /** Whether the process has subscribed. */
@@ -61,7 +58,20 @@ export class ReplyInbox {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     this.#redis.disconnect();
+  }
+
+  /** Subscribes, and tries again while the channel's slot has no node. */
+  async #subscribe(log: Logger): Promise<void> {
+    try {
+      await this.#redis.ssubscribe(this.channel);
+      this.#subscribed = true;
+    } catch (error) {
+      if (this.#closed) return;
+      log.warn({ err: error }, "the process cannot subscribe to replies");
+      setTimeout(() => void this.#subscribe(log), SUBSCRIBE_AGAIN_MS).unref();
+    }
   }
 
   #deliver(message: string, log: Logger): void {

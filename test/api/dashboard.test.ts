@@ -91,7 +91,7 @@ const basic = (userPass: string) => ({ authorization: `Basic ${Buffer.from(userP
 
 /** What a browser sends after its user has signed in. */
 const OPERATOR = basic(`operator:${TOKEN}`);
-const CHALLENGE = 'Basic realm="Queue dashboard", charset="UTF-8"';
+const CHALLENGE = 'Basic realm="Operators", charset="UTF-8"';
 
 const QUEUES = "/ops/queues/api/queues?activeQueue=redeem&status=latest&page=1&jobsPerPage=50";
 

@@ -259,6 +259,23 @@ describe("the operator pages", () => {
   });
 });
 
+it("every page about a sandbox's vouchers marks it, and no page about live ones does", async () => {
+  const sandbox = await makePartner(servers.db, { sandbox: true });
+  const [voucher] = await issueVouchers(servers.db, sandbox, 1);
+  const { rows } = await servers.db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [voucher?.id]);
+  for (const path of [
+    "/",
+    `/organizations/${sandbox.organizationId}`,
+    `/batches/${rows[0].id}`,
+    `/vouchers/${voucher?.id}`,
+  ]) {
+    expect((await open(path)).text, path).toContain("Sandbox");
+  }
+  for (const path of [`/organizations/${partner.organizationId}`, `/batches/${batchId}`, `/vouchers/${redeemed.id}`]) {
+    expect((await open(path)).text, path).not.toContain("Sandbox");
+  }
+});
+
 describe("changes on the operator pages", () => {
   const release = (options: Options) =>
     open(`/vouchers/${reserved.id}/release`, { form: { ticket: reserved.ticket }, ...options });

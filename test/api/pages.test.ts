@@ -248,7 +248,7 @@ describe("the page of a chain", () => {
       const page = await open(path);
       expect(page.status).toBe(404);
       expect(isPage(page.headers)).toBe(true);
-      expect(page.text).toContain("There is no event chain with this type and id.");
+      expect(page.text).toContain("No voucher has this id.");
       expect(page.text).toContain(page.headers.get("x-request-id"));
       expect(page.text).not.toMatch(/<script>|alert\(1\)/);
       const json = await open(path, "*/*");

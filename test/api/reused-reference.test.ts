@@ -8,7 +8,7 @@ import { scrape } from "../support/scrape.ts";
 import type { TestServers } from "../support/servers.ts";
 import { startApi, type TestApi, testConfig } from "../support/service.ts";
 import { startService } from "../support/start-service.ts";
-import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
 let servers: TestServers;
@@ -68,6 +68,17 @@ describe("a redeem whose reference has redeemed another voucher", () => {
     });
     expect(await reuses()).toBe(before + 1);
   });
+});
+
+it("a sandbox's reused reference is answered alike and not counted, so that tests alarm no operator", async () => {
+  const sandbox = await makePartner(servers.db, { sandbox: true });
+  const client = partnerClient(api.url, (await makeKey(servers.db, sandbox.organizationId)).key);
+  const [first, second] = await issueVouchers(servers.db, sandbox, 2);
+  expect((await client.redeem({ code: first?.code, externalRef: "once" })).status).toBe(200);
+  const before = await reuses();
+  const { body } = await client.redeem({ code: second?.code, externalRef: "once" });
+  expect(body).toMatchObject({ otherVoucher: true, sandbox: true });
+  expect(await reuses()).toBe(before);
 });
 
 describe("a redeem whose reference has redeemed the same voucher", () => {

@@ -286,7 +286,7 @@ describe("the verification page", () => {
 
   it("answers an unknown id with a page that links to the start page", async () => {
     const { page } = await visit(addressOf({ ...redeemed, id: "vch_none" }));
-    expect(await page.getByRole("heading", { level: 1 }).innerText()).toBe("Page not found");
+    expect(await page.getByRole("heading", { level: 1 }).innerText()).toBe("Voucher not found");
     expect(await findAxeViolations(page)).toEqual([]);
     await photograph(page, "not found");
     await page.getByRole("link", { name: "To the start page" }).click();

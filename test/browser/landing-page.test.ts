@@ -83,11 +83,11 @@ describe("the landing page", () => {
   it("works without JavaScript and has a keyboard link that skips the header", async () => {
     const { page, close } = await openPage(browser, { javaScriptEnabled: false });
     await page.goto(api.url);
-    expect(await page.getByRole("listitem").count()).toBe(9);
+    expect(await page.getByRole("listitem").count()).toBe(10);
     await page.getByLabel("Verify link or voucher id").fill("vch_none");
     await page.keyboard.press("Enter");
     await page.waitForURL(`${api.url}/integrity/events/VoucherInstance/vch_none`);
-    await page.getByText("There is no event chain").waitFor();
+    await page.getByText("No voucher has this id").waitFor();
     await page.getByRole("link", { name: "Go to the start page" }).click();
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");

@@ -19,7 +19,7 @@ afterAll(async () => {
   await servers.close();
 });
 
-const PAGES = ["guide", "errors", "chain", "versioning", "sandbox"];
+const PAGES = ["guide", "errors", "proof", "versioning", "sandbox"];
 
 describe.each(PAGES)("the page /docs/%s", (name) => {
   it.each(LOOKS)("on a %s passes axe, does not overflow and keeps its policy", async (look, options) => {

@@ -111,7 +111,7 @@ describe("npm start on a machine without servers", () => {
 
   it("prints a password that opens the queue dashboard", async () => {
     const [, address = "", password = ""] =
-      /queue dashboard is at (\S+) and asks for a password: (\S+)/.exec(first.output) ?? [];
+      /queue dashboard at (\S+)\. They ask for a password: (\S+)/.exec(first.output) ?? [];
     const open = (given: string) =>
       fetch(address, { headers: { authorization: `Basic ${Buffer.from(`:${given}`).toString("base64")}` } });
     expect(address).toBe(`http://localhost:${port}/ops/queues`);
@@ -160,7 +160,7 @@ describe("npm start on a machine without servers", () => {
     }
     const refused = run({ NODE_ENV: "production", RESERVATION_TOKEN_SECRET: "a secret of production" });
     expect(refused).toMatchObject({ status: 1, stdout: "", stderr: expect.stringMatching(/NODE_ENV=production/) });
-    expect(run({ PORT: "1" }).stdout).toContain("The API is not running. Start it with npm start.");
+    expect(run({ PORT: "1" }).stdout).toContain("No API answers on port 1. Start it with npm start.");
   });
 
   it("accepts tokens of voucherctl user token with the requested lifetime", async () => {

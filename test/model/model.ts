@@ -458,6 +458,8 @@ function sealedEvent(voucher: VoucherName, { actor, data, ...event }: EventOf): 
   return {
     ...content,
     sealStatus: "Sealed",
+    // The model's service has no log.
+    logIndex: null,
     recordHash: variable(`HASH_${voucher}_${event.sequence}`),
     payload: jsonText({
       ...content,
@@ -474,6 +476,7 @@ function pendingEvent({ actor, data: _hidden, ...event }: EventOf): Template {
     ...event,
     occurredAt: happened(event.occurredAt),
     sealStatus: "Pending",
+    logIndex: null,
     recordHash: null,
     previousHash: null,
     payload: null,

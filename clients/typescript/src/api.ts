@@ -2453,7 +2453,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `entity_not_found`: There is no event chain with this type and id. */
+            /** @description - `entity_not_found`: No entity with this type and id has a history. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2525,7 +2525,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Receipt"];
                 };
             };
-            /** @description - `entity_not_found`: There is no event chain with this type and id. */
+            /** @description - `entity_not_found`: No entity with this type and id has a history. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

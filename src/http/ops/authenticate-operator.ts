@@ -33,7 +33,7 @@ export function authenticateOperator(ctx: ApiContext, token: string): RequestHan
     }
     if (isRight) return next();
     await consumeRefusalLimit(ctx, request, response);
-    response.setHeader("WWW-Authenticate", 'Basic realm="Queue dashboard", charset="UTF-8"');
+    response.setHeader("WWW-Authenticate", 'Basic realm="Operators", charset="UTF-8"');
     if (password === undefined) throw new AppError("missing_password");
     throw new AppError("wrong_password");
   };

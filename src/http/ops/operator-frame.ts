@@ -67,6 +67,11 @@ ${facts.map(([name, value]) => (value === null ? html`` : html`<div><dt>${name}<
 const GOOD = ["Active", "Live"];
 const BAD = ["Voided"];
 
+/** Marks what belongs to a sandbox. */
+export function renderSandbox(sandbox: boolean | undefined): Html | null {
+  return sandbox ? html` <span class="badge waiting">Sandbox</span>` : null;
+}
+
 /** A status of a voucher or a reservation. */
 export function renderStatus(status: string): Html {
   const look = GOOD.includes(status) ? "good" : BAD.includes(status) ? "bad" : "plain";

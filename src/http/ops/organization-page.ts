@@ -10,6 +10,7 @@ import {
   linkVoucher,
   opsPath,
   renderFacts,
+  renderSandbox,
   renderTable,
   USD,
 } from "./operator-frame.ts";
@@ -26,7 +27,7 @@ export function renderOrganizationPage(site: Site, organization: OrganizationSum
   return layOutForOperators(
     site,
     `Organization ${id}`,
-    html`<h1>${brands.map(({ name }) => name).join(", ")}</h1>
+    html`<h1>${brands.map(({ name }) => name).join(", ")}${renderSandbox(brands[0]?.sandbox)}</h1>
 <p class="entity"><span class="label">Organization</span> <code>${id}</code></p>
 <section aria-labelledby="redemptions">
 <h2 id="redemptions">${page.redemptionsBefore === null ? "Last redemptions" : "Earlier redemptions"}</h2>
@@ -85,7 +86,7 @@ export function renderBatchPage(site: Site, batch: BatchSummary): Html {
   return layOutForOperators(
     site,
     `Batch ${batch.id}`,
-    html`<h1>Batch</h1>
+    html`<h1>Batch${renderSandbox(batch.sandbox)}</h1>
 ${renderFacts([
   ["Id", html`<code>${batch.id}</code>`],
   ["Product", batch.productName],

@@ -7,6 +7,7 @@ import {
   linkOrganization,
   linkVoucher,
   opsPath,
+  renderSandbox,
   renderStatus,
   renderTable,
 } from "./operator-frame.ts";
@@ -27,7 +28,10 @@ ${
     : renderTable(
         "Brands",
         ["Brand", "Organization"],
-        brands.map((brand) => [brand.name, linkOrganization(site, brand.organizationId)]),
+        brands.map((brand) => [
+          html`${brand.name}${renderSandbox(brand.sandbox)}`,
+          linkOrganization(site, brand.organizationId),
+        ]),
       )
 }
 ${hasMore && last !== undefined ? html`<p><a rel="next" href="${opsPath(site)}?after=${encodeURIComponent(last.id)}">Newer brands</a></p>` : null}`,
@@ -48,7 +52,7 @@ ${
         ["Voucher", "Status", "Product", "Organization", "Reference"],
         found.map((voucher) => [
           linkVoucher(site, voucher.id),
-          renderStatus(voucher.status),
+          html`${renderStatus(voucher.status)}${renderSandbox(voucher.sandbox)}`,
           `${voucher.productName}, ${voucher.brand}`,
           linkOrganization(site, voucher.organizationId),
           voucher.externalRef ?? "",

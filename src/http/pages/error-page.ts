@@ -1,4 +1,5 @@
 import type { AppError } from "../../contract/errors.ts";
+import { CHECK_PATH } from "./check-form.ts";
 import { type Html, html } from "./html.ts";
 import { layOut, type Site } from "./layout.ts";
 
@@ -13,12 +14,14 @@ const HEADINGS: Record<number, string> = {
 
 /** The page of an error: what JSON callers read in `error` and `requestId`. */
 export function renderErrorPage(site: Site, refusal: AppError, status: number, requestId: string): Html {
-  const heading = HEADINGS[status] ?? "Something went wrong";
+  const isUnknownVoucher = refusal.code === "entity_not_found";
+  const heading = isUnknownVoucher ? "Voucher not found" : (HEADINGS[status] ?? "Something went wrong");
   return layOut(site, {
     title: heading,
     main: html`<p class="eyebrow">${status}</p>
 <h1>${heading}</h1>
 <p class="lead">${refusal.message}</p>
+${isUnknownVoucher ? html`<p><a href="${site.basePath}${CHECK_PATH}">Check another voucher</a></p>` : null}
 <p class="fine">If you report this, include the request id: <code>${requestId}</code></p>
 <p><a href="${site.basePath}/">Go to the start page</a></p>`,
   });

@@ -111,7 +111,7 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
     if (ctx.metrics !== null) recordRedeemWait(ctx.metrics, { ...answer, waitedMs: performance.now() - sentAt });
     response = await resultOfReply(ctx, named, attempt, voucher, answer.reply);
   }
-  if (!response.alreadyConfirmed) ctx.metrics?.redemptions.with(voucher.brand).inc();
+  if (!response.alreadyConfirmed && !caller.sandbox) ctx.metrics?.redemptions.with(voucher.brand).inc();
   return response;
 }
 
@@ -187,7 +187,7 @@ function confirmedResponse(
       ? !isTicket(codeOrTicket) && normaliseCode(codeOrTicket) === redemption.codeKey
       : voucherId === redemption.voucherId;
   if (isSame) return response;
-  ctx.metrics?.referencesReused.with().inc();
+  if (!caller.sandbox) ctx.metrics?.referencesReused.with().inc();
   ctx.log.warn(
     { ...caller, redeemedVoucherId: redemption.voucherId, namedVoucherId: voucherId },
     "a reference was used again for another voucher",
