@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type ServerResponse, STATUS_CODES } from "node:http";
 import { type AddressInfo, type Socket, Server as TcpServer } from "node:net";
 import type { Duplex } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import { AppError, type ErrorCode, statusOf } from "../contract/errors.ts";
 
@@ -50,13 +51,16 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
 /** How long a client may read the response to a malformed request before its connection is closed. Milliseconds. */
 const LINGER_MS = 1_000;
 
+/** How long a server that stops still accepts connections, if they do not cease. Milliseconds. */
+const ACCEPT_MS = 1_000;
+
 /** How often a full server logs that it refuses connections. Milliseconds. */
 const LOG_FULL_EVERY_MS = 30_000;
 
 /** A listening HTTP server. */
 export interface HttpServer {
   port: number;
-  /** Accepts no more connections. Each open one may finish a last request. Resolves when all are closed. */
+  /** Accepts the connections that wait, then no more. Each open one may finish a last request. Resolves when all are closed. */
   close(): Promise<void>;
 }
 
@@ -86,7 +90,9 @@ export async function listen(
   });
   /** When each open connection last began to be idle, in milliseconds of `performance.now()`. */
   const idleSince = new Map<Duplex, number>();
+  let accepted = 0;
   server.on("connection", (socket: Socket) => {
+    accepted += 1;
     idleSince.set(socket, performance.now());
     socket.once("close", () => idleSince.delete(socket));
   });
@@ -125,7 +131,7 @@ export async function listen(
   });
   return {
     port: (server.address() as AddressInfo).port,
-    close() {
+    async close() {
       closing = true;
       // Otherwise their clients would reuse these connections, and the server would never close.
       for (const response of inProgress) if (!response.headersSent) response.setHeader("Connection", "close");
@@ -139,7 +145,8 @@ export async function listen(
       // Repeated for responses that had begun without that header, whose connections become idle later. In a delayed process, timers run
       // before pending input is read, and immediates after it.
       const timer = setInterval(() => setImmediate(endIdle), limits.closingIdleMs / 10);
-      return new Promise((resolve, reject) => {
+      await untilNoneWaits(() => accepted);
+      await new Promise<void>((resolve, reject) => {
         // The HTTP server's own close() would end idle connections at once and reset requests that are on their way.
         TcpServer.prototype.close.call(server, (error) => {
           clearInterval(timer);
@@ -149,6 +156,19 @@ export async function listen(
       });
     },
   };
+}
+
+/**
+ * Resolves when no connection waits to be accepted, or after {@link ACCEPT_MS}. The kernel resets the waiting ones when the server stops
+ * listening, and the event loop accepts one a turn.
+ */
+async function untilNoneWaits(accepted: () => number): Promise<void> {
+  const giveUpAt = performance.now() + ACCEPT_MS;
+  let before: number;
+  do {
+    before = accepted();
+    for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+  } while (accepted() > before && performance.now() < giveUpAt);
 }
 
 /** A target as a path for the router (RFC 9112, section 3.2). A path that cannot be decoded is taken literally. */

@@ -76,7 +76,8 @@ it("an API process that gets SIGTERM answers every request of 64 clients that ke
     }
   };
   const clients = Promise.allSettled(Array.from({ length: 64 }, sendUntilClosed));
-  await until(() => answered > 1_000);
+  // Early enough that the process has not accepted all of their connections yet.
+  await until(() => answered > 100);
   const startedAt = performance.now();
   api.child.kill("SIGTERM");
   const failures = (await clients).filter((client) => client.status === "rejected").map(({ reason }) => String(reason));
