@@ -46,6 +46,8 @@ function mountDocument(router: Router, ctx: ApiContext, document: ServedDocument
         pageHeaders,
         limitAddress(ctx),
         (_request, response) => {
+          // A page that works from a disk is saved, not shown: its inline script would break the policy of the pages.
+          if (document.sentAs === ".html") response.attachment("receipt-verifier.html");
           if (document.sentAs !== null) return response.type(document.sentAs).send(document.text);
           page ??= renderDocument(ctx.config, document);
           sendPage(response, 200, page);
