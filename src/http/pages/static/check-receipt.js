@@ -311,7 +311,7 @@ function describeProof({ origin, index, size, witnesses, canVerify }) {
   return [
     [true, `Leaf ${index} is in the checkpoint of ${origin} with ${size} ${size === 1 ? "leaf" : "leaves"}.`],
     canVerify
-      ? [true, `The checkpoint is signed by the key of ${origin} in your policy.`]
+      ? [true, `The checkpoint is signed by the key of ${origin} in the policy.`]
       : [null, "The signatures were not verified."],
     ...witnesses.map(({ name, time }) =>
       canVerify
@@ -320,7 +320,7 @@ function describeProof({ origin, index, size, witnesses, canVerify }) {
     ),
     ...(witnesses.length > 0
       ? []
-      : [[null, "Your policy has no witness of it: the operator could show another log to others."]]),
+      : [[null, "The policy has no witness that saw it: the operator could show another log to others."]]),
   ];
 }
 
@@ -351,7 +351,7 @@ function showProved(proved, history) {
   const heading = contradicts
     ? "This receipt contradicts the history on this page. Keep it."
     : proved.canVerify
-      ? "This receipt is valid"
+      ? "This receipt is valid under this policy"
       : "This browser cannot verify signatures. The receipt is not verified";
   const list = make(
     "ul",
