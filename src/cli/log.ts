@@ -5,7 +5,7 @@ import { AppError } from "../contract/errors.ts";
 import { countIssuedVouchers } from "../db/catalog.ts";
 import { findPublished } from "../db/log-checkpoints.ts";
 import { findLogTree } from "../db/log-tree.ts";
-import { inTransaction } from "../db/transaction.ts";
+import { onSnapshot } from "../db/transaction.ts";
 import { parseCheckpoint } from "../domain/log/checkpoint.ts";
 import { formatSecretKey, isKeyName, type KeyUse, makeSigner } from "../domain/log/note.ts";
 import { auditLog } from "../services/log/audit-log.ts";
@@ -82,17 +82,16 @@ export const log: Noun = {
       noun
         .command("audit")
         .description("recompute the log, and compare it with every sealed event; exit status 1 when they differ")
-        .addHelpText("after", "\nHolds the hashes of all leaves in memory: 32 bytes each."),
+        .addHelpText("after", "\nPostgres sorts the events in files: a hundred bytes each."),
       ["log audit", "log audit --json"],
       async (ctx) => {
         const progress = ctx.progress("Compared", "events", (await findLogTree(ctx.pool))?.size ?? 0);
-        const audit = await inTransaction(ctx.pool, async (tx) => {
-          await tx.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
-          return auditLog(tx, (events) => {
+        const audit = await onSnapshot(ctx.pool, (tx) =>
+          auditLog(tx, (events) => {
             ctx.signal.throwIfAborted();
             progress.advance(events);
-          });
-        });
+          }),
+        );
         ctx.print(audit, () =>
           [
             ...audit.problems.map((problem) => `${paint("red", "WRONG")} ${problem}`),

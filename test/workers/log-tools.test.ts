@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
+import { onSnapshot } from "../../src/db/transaction.ts";
 import { signCheckpoint } from "../../src/domain/log/checkpoint.ts";
 import { parsePolicy } from "../../src/domain/log/policy.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
@@ -32,7 +33,7 @@ afterEach(async () => {
 
 const issue = (count: number) => issueVouchers(servers.db, partner, count);
 const run = () => openSequencer(servers, files).run();
-const audit = () => auditLog(servers.db);
+const audit = () => onSnapshot(servers.db, auditLog);
 
 /** Runs statements without triggers, like an operator who owns the database. */
 async function tamper(...statements: string[]): Promise<void> {
