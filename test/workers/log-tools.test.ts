@@ -70,6 +70,11 @@ describe("log audit", () => {
       /^leaf 3 belongs to no event$/,
     ],
     [
+      "a deleted last event",
+      "DELETE FROM voucher_events AS e USING log_batches AS b WHERE b.id = e.log_slot >> 12 AND b.first_index + (e.log_slot & 4095) = 699",
+      /^leaf 699 belongs to no event$/,
+    ],
+    [
       "a rewritten event",
       "UPDATE voucher_events SET payload = '{}', record_hash = sha256('{}') WHERE sequence = 1 AND log_slot = (SELECT min(log_slot) FROM voucher_events)",
       /has another hash than leaf 0$/,
