@@ -5,7 +5,7 @@ import { writeOnceATurn } from "../batching/write-once-a-turn.ts";
 /** Runs statements: the pool, or one connection inside a transaction. */
 export interface Queryable {
   query<Row extends pg.QueryResultRow>(
-    query: pg.QueryConfig | string,
+    query: (pg.QueryConfig & { rowMode?: "array" }) | string,
     values?: unknown[],
   ): Promise<pg.QueryResult<Row>>;
 }

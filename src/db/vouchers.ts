@@ -148,7 +148,7 @@ export async function resolveVouchers(db: Queryable, wanted: readonly WantedVouc
   const rows = await readRows(db, sql.resolve_vouchers, columns);
   if (rows.length !== wanted.length) throw new Error(`expected ${wanted.length} rows, got ${rows.length}`);
   const resolved: ResolvedVoucher[] = new Array(wanted.length);
-  for (const { n, ...found } of rows) resolved[n] = found;
+  for (const row of rows) resolved[row.n] = row;
   return resolved;
 }
 
@@ -189,11 +189,7 @@ export async function readLockedVouchers(tx: Transaction, voucherIds: readonly s
   const first = rows[0];
   if (first === undefined) throw new Error("there is no such voucher");
   const { now, closedUntil } = first;
-  return {
-    now,
-    closedUntil,
-    vouchers: new Map(rows.map(({ now: _, closedUntil: __, ...voucher }) => [voucher.id, voucher])),
-  };
+  return { now, closedUntil, vouchers: new Map(rows.map((row) => [row.id, row])) };
 }
 
 /** A change of a chain head since it was read. */

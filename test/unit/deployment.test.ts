@@ -22,9 +22,8 @@ class Connection extends EventEmitter {
   }
 
   async query() {
-    return {
-      rows: [{ deploymentId: "d", readOnly: false, isCopy: false, database: "db", timeline: this.#timeline }],
-    };
+    const row = { deploymentId: "d", readOnly: false, isCopy: false, database: "db", timeline: this.#timeline };
+    return { rows: [Object.values(row)], fields: Object.keys(row).map((name) => ({ name })) };
   }
 
   get client(): pg.ClientBase {
