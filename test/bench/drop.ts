@@ -74,11 +74,6 @@ export async function playDrop(drop: Drop, { running, stage }: Player, signal: A
   const latencies = answers.map(({ latencyMs }) => latencyMs).sort((one, other) => one - other);
   const lastMs = latencies.at(-1) ?? Number.NaN;
   const count = (status: number) => answers.filter((answer) => answer.status === status).length;
-  const p99 = (of: readonly Unit[]) =>
-    quantile(
-      of.map(({ latencyMs }) => latencyMs).sort((one, other) => one - other),
-      0.99,
-    );
   const before = ({ startedAt, latencyMs }: Unit) => startedAt + latencyMs < sentAt;
   const during = (unit: Unit) => !before(unit) && unit.startedAt < sentAt + lastMs;
   return {
@@ -92,9 +87,18 @@ export async function playDrop(drop: Drop, { running, stage }: Player, signal: A
   };
 }
 
+/** The 99th percentile of latencies. Milliseconds. */
+export function p99(units: readonly Unit[]): number {
+  const latencies = units.map(({ latencyMs }) => latencyMs);
+  return quantile(
+    latencies.sort((one, other) => one - other),
+    0.99,
+  );
+}
+
 /** Starts a closed loop of redeems and resolves when it is warm. `stop` returns those of the time since then. */
-async function startRedeems(
-  { redeems }: Drop,
+export async function startRedeems(
+  { redeems }: { redeems: number },
   { running, stage }: Player,
   signal: AbortSignal,
 ): Promise<{ stop: () => Promise<Unit[]> }> {
@@ -164,7 +168,7 @@ export const DROP_COLUMNS: Record<string, (rounds: readonly DropRound[]) => stri
   "×": (rounds) => of(rounds, ({ redeemsBeforeMs, redeemsDuringMs }) => redeemsDuringMs / redeemsBeforeMs, 1),
 };
 
-function of(rounds: readonly DropRound[], what: (round: DropRound) => number, digits = 0): string {
+export function of<Round>(rounds: readonly Round[], what: (round: Round) => number, digits = 0): string {
   const value = median(rounds.map(what));
   return Number.isNaN(value) ? "" : value.toFixed(digits);
 }

@@ -6,7 +6,8 @@ import { Command, InvalidArgumentError } from "commander";
 import { integer } from "../../src/cli/option-parsers.ts";
 import { CASES, type Case, type CaseId } from "./cases.ts";
 import { CONTENDERS, type ContenderId, startContender } from "./contenders.ts";
-import { DROP_COLUMNS, DROPS, type Drop, type DropRound, playDrop } from "./drop.ts";
+import { DROP_COLUMNS, DROPS, playDrop } from "./drop.ts";
+import { LOCKED, LOCKED_COLUMNS, playLocked } from "./locked.ts";
 import { type Player, playCase } from "./play-case.ts";
 import { openBenchServers, openStage, type Stage } from "./stage.ts";
 import { formatTable, showCase } from "./table.ts";
@@ -15,8 +16,8 @@ import { formatTable, showCase } from "./table.ts";
 // standard output. Ctrl-C stops everything.
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-type DropId = keyof typeof DROPS;
-const CASE_IDS = [...Object.keys(CASES), ...Object.keys(DROPS)] as (CaseId | DropId)[];
+type EventId = keyof typeof DROPS | keyof typeof LOCKED;
+const CASE_IDS = [...Object.keys(CASES), ...Object.keys(DROPS), ...Object.keys(LOCKED)] as (CaseId | EventId)[];
 const CONTENDER_IDS = (Object.keys(CONTENDERS) as ContenderId[]).filter((id) => id !== "against");
 
 const program = new Command("npm run bench --")
@@ -32,7 +33,7 @@ const program = new Command("npm run bench --")
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
 
 interface BenchOptions {
-  cases?: (CaseId | DropId)[];
+  cases?: (CaseId | EventId)[];
   contenders?: ContenderId[];
   connections?: number;
   against?: string;
@@ -91,11 +92,11 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
     for (const id of options.contenders ?? CONTENDER_IDS) stageOf[id] = stage;
     const ids = options.cases ?? CASE_IDS;
     const cases = ids.flatMap((id): Case[] => (id in CASES ? [CASES[id as CaseId]] : []));
-    const drops = ids.flatMap((id): Drop[] => (id in DROPS ? [DROPS[id as DropId]] : []));
+    const events = ids.flatMap((id) => (id in CASES ? [] : [openEvent(id as EventId)]));
     for (const id of Object.keys(CONTENDERS) as ContenderId[]) {
       signal.throwIfAborted();
       const own = stageOf[id];
-      const takesPart = cases.some((loadCase) => playsIn(loadCase, id)) || (drops.length > 0 && isService(id));
+      const takesPart = cases.some((loadCase) => playsIn(loadCase, id)) || (events.length > 0 && isService(id));
       if (own === undefined || !takesPart) continue;
       players.push({ running: await startContender(id, { ...own, redisUrl: servers.nextRedisUrl() }), stage: own });
     }
@@ -107,27 +108,48 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
         print(`\n${showCase(`${loadCase.title}, ${connections} connections`, series)}`);
       }
     }
-    for (const drop of drops) {
+    for (const { title, play, tabulate } of events) {
       const series = players.flatMap((player) =>
-        isService(player.running.id) ? [{ player, rounds: [] as DropRound[] }] : [],
+        isService(player.running.id) ? [{ player, rounds: [] as unknown[] }] : [],
       );
       for (let round = 1; round <= rounds; round++) {
         for (const { player, rounds } of series) {
-          rounds.push(await playDrop(drop, player, signal));
-          say(`${drop.title}, round ${round}, ${player.running.id}: ${rounds.at(-1)?.seconds.toFixed(1)} s`);
+          rounds.push(await play(player, signal));
+          say(`${title}, round ${round}, ${player.running.id}`);
         }
       }
-      const rows = series.map(({ player, rounds }) => [
-        CONTENDERS[player.running.id].title,
-        ...Object.values(DROP_COLUMNS).map((show) => show(rounds)),
-      ]);
-      print(`\n${formatTable([drop.title, ...Object.keys(DROP_COLUMNS)], rows)}`);
+      print(
+        `\n${tabulate(series.map(({ player, rounds }) => ({ name: CONTENDERS[player.running.id].title, rounds })))}`,
+      );
     }
   } finally {
     await Promise.all(players.map(({ running }) => running.end()));
     await Promise.all(stages.map((stage) => stage.close()));
     await servers.close();
   }
+}
+
+/** What happens once a round, besides the cases of steady load. */
+function openEvent(id: EventId) {
+  return id in DROPS
+    ? eventOf(DROPS[id as keyof typeof DROPS], playDrop, DROP_COLUMNS)
+    : eventOf(LOCKED[id as keyof typeof LOCKED], playLocked, LOCKED_COLUMNS);
+}
+
+function eventOf<Event extends { title: string }, Round>(
+  event: Event,
+  play: (event: Event, player: Player, signal: AbortSignal) => Promise<Round>,
+  columns: Record<string, (rounds: readonly Round[]) => string>,
+) {
+  return {
+    title: event.title,
+    play: (player: Player, signal: AbortSignal): Promise<unknown> => play(event, player, signal),
+    tabulate: (series: readonly { name: string; rounds: readonly unknown[] }[]) =>
+      formatTable(
+        [event.title, ...Object.keys(columns)],
+        series.map(({ name, rounds }) => [name, ...Object.values(columns).map((show) => show(rounds as Round[]))]),
+      ),
+  };
 }
 
 /** Another working copy takes part wherever the service does. */

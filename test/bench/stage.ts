@@ -92,6 +92,8 @@ export interface Stage {
   ensure(supply: "vouchers" | "users", count: number): Promise<void>;
   /** Makes a new product with `supply` vouchers to claim, and users who want one. */
   makeDrop(supply: number, users: number): Promise<{ productId: string; users: Subject[] }>;
+  /** Makes another organization with `count` vouchers. */
+  makeOther(count: number): Promise<{ key: string; vouchers: Subject[] }>;
   close(): Promise<void>;
 }
 
@@ -128,15 +130,18 @@ export async function openStage(
   };
   const voucherctl = async (...args: string[]) => JSON.parse(await command("src/cli/main.ts", ...args, "--json"));
   await command("src/cli/migrate.ts");
-  const { id: organizationId } = await voucherctl("org", "create", "--name", "Bench");
   const scopes = ["--scope", "voucher.read", "--scope", "voucher.redeem"];
-  const { key } = await voucherctl("key", "create", "--org", organizationId, ...scopes);
-  const { id: brandId } = await voucherctl("brand", "create", "--org", organizationId, "--name", "Bench");
+  const makeOrganization = async (name: string): Promise<{ key: string; brandId: string }> => {
+    const { id } = await voucherctl("org", "create", "--name", name);
+    const { key } = await voucherctl("key", "create", "--org", id, ...scopes);
+    return { key, brandId: (await voucherctl("brand", "create", "--org", id, "--name", name)).id };
+  };
+  const { key, brandId } = await makeOrganization("Bench");
   let products = 0;
-  const makeProduct = async (): Promise<string> => {
+  const makeProduct = async (brand = brandId): Promise<string> => {
     const key = `pass-${++products}`;
     const { id } = await voucherctl(
-      ...["product", "create", "--brand", brandId, "--key", key, "--name", "Bench Pass", "--type", "Subscription"],
+      ...["product", "create", "--brand", brand, "--key", key, "--name", "Bench Pass", "--type", "Subscription"],
       ...["--retail-price-usd", "29.90", "--price-usd", "19.90", "--benefit-months", "3"],
     );
     return id;
@@ -189,6 +194,10 @@ export async function openStage(
       const dropped = await makeProduct();
       await issue(dropped, supply, "--claim");
       return { productId: dropped, users: await makeUsers(users) };
+    },
+    async makeOther(count) {
+      const other = await makeOrganization(`Other ${++products}`);
+      return { key: other.key, vouchers: await issue(await makeProduct(other.brandId), count) };
     },
     close: () => db.end(),
   };
