@@ -39,8 +39,8 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDP
   app.use(ignoreConditions);
   // Before the endpoints: some of them have an HTML page for browsers.
   mountPages(app, ctx);
-  for (const route of logRoutes(ctx)) mount(app, route);
   for (const endpoint of endpoints) mount(app, endpoint.route(ctx));
+  for (const route of logRoutes(ctx)) mount(app, route);
   mountDashboard(app, ctx);
   mountOperatorPages(app, ctx);
   mountReference(app, ctx, endpoints);
