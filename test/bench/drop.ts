@@ -123,6 +123,8 @@ export async function startRedeems(
     });
   units.push(...(await load(BEFORE_SECONDS)).units);
   const during = load(REDEEMS_MAX_SECONDS);
+  // A failure is thrown by `stop`.
+  during.catch(() => undefined);
   return {
     async stop() {
       ended.abort();
