@@ -39,7 +39,7 @@ function isPlain({ headers }: Request): boolean {
   return PLAIN_TYPES.has(headers["content-type"]?.toLowerCase());
 }
 
-/** Reads a plain body. Express's parser takes twenty microseconds longer, a tenth of what a small request costs. */
+/** Reads a plain body. Express's parser takes 20 µs longer, a twentieth of what a redeem costs the API. */
 function readPlainJson(request: Request, next: NextFunction): void {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
