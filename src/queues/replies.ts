@@ -1,3 +1,4 @@
+import pTimeout from "p-timeout";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { openSubscriber, type RedisClient } from "../redis/connections.ts";
@@ -131,20 +132,10 @@ export class ReplyOutbox {
     // Runs after all promises that the batch has resolved, and before the event loop reads new input.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     this.#ready.delete(channel);
-    const unsent = (error: unknown) => this.#log.warn({ err: error }, "replies could not be sent");
-    // By hand: `p-timeout` makes an error with a stack for every message.
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(() => {
-        unsent(new Error(`Redis took longer than ${SEND_MAX_MS} ms`));
-        resolve();
-      }, SEND_MAX_MS);
-      this.#redis
-        .spublish(channel, JSON.stringify(ends))
-        .catch(unsent)
-        .finally(() => {
-          clearTimeout(timer);
-          resolve();
-        });
-    });
+    try {
+      await pTimeout(this.#redis.spublish(channel, JSON.stringify(ends)), { milliseconds: SEND_MAX_MS });
+    } catch (error) {
+      this.#log.warn({ err: error }, "replies could not be sent");
+    }
   }
 }
