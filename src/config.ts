@@ -104,6 +104,8 @@ const environment = z.object({
   SWEEP_INTERVAL_MS: integer(100, 600_000).default(5_000),
   CHAIN_CHECK_HOURS: integer(1, 8_760).default(168),
   METRICS_PORT: integer(0, 65_535).optional(),
+  WEBHOOK_SECRET: z.string().min(32, "must be at least 32 characters long").optional(),
+  WEBHOOK_ALLOW_PRIVATE: z.enum(["true", "false"]).default("false"),
   LOG_KEY_FILE: z.string().optional(),
   LOG_ORIGIN: z.string().refine(isKeyName, "must be a name like vouchers.example.com/log").optional(),
   LOG_ANCHOR: z
@@ -212,6 +214,8 @@ export function readConfig(env: Environment) {
     /** The port of the metrics endpoint. Null turns metrics off. */
     metricsPort: values.METRICS_PORT ?? null,
     transparencyLog: logConfig(values),
+    /** The secret that the endpoints' secrets derive from. Null turns webhooks off. */
+    webhooks: { secret: values.WEBHOOK_SECRET ?? null, allowPrivate: values.WEBHOOK_ALLOW_PRIVATE === "true" },
     traces: traceSettings(values),
   };
 }

@@ -1,7 +1,15 @@
 import type { DeliveryFailure, DeliveryState, WebhookEventType } from "../contract/webhooks.ts";
 import { bigint, boolean, integer, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import { columnsOf, execute, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
+import {
+  columnsOf,
+  execute,
+  loadStatements,
+  type PreparedStatements,
+  prepare,
+  readRow,
+  readRows,
+} from "./statements.ts";
 
 const TARGET = {
   id: text,
@@ -189,7 +197,9 @@ export function recordAttempts(
   const writes = [prepare(sql.record_attempts, [now, ...columns])];
   if (finished.length > 0) writes.push(...releaseNext(finished, now));
   if (health.length > 0) {
-    writes.push(prepare(sql.record_health, [now, ...columnsOf(health, "endpointId", "failingSince", "disabledReason")]));
+    writes.push(
+      prepare(sql.record_health, [now, ...columnsOf(health, "endpointId", "failingSince", "disabledReason")]),
+    );
   }
   return writes;
 }
@@ -257,7 +267,11 @@ export async function replayFinished(
   const vouchers = [...new Set(chosen.map(({ voucherId }) => voucherId))];
   await execute(tx, sql.replay_deliveries, [now, endpointId, chosen.map(({ eventId }) => eventId)]);
   await execute(tx, sql.wait_for_earlier, [endpointId, vouchers]);
-  for (const statement of releaseNext(vouchers.map((voucherId) => ({ endpointId, voucherId })), now)) await tx.query(statement);
+  for (const statement of releaseNext(
+    vouchers.map((voucherId) => ({ endpointId, voucherId })),
+    now,
+  ))
+    await tx.query(statement);
   return chosen.length;
 }
 

@@ -69,7 +69,11 @@ export function decideHealth(
   let since = failingSince;
   for (const { failure } of results) since = failure === null ? null : (since ?? now);
   const failing = since !== null && now.getTime() - since.getTime() >= FAILING_MAX_MS;
-  const reason = results.some((result) => result.failure !== null && isGone(result)) ? "gone" : failing ? "failing" : null;
+  const reason = results.some((result) => result.failure !== null && isGone(result))
+    ? "gone"
+    : failing
+      ? "failing"
+      : null;
   const disabledReason = enabled ? reason : null;
   return since?.getTime() === failingSince?.getTime() && disabledReason === null
     ? null

@@ -73,7 +73,16 @@ function recordBacklog(metrics: Omit<ApiMetrics, "scrape" | "contentType">, { sh
   } = metrics;
   const ofWebhooks = [webhookPending, webhookOldestDue, webhookOutbox];
   const ofQueues = [shardUp, queueJobs, queueOldestWaiting];
-  for (const metric of [...ofQueues, liveReservations, sealLag, brokenChains, stockLeft, logSize, logLag, ...ofWebhooks])
+  for (const metric of [
+    ...ofQueues,
+    liveReservations,
+    sealLag,
+    brokenChains,
+    stockLeft,
+    logSize,
+    logLag,
+    ...ofWebhooks,
+  ])
     metric.clear();
   serverUp.with("redis").set(shards?.some(({ queues }) => queues !== null) ? 1 : 0);
   serverUp.with("postgres").set(database === null ? 0 : 1);

@@ -118,7 +118,8 @@ export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
       async ([locked, state], tx) => {
         free = locked;
         const ours = items.filter((item) => locked.has(item.voucherId));
-        const decision: Decided<Result[]> = ours.length > 0 ? await decide(ours, state, tx) : { result: [], writes: [] };
+        const decision: Decided<Result[]> =
+          ours.length > 0 ? await decide(ours, state, tx) : { result: [], writes: [] };
         const { result } = decision;
         return { ...decision, result: new Map(ours.map((item, index) => [item, result[index] as Result])) };
       },

@@ -12,7 +12,8 @@ const LOCK_WAIT_MS = 5_000;
 export type SealCommitter = GroupCommitter<SealJob, UnsealedChains, number | null>;
 
 /** Opens the group committer for the seal jobs of a worker process. */
-export function openSealCommitter(ctx: Observing & { pool: pg.Pool; config: Config; onAnnounced: () => void },
+export function openSealCommitter(
+  ctx: Observing & { pool: pg.Pool; config: Config; onAnnounced: () => void },
 ): SealCommitter {
   const idsOf = (jobs: readonly SealJob[]) => jobs.map(({ voucherId }) => voucherId);
   return new GroupCommitter({

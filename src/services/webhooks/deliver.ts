@@ -3,13 +3,12 @@ import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import type { Logger } from "pino";
 import type { WebhookReport } from "../../contract/jobs.ts";
-import type { DeliveryFailure } from "../../contract/webhooks.ts";
 import { type DueDelivery, findTarget, selectDueDeliveries, type WebhookTarget } from "../../db/webhook-deliveries.ts";
-import type { AttemptResult } from "../../domain/webhook-delivery.ts";
 import { deriveSigningSecrets, webhookHeaders } from "../../domain/webhook-signature.ts";
 import type { WorkerMetrics } from "../../metrics/metrics.ts";
 import type { WebhookRequests } from "../../queues/webhook-requests.ts";
 import type { AttemptRecorder } from "./record-attempts.ts";
+import { sendWebhook, type WebhookSender } from "./send-webhook.ts";
 import { webhookBody } from "./webhook-body.ts";
 
 /** Requests to one endpoint at the same time. */
@@ -29,13 +28,6 @@ const RUN_MAX_MS = 10_000;
 /** How often a run looks for new deliveries while it waits for an answer. Milliseconds. */
 const LOOK_MS = 250;
 
-/** Sends one request; never throws. */
-export type SendWebhook = (request: {
-  url: string;
-  headers: Record<string, string>;
-  body: string;
-}) => Promise<AttemptResult<DeliveryFailure>>;
-
 export interface DeliveryContext {
   pool: pg.Pool;
   webhookReads: LimitFunction;
@@ -43,7 +35,7 @@ export interface DeliveryContext {
   attempts: AttemptRecorder;
   /** The secret that the endpoints' secrets derive from. */
   secret: string;
-  send: SendWebhook;
+  webhookSender: WebhookSender;
   /** Of the process's requests. */
   requests: LimitFunction;
   /** Endpoints that fail and are tried now. */
@@ -157,7 +149,7 @@ class Run {
       body,
       secrets: deriveSigningSecrets(this.#ctx.secret, this.#target),
     });
-    const result = await this.#ctx.send({ url, headers, body });
+    const result = await sendWebhook(this.#ctx, { url, headers, body });
     this.#failures = result.failure === null ? 0 : this.#failures + 1;
     if (result.failure === null) this.#requests.concurrency = REQUESTS_PER_ENDPOINT;
     // One that does not answer holds a request of this process each time.

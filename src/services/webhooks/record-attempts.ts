@@ -2,10 +2,10 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import { Batcher } from "../../batching/batcher.ts";
 import type { DeliveryFailure } from "../../contract/webhooks.ts";
-import { type DecidedAttempt, type AttemptResult, decideAttempt, decideHealth } from "../../domain/webhook-delivery.ts";
-import type { RandomBytes } from "../../domain/codes.ts";
 import { readThenWrite, waitForLocks } from "../../db/transaction.ts";
 import { type DueDelivery, lockEndpoints, recordAttempts } from "../../db/webhook-deliveries.ts";
+import type { RandomBytes } from "../../domain/codes.ts";
+import { type AttemptResult, type DecidedAttempt, decideAttempt, decideHealth } from "../../domain/webhook-delivery.ts";
 import type { WorkerMetrics } from "../../metrics/metrics.ts";
 
 /** Attempts in one transaction. */
