@@ -2,11 +2,12 @@
 -- Writes sealed events of locked vouchers to the outbox, one row per organization that has an enabled endpoint.
 -- $1 voucher_id text[], $2 sequence int[]
 INSERT INTO webhook_outbox (organization_id, voucher_ids, sequences)
-SELECT v.organization_id, array_agg(w.voucher_id ORDER BY w.n), array_agg(w.sequence ORDER BY w.n)
-  FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS w (voucher_id, sequence, n)
-  JOIN vouchers AS v ON v.id = ANY (ARRAY[w.voucher_id])
- WHERE (SELECT e.enabled FROM webhook_endpoints AS e WHERE e.organization_id = v.organization_id AND e.enabled LIMIT 1)
- GROUP BY v.organization_id;
+SELECT o.organization_id, o.voucher_ids, o.sequences
+  FROM (SELECT s.organization_id, array_agg(s.voucher_id ORDER BY s.n) AS voucher_ids, array_agg(s.sequence ORDER BY s.n) AS sequences
+          FROM (SELECT w.voucher_id, w.sequence, w.n, (SELECT v.organization_id FROM vouchers AS v WHERE v.id = w.voucher_id) AS organization_id
+                  FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS w (voucher_id, sequence, n) OFFSET 0) AS s
+         GROUP BY s.organization_id) AS o
+ WHERE (SELECT e.enabled FROM webhook_endpoints AS e WHERE e.organization_id = o.organization_id AND e.enabled LIMIT 1);
 
 -- name: announce_expired_reservations
 -- Writes reservations that this transaction has expired to the outbox, one row per organization that has an enabled endpoint.
@@ -32,7 +33,9 @@ SELECT o.id, o.organization_id AS "organizationId", cardinality(o.voucher_ids) A
 -- name: lock_endpoints_of
 -- Locks the enabled endpoints of organizations, in id order.
 -- $1 organization_id text[]
-SELECT e.id FROM webhook_endpoints AS e WHERE e.organization_id = ANY ($1::text[]) AND e.enabled ORDER BY e.id FOR NO KEY UPDATE;
+SELECT e.id FROM webhook_endpoints AS e
+ WHERE e.id = ANY (ARRAY(SELECT n.id FROM webhook_endpoints AS n WHERE n.organization_id = ANY ($1::text[]) AND n.enabled)) AND e.enabled
+ ORDER BY e.id FOR NO KEY UPDATE;
 
 -- name: insert_deliveries
 -- Makes one delivery per event and locked endpoint that wants it, and returns the endpoints with something due. A delivery waits while its
@@ -41,8 +44,8 @@ SELECT e.id FROM webhook_endpoints AS e WHERE e.organization_id = ANY ($1::text[
 WITH made AS (
   INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id, voucher_id, ticket, event_type)
   SELECT n.position, n.created_at,
-         CASE WHEN n.turn = 1 AND NOT EXISTS (SELECT FROM webhook_deliveries AS p WHERE p.endpoint_id = n.endpoint_id
-                                                 AND p.voucher_id = n.voucher_id AND p.finished_at IS NULL)
+         CASE WHEN n.turn = 1 AND (SELECT p.position FROM webhook_deliveries AS p WHERE p.endpoint_id = n.endpoint_id
+                                  AND p.voucher_id = n.voucher_id AND p.finished_at IS NULL ORDER BY p.position LIMIT 1) IS NULL
               THEN clock_timestamp() END,
          n.sequence, n.endpoint_id, n.event_id, n.voucher_id, n.ticket, n.event_type
     FROM (SELECT (o.id << 12) + w.n - 1 AS position, o.created_at, w.sequence, t.id AS endpoint_id, w.voucher_id, w.ticket,
@@ -92,8 +95,8 @@ SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event
 -- $1 endpoint_id text[]
 SELECT e.id FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) ORDER BY e.id FOR NO KEY UPDATE;
 
--- name: read_locked_endpoints
--- The state of locked endpoints, and the time that the whole transaction uses.
+-- name: read_endpoints
+-- The state of endpoints, and the time that a transaction uses which has locked them.
 -- $1 endpoint_id text[]
 SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since AS "failingSince", clock.now
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock, webhook_endpoints AS e WHERE e.id = ANY ($1::text[]);

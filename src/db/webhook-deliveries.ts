@@ -77,7 +77,7 @@ export const sql = loadStatements(new URL("./webhook-deliveries.sql", import.met
   find_target: TARGET,
   select_due_deliveries: DUE_DELIVERY,
   lock_endpoints: { id: text },
-  read_locked_endpoints: LOCKED_ENDPOINT,
+  read_endpoints: LOCKED_ENDPOINT,
   record_attempts: {},
   release_next: {},
   record_health: {},
@@ -156,11 +156,16 @@ export function selectDueDeliveries(
 
 export type LockedEndpoint = Row<typeof LOCKED_ENDPOINT>;
 
+/** The state of endpoints. */
+export function readEndpoints(db: Queryable, endpointIds: readonly string[]): Promise<LockedEndpoint[]> {
+  return readRows(db, sql.read_endpoints, [endpointIds]);
+}
+
 /** Locks endpoints and reads them in a later statement. */
 export async function lockEndpoints(tx: Transaction, endpointIds: readonly string[]): Promise<LockedEndpoint[]> {
   const [, endpoints] = await Promise.all([
     readRows(tx, sql.lock_endpoints, [endpointIds]),
-    readRows(tx, sql.read_locked_endpoints, [endpointIds]),
+    readEndpoints(tx, endpointIds),
   ]);
   return endpoints;
 }
