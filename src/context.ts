@@ -31,6 +31,7 @@ import { openVoucherReads } from "./services/partner/resolve-voucher.ts";
 import { openOutcomeReads } from "./services/redeem/read-outcomes.ts";
 import { openRedeemCommitter } from "./services/redeem/redeem-committer.ts";
 import { openSealCommitter } from "./services/redeem/seal-committer.ts";
+import { openWebhookSender } from "./services/webhooks/send-webhook.ts";
 import { TRACES_OFF, type Traces } from "./traces/traces.ts";
 
 /** Connections for public reads. A flood of them must leave the other connections to partners. */
@@ -45,6 +46,9 @@ const PARTNER_READS_WAITING_MAX = 200;
 const SANDBOX_MOVES = 1;
 /** Moves that may wait for it: a minute's worth of large ones. */
 const SANDBOX_MOVES_WAITING_MAX = 20;
+/** Tests of webhook endpoints at the same time, which take up to 15 seconds each, and how many wait. */
+const WEBHOOK_TESTS = 8;
+const WEBHOOK_TESTS_WAITING_MAX = 8;
 /** The connection for readiness probes. */
 const PROBES = 1;
 
@@ -111,6 +115,8 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     partnerReads: openBoundedReads({ connections: PARTNER_READS, waitingMax: PARTNER_READS_WAITING_MAX }),
     /** Moves of sandboxes' times. */
     sandboxMoves: openBoundedReads({ connections: SANDBOX_MOVES, waitingMax: SANDBOX_MOVES_WAITING_MAX }),
+    /** Tests of webhook endpoints. */
+    webhookTests: openBoundedReads({ connections: WEBHOOK_TESTS, waitingMax: WEBHOOK_TESTS_WAITING_MAX }),
     preservedSince: openPreservedSince(pool),
     /** The time before which redemptions are complete. */
     completeUntil: openCompleteUntil(pool),
@@ -171,6 +177,8 @@ function openServiceContext(config: Config, traces: Traces, role: string, poolMa
   closers.add(() => pool.end());
   void deployment.connect(pool);
   closers.add(async () => deployment.close());
+  const webhookSender = openWebhookSender(config.webhooks);
+  closers.add(() => webhookSender.close());
   const name = role === "api" ? nameApiConnection(config.queueShards[0]) : role;
   const redis = openFailFast(config.redisUrl, name, log);
   closers.add(async () => redis.disconnect());
@@ -184,6 +192,7 @@ function openServiceContext(config: Config, traces: Traces, role: string, poolMa
     redis,
     leases: new Leases(redis, deployment),
     traces,
+    webhookSender,
     tokenSecrets: nameTokenSecrets(config.reservationTokenSecrets),
     randomBytes: pooledRandomBytes,
     onClose: (closer: () => Promise<unknown>) => closers.add(closer),

@@ -92,6 +92,13 @@ GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
 GRANT SELECT, INSERT ON api_key_uses TO pva_api;
 GRANT UPDATE (last_used_at) ON api_key_uses TO pva_api;
 
+-- Partners manage their webhook endpoints. A deleted endpoint loses its place.
+GRANT SELECT ON webhook_endpoints TO pva_api;
+GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_api;
+GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, disabled_at, secret_version, previous_secret_until, failing_since,
+              deleted_at)
+   ON webhook_endpoints TO pva_api;
+
 -- Looks of operators. Without the states before and after, so these entries cannot claim a change.
 GRANT INSERT (os_user, host, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
 
@@ -139,6 +146,11 @@ GRANT INSERT ON voucher_events TO pva_admin;
 GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON voucher_events TO pva_admin;
 GRANT INSERT (id, leaves, hashes) ON log_batches TO pva_admin;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_admin;
+
+-- Webhook endpoints are created, disabled, enabled and rotated.
+GRANT SELECT ON webhook_endpoints TO pva_admin;
+GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_admin;
+GRANT UPDATE (enabled, disabled_reason, disabled_at, failing_since, secret_version, previous_secret_until) ON webhook_endpoints TO pva_admin;
 
 -- The log is begun, shown and audited.
 GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles TO pva_admin;
