@@ -209,7 +209,7 @@ export const ERRORS = {
   },
   webhook_disabled: {
     status: 409,
-    meaning: "The operator has disabled the webhook endpoint, and only the operator can enable it again",
+    meaning: "The webhook endpoint is disabled; the sentence says who can enable it",
     sentence: "The operator has disabled this webhook endpoint, and only the operator can enable it again.",
   },
   sold_out: {

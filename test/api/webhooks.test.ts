@@ -2,10 +2,10 @@ import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
 import { deriveSigningSecrets } from "../../src/domain/webhook-signature.ts";
+import { startPartnerServer } from "../support/partner-server.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, type TestApi } from "../support/service.ts";
 import { makeKey, makePartner } from "../support/supply.ts";
-import { startReceiver } from "../support/webhook-receiver.ts";
 
 const SECRET = "the root secret of the tests of webhooks";
 const URL_OK = "https://shop.example.com/hooks";
@@ -301,7 +301,7 @@ describe("secrets", () => {
 
 describe("a test", () => {
   it("sends a request that the library accepts under both secrets, and says how it went", async () => {
-    const receiver = await startReceiver();
+    const receiver = await startPartnerServer();
     servers.onClose(() => receiver.close());
     const local = await startApi(servers, { WEBHOOK_SECRET: SECRET, WEBHOOK_ALLOW_PRIVATE: "true" });
     const { id, secret } = await create({ url: receiver.url }, local);

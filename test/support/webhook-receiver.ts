@@ -1,75 +1,110 @@
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
-import { createServer as createTlsServer } from "node:https";
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { text } from "node:stream/consumers";
+import type pg from "pg";
+import { newId } from "../../src/domain/ids.ts";
+import { deriveWebhookSecret } from "../../src/domain/webhook-signature.ts";
 
-/** A request that a receiver got. */
+/** The configuration of a worker that sends to receivers on this machine. */
+export const WEBHOOK_ENV = {
+  WEBHOOK_SECRET: "test-webhook-secret-of-32-characters",
+  WEBHOOK_ALLOW_PRIVATE: "true",
+  WORKER_QUEUES: "webhook",
+};
+
+/** One request as a receiver saw it. */
 export interface ReceivedWebhook {
-  headers: IncomingMessage["headers"];
-  body: string;
+  /** The path of the request, which tells endpoints apart. */
+  path: string;
+  id: string;
+  type: string;
+  voucherId: string;
+  sequence: number | undefined;
+  body: { type: string; timestamp: string; data: Record<string, unknown> };
+  text: string;
+  /** Whether one of the signatures is by the secret that belongs to the path's endpoint. */
+  isSigned: boolean;
+  atMs: number;
+  /** What it was answered; null: nothing. */
+  status: number | null;
 }
 
-/** A partner's server on loopback. */
+/** Status of the answer, with headers, or null: no answer at all. */
+type Answer = number | { status: number; headers: Record<string, string> } | null;
+
 export interface WebhookReceiver {
-  port: number;
-  url: string;
   received: ReceivedWebhook[];
-  /** How many connections were opened. */
-  connections: number;
+  /** Creates an enabled endpoint of an organization at this receiver. */
+  addEndpoint(db: pg.Pool, organizationId: string, eventTypes?: readonly string[]): Promise<string>;
+  of(endpointId: string): ReceivedWebhook[];
   close(): Promise<void>;
 }
 
-/** The certificate of `hooks.test`, signed by itself and valid from 2020 to 2120, and its key. For tests only. */
-export const SELF_SIGNED = {
-  key: `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgt6hiUzCJwRUOKy4K
-TRYiu+iYWhjs0Oil2KAF68QdTwChRANCAATKLChYxWzxLlZpOb5efQ+0vtnrsYl0
-3Ftje5k74vtDqmx1LxeW2h+JlaSKfQL/PyYqWMqTvPdGyCzt3hVZz5YY
------END PRIVATE KEY-----`,
-  cert: `-----BEGIN CERTIFICATE-----
-MIIBYTCCAQegAwIBAgIBATAKBggqhkjOPQQDAjAVMRMwEQYDVQQDDApob29rcy50
-ZXN0MCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAwWjAVMRMwEQYDVQQD
-DApob29rcy50ZXN0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEyiwoWMVs8S5W
-aTm+Xn0PtL7Z67GJdNxbY3uZO+L7Q6psdS8XltofiZWkin0C/z8mKljKk7z3Rsgs
-7d4VWc+WGKNGMEQwFQYDVR0RBA4wDIIKaG9va3MudGVzdDAMBgNVHRMEBTADAQH/
-MB0GA1UdDgQWBBRkGd+wHNj9meiRD4zK5tWDUpvCBjAKBggqhkjOPQQDAgNIADBF
-AiAQHmyTxlhLYrlXUmP4eWrX1WRCQi6xD3Ipu497fFW7bQIhANbBs27jtZBfS8Ky
-7Ms6uu+1WS52RChDhksZvOiyCW04
------END CERTIFICATE-----`,
-};
-
-/** Starts a receiver that records every request and answers it, by default with 204. */
-export async function startReceiver({
-  answer = (response: ServerResponse) => response.writeHead(204).end(),
-  tls = false,
-  host = "127.0.0.1",
-  port = 0,
-}: {
-  answer?: (response: ServerResponse, request: ReceivedWebhook) => unknown;
-  tls?: boolean;
-  host?: string;
-  port?: number;
-} = {}): Promise<WebhookReceiver> {
-  const onRequest: RequestListener = async (request, response) => {
-    const got = { headers: request.headers, body: await text(request) };
-    receiver.received.push(got);
-    answer(response, got);
-  };
-  const server = tls ? createTlsServer(SELF_SIGNED, onRequest) : createServer(onRequest);
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, host, resolve));
-  const opened = (server.address() as AddressInfo).port;
-  const receiver: WebhookReceiver = {
-    port: opened,
-    url: `${tls ? "https" : "http"}://${host}:${opened}/hooks`,
-    received: [],
-    connections: 0,
+/** Starts an HTTP receiver that answers each request as `answer` says, 204 by default. */
+export async function startReceiver(
+  answer: (request: ReceivedWebhook) => Answer = () => 204,
+): Promise<WebhookReceiver> {
+  const received: ReceivedWebhook[] = [];
+  const server = http.createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on("error", () => undefined);
+    request.on("data", (part) => parts.push(part));
+    request.on("end", () => {
+      const text = Buffer.concat(parts).toString();
+      const path = request.url ?? "";
+      const body = JSON.parse(text);
+      const one = {
+        ...{ path, text, body, atMs: Date.now(), type: body.type, status: null },
+        ...{ id: String(request.headers["webhook-id"]), voucherId: body.data.voucherId, sequence: body.data.sequence },
+        isSigned: isSigned(path.slice(1), request.headers, text),
+      };
+      received.push(one);
+      const given = answer(one);
+      if (given === null) return;
+      const { status, headers } = typeof given === "number" ? { status: given, headers: {} } : given;
+      Object.assign(one, { status });
+      response.writeHead(status, headers).end();
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    received,
+    async addEndpoint(db, organizationId, eventTypes = []) {
+      const id = newId("whk");
+      await db.query(
+        `INSERT INTO webhook_endpoints (id, organization_id, place, url, event_types)
+         SELECT $1, $2, 1 + count(*), $3, $4 FROM webhook_endpoints WHERE organization_id = $2`,
+        [id, organizationId, `${url}/${id}`, eventTypes],
+      );
+      return id;
+    },
+    of: (endpointId) => received.filter(({ path }) => path === `/${endpointId}`),
     async close() {
       server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      server.close();
+      await once(server, "close");
     },
   };
-  server.on("connection", () => {
-    receiver.connections += 1;
-  });
-  return receiver;
+}
+
+/** Verifies as Standard Webhooks describes, without the service's own signing. */
+function isSigned(endpointId: string, headers: http.IncomingHttpHeaders, text: string): boolean {
+  const secret = deriveWebhookSecret(WEBHOOK_ENV.WEBHOOK_SECRET, endpointId, 1);
+  const signed = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${text}`;
+  const expected = createHmac("sha256", Buffer.from(secret.slice("whsec_".length), "base64"))
+    .update(signed)
+    .digest();
+  const isRecent = Math.abs(Number(headers["webhook-timestamp"]) - Date.now() / 1_000) < 300;
+  return (
+    isRecent &&
+    String(headers["webhook-signature"])
+      .split(" ")
+      .some((part) => {
+        const given = Buffer.from(part.replace(/^v1,/, ""), "base64");
+        return given.length === expected.length && timingSafeEqual(given, expected);
+      })
+  );
 }

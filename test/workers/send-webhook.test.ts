@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { isPublicAddress } from "../../src/domain/webhook-url.ts";
 import { openWebhookSender, sendWebhook } from "../../src/services/webhooks/send-webhook.ts";
-import { SELF_SIGNED, startReceiver, type WebhookReceiver } from "../support/webhook-receiver.ts";
+import { type PartnerServer, SELF_SIGNED, startPartnerServer } from "../support/partner-server.ts";
 
 const OK = { status: 204, failure: null, retryAfterMs: null };
 const failed = (failure: string) => ({ status: null, failure, retryAfterMs: null });
@@ -23,8 +23,8 @@ function makeSender(options: SenderOptions = {}) {
   return (url: string, body = "{}") => sendWebhook({ webhookSender }, { url, body, headers: { "webhook-id": "1" } });
 }
 
-async function receive(options: Parameters<typeof startReceiver>[0] = {}): Promise<WebhookReceiver> {
-  const receiver = await startReceiver(options);
+async function receive(options: Parameters<typeof startPartnerServer>[0] = {}): Promise<PartnerServer> {
+  const receiver = await startPartnerServer(options);
   closers.push(receiver.close);
   return receiver;
 }
