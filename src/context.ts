@@ -52,6 +52,9 @@ const PARTNER_READS_WAITING_MAX = 200;
 const SANDBOX_MOVES = 1;
 /** Moves that may wait for it: a minute's worth of large ones. */
 const SANDBOX_MOVES_WAITING_MAX = 20;
+/** Tests of webhook endpoints at the same time, which take up to 15 seconds each, and how many wait. */
+const WEBHOOK_TESTS = 8;
+const WEBHOOK_TESTS_WAITING_MAX = 8;
 /** The connection for readiness probes. */
 const PROBES = 1;
 
@@ -102,6 +105,8 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
   service.onClose(() => reservationCommitter.drain());
   const acquisitions = new AcquisitionCommitter({ ...observed, randomBytes: service.randomBytes });
   service.onClose(() => acquisitions.drain());
+  const webhookSender = openWebhookSender(config.webhooks);
+  service.onClose(() => webhookSender.close());
   const queueViews = new QueueViews(config, deployment, log);
   service.onClose(() => queueViews.close());
   return {
@@ -121,6 +126,9 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     partnerReads: openBoundedReads({ connections: PARTNER_READS, waitingMax: PARTNER_READS_WAITING_MAX }),
     /** Moves of sandboxes' times. */
     sandboxMoves: openBoundedReads({ connections: SANDBOX_MOVES, waitingMax: SANDBOX_MOVES_WAITING_MAX }),
+    webhookSender,
+    /** Tests of webhook endpoints. */
+    webhookTests: openBoundedReads({ connections: WEBHOOK_TESTS, waitingMax: WEBHOOK_TESTS_WAITING_MAX }),
     preservedSince: openPreservedSince(pool),
     /** The time before which redemptions are complete. */
     completeUntil: openCompleteUntil(pool),

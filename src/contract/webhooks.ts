@@ -11,6 +11,7 @@ import {
   timestamp,
   voucherId,
 } from "./fields.ts";
+import { sandbox } from "./sandbox.ts";
 
 /** The event types that an endpoint can subscribe to. Migration 00019 has the same list. */
 export const WEBHOOK_EVENT_TYPES = [
@@ -192,6 +193,7 @@ export const webhookEndpoint = z
       EXAMPLE.redeemedAt,
     ).nullable(),
     createdAt: timestamp("When it was created.", EXAMPLE.issuedAt),
+    sandbox,
   })
   .meta({ id: "Webhook" });
 
@@ -232,7 +234,7 @@ export const NEW_WEBHOOK_EXAMPLES: Examples<NewWebhookView> = {
 };
 
 export const webhookList = z
-  .object({ webhooks: z.array(webhookEndpoint).meta({ description: "Oldest first, at most 20." }) })
+  .object({ webhooks: z.array(webhookEndpoint).meta({ description: "Oldest first, at most 20." }), sandbox })
   .meta({ id: "WebhookList" });
 export type WebhookList = z.output<typeof webhookList>;
 
@@ -241,7 +243,11 @@ export const WEBHOOK_LIST_EXAMPLES: Examples<WebhookList> = {
 };
 
 export const deletedWebhook = z
-  .object({ id: webhookId, deleted: z.literal(true).meta({ description: "It is deleted, with its deliveries." }) })
+  .object({
+    id: webhookId,
+    deleted: z.literal(true).meta({ description: "It is deleted, with its deliveries." }),
+    sandbox,
+  })
   .meta({ id: "DeletedWebhook" });
 export type DeletedWebhook = z.output<typeof deletedWebhook>;
 
@@ -260,6 +266,7 @@ export const rotatedWebhook = z
       "Until then, requests are also signed with the previous secret.",
       EXAMPLE.redeemedAt,
     ),
+    sandbox,
   })
   .meta({ id: "RotatedWebhook" });
 export type RotatedWebhook = z.output<typeof rotatedWebhook>;
@@ -286,6 +293,7 @@ export const testedWebhook = z
     status: lastStatus,
     failure: lastFailure,
     durationMs: count(0, "How long it took. Milliseconds.", 87),
+    sandbox,
   })
   .meta({ id: "WebhookTestResult" });
 export type TestedWebhook = z.output<typeof testedWebhook>;
@@ -346,6 +354,7 @@ export const deliveriesResponse = z
       .string()
       .nullable()
       .meta({ description: "Send it as `cursor` for the next page; null on the last one." }),
+    sandbox,
   })
   .meta({ id: "WebhookDeliveries" });
 export type DeliveriesResponse = z.output<typeof deliveriesResponse>;
@@ -404,7 +413,7 @@ export const REPLAY_REQUEST_EXAMPLES: Examples<z.input<typeof replayRequest>> = 
 };
 
 export const replayResponse = z
-  .object({ replayed: count(0, `Deliveries that are sent again: at most ${REPLAY_MAX}, oldest first.`, 12) })
+  .object({ replayed: count(0, `Deliveries that are sent again: at most ${REPLAY_MAX}, oldest first.`, 12), sandbox })
   .meta({ id: "WebhookReplay" });
 export type ReplayResponse = z.output<typeof replayResponse>;
 

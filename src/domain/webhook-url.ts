@@ -63,7 +63,7 @@ export function hostOf({ hostname }: URL): string {
  */
 export function findUrlProblem(text: string, allowPrivate: boolean): string | null {
   const url = URL.parse(text);
-  if (url === null || !/^https?:\/\//i.test(text) || /[\s\p{Cc}]/u.test(text))
+  if (url === null || !/^https?:\/\//.test(text) || /[\s\p{Cc}]/u.test(text))
     return "must be an address like https://shop.example.com/hooks";
   if (url.protocol !== "https:" && !allowPrivate) return "must begin with https://";
   if (url.username !== "" || url.password !== "") return "must not have a user name or a password";

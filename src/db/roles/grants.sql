@@ -97,8 +97,12 @@ GRANT SELECT, DELETE ON webhook_outbox TO pva_api;
 GRANT INSERT (organization_id, voucher_ids, sequences, tickets) ON webhook_outbox TO pva_api;
 GRANT SELECT, INSERT, DELETE ON webhook_deliveries TO pva_api;
 GRANT UPDATE (state, attempts, next_attempt_at, last_status, last_failure, finished_at, replayed_at) ON webhook_deliveries TO pva_api;
+-- Partners manage their webhook endpoints. A deleted endpoint loses its place; its row is deleted after its deliveries.
 GRANT SELECT, DELETE ON webhook_endpoints TO pva_api;
-GRANT UPDATE (failing_since, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_api;
+GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_api;
+GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, disabled_at, secret_version, previous_secret_until, failing_since,
+              deleted_at)
+   ON webhook_endpoints TO pva_api;
 
 -- Looks of operators. Without the states before and after, so these entries cannot claim a change.
 GRANT INSERT (os_user, host, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
@@ -147,6 +151,11 @@ GRANT INSERT ON voucher_events TO pva_admin;
 GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON voucher_events TO pva_admin;
 GRANT INSERT (id, leaves, hashes) ON log_batches TO pva_admin;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_admin;
+
+-- Webhook endpoints are created, disabled, enabled and rotated.
+GRANT SELECT ON webhook_endpoints TO pva_admin;
+GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_admin;
+GRANT UPDATE (enabled, disabled_reason, disabled_at, failing_since, secret_version, previous_secret_until) ON webhook_endpoints TO pva_admin;
 
 -- The log is begun, shown and audited.
 GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles TO pva_admin;
