@@ -60,7 +60,7 @@ it("delivers to a healthy endpoint as fast as before while ten endpoints hang, o
   const alone = await measureDelays(partner, endpoint);
 
   const others = await Promise.all(Array.from({ length: HANGING }, () => makePartner(servers.db)));
-  const ids = [];
+  const ids: string[] = [];
   for (const other of others) {
     const id = await receiver.addEndpoint(servers.db, other.organizationId);
     hanging.add(id);
@@ -97,6 +97,8 @@ it("delivers to a healthy endpoint as fast as before while ten endpoints hang, o
     [ids],
   );
   await worker.close();
+  // The redemptions of the next test wait in the outbox.
+  worker = await startWorkers(servers, { WORKER_QUEUES: "redeem" });
 });
 
 it("delivers what has accumulated in one worker process", async () => {
