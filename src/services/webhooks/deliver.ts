@@ -8,7 +8,7 @@ import { deriveSigningSecrets, webhookHeaders } from "../../domain/webhook-signa
 import type { WorkerMetrics } from "../../metrics/metrics.ts";
 import type { WebhookRequests } from "../../queues/webhook-requests.ts";
 import type { AttemptRecorder } from "./record-attempts.ts";
-import { sendWebhook, type WebhookSender } from "./send-webhook.ts";
+import { sendWebhook, type WebhookResult, type WebhookSender } from "./send-webhook.ts";
 import { webhookBody } from "./webhook-body.ts";
 
 /** Requests to one endpoint at the same time. */
@@ -130,7 +130,7 @@ class Run {
 
   #begin(delivery: DueDelivery, readAt: number): void {
     const { eventId } = delivery;
-    const done = this.#requests(() => this.#ctx.requests(() => this.#attempt(delivery, readAt)))
+    const done = this.#attempt(delivery, readAt)
       .catch((error) => {
         this.#lost = error;
       })
@@ -139,8 +139,20 @@ class Run {
   }
 
   async #attempt(delivery: DueDelivery, readAt: number): Promise<void> {
-    if (!this.#goesOn()) return;
-    const { id, url, now } = this.#target;
+    const result = await this.#requests(() => this.#ctx.requests(() => this.#send(delivery, readAt)));
+    if (result === null) return;
+    const answeredMs = delivery.ageMs + performance.now() - readAt;
+    const state = await this.#ctx.attempts.submit({ endpointId: this.#target.id, delivery, result });
+    const outcome = ({ Pending: "retried", Delivered: "delivered", Failed: "failed" } as const)[state];
+    this.#report[outcome] += 1;
+    this.#ctx.metrics?.webhookDeliveries.with(outcome).inc();
+    if (state === "Delivered" && !delivery.isReplay) this.#ctx.metrics?.webhookDelay.with().observe(answeredMs / 1_000);
+  }
+
+  /** Null: the run has ended before its turn. */
+  async #send(delivery: DueDelivery, readAt: number): Promise<WebhookResult | null> {
+    if (!this.#goesOn()) return null;
+    const { url, now } = this.#target;
     const body = webhookBody(delivery);
     const sentAtMs = now.getTime() + (performance.now() - this.#readAt);
     const headers = webhookHeaders({
@@ -155,11 +167,6 @@ class Run {
     // One that does not answer holds a request of this process each time.
     else if (result.failure === "timeout" && this.#requests.concurrency === 1) this.#failures = FAILURES_MAX;
     if (result.failure === "refused_address") this.#ctx.metrics?.webhookRefusedAddresses.with().inc();
-    const answeredMs = delivery.ageMs + performance.now() - readAt;
-    const state = await this.#ctx.attempts.submit({ endpointId: id, delivery, result });
-    const outcome = ({ Pending: "retried", Delivered: "delivered", Failed: "failed" } as const)[state];
-    this.#report[outcome] += 1;
-    this.#ctx.metrics?.webhookDeliveries.with(outcome).inc();
-    if (state === "Delivered" && !delivery.isReplay) this.#ctx.metrics?.webhookDelay.with().observe(answeredMs / 1_000);
+    return result;
   }
 }
