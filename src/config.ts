@@ -279,13 +279,17 @@ export function readApiConfig(env: Environment): Config {
 }
 
 /**
- * Reads the configuration of a worker process. One that handles only the log's queue must have the log's key.
+ * Reads the configuration of a worker process. One that handles only the log's or the webhooks' queue must have their
+ * key or secret.
  * @throws ConfigError naming every variable that is missing or invalid.
  */
 export function readWorkerConfig(env: Environment): Config {
   const config = readConfig(env);
   if (config.transparencyLog.keyFile === null && config.workerQueues.every((queue) => queue === "log")) {
     throw new ConfigError("LOG_KEY_FILE is not set, which WORKER_QUEUES=log requires");
+  }
+  if (config.webhooks.secret === null && config.workerQueues.every((queue) => queue === "webhook")) {
+    throw new ConfigError("WEBHOOK_SECRET is not set, which WORKER_QUEUES=webhook requires");
   }
   return config;
 }

@@ -139,7 +139,7 @@ class Run {
   }
 
   async #attempt(delivery: DueDelivery, readAt: number): Promise<void> {
-    const result = await this.#requests(() => this.#ctx.requests(() => this.#send(delivery, readAt)));
+    const result = await this.#requests(() => this.#ctx.requests(() => this.#send(delivery)));
     if (result === null) return;
     const answeredMs = delivery.ageMs + performance.now() - readAt;
     const state = await this.#ctx.attempts.submit({ endpointId: this.#target.id, delivery, result });
@@ -150,7 +150,7 @@ class Run {
   }
 
   /** Null: the run has ended before its turn. */
-  async #send(delivery: DueDelivery, readAt: number): Promise<WebhookResult | null> {
+  async #send(delivery: DueDelivery): Promise<WebhookResult | null> {
     if (!this.#goesOn()) return null;
     const { url, now } = this.#target;
     const body = webhookBody(delivery);
