@@ -2,16 +2,28 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
+import { onSnapshot } from "../../src/db/transaction.ts";
+import { ANCHOR_NAMESPACE } from "../../src/domain/chain.ts";
 import { signCheckpoint } from "../../src/domain/log/checkpoint.ts";
+import type { SignerKey } from "../../src/domain/log/note.ts";
 import { parsePolicy } from "../../src/domain/log/policy.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
+import { auditServedLog } from "../../src/services/log/audit-served-log.ts";
 import { backfillLog } from "../../src/services/log/backfill-log.ts";
 import { exportLog } from "../../src/services/log/export-log.ts";
-import { openLogSource } from "../../src/services/log/log-source.ts";
+import { type LogSource, openLogSource } from "../../src/services/log/log-source.ts";
 import { monitorLog } from "../../src/services/log/monitor-log.ts";
 import { recoverLog } from "../../src/services/log/recover-log.ts";
 import { assertInvariants } from "../support/invariants.ts";
-import { beginLog, type LogFiles, logKey, makeLogFiles, openSequencer, settingsOf } from "../support/log-setup.ts";
+import {
+  beginLog,
+  type LogFiles,
+  logKey,
+  makeLogFiles,
+  openSequencer,
+  settingsOf,
+  witnessKeys,
+} from "../support/log-setup.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 
@@ -32,7 +44,7 @@ afterEach(async () => {
 
 const issue = (count: number) => issueVouchers(servers.db, partner, count);
 const run = () => openSequencer(servers, files).run();
-const audit = () => auditLog(servers.db);
+const audit = () => onSnapshot(servers.db, auditLog);
 
 /** Runs statements without triggers, like an operator who owns the database. */
 async function tamper(...statements: string[]): Promise<void> {
@@ -56,6 +68,11 @@ describe("log audit", () => {
       "a deleted event",
       "DELETE FROM voucher_events WHERE log_slot & 4095 = 3 AND log_slot >> 12 = (SELECT min(id) FROM log_batches)",
       /^leaf 3 belongs to no event$/,
+    ],
+    [
+      "a deleted last event",
+      "DELETE FROM voucher_events AS e USING log_batches AS b WHERE b.id = e.log_slot >> 12 AND b.first_index + (e.log_slot & 4095) = 699",
+      /^leaf 699 belongs to no event$/,
     ],
     [
       "a rewritten event",
@@ -97,6 +114,71 @@ describe("log audit", () => {
       problems.some((line) => problem.test(line)),
       problems.join("\n"),
     ).toBe(true);
+  });
+});
+
+describe("log audit --url", () => {
+  it("finds nothing wrong in an export, and every tile, leaf or checkpoint that was changed", async () => {
+    await beginLog(servers.db, files);
+    await issue(700);
+    await run();
+    const copy = join(files.directory, "copy");
+    await exportLog(servers.db, copy);
+    const policy = parsePolicy(String((await findPublished(servers.db))?.policy));
+    const log = openLogSource(copy);
+    const [event] = (
+      await servers.db.query(
+        `SELECT voucher_id AS id, encode(record_hash, 'hex') AS hash, (log_slot & 4095)::int AS leaf FROM voucher_events
+          WHERE log_slot & 4095 = 3 LIMIT 1`,
+      )
+    ).rows;
+    const history = (logIndex: number | null, recordHash = event.hash): LogSource => ({
+      from: "histories",
+      read: async () =>
+        Buffer.from(
+          JSON.stringify({
+            ...{ entityType: "VoucherInstance", entityId: event.id, anchorNamespace: ANCHOR_NAMESPACE, hasMore: false },
+            canonPreservedSinceUtc: "2026-09-01T06:00:00.000Z",
+            events: [
+              {
+                ...{ sequence: 1, eventType: "voucher.instance.issued", code: "VCH001", sealStatus: "Sealed" },
+                ...{ occurredAt: "2026-09-01T06:00:00.000Z", recordHash, logIndex, previousHash: "0".repeat(64) },
+              },
+            ],
+          }),
+        ),
+    });
+    const served = (histories = history(3)) => auditServedLog({ log, histories, policy, vouchers: [event.id] });
+    expect(await served()).toEqual({
+      ...{ origin: "vouchers.test/log", leaves: 700, tiles: 4, events: 1, waiting: 0, problemCount: 0, problems: [] },
+    });
+    expect((await served(history(4))).problems).toEqual([`event 1 of ${event.id} has another hash than leaf 4`]);
+    expect((await served(history(700))).problems).toEqual([
+      `event 1 of ${event.id} names leaf 700, which the checkpoint does not cover`,
+    ]);
+    expect(await served(history(null))).toMatchObject({ events: 0, waiting: 1, problemCount: 0 });
+    const change = async (path: string, byte: number) => {
+      const [file, whole] = [join(copy, path), readFileSync(join(copy, path))];
+      writeFileSync(file, Buffer.from(whole).fill(whole.readUInt8(byte) ^ 1, byte, byte + 1));
+      const { problems } = await served();
+      writeFileSync(file, whole);
+      return problems;
+    };
+    expect(await change("tile/0/001", 9)).toEqual(["tile/0/001 is not that of the leaves"]);
+    expect(await change("tile/0/002.p/188", 9)).toEqual(["tile/0/002.p/188 is not that of the leaves"]);
+    expect(await change("tile/1/000.p/2", 9)).toEqual(["tile/1/000.p/2 is not that of the leaves"]);
+    expect(await change("tile/entries/001", 9)).toEqual([
+      "tile/0/001 is not that of the leaves",
+      "tile/1/000.p/2 is not that of the leaves",
+      "the leaves do not lead to the checkpoint's root",
+    ]);
+    writeFileSync(join(copy, "checkpoint"), signCheckpoint(logKey, { size: 700, root: Buffer.alloc(32, 7) }));
+    expect((await served()).problems).toEqual(["the leaves do not lead to the checkpoint's root"]);
+    writeFileSync(
+      join(copy, "checkpoint"),
+      signCheckpoint(witnessKeys[0] as SignerKey, { size: 700, root: Buffer.alloc(32) }),
+    );
+    await expect(served()).rejects.toThrow(/The policy has no log/);
   });
 });
 
