@@ -17,7 +17,7 @@ import { mountOperatorPages } from "./http/ops/mount-operator-pages.ts";
 import { mountPages } from "./http/pages/mount-pages.ts";
 import { offerPage } from "./http/pages/offer-page.ts";
 import { pageHeaders } from "./http/pages/page-headers.ts";
-import { mount } from "./http/route.ts";
+import { joinRoutes, mount } from "./http/route.ts";
 import { logRoutes } from "./http/routes/log.ts";
 
 /** Builds the HTTP application; opens nothing. Benchmarks pass endpoints of their own and keep the middleware. */
@@ -39,7 +39,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDP
   app.use(ignoreConditions);
   // Before the endpoints: some of them have an HTML page for browsers.
   mountPages(app, ctx);
-  for (const endpoint of endpoints) mount(app, endpoint.route(ctx));
+  for (const route of joinRoutes(endpoints.map((endpoint) => endpoint.route(ctx)))) mount(app, route);
   for (const route of logRoutes(ctx)) mount(app, route);
   mountDashboard(app, ctx);
   mountOperatorPages(app, ctx);

@@ -114,6 +114,8 @@ const environment = z.object({
     .default([]),
   LOG_POLICY: z.string().optional(),
   LOG_INTERVAL_MS: integer(100, 600_000).default(1_000),
+  WEBHOOK_SECRET: z.string().min(32, "must be at least 32 characters long").optional(),
+  WEBHOOK_ALLOW_PRIVATE: z.enum(["true", "false"]).default("false"),
   // Only the OpenTelemetry variables that decide whether to load it. OpenTelemetry reads the others itself.
   OTEL_SDK_DISABLED: z.string().optional(),
   OTEL_TRACES_EXPORTER: z.string().optional(),
@@ -131,6 +133,16 @@ const LOG_VARIABLES = {
   LOG_INTERVAL_MS: true,
 } as const;
 type LogVariable = keyof typeof LOG_VARIABLES;
+
+const WEBHOOK_VARIABLES = { NODE_ENV: true, WEBHOOK_SECRET: true, WEBHOOK_ALLOW_PRIVATE: true } as const;
+
+/** Webhooks of partners. */
+export interface WebhookConfig {
+  /** The secret that the endpoints' secrets derive from. Null: this deployment has no webhooks. */
+  secret: string | null;
+  /** Requests may go to any address and port, also without TLS. Never in production. */
+  allowPrivate: boolean;
+}
 
 /** The transparency log. */
 export interface LogConfig {
@@ -212,6 +224,7 @@ export function readConfig(env: Environment) {
     /** The port of the metrics endpoint. Null turns metrics off. */
     metricsPort: values.METRICS_PORT ?? null,
     transparencyLog: logConfig(values),
+    webhooks: webhookConfig(values),
     traces: traceSettings(values),
   };
 }
@@ -224,6 +237,14 @@ function logConfig(values: Pick<z.output<typeof environment>, LogVariable>): Log
     policyFile: values.LOG_POLICY ?? null,
     intervalMs: values.LOG_INTERVAL_MS,
   };
+}
+
+function webhookConfig(values: Pick<z.output<typeof environment>, keyof typeof WEBHOOK_VARIABLES>): WebhookConfig {
+  const allowPrivate = values.WEBHOOK_ALLOW_PRIVATE === "true";
+  if (allowPrivate && values.NODE_ENV === "production") {
+    throw new ConfigError("WEBHOOK_ALLOW_PRIVATE is true, which NODE_ENV=production refuses");
+  }
+  return { secret: values.WEBHOOK_SECRET ?? null, allowPrivate };
 }
 
 /** The configuration of a process. Durations are milliseconds unless the name says otherwise. */
@@ -258,13 +279,17 @@ export function readApiConfig(env: Environment): Config {
 }
 
 /**
- * Reads the configuration of a worker process. One that handles only the log's queue must have the log's key.
+ * Reads the configuration of a worker process. One that handles only the log's or the webhooks' queue must have their
+ * key or secret.
  * @throws ConfigError naming every variable that is missing or invalid.
  */
 export function readWorkerConfig(env: Environment): Config {
   const config = readConfig(env);
   if (config.transparencyLog.keyFile === null && config.workerQueues.every((queue) => queue === "log")) {
     throw new ConfigError("LOG_KEY_FILE is not set, which WORKER_QUEUES=log requires");
+  }
+  if (config.webhooks.secret === null && config.workerQueues.every((queue) => queue === "webhook")) {
+    throw new ConfigError("WEBHOOK_SECRET is not set, which WORKER_QUEUES=webhook requires");
   }
   return config;
 }
@@ -275,6 +300,14 @@ export function readWorkerConfig(env: Environment): Config {
  */
 export function readLogConfig(env: Environment): LogConfig {
   return logConfig(parse(environment.pick(LOG_VARIABLES), env));
+}
+
+/**
+ * Reads only the webhooks' variables.
+ * @throws ConfigError naming every variable that is invalid.
+ */
+export function readWebhookConfig(env: Environment): WebhookConfig {
+  return webhookConfig(parse(environment.pick(WEBHOOK_VARIABLES), env));
 }
 
 /** Reads only the database's address. @throws ConfigError when it is missing or invalid. */

@@ -1,3 +1,4 @@
+import pLimit from "p-limit";
 import { Closers } from "./closers.ts";
 import type { Config } from "./config.ts";
 import { Deployment } from "./db/deployment.ts";
@@ -6,6 +7,7 @@ import { nameTokenSecrets } from "./domain/reservation-token.ts";
 import { Leases } from "./holds/lease.ts";
 import { openLimits } from "./limits/open-limits.ts";
 import { openLog } from "./log.ts";
+import type { WorkerMetrics } from "./metrics/metrics.ts";
 import { openApiMetrics, openWorkerMetrics } from "./metrics/open-metrics.ts";
 import { AwaitedQueue } from "./queues/awaited-queue.ts";
 import { redeemQueue, sealQueue } from "./queues/catalog.ts";
@@ -13,6 +15,7 @@ import { QueueViews } from "./queues/queue-views.ts";
 import { nameApiConnection } from "./queues/read-shards.ts";
 import { ReplyInbox } from "./queues/replies.ts";
 import { SealRequests } from "./queues/seal-requests.ts";
+import { WebhookRequests } from "./queues/webhook-requests.ts";
 import type { WorkerOptions } from "./queues/worker.ts";
 import { pooledRandomBytes } from "./random.ts";
 import { isCluster, openFailFast } from "./redis/connections.ts";
@@ -31,6 +34,10 @@ import { openVoucherReads } from "./services/partner/resolve-voucher.ts";
 import { openOutcomeReads } from "./services/redeem/read-outcomes.ts";
 import { openRedeemCommitter } from "./services/redeem/redeem-committer.ts";
 import { openSealCommitter } from "./services/redeem/seal-committer.ts";
+import { REQUESTS_MAX } from "./services/webhooks/deliver.ts";
+import { FanOut } from "./services/webhooks/fan-out.ts";
+import { openAttemptRecorder } from "./services/webhooks/record-attempts.ts";
+import { openWebhookSender } from "./services/webhooks/send-webhook.ts";
 import { TRACES_OFF, type Traces } from "./traces/traces.ts";
 
 /** Connections for public reads. A flood of them must leave the other connections to partners. */
@@ -45,15 +52,21 @@ const PARTNER_READS_WAITING_MAX = 200;
 const SANDBOX_MOVES = 1;
 /** Moves that may wait for it: a minute's worth of large ones. */
 const SANDBOX_MOVES_WAITING_MAX = 20;
+/** Tests of webhook endpoints at the same time, which take up to 15 seconds each, and how many wait. */
+const WEBHOOK_TESTS = 8;
+const WEBHOOK_TESTS_WAITING_MAX = 8;
 /** The connection for readiness probes. */
 const PROBES = 1;
+
+/** Connections for the fan-out and for reads of due deliveries. */
+const WEBHOOK_READS = 1;
 
 /** Most connections to Postgres of a process. A test compares them with `docs/scaling.md`. */
 export const CONNECTIONS_MAX = {
   /** Batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions (reads, shared, waiting), a scrape, unbatched reads, moves of sandboxes and probes. */
   api: 2 + 1 + 3 + 1 + 4 + (2 + 1 + 3) + 1 + PUBLIC_READS + PARTNER_READS + SANDBOX_MOVES + PROBES,
-  /** Redemptions (fast path, slow path), seals (the same) the sweeper and the log. */
-  worker: 1 + 4 + 1 + 4 + 1 + 1,
+  /** Redemptions (fast path, slow path), seals (the same), the sweeper, the log, and webhooks (reads, recorded attempts). */
+  worker: 1 + 4 + 1 + 4 + 1 + 1 + (WEBHOOK_READS + 1),
 };
 
 /** Opens the context of an API process. Postgres and Redis need not be reachable yet. */
@@ -92,6 +105,8 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
   service.onClose(() => reservationCommitter.drain());
   const acquisitions = new AcquisitionCommitter({ ...observed, randomBytes: service.randomBytes });
   service.onClose(() => acquisitions.drain());
+  const webhookSender = openWebhookSender(config.webhooks);
+  service.onClose(() => webhookSender.close());
   const queueViews = new QueueViews(config, deployment, log);
   service.onClose(() => queueViews.close());
   return {
@@ -111,6 +126,9 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     partnerReads: openBoundedReads({ connections: PARTNER_READS, waitingMax: PARTNER_READS_WAITING_MAX }),
     /** Moves of sandboxes' times. */
     sandboxMoves: openBoundedReads({ connections: SANDBOX_MOVES, waitingMax: SANDBOX_MOVES_WAITING_MAX }),
+    webhookSender,
+    /** Tests of webhook endpoints. */
+    webhookTests: openBoundedReads({ connections: WEBHOOK_TESTS, waitingMax: WEBHOOK_TESTS_WAITING_MAX }),
     preservedSince: openPreservedSince(pool),
     /** The time before which redemptions are complete. */
     completeUntil: openCompleteUntil(pool),
@@ -135,13 +153,45 @@ export function openWorkerContext(config: Config, traces: Traces = TRACES_OFF) {
       : null;
   const service = openServiceContext(config, traces, "worker", CONNECTIONS_MAX.worker);
   const metrics = config.metricsPort === null ? null : openWorkerMetrics(service.pool);
-  const redeemCommitter = openRedeemCommitter({ ...service, metrics });
+  const webhookRequests = new WebhookRequests(service.redis, config.queueShards[0], service.deployment, service.log);
+  service.onClose(() => webhookRequests.close());
+  const webhooks = openWebhooks({ ...service, webhookRequests, metrics });
+  // Without it, another process looks into the outbox within a second.
+  const onAnnounced = () => webhooks?.fanOut.nudge();
+  const redeemCommitter = openRedeemCommitter({ ...service, metrics, onAnnounced });
   service.onClose(() => redeemCommitter.drain());
-  const sealCommitter = openSealCommitter({ ...service, metrics });
+  const sealCommitter = openSealCommitter({ ...service, metrics, onAnnounced });
   service.onClose(() => sealCommitter.drain());
   const sealRequests = new SealRequests(service.redis, config.queueShards[0], service.deployment, service.log);
   service.onClose(() => sealRequests.close());
-  return { ...service, metrics, redeemCommitter, sealCommitter, sealRequests, logSettings };
+  return { ...service, metrics, redeemCommitter, sealCommitter, sealRequests, webhookRequests, webhooks, logSettings };
+}
+
+/** Opens what deliveries need, in a process that serves their queue. Null in others, and without WEBHOOK_SECRET. */
+function openWebhooks(
+  service: ReturnType<typeof openServiceContext> & { webhookRequests: WebhookRequests; metrics: WorkerMetrics | null },
+) {
+  const { config, onClose } = service;
+  const { secret, allowPrivate } = config.webhooks;
+  if (secret === null || !config.workerQueues.includes("webhook")) return null;
+  const webhookSender = openWebhookSender({ allowPrivate });
+  onClose(() => webhookSender.close());
+  const attempts = openAttemptRecorder(service);
+  onClose(() => attempts.drain());
+  const webhookReads = pLimit(WEBHOOK_READS);
+  const stopping = new AbortController();
+  return {
+    ...service,
+    webhookReads,
+    webhookSender,
+    attempts,
+    secret,
+    requests: pLimit(REQUESTS_MAX),
+    failing: new Set<string>(),
+    stopping: stopping.signal,
+    stop: () => stopping.abort(),
+    fanOut: new FanOut({ ...service, webhookReads }),
+  };
 }
 
 export type WorkerContext = ReturnType<typeof openWorkerContext>;

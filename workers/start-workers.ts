@@ -5,12 +5,14 @@ import { startLogWorker } from "./log.ts";
 import { startRedeemWorker } from "./redeem.ts";
 import { startSealWorker } from "./seal.ts";
 import { startSweepWorker } from "./sweep.ts";
+import { startWebhookWorker } from "./webhook.ts";
 
 const START: Record<QueueName, (ctx: WorkerContext) => RunningWorker> = {
   redeem: startRedeemWorker,
   seal: startSealWorker,
   sweep: startSweepWorker,
   log: startLogWorker,
+  webhook: startWebhookWorker,
 };
 
 /** Starts the workers of the queues that WORKER_QUEUES names. */

@@ -179,6 +179,17 @@ export const ERRORS = {
     meaning: "There is no such link, or its contract is no longer active",
     sentence: "This link is invalid or has expired.",
   },
+  webhook_not_found: {
+    status: 404,
+    meaning:
+      "The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response",
+    sentence: "Your organization has no webhook endpoint with this id.",
+  },
+  webhooks_off: {
+    status: 404,
+    meaning: "The operator of this deployment has not switched webhooks on",
+    sentence: "Webhooks are not switched on here. Ask the operator.",
+  },
   method_not_allowed: {
     status: 405,
     meaning: "The address does not accept this method; the `Allow` header lists those it accepts",
@@ -190,6 +201,16 @@ export const ERRORS = {
     meaning: "The event is not covered by the log's checkpoint yet, or this deployment has no log",
     sentence: "This event is not in the log yet. Please try again in a moment.",
     retryAfterSeconds: 1,
+  },
+  webhook_limit: {
+    status: 409,
+    meaning: "The organization has 20 webhook endpoints, which is the most",
+    sentence: "Your organization has 20 webhook endpoints, which is the most. Delete one first.",
+  },
+  webhook_disabled: {
+    status: 409,
+    meaning: "The webhook endpoint is disabled; the sentence says who can enable it",
+    sentence: "The operator has disabled this webhook endpoint, and only the operator can enable it again.",
   },
   sold_out: {
     status: 409,
@@ -271,6 +292,8 @@ const ACQUISITION = [
 ] as const;
 const VOUCHER_READ = ["voucher_not_found", "too_many_misses", "overloaded", "unavailable"] as const;
 
+const WEBHOOK = ["webhook_not_found", "webhooks_off", "overloaded", "unavailable"] as const;
+
 /** The errors of each operation, besides those of authentication, of input validation and of any address. */
 export const ERRORS_OF = {
   lookUpVoucher: VOUCHER_READ,
@@ -281,6 +304,15 @@ export const ERRORS_OF = {
   releaseReservation: ["voucher_busy", "overloaded", "unavailable"],
   listRedemptions: ["overloaded", "unavailable"],
   readRedemption: ["redemption_not_found", "overloaded", "unavailable"],
+  createWebhook: ["webhooks_off", "webhook_limit", "overloaded", "unavailable"],
+  listWebhooks: ["webhooks_off", "overloaded", "unavailable"],
+  readWebhook: WEBHOOK,
+  changeWebhook: [...WEBHOOK, "webhook_disabled"],
+  deleteWebhook: WEBHOOK,
+  testWebhook: [...WEBHOOK, "webhook_disabled"],
+  rotateWebhook: WEBHOOK,
+  replayWebhook: [...WEBHOOK, "webhook_disabled"],
+  listWebhookDeliveries: WEBHOOK,
   readPublicEvents: ["entity_not_found", "overloaded", "unavailable"],
   readRedemptionReceipt: ["redemption_not_found", "not_logged_yet", "overloaded", "unavailable"],
   readEventReceipt: [...VOUCHER_READ, "not_logged_yet"],

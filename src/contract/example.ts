@@ -32,6 +32,9 @@ export const EXAMPLE = {
   redemptionsCursor:
     "Qk3yZ1fJ0m8b2cXw5tHn7FsxNzk1NzI2OTc4MTM3LCJ2Y2hfMDFtN3pqbWFnMmVoM3JmYzA3MWRybjc3NXoiLG51bGwsbnVsbF0",
   completeUntil: "2026-11-21T23:00:04.316Z",
+  webhookId: "whk_01m7zjmag4eh3rfc1b0q9x4d7e",
+  webhookUrl: "https://shop.example.com/hooks/vouchers",
+  webhookSecret: "whsec_uWK94YHe94pUT6OXCTYiEMMlBT1/xyoL++e1MKXeBP4=",
   requestId: "48949506-6721-4252-90f3-fa52b013b41e",
 } as const;
 

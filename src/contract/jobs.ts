@@ -66,6 +66,10 @@ export const sweepReport = z.object({
   contractsEnded: z.number(),
   /** Vouchers with Pending events for which a seal job was added. */
   sealsRequested: z.number(),
+  /** Endpoints for which a webhook job was added. */
+  webhooksRequested: z.number(),
+  /** Pending deliveries of disabled endpoints that were ended, and deliveries that were deleted. */
+  deliveriesRemoved: z.number(),
   chainsChecked: z.number(),
   chainsBroken: z.number(),
   /** Error messages of failed tasks, by task. The next pass retries them. */
@@ -73,6 +77,20 @@ export const sweepReport = z.object({
   durationMs: z.number(),
 });
 export type SweepReport = z.output<typeof sweepReport>;
+
+/** A request to send what is due for one endpoint. It finds its work in Postgres. */
+export const webhookJob = z.object({ endpointId: z.string() });
+export type WebhookJob = z.output<typeof webhookJob>;
+
+/** What one job has sent. */
+export const webhookReport = z.object({
+  delivered: z.number(),
+  /** Attempts that failed and are repeated. */
+  retried: z.number(),
+  /** Deliveries that are given up. */
+  failed: z.number(),
+});
+export type WebhookReport = z.output<typeof webhookReport>;
 
 /** One pass of the log's sequencer. It finds its work in Postgres. */
 export const logJob = z.object({});

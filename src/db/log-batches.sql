@@ -1,7 +1,7 @@
 -- name: next_log_batch
 -- The id of a new batch of leaves. Must run after the locks of the vouchers whose events it will have: the order of the ids is then the
--- order of each chain.
-SELECT nextval('log_batch_ids') AS id;
+-- order of each chain. Also whether any endpoint gets events.
+SELECT nextval('log_batch_ids') AS id, EXISTS (SELECT FROM webhook_endpoints AS e WHERE e.enabled) AS "hasEndpoints";
 
 -- name: insert_log_batch
 -- Adds the leaves of a transaction to those that wait for their place in the log.

@@ -1,22 +1,26 @@
-import { bigint } from "./columns.ts";
+import { bigint, boolean } from "./columns.ts";
 import type { Transaction } from "./pool.ts";
 import { loadStatements, type PreparedStatements, prepare, readRow } from "./statements.ts";
+import { type AnnouncedEvent, announceEvents } from "./webhook-deliveries.ts";
 
 export const sql = loadStatements(new URL("./log-batches.sql", import.meta.url), {
-  next_log_batch: { id: bigint },
+  next_log_batch: { id: bigint, hasEndpoints: boolean },
   insert_log_batch: {},
 });
 
 /** Most leaves of a batch: a slot has twelve bits for the place in it. */
 const LEAVES_MAX = 4_096;
 
-/** The leaves that a transaction adds to the log, in the order in which it seals its events. */
+/** The leaves that a transaction adds to the log, in the order in which it seals its events, and the events that it announces. */
 export class LogBatch {
   readonly #id: number;
   readonly #hashes: string[] = [];
+  readonly #hasEndpoints: boolean;
+  readonly #announced: AnnouncedEvent[] = [];
 
-  constructor(id: number) {
+  constructor(id: number, hasEndpoints = false) {
     this.#id = id;
+    this.#hasEndpoints = hasEndpoints;
   }
 
   /** Adds an event by its `recordHash` and returns its slot, which leads to its leaf. */
@@ -26,10 +30,23 @@ export class LogBatch {
     return this.#id * LEAVES_MAX + this.#hashes.length - 1;
   }
 
-  /** Statements that add the leaves to the log. */
+  /** Announces an event to webhook endpoints, if there are any. */
+  announce({ voucherId, sequence }: AnnouncedEvent): void {
+    if (this.#hasEndpoints) this.#announced.push({ voucherId, sequence });
+  }
+
+  /** Whether the transaction announces events to webhook endpoints. */
+  get announces(): boolean {
+    return this.#announced.length > 0;
+  }
+
+  /** Statements that add the leaves to the log and announce the events. */
   writes(): PreparedStatements {
     if (this.#hashes.length === 0) return [];
-    return [prepare(sql.insert_log_batch, [this.#id, this.#hashes.length, Buffer.from(this.#hashes.join(""), "hex")])];
+    return [
+      prepare(sql.insert_log_batch, [this.#id, this.#hashes.length, Buffer.from(this.#hashes.join(""), "hex")]),
+      ...announceEvents(this.#announced),
+    ];
   }
 }
 
@@ -37,5 +54,5 @@ export class LogBatch {
 export async function openLogBatch(tx: Transaction): Promise<LogBatch> {
   const row = await readRow(tx, sql.next_log_batch, []);
   if (row === null) throw new Error("the log has no sequence");
-  return new LogBatch(row.id);
+  return new LogBatch(row.id, row.hasEndpoints);
 }

@@ -2,6 +2,7 @@ import type { Reservation } from "../domain/reservation.ts";
 import { bigint, integer, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
 import { columnsOf, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
+import { announceExpiredReservations } from "./webhook-deliveries.ts";
 
 /** A live reservation. Durations are milliseconds by the database's clock. */
 const LIVE_RESERVATION = {
@@ -70,7 +71,7 @@ export function openReservations(reservations: readonly NewReservation[]): Prepa
   ];
 }
 
-/** Statements that end Live reservations of locked vouchers. */
+/** Statements that end Live reservations of locked vouchers, and announce the expired ones. */
 export function endReservations(reservations: readonly EndedReservation[], endedAt: Date): PreparedStatements {
   if (reservations.length === 0) return [];
   return [
@@ -79,6 +80,7 @@ export function endReservations(reservations: readonly EndedReservation[], ended
       reservations.map((reservation) => reservation.reason ?? null),
       endedAt,
     ]),
+    ...announceExpiredReservations(reservations.filter(({ state }) => state === "Expired").map(({ ticket }) => ticket)),
   ];
 }
 

@@ -33,6 +33,8 @@ export function onSnapshot<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<
 export interface Decided<T> {
   result: T;
   writes: PreparedStatements;
+  /** Called once they are committed. */
+  afterCommit?: (() => void) | undefined;
 }
 
 /**
@@ -52,8 +54,9 @@ export async function readThenWrite<Seen, T>(
   let broken: Error | undefined;
   try {
     const [, seen] = await Promise.all([client.query("BEGIN"), look(client)]);
-    const { result, writes } = await decide(seen, client);
+    const { result, writes, afterCommit } = await decide(seen, client);
     await Promise.all([...writes.map((statement) => client.query(statement)), client.query("COMMIT")]);
+    afterCommit?.();
     return result;
   } catch (error) {
     // After COMMIT there is nothing to roll back, but ROLLBACK still waits until all statements are done. If it fails, the connection does not

@@ -3,7 +3,7 @@ import { BlockList, isIPv6 } from "node:net";
 import { crc32 } from "node:zlib";
 import { ALPHABET, type RandomBytes } from "./codes.ts";
 
-export const SCOPES = ["voucher.read", "voucher.redeem"] as const;
+export const SCOPES = ["voucher.read", "voucher.redeem", "voucher.webhook"] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /** A key shows whether its organization is live or a sandbox. The checksum covers the prefix, so it cannot be exchanged. */

@@ -1,7 +1,7 @@
 import { typeidUnboxed } from "typeid-js";
 
 /** The prefix of an id, which tells what the id names. */
-type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | "ctr";
+type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | "ctr" | "whk" | "tst";
 
 /** Ends ids of vouchers and reservations: ten bits for the bucket of tables that holds the row. There is one bucket, 0. */
 const BUCKET = "00";

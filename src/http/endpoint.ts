@@ -17,7 +17,7 @@ type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Rest
     : never;
 
 /** The groups of the API reference. */
-export type Tag = "Partner" | "Sandbox" | "Marketplace" | "Public verification" | "Health";
+export type Tag = "Partner" | "Webhooks" | "Sandbox" | "Marketplace" | "Public verification" | "Health";
 
 /** What a handler receives. */
 interface EndpointRequest<Caller, Parameter extends string, Query, Body> {

@@ -2,8 +2,11 @@ import type { Endpoint } from "./endpoint.ts";
 import { advanceSandbox } from "./routes/advance-sandbox.ts";
 import { buyListing } from "./routes/buy-listing.ts";
 import { buyProduct } from "./routes/buy-product.ts";
+import { changeWebhook } from "./routes/change-webhook.ts";
 import { claimByLink } from "./routes/claim-by-link.ts";
 import { claimProduct } from "./routes/claim-product.ts";
+import { createWebhook } from "./routes/create-webhook.ts";
+import { deleteWebhook } from "./routes/delete-webhook.ts";
 import { eventProof } from "./routes/event-proof.ts";
 import { eventReceipt } from "./routes/event-receipt.ts";
 import { health, readiness } from "./routes/health.ts";
@@ -18,6 +21,10 @@ import { redemptionReceipt } from "./routes/redemption-receipt.ts";
 import { redemptions } from "./routes/redemptions.ts";
 import { release } from "./routes/release.ts";
 import { reserve } from "./routes/reserve.ts";
+import { rotateWebhook } from "./routes/rotate-webhook.ts";
+import { testWebhook } from "./routes/test-webhook.ts";
+import { webhook } from "./routes/webhook.ts";
+import { webhooks } from "./routes/webhooks.ts";
 
 /** Every endpoint, in the order of mounting. Fixed partner paths come before the parameter that would match them. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -30,6 +37,13 @@ export const ENDPOINTS: readonly Endpoint[] = [
   redemptionReceipt,
   redemptions,
   redemption,
+  webhooks,
+  createWebhook,
+  webhook,
+  changeWebhook,
+  deleteWebhook,
+  testWebhook,
+  rotateWebhook,
   advanceSandbox,
   publicEvents,
   eventProof,

@@ -3,7 +3,7 @@ import { AppError } from "../contract/errors.ts";
 import { TEXT } from "../contract/receipt.ts";
 import { sendJson } from "./send-json.ts";
 
-export type Method = "get" | "post";
+export type Method = "get" | "post" | "patch" | "delete";
 
 /** One path and its handlers. */
 export interface Route {
@@ -11,6 +11,14 @@ export interface Route {
   methods: Partial<Record<Method, RequestHandler[]>>;
   /** Runs before every method: answers preflights, and allows responses to be read by pages of other origins. */
   crossOrigin?: RequestHandler[];
+}
+
+/** Joins the routes of each path, whose methods differ, in the order of the paths' first routes. */
+export function joinRoutes(routes: readonly Route[]): Route[] {
+  return [...Map.groupBy(routes, ({ path }) => path).values()].map((ofPath) => ({
+    ...(ofPath[0] as Route),
+    methods: Object.assign({}, ...ofPath.map(({ methods }) => methods)),
+  }));
 }
 
 /** Mounts a route. Every method that it does not handle gets 405 with `Allow`. */

@@ -9,6 +9,8 @@ export interface ChosenServers {
   embedded: boolean;
   /** The secret of the embedded servers; null when both servers are configured. */
   reservationTokenSecret: string | null;
+  /** The webhook secret of the embedded servers; null when both servers are configured. */
+  webhookSecret: string | null;
   /** The dashboard token of the embedded servers; null when both servers are configured. */
   opsToken: string | null;
   /** Stops using embedded servers. The last process to do so stops them. */
@@ -19,7 +21,7 @@ export interface ChosenServers {
 export async function chooseServers(given: GivenServers, say: (line: string) => void): Promise<ChosenServers> {
   const { databaseUrl, redisUrl } = given;
   if (databaseUrl !== null && redisUrl !== null) {
-    const none = { reservationTokenSecret: null, opsToken: null };
+    const none = { reservationTokenSecret: null, webhookSecret: null, opsToken: null };
     return { databaseUrl, redisUrl, embedded: false, ...none, release: async () => undefined };
   }
   const { useLocalServers } = await import("./servers.ts");
@@ -33,6 +35,7 @@ export async function chooseServers(given: GivenServers, say: (line: string) => 
     redisUrl: redisUrl ?? local.redisUrl,
     embedded: databaseUrl === null,
     reservationTokenSecret: local.reservationTokenSecret,
+    webhookSecret: local.webhookSecret,
     opsToken: local.opsToken,
     release: local.release,
   };

@@ -11,6 +11,7 @@ interface LocalServers {
   databaseUrl: string;
   redisUrl: string;
   reservationTokenSecret: string;
+  webhookSecret: string;
   /** Opens the queue dashboard. */
   opsToken: string;
   /** Stops using the servers. The last process to do so stops them. */
@@ -22,6 +23,7 @@ interface Saved {
   redisPort: number;
   postgresPassword: string;
   reservationTokenSecret: string;
+  webhookSecret: string;
   opsToken: string;
 }
 
@@ -56,6 +58,7 @@ export async function useLocalServers(
     databaseUrl: postgresUrl(postgres),
     redisUrl: redisUrl(redis),
     reservationTokenSecret: saved.reservationTokenSecret,
+    webhookSecret: saved.webhookSecret,
     opsToken: saved.opsToken,
     release: () =>
       locked(root, async () => {
@@ -77,14 +80,17 @@ async function startServers(root: string, wanted: WantedServers, say: (line: str
   const file = join(root, "servers.json");
   const before = readSaved(file);
   const inUse = before !== null && liveUsers(join(root, "users")).length > 0;
+  // A file of an earlier release has none.
+  const webhookSecret = before?.webhookSecret ?? randomBytes(32).toString("hex");
   const saved: Saved = inUse
-    ? before
+    ? { ...before, webhookSecret }
     : {
         // Another program may use the ports of the last run by now. Servers that outlived their users are stopped first.
         postgresPort: await freePort(),
         redisPort: await freePort(),
         postgresPassword: before?.postgresPassword ?? randomBytes(24).toString("hex"),
         reservationTokenSecret: before?.reservationTokenSecret ?? randomBytes(32).toString("hex"),
+        webhookSecret,
         opsToken: before?.opsToken ?? randomBytes(16).toString("hex"),
       };
   if (!inUse && before !== null) {

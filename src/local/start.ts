@@ -42,6 +42,10 @@ try {
     DATABASE_URL: servers.databaseUrl,
     REDIS_URL: servers.redisUrl,
     RESERVATION_TOKEN_SECRET: process.env.RESERVATION_TOKEN_SECRET || (servers.reservationTokenSecret ?? undefined),
+    WEBHOOK_SECRET: process.env.WEBHOOK_SECRET || (servers.webhookSecret ?? undefined),
+    // So that a receiver on this machine can be tried.
+    WEBHOOK_ALLOW_PRIVATE:
+      process.env.WEBHOOK_ALLOW_PRIVATE || String(servers.embedded && process.env.NODE_ENV !== "production"),
     OPS_TOKEN: process.env.OPS_TOKEN || (servers.opsToken ?? undefined),
   };
   const config = readApiConfig(env);

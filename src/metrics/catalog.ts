@@ -4,6 +4,8 @@ const REQUEST_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 const REDEEM_BUCKETS = [0.001, ...REQUEST_BUCKETS];
 /** Seconds; a batch takes milliseconds, and seconds when it waits for a locked row. */
 const BATCH_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** Seconds; from an endpoint in the same network to the tenth attempt after three days. */
+const WEBHOOK_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 15, 60, 600, 3_600, 36_000, 300_000];
 /** Seconds; each of the sweeper's tasks may run for two. */
 const SWEEP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 /** Powers of two up to the largest batch. */
@@ -19,6 +21,8 @@ const SWEEP_TASKS = [
   "recordExpiries",
   "endContracts",
   "requestSeals",
+  "requestWebhooks",
+  "removeDeliveries",
 ];
 
 /** One metric, as Prometheus sees it. */
@@ -236,6 +240,58 @@ export const METRICS = {
     type: "gauge",
     process: "worker",
     help: "Whether the last pass refused to sign, because an anchor or a witness contradicts the database: 1 or 0.",
+    labels: [],
+  },
+  webhookDeliveries: {
+    name: "voucher_webhook_deliveries_total",
+    type: "counter",
+    process: "worker",
+    help: "Attempts to deliver an event to an endpoint: delivered, to be retried, or failed for good.",
+    labels: ["result"],
+    zero: ["delivered", "retried", "failed"],
+  },
+  webhookDelay: {
+    name: "voucher_webhook_delay_seconds",
+    type: "histogram",
+    process: "worker",
+    help: "Time from an event's commit to the answer of the endpoint that accepted it. Replays do not count.",
+    labels: [],
+    buckets: WEBHOOK_BUCKETS,
+  },
+  webhookEndpointsDisabled: {
+    name: "voucher_webhook_endpoints_disabled_total",
+    type: "counter",
+    process: "worker",
+    help: "Endpoints that were disabled because they answered 410 (gone) or only failed for five days (failing).",
+    labels: ["reason"],
+    zero: ["gone", "failing"],
+  },
+  webhookRefusedAddresses: {
+    name: "voucher_webhook_refused_addresses_total",
+    type: "counter",
+    process: "worker",
+    help: "Requests to endpoints that were not sent because the name led to an address that is not public.",
+    labels: [],
+  },
+  webhookPending: {
+    name: "voucher_webhook_pending",
+    type: "gauge",
+    process: "api",
+    help: "Deliveries that are not finished, counted up to 100 000.",
+    labels: [],
+  },
+  webhookOldestDue: {
+    name: "voucher_webhook_oldest_due_seconds",
+    type: "gauge",
+    process: "api",
+    help: "How long the delivery that is due longest has been due; 0 when none is.",
+    labels: [],
+  },
+  webhookOutbox: {
+    name: "voucher_webhook_outbox",
+    type: "gauge",
+    process: "api",
+    help: "Transactions whose events wait to become deliveries, counted up to 100 000.",
     labels: [],
   },
   chainsChecked: {

@@ -18,6 +18,8 @@ export interface DatabaseBacklog {
   brokenChains: number;
   /** The served checkpoint: its leaves, and its age while events wait for the next one. Null without a log. */
   log: { size: number; lagMs: number } | null;
+  /** What waits for webhook endpoints. */
+  webhooks: { pending: number; outbox: number; oldestDueMs: number };
   /** Vouchers that users can still acquire, of each listing. */
   stock: readonly { brand: string; left: number }[];
 }
@@ -65,9 +67,22 @@ function recordBacklog(metrics: Omit<ApiMetrics, "scrape" | "contentType">, { sh
     stockLeft,
     logSize,
     logLag,
+    webhookPending,
+    webhookOldestDue,
+    webhookOutbox,
   } = metrics;
+  const ofWebhooks = [webhookPending, webhookOldestDue, webhookOutbox];
   const ofQueues = [shardUp, queueJobs, queueOldestWaiting];
-  for (const metric of [...ofQueues, liveReservations, sealLag, brokenChains, stockLeft, logSize, logLag])
+  for (const metric of [
+    ...ofQueues,
+    liveReservations,
+    sealLag,
+    brokenChains,
+    stockLeft,
+    logSize,
+    logLag,
+    ...ofWebhooks,
+  ])
     metric.clear();
   serverUp.with("redis").set(shards?.some(({ queues }) => queues !== null) ? 1 : 0);
   serverUp.with("postgres").set(database === null ? 0 : 1);
@@ -84,6 +99,9 @@ function recordBacklog(metrics: Omit<ApiMetrics, "scrape" | "contentType">, { sh
       logSize.with().set(database.log.size);
       logLag.with().set(database.log.lagMs / 1_000);
     }
+    webhookPending.with().set(database.webhooks.pending);
+    webhookOldestDue.with().set(database.webhooks.oldestDueMs / 1_000);
+    webhookOutbox.with().set(database.webhooks.outbox);
     // Adds, because listings share brands, and many brands may be `other`.
     for (const { brand, left } of database.stock) stockLeft.with(brand).inc(left);
   }

@@ -8,6 +8,8 @@ import {
   sealReply,
   sweepJob,
   sweepReport,
+  webhookJob,
+  webhookReport,
 } from "../contract/jobs.ts";
 
 type FieldOf<Value> = Value extends unknown ? keyof Value & string : never;
@@ -98,8 +100,23 @@ export const logQueue = defineQueue({
   shown: { data: [], reply: logReport.keyof().options },
 });
 
+export const webhookQueue = defineQueue({
+  name: "webhook",
+  // Its workers need WEBHOOK_SECRET.
+  isOptional: true,
+  data: webhookJob,
+  reply: webhookReport,
+  dataMaxBytes: 256,
+  // An endpoint has at most one job that waits.
+  waitingMax: 10_000,
+  withdrawOnTimeout: false,
+  keep: { age: 30, count: 1_000 },
+  keepFailed: { age: 86_400, count: 1_000 },
+  shown: { data: ["endpointId"], reply: webhookReport.keyof().options },
+});
+
 /** Every queue. WORKER_QUEUES, metrics and dashboard derive from it. A new queue also needs a worker in `workers/`. */
-export const QUEUES = [redeemQueue, sealQueue, sweepQueue, logQueue] as const;
+export const QUEUES = [redeemQueue, sealQueue, sweepQueue, logQueue, webhookQueue] as const;
 
 export type QueueName = (typeof QUEUES)[number]["name"];
 

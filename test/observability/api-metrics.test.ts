@@ -95,7 +95,14 @@ describe("the business", () => {
   it("tells at most 100 brands apart, and counts the others together", async () => {
     const pool = { totalCount: 0, idleCount: 0, waitingCount: 0, options: { max: 1 } };
     const stock = Array.from({ length: 150 }, (_, n) => ({ brand: `Brand ${n}`, left: 2 }));
-    const database = { liveReservations: 0, sealLagMs: 0, brokenChains: 0, stock, log: null };
+    const database = {
+      liveReservations: 0,
+      sealLagMs: 0,
+      brokenChains: 0,
+      stock,
+      webhooks: { pending: 0, outbox: 0, oldestDueMs: 0 },
+      log: null,
+    };
     const metrics = openApiMetrics(pool, async () => ({ shards: null, database }));
     for (const { brand } of stock) metrics.redemptions.with(brand).inc();
     for (const _ of [1, 2]) {

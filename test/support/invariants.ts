@@ -68,6 +68,10 @@ const IMPOSSIBLE: Record<string, string> = {
       JOIN log_batches b ON b.id = e.log_slot >> 12 LEFT JOIN log_batches c ON c.id = f.log_slot >> 12
      WHERE f.log_slot <= e.log_slot OR (c.first_index IS NOT NULL AND b.first_index IS NULL)
         OR c.first_index + (f.log_slot & 4095) <= b.first_index + (e.log_slot & 4095)`,
+  "a delivery that is due before an earlier one of its voucher, or never": `
+    SELECT count(*) FROM (SELECT next_attempt_at, row_number() OVER (PARTITION BY endpoint_id, voucher_id ORDER BY position) AS turn
+                            FROM webhook_deliveries WHERE finished_at IS NULL) AS d
+     WHERE (turn = 1) <> (next_attempt_at IS NOT NULL)`,
   "two Active or Offered contracts between a user and a brand": `
     SELECT count(*) FROM (SELECT 1 FROM referrer_contracts WHERE status IN ('Offered', 'Active')
                            GROUP BY brand_id, user_id HAVING count(*) > 1) AS twice`,

@@ -556,6 +556,8 @@ describe("the log line of a pass", () => {
       expiriesRecorded: 0,
       contractsEnded: 0,
       sealsRequested: 0,
+      webhooksRequested: 0,
+      deliveriesRemoved: 0,
       chainsChecked: 50,
       chainsBroken: 0,
       failures: {},

@@ -187,6 +187,98 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/partner/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your organization's webhook endpoints
+         * @description All endpoints, without their secrets.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Create a webhook endpoint
+         * @description Events of your organization's vouchers are sent to `url` from now on, signed with the `secret` of the response as [Standard Webhooks](https://www.standardwebhooks.com/) says. The secret is shown only here. An organization has at most 20 endpoints. Names are resolved, and addresses checked, whenever a request is sent: use the test to see whether it arrives.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partner/webhooks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a webhook endpoint
+         * @description Shows whether it is enabled, and since when it has been failing. The secret is not shown again: rotate it if you have lost it.
+         */
+        get: operations["readWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook endpoint
+         * @description Ends its deliveries, and deletes their list. A request that is on its way may still arrive.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a webhook endpoint
+         * @description Changes the fields that the body has. `enabled: true` enables an endpoint that you disabled, that answered 410, or that failed for five days. Only the operator can enable one that the operator disabled.
+         */
+        patch: operations["changeWebhook"];
+        trace?: never;
+    };
+    "/partner/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test to a webhook endpoint
+         * @description Sends one signed event of the type `webhook.test` now, and says how it went, within about 15 seconds. It is not repeated and not listed among the deliveries.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partner/webhooks/{id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a webhook endpoint a new secret
+         * @description For 24 hours, each request has two signatures: of the new secret and of the one before. Rotating again within that time ends the oldest one at once.
+         */
+        post: operations["rotateWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sandbox/advance": {
         parameters: {
             query?: never;
@@ -466,6 +558,55 @@ export interface components {
              */
             reason?: string | null;
         };
+        CreateWebhookRequest: {
+            /**
+             * @description Where requests are sent: https, port 443 or 8443, a public address, no user name, password or fragment.
+             * @example https://shop.example.com/hooks/vouchers
+             */
+            url: string;
+            /**
+             * @description A name for your own use.
+             * @default
+             * @example orders of the web shop
+             */
+            description: string;
+            /**
+             * @description The events that are sent. An empty list means all, also types that later versions add.
+             * @default []
+             * @example [
+             *       "voucher.instance.redeemed",
+             *       "voucher.instance.voided"
+             *     ]
+             */
+            eventTypes: ("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired")[];
+            /**
+             * @description Whether events are sent. Events of the time in which it is disabled are never sent.
+             * @default true
+             */
+            enabled: boolean;
+        };
+        ChangeWebhookRequest: {
+            /**
+             * @description Where requests are sent: https, port 443 or 8443, a public address, no user name, password or fragment.
+             * @example https://shop.example.com/hooks/vouchers
+             */
+            url?: string;
+            /**
+             * @description A name for your own use.
+             * @example orders of the web shop
+             */
+            description?: string;
+            /**
+             * @description The events that are sent. An empty list means all, also types that later versions add.
+             * @example [
+             *       "voucher.instance.redeemed",
+             *       "voucher.instance.voided"
+             *     ]
+             */
+            eventTypes?: ("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired")[];
+            /** @description Whether events are sent. Events of the time in which it is disabled are never sent. */
+            enabled?: boolean;
+        };
         AdvanceSandboxRequest: {
             /**
              * @description How far to move the times back: at most 400 days.
@@ -526,7 +667,7 @@ export interface components {
          * @description The codes of this release.
          * @enum {string}
          */
-        KnownErrorCode: "invalid_http" | "headers_too_large" | "request_timeout" | "invalid_json" | "invalid_request" | "body_too_large" | "unsupported_encoding" | "missing_key" | "unknown_key" | "missing_scope" | "missing_token" | "invalid_token" | "missing_password" | "wrong_password" | "cross_site" | "referrers_only" | "key_without_organization" | "address_not_allowed" | "sandbox_only" | "not_found" | "voucher_not_found" | "entity_not_found" | "redemption_not_found" | "listing_not_found" | "product_not_found" | "link_not_found" | "method_not_allowed" | "voucher_used" | "voucher_voided" | "voucher_expired" | "reservation_ended" | "token_mismatch" | "voucher_reserved" | "not_logged_yet" | "sold_out" | "window_closed" | "rate_limited" | "too_many_misses" | "redeem_timeout" | "redeem_unknown" | "voucher_busy" | "overloaded" | "unavailable" | "internal_error";
+        KnownErrorCode: "invalid_http" | "headers_too_large" | "request_timeout" | "invalid_json" | "invalid_request" | "body_too_large" | "unsupported_encoding" | "missing_key" | "unknown_key" | "missing_scope" | "missing_token" | "invalid_token" | "missing_password" | "wrong_password" | "cross_site" | "referrers_only" | "key_without_organization" | "address_not_allowed" | "sandbox_only" | "not_found" | "voucher_not_found" | "entity_not_found" | "redemption_not_found" | "listing_not_found" | "product_not_found" | "link_not_found" | "webhook_not_found" | "webhooks_off" | "method_not_allowed" | "voucher_used" | "voucher_voided" | "voucher_expired" | "reservation_ended" | "token_mismatch" | "voucher_reserved" | "not_logged_yet" | "webhook_limit" | "webhook_disabled" | "sold_out" | "window_closed" | "rate_limited" | "too_many_misses" | "redeem_timeout" | "redeem_unknown" | "voucher_busy" | "overloaded" | "unavailable" | "internal_error";
         Redemption: {
             /**
              * @description The voucher is redeemed under your `externalRef`.
@@ -893,6 +1034,187 @@ export interface components {
              * @example https://vouchers.example.com/integrity/events/VoucherInstance/vch_01m7zjmag2eh3rfc071drn775z
              */
             verifyUrl: string;
+        };
+        WebhookList: {
+            /** @description Oldest first, at most 20. */
+            webhooks: components["schemas"]["Webhook"][];
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        Webhook: {
+            /**
+             * @description The endpoint's id.
+             * @example whk_01m7zjmag4eh3rfc1b0q9x4d7e
+             */
+            id: string;
+            /**
+             * Format: uri
+             * @description Where requests are sent.
+             * @example https://shop.example.com/hooks/vouchers
+             */
+            url: string;
+            /**
+             * @description A name for your own use.
+             * @example orders of the web shop
+             */
+            description: string;
+            /** @description The events that are sent. Empty: all. */
+            eventTypes: ("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired")[];
+            /** @description Whether events are sent. */
+            enabled: boolean;
+            /** @description Why no events are sent: `partner` (a request said so), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled. */
+            disabledReason: ("partner" | "operator" | "gone" | "failing") | null;
+            /**
+             * Format: date-time
+             * @description When it was disabled; null while it is enabled. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            disabledAt: string | null;
+            /**
+             * Format: date-time
+             * @description The first failure since the last success; null when the last one succeeded. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            failingSince: string | null;
+            /**
+             * Format: date-time
+             * @description Until then, requests are also signed with the secret from before the last rotation; null when there is none. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            previousSecretUntil: string | null;
+            /**
+             * Format: date-time
+             * @description When it was created. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-02T08:00:12.481Z
+             */
+            createdAt: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        NewWebhook: {
+            /**
+             * @description The endpoint's id.
+             * @example whk_01m7zjmag4eh3rfc1b0q9x4d7e
+             */
+            id: string;
+            /**
+             * Format: uri
+             * @description Where requests are sent.
+             * @example https://shop.example.com/hooks/vouchers
+             */
+            url: string;
+            /**
+             * @description A name for your own use.
+             * @example orders of the web shop
+             */
+            description: string;
+            /** @description The events that are sent. Empty: all. */
+            eventTypes: ("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired")[];
+            /** @description Whether events are sent. */
+            enabled: boolean;
+            /** @description Why no events are sent: `partner` (a request said so), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled. */
+            disabledReason: ("partner" | "operator" | "gone" | "failing") | null;
+            /**
+             * Format: date-time
+             * @description When it was disabled; null while it is enabled. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            disabledAt: string | null;
+            /**
+             * Format: date-time
+             * @description The first failure since the last success; null when the last one succeeded. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            failingSince: string | null;
+            /**
+             * Format: date-time
+             * @description Until then, requests are also signed with the secret from before the last rotation; null when there is none. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            previousSecretUntil: string | null;
+            /**
+             * Format: date-time
+             * @description When it was created. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-02T08:00:12.481Z
+             */
+            createdAt: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+            /**
+             * @description Verifies signatures. Shown only here: save it now. In the form of Standard Webhooks: `whsec_` and 32 bytes in base64.
+             * @example whsec_uWK94YHe94pUT6OXCTYiEMMlBT1/xyoL++e1MKXeBP4=
+             */
+            secret: string;
+        };
+        DeletedWebhook: {
+            /**
+             * @description The endpoint's id.
+             * @example whk_01m7zjmag4eh3rfc1b0q9x4d7e
+             */
+            id: string;
+            /**
+             * @description It is deleted, with its deliveries.
+             * @constant
+             */
+            deleted: true;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        WebhookTestResult: {
+            /** @description Whether it answered with a status from 200 to 299. */
+            delivered: boolean;
+            /**
+             * @description The HTTP status of the last answer; null when there was none.
+             * @example 204
+             */
+            status: number | null;
+            /** @description Why the last attempt failed; null when it succeeded. */
+            failure: ("timeout" | "refused_address" | "unknown_host" | "connection" | "tls" | "redirect" | "status" | "invalid_response") | null;
+            /**
+             * @description How long it took. Milliseconds.
+             * @example 87
+             */
+            durationMs: number;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        RotatedWebhook: {
+            /**
+             * @description The endpoint's id.
+             * @example whk_01m7zjmag4eh3rfc1b0q9x4d7e
+             */
+            id: string;
+            /**
+             * @description Verifies signatures. Shown only here: save it now. In the form of Standard Webhooks: `whsec_` and 32 bytes in base64.
+             * @example whsec_uWK94YHe94pUT6OXCTYiEMMlBT1/xyoL++e1MKXeBP4=
+             */
+            secret: string;
+            /**
+             * Format: date-time
+             * @description Until then, requests are also signed with the previous secret. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            previousSecretUntil: string;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
         };
         SandboxAdvance: {
             /**
@@ -2238,6 +2560,830 @@ export interface operations {
                 };
             };
             /** @description - `redemption_not_found`: The caller's organization has redeemed nothing under this reference yet; references of other organizations get the same response. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The endpoints. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookList"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `webhooks_off`: The operator of this deployment has not switched webhooks on. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateWebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is created. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewWebhook"];
+                };
+            };
+            /**
+             * @description - `invalid_json`: The body is not a JSON object in UTF-8.
+             *     - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `webhooks_off`: The operator of this deployment has not switched webhooks on. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `webhook_limit`: The organization has 20 webhook endpoints, which is the most. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `body_too_large`: The body is larger than 16 KiB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `unsupported_encoding`: The body is not in UTF-8, or is compressed by a method that the service does not support. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The endpoint's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The endpoint. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response.
+             *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The endpoint's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The endpoint is deleted. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedWebhook"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response.
+             *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    changeWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The endpoint's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ChangeWebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description The endpoint after the change. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            /**
+             * @description - `invalid_json`: The body is not a JSON object in UTF-8.
+             *     - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response.
+             *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `webhook_disabled`: The operator has disabled the webhook endpoint, and only the operator can enable it again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `body_too_large`: The body is larger than 16 KiB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `unsupported_encoding`: The body is not in UTF-8, or is compressed by a method that the service does not support. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The endpoint's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The test was sent; `delivered` says whether it was accepted. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookTestResult"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response.
+             *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `webhook_disabled`: The operator has disabled the webhook endpoint, and only the operator can enable it again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    rotateWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The endpoint's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The new secret, which is shown only here. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RotatedWebhook"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response.
+             *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
+             */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -1,6 +1,6 @@
 -- All rights of the roles in this database. The file first revokes what they have, in the same transaction, so it can run after every
--- migration. The roles have no right on a table that it does not name. None may DELETE or TRUNCATE, and only the owner may change a
--- definition.
+-- migration. The roles have no right on a table that it does not name. None may TRUNCATE or, except for what is sent to webhook endpoints,
+-- DELETE, and only the owner may change a definition.
 
 -- Revokes only where a right was granted, because the owner of this database may not own every table in it.
 DO $$
@@ -92,6 +92,18 @@ GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
 GRANT SELECT, INSERT ON api_key_uses TO pva_api;
 GRANT UPDATE (last_used_at) ON api_key_uses TO pva_api;
 
+-- Events are announced, and turned into deliveries, which are attempted and deleted after a time.
+GRANT SELECT, DELETE ON webhook_outbox TO pva_api;
+GRANT INSERT (organization_id, voucher_ids, sequences, tickets) ON webhook_outbox TO pva_api;
+GRANT SELECT, INSERT, DELETE ON webhook_deliveries TO pva_api;
+GRANT UPDATE (state, attempts, next_attempt_at, last_status, last_failure, finished_at, replayed_at) ON webhook_deliveries TO pva_api;
+-- Partners manage their webhook endpoints. A deleted endpoint loses its place; its row is deleted after its deliveries.
+GRANT SELECT, DELETE ON webhook_endpoints TO pva_api;
+GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_api;
+GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, disabled_at, secret_version, previous_secret_until, failing_since,
+              deleted_at)
+   ON webhook_endpoints TO pva_api;
+
 -- Looks of operators. Without the states before and after, so these entries cannot claim a change.
 GRANT INSERT (os_user, host, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
 
@@ -140,6 +152,11 @@ GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON vou
 GRANT INSERT (id, leaves, hashes) ON log_batches TO pva_admin;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_admin;
 
+-- Webhook endpoints are created, disabled, enabled and rotated.
+GRANT SELECT ON webhook_endpoints TO pva_admin;
+GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_admin;
+GRANT UPDATE (enabled, disabled_reason, disabled_at, failing_since, secret_version, previous_secret_until) ON webhook_endpoints TO pva_admin;
+
 -- The log is begun, shown and audited.
 GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles TO pva_admin;
 GRANT INSERT (origin, size, root) ON log_tree TO pva_admin;
@@ -149,6 +166,10 @@ GRANT INSERT, UPDATE (entries) ON log_bundles TO pva_admin;
 GRANT INSERT, UPDATE (hashes) ON log_tiles TO pva_admin;
 GRANT UPDATE (size, root) ON log_tree TO pva_admin;
 GRANT SELECT, INSERT ON log_lost TO pva_admin;
+
+-- Voided vouchers are announced to webhook endpoints.
+GRANT SELECT ON webhook_endpoints TO pva_admin;
+GRANT INSERT (organization_id, voucher_ids, sequences, tickets) ON webhook_outbox TO pva_admin;
 
 -- Audit entries are inserted and read. A trigger sets their time and role.
 GRANT SELECT ON audit_entries TO pva_admin;

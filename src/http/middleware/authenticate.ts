@@ -52,7 +52,11 @@ const requireSandbox: RequestHandler = (_request, response, next) => {
 };
 
 /** Reads have a limit of their own, so that they cannot exhaust the one of reserve, redeem and release. */
-const LIMIT_OF_SCOPE = { "voucher.read": "read", "voucher.redeem": "move" } as const satisfies Record<Scope, string>;
+const LIMIT_OF_SCOPE = {
+  "voucher.read": "read",
+  "voucher.redeem": "move",
+  "voucher.webhook": "read",
+} as const satisfies Record<Scope, string>;
 
 /**
  * Admits a request whose `X-Api-Key` is known (else 401), is bound to an organization (403), may be used from the caller's address (403),

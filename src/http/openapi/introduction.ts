@@ -25,6 +25,8 @@ Every error response is JSON: \`error\` is a sentence for a person, \`code\` is 
 const DESCRIPTIONS: Record<Tag, string> = {
   Partner:
     "For sellers and tills, with an API key. A key has access only to vouchers of its own organization's brands.",
+  Webhooks:
+    "For a partner's back office, with an API key: your server gets a signed request when something happens to your organization's vouchers.",
   Sandbox:
     "For keys of a sandbox organization, which begin with `pvt_`. Such an organization has vouchers of its own for tests. Every response about them has `sandbox: true`; everything else is as for live organizations.",
   "Public verification": "For anyone who wants to verify a voucher's history.",
@@ -41,7 +43,7 @@ export const SECURITY_SCHEMES = {
     in: "header",
     name: "X-Api-Key",
     description:
-      "A partner's key, bound to one organization. Its scopes are `voucher.read` (look up, events) and `voucher.redeem` (reserve, redeem, release).",
+      "A partner's key, bound to one organization. Its scopes are `voucher.read` (look up, events), `voucher.redeem` (reserve, redeem, release) and `voucher.webhook` (webhook endpoints).",
   },
   userToken: {
     type: "http",

@@ -7,6 +7,7 @@ import { findOldestPendingAge } from "../../db/events.ts";
 import { countStock } from "../../db/listings.ts";
 import { findLogProgress } from "../../db/log-checkpoints.ts";
 import { countLiveReservations } from "../../db/reservations.ts";
+import { measureWebhooks } from "../../db/webhook-deliveries.ts";
 import type { DeploymentIdentity } from "../../domain/deployment.ts";
 import type { Backlog, DatabaseBacklog } from "../../metrics/open-metrics.ts";
 import { measureQueues, type ShardBacklog } from "../../queues/measure-queues.ts";
@@ -19,6 +20,8 @@ const BROKEN_CHAINS_MAX = 1_000;
 /** The newest listings whose stock is counted, each up to a number: at most 100 000 entries of an index. */
 const LISTINGS_MAX = 100;
 const LEFT_MAX = 1_000;
+/** Deliveries and rows of the outbox are counted up to this number. */
+const WEBHOOKS_MAX = 100_000;
 /** Longest wait for a server: a scrape has a short timeout of its own and must report that a server is down. Milliseconds. */
 const WAIT_MAX_MS = 2_000;
 
@@ -47,6 +50,7 @@ async function measureDatabase({ pool }: Deps): Promise<DatabaseBacklog> {
     sealLagMs: await findOldestPendingAge(pool),
     log: await findLogProgress(pool),
     brokenChains: await countBrokenChains(pool, BROKEN_CHAINS_MAX),
+    webhooks: await measureWebhooks(pool, WEBHOOKS_MAX),
     stock: await countStock(pool, LISTINGS_MAX, LEFT_MAX),
   };
 }

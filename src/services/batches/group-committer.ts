@@ -118,8 +118,10 @@ export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
       async ([locked, state], tx) => {
         free = locked;
         const ours = items.filter((item) => locked.has(item.voucherId));
-        const { result, writes } = ours.length > 0 ? await decide(ours, state, tx) : { result: [], writes: [] };
-        return { result: new Map(ours.map((item, index) => [item, result[index] as Result])), writes };
+        const decision: Decided<Result[]> =
+          ours.length > 0 ? await decide(ours, state, tx) : { result: [], writes: [] };
+        const { result } = decision;
+        return { ...decision, result: new Map(ours.map((item, index) => [item, result[index] as Result])) };
       },
     ).catch((error) => {
       if (isLockTimeout(error)) return new Map<Item, Result>();

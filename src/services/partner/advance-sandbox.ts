@@ -4,7 +4,15 @@ import type { Logger } from "pino";
 import { AppError, voucherBusy } from "../../contract/errors.ts";
 import type { AdvanceResponse } from "../../contract/sandbox.ts";
 import { moveSandbox } from "../../db/sandbox.ts";
-import { inTransaction, isLimitExceeded, isLockTimeout, isRetryable, waitForLocks } from "../../db/transaction.ts";
+import {
+  inTransaction,
+  isLimitExceeded,
+  isLockTimeout,
+  isRetryable,
+  waitForLocks,
+  write,
+} from "../../db/transaction.ts";
+import { announceExpiredReservations } from "../../db/webhook-deliveries.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import { type Leases, releaseLease } from "../../holds/lease.ts";
 import type { Caller } from "../auth/caller.ts";
@@ -43,7 +51,9 @@ async function move(ctx: { pool: pg.Pool }, { organizationId, keyId }: Caller, s
   try {
     return await inTransaction(ctx.pool, async (tx) => {
       await waitForLocks(tx, LOCK_WAIT_MS);
-      return moveSandbox(tx, { organizationId, seconds, keyId, osUser: "api", host: hostname() });
+      const moved = await moveSandbox(tx, { organizationId, seconds, keyId, osUser: "api", host: hostname() });
+      await write(tx, announceExpiredReservations(moved.endedTickets));
+      return moved;
     });
   } catch (error) {
     if (isLockTimeout(error) || isRetryable(error)) throw voucherBusy();

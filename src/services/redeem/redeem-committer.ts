@@ -50,6 +50,8 @@ export function openRedeemCommitter(
     config: Config;
     tokenSecrets: readonly TokenSecret[];
     randomBytes: RandomBytes;
+    /** Called after a commit with events for webhook endpoints. */
+    onAnnounced: () => void;
   },
 ): RedeemCommitter {
   return new GroupCommitter({
@@ -88,7 +90,7 @@ async function readRedeemState(tx: Transaction, requests: readonly RedeemRequest
  * another transaction has used a reference or closed the time in the meantime, or changed a reservation without the voucher's lock.
  */
 async function redeemBatch(
-  ctx: { tokenSecrets: readonly TokenSecret[]; randomBytes: RandomBytes },
+  ctx: { tokenSecrets: readonly TokenSecret[]; randomBytes: RandomBytes; onAnnounced: () => void },
   tx: Transaction,
   requests: readonly RedeemRequest[],
   { now, closedUntil, vouchers, confirmations, logBatch }: RedeemState,
@@ -138,7 +140,8 @@ async function redeemBatch(
     tx,
     decided.map((one) => one.voucher),
   );
-  return { result, writes: writeRedemptions(ctx, decided, expired, pending, logBatch, redeemedAt) };
+  const writes = writeRedemptions(ctx, decided, expired, pending, logBatch, redeemedAt);
+  return { result, writes, afterCommit: logBatch.announces ? ctx.onAnnounced : undefined };
 }
 
 function redeemed(redeemCode: string, redeemedAt: Date): RedeemReply {

@@ -12,12 +12,17 @@ const LOCK_WAIT_MS = 5_000;
 export type SealCommitter = GroupCommitter<SealJob, UnsealedChains, number | null>;
 
 /** Opens the group committer for the seal jobs of a worker process. */
-export function openSealCommitter(ctx: Observing & { pool: pg.Pool; config: Config }): SealCommitter {
+export function openSealCommitter(
+  ctx: Observing & { pool: pg.Pool; config: Config; onAnnounced: () => void },
+): SealCommitter {
   const idsOf = (jobs: readonly SealJob[]) => jobs.map(({ voucherId }) => voucherId);
   return new GroupCommitter({
     pool: ctx.pool,
     read: (tx, jobs) => readUnsealed(tx, [...new Set(idsOf(jobs))]),
-    decide: async (jobs, unsealed) => sealChains(idsOf(jobs), unsealed),
+    decide: async (jobs, unsealed) => {
+      const decided = sealChains(idsOf(jobs), unsealed);
+      return { ...decided, afterCommit: unsealed.batch.announces ? ctx.onAnnounced : undefined };
+    },
     busy: null,
     observer: observeBatches(ctx, "seals"),
     lockWaitMs: LOCK_WAIT_MS,

@@ -66,6 +66,7 @@ function sealNext(heads: ChainHeads, batch: LogBatch, event: EventContent): Seal
     );
   }
   const seal = sealEvent(event, head.sealedHash ?? GENESIS_HASH);
+  if (event.eventType !== "voucher.instance.issued") batch.announce(event);
   heads.set(event.voucherId, { ...head, sealedSequence: event.sequence, sealedHash: seal.recordHash });
   return { event, seal, logSlot: batch.add(seal.recordHash) };
 }

@@ -9,6 +9,8 @@ const ITEMS_OF = {
   recordExpiries: "expiriesRecorded",
   endContracts: "contractsEnded",
   requestSeals: "sealsRequested",
+  requestWebhooks: "webhooksRequested",
+  removeDeliveries: "deliveriesRemoved",
 } as const satisfies Record<string, keyof SweepReport>;
 
 /** Whether a pass changed nothing and met no fault, so that it needs no line in the log. Chains that verify are in the metrics. */

@@ -6,11 +6,14 @@ import { endOverdueContracts } from "../../db/contracts.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import type { Leases } from "../../holds/lease.ts";
 import type { SealRequests } from "../../queues/seal-requests.ts";
+import type { WebhookRequests } from "../../queues/webhook-requests.ts";
 import { checkChains } from "./check-chains.ts";
 import { expireReservations } from "./expire-reservations.ts";
 import { removeOrphanLeases, restoreLeases } from "./reconcile-leases.ts";
 import { recordExpiries } from "./record-expiries.ts";
+import { removeDeliveries } from "./remove-deliveries.ts";
 import { requestSeals } from "./request-seals.ts";
+import { requestWebhooks } from "./request-webhooks.ts";
 
 /** Time limit of a task that repeats. All tasks together end before a stopping process must. Milliseconds. */
 const TASK_MAX_MS = 2_000;
@@ -22,6 +25,7 @@ interface Deps {
   pool: pg.Pool;
   leases: Leases;
   sealRequests: SealRequests;
+  webhookRequests: WebhookRequests;
   randomBytes: RandomBytes;
   config: Config;
   log: Logger;
@@ -46,6 +50,8 @@ export async function sweep(ctx: Deps): Promise<SweepReport> {
   const expiriesRecorded = await run("recordExpiries", (until) => recordExpiries(ctx, until), 0);
   const contractsEnded = await run("endContracts", () => endOverdueContracts(ctx.pool, CONTRACTS_MAX), 0);
   const sealsRequested = await run("requestSeals", () => requestSeals(ctx), 0);
+  const webhooksRequested = await run("requestWebhooks", () => requestWebhooks(ctx), 0);
+  const deliveriesRemoved = await run("removeDeliveries", (until) => removeDeliveries(ctx, until), 0);
   const checked = await run("checkChains", () => checkChains(ctx), { vouchers: 0, events: 0, broken: [] });
   return {
     reservationsExpired,
@@ -54,6 +60,8 @@ export async function sweep(ctx: Deps): Promise<SweepReport> {
     expiriesRecorded,
     contractsEnded,
     sealsRequested,
+    webhooksRequested,
+    deliveriesRemoved,
     chainsChecked: checked.vouchers,
     chainsBroken: checked.broken.length,
     failures,

@@ -15,7 +15,11 @@ const WAITING_MAX = 1_000;
 
 const config = configureProcess(readApiConfig);
 const service = openApiContext(config);
-const redeemCommitter = openRedeemCommitter({ ...service, config: { ...config, workerConcurrency: WAITING_MAX } });
+const redeemCommitter = openRedeemCommitter({
+  ...service,
+  onAnnounced: () => undefined,
+  config: { ...config, workerConcurrency: WAITING_MAX },
+});
 const withoutQueue = {
   isOpen: true,
   hasRoomFor: () => true,

@@ -1,0 +1,59 @@
+-- What is sent to webhook endpoints. Transactions write the outbox; the fan-out turns it into one delivery per endpoint.
+
+-- Events of one organization that a transaction has made. The id is drawn under the locks of the vouchers. So of two events of one voucher, the
+-- later one has the greater id, and the earlier one is visible whenever the later one is.
+CREATE TABLE webhook_outbox (
+  id bigint GENERATED ALWAYS AS IDENTITY (CACHE 1) PRIMARY KEY,
+  created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', clock_timestamp()),
+  organization_id text COLLATE "C" NOT NULL,
+  voucher_ids text[] NOT NULL CHECK (cardinality(voucher_ids) BETWEEN 1 AND 4096),
+  -- Of sealed events.
+  sequences integer[],
+  -- Of reservations that have expired, which are no sealed events.
+  tickets text[],
+  CONSTRAINT webhook_outbox_one_kind CHECK (num_nonnulls(sequences, tickets) = 1),
+  CONSTRAINT webhook_outbox_lengths CHECK (cardinality(voucher_ids) = coalesce(cardinality(sequences), cardinality(tickets)))
+);
+
+-- No foreign key: the fan-out holds the endpoint's row, and the sweeper deletes an endpoint after its deliveries.
+CREATE TABLE webhook_deliveries (
+  -- The outbox row × 4096 + the place in it: the order of a voucher's events.
+  position bigint NOT NULL,
+  -- When the event was written to the outbox.
+  created_at timestamptz NOT NULL,
+  -- When the next attempt is due. NULL: finished, or waits for the end of an earlier delivery of the same voucher.
+  next_attempt_at timestamptz,
+  finished_at timestamptz,
+  -- Since then, the delivery is a repetition that somebody has asked for.
+  replayed_at timestamptz,
+  -- NULL: a reservation has expired.
+  sequence integer,
+  attempts integer NOT NULL DEFAULT 0 CHECK (attempts >= 0),
+  last_status integer,
+  endpoint_id text COLLATE "C" NOT NULL,
+  -- The webhook-id of every attempt.
+  event_id text COLLATE "C" NOT NULL,
+  voucher_id text COLLATE "C" NOT NULL,
+  -- The reservation that has expired.
+  ticket text COLLATE "C",
+  event_type text NOT NULL,
+  state text COLLATE "C" NOT NULL DEFAULT 'Pending' CHECK (state IN ('Pending', 'Delivered', 'Failed')),
+  -- A fixed word; never text of the other side.
+  last_failure text CHECK (last_failure ~ '^[a-z_]{1,32}$'),
+  PRIMARY KEY (endpoint_id, event_id),
+  CONSTRAINT webhook_deliveries_finished CHECK ((state = 'Pending') = (finished_at IS NULL)),
+  CONSTRAINT webhook_deliveries_next CHECK (state = 'Pending' OR next_attempt_at IS NULL),
+  CONSTRAINT webhook_deliveries_one_kind CHECK ((sequence IS NULL) = (ticket IS NOT NULL))
+);
+
+-- Finds the deliveries of an endpoint that are due, however many wait.
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_id, next_attempt_at) WHERE next_attempt_at IS NOT NULL;
+
+-- Finds the next delivery of a voucher.
+CREATE INDEX webhook_deliveries_in_order ON webhook_deliveries (endpoint_id, voucher_id, position) WHERE finished_at IS NULL;
+
+-- Lists an endpoint's deliveries by state and time.
+CREATE INDEX webhook_deliveries_by_time ON webhook_deliveries (endpoint_id, state, created_at, event_id);
+
+-- Finds the endpoints whose Pending deliveries end.
+CREATE INDEX webhook_endpoints_disabled ON webhook_endpoints (id) WHERE NOT enabled;

@@ -1,0 +1,231 @@
+-- name: announce_events
+-- Writes sealed events of locked vouchers to the outbox, one row per organization that has an enabled endpoint.
+-- $1 voucher_id text[], $2 sequence int[]
+INSERT INTO webhook_outbox (organization_id, voucher_ids, sequences)
+SELECT o.organization_id, o.voucher_ids, o.sequences
+  FROM (SELECT s.organization_id, array_agg(s.voucher_id ORDER BY s.n) AS voucher_ids, array_agg(s.sequence ORDER BY s.n) AS sequences
+          FROM (SELECT w.voucher_id, w.sequence, w.n, (SELECT v.organization_id FROM vouchers AS v WHERE v.id = w.voucher_id) AS organization_id
+                  FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS w (voucher_id, sequence, n) OFFSET 0) AS s
+         GROUP BY s.organization_id) AS o
+ WHERE (SELECT e.enabled FROM webhook_endpoints AS e WHERE e.organization_id = o.organization_id AND e.enabled LIMIT 1);
+
+-- name: announce_expired_reservations
+-- Writes reservations that this transaction has expired to the outbox, one row per organization that has an enabled endpoint.
+-- $1 tickets text[]
+INSERT INTO webhook_outbox (organization_id, voucher_ids, tickets)
+SELECT r.organization_id, array_agg(r.voucher_id), array_agg(r.ticket)
+  FROM reservations AS r
+ WHERE r.ticket = ANY ($1::text[]) AND (r.state = 'Expired') IS NOT FALSE
+   AND (SELECT e.enabled FROM webhook_endpoints AS e WHERE e.organization_id = r.organization_id AND e.enabled LIMIT 1)
+ GROUP BY r.organization_id;
+
+-- name: try_fan_out
+-- Locks the fan-out until the end of the transaction, unless another process has it. One at a time: deliveries of a voucher must appear in
+-- the order of its events.
+SELECT pg_try_advisory_xact_lock(21093::bigint << 48) AS locked;
+
+-- name: select_outbox
+-- The next rows of the outbox, and how many events each has.
+-- $1 limit int
+SELECT o.id, o.organization_id AS "organizationId", cardinality(o.voucher_ids) AS events
+  FROM webhook_outbox AS o WHERE o.id > 0 ORDER BY o.id LIMIT $1::int;
+
+-- name: lock_endpoints_of
+-- Locks the enabled endpoints of organizations, in id order.
+-- $1 organization_id text[]
+SELECT e.id FROM webhook_endpoints AS e
+ WHERE e.id = ANY (ARRAY(SELECT n.id FROM webhook_endpoints AS n WHERE n.organization_id = ANY ($1::text[]) AND n.enabled)) AND e.enabled
+ ORDER BY e.id FOR NO KEY UPDATE;
+
+-- name: insert_deliveries
+-- Makes one delivery per event and locked endpoint that wants it, and returns the endpoints with something due. A delivery waits while its
+-- voucher has an earlier one that is not finished.
+-- $1 id bigint[] of outbox rows, $2 endpoint_id text[]
+WITH made AS (
+  INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id, voucher_id, ticket, event_type)
+  SELECT n.position, n.created_at,
+         CASE WHEN n.turn = 1 AND (SELECT p.position FROM webhook_deliveries AS p WHERE p.endpoint_id = n.endpoint_id
+                                  AND p.voucher_id = n.voucher_id AND p.finished_at IS NULL ORDER BY p.position LIMIT 1) IS NULL
+              THEN clock_timestamp() END,
+         n.sequence, n.endpoint_id, n.event_id, n.voucher_id, n.ticket, n.event_type
+    FROM (SELECT (o.id << 12) + w.n - 1 AS position, o.created_at, w.sequence, t.id AS endpoint_id, w.voucher_id, w.ticket,
+                 coalesce(e.event_type, 'reservation.expired') AS event_type,
+                 w.voucher_id || '-' || coalesce(w.sequence::text, 'r' || (extract(epoch FROM r.expires_at) * 1000)::bigint) AS event_id,
+                 row_number() OVER (PARTITION BY t.id, w.voucher_id ORDER BY o.id, w.n) AS turn
+            FROM unnest($1::bigint[]) AS i (id)
+            JOIN webhook_outbox AS o ON o.id = ANY (ARRAY[i.id])
+           CROSS JOIN LATERAL unnest(o.voucher_ids, o.sequences, o.tickets) WITH ORDINALITY AS w (voucher_id, sequence, ticket, n)
+            LEFT JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[w.voucher_id]) AND e.sequence = w.sequence
+            LEFT JOIN reservations AS r ON r.ticket = ANY (ARRAY[w.ticket])
+           CROSS JOIN LATERAL (SELECT l.* FROM webhook_endpoints AS l WHERE l.id = ANY ($2::text[]) OFFSET 0) AS t
+           WHERE t.organization_id = o.organization_id
+             AND (t.event_types = '{}' OR coalesce(e.event_type, 'reservation.expired') = ANY (t.event_types))) AS n
+      ON CONFLICT (endpoint_id, event_id) DO NOTHING
+  RETURNING endpoint_id, next_attempt_at
+)
+SELECT DISTINCT m.endpoint_id AS "endpointId" FROM made AS m WHERE m.next_attempt_at IS NOT NULL;
+
+-- name: delete_outbox
+-- Deletes outbox rows whose deliveries this transaction has made.
+-- $1 id bigint[]
+DELETE FROM webhook_outbox AS o WHERE o.id = ANY ($1::bigint[]);
+
+-- name: find_target
+-- An enabled endpoint as its requests need it, with the database's time. No row when it is disabled or deleted.
+-- $1 endpoint_id text
+SELECT e.id, e.url, e.secret_version AS "secretVersion", coalesce(e.previous_secret_until > clock_timestamp(), false) AS "previousSecretSigns",
+       e.failing_since IS NOT NULL AS "isFailing", clock_timestamp() AS now
+  FROM webhook_endpoints AS e WHERE e.id = $1::text AND (e.enabled) IS NOT FALSE;
+
+-- name: select_due_deliveries
+-- The next due deliveries of an endpoint except some, with what their bodies say.
+-- $1 endpoint_id text, $2 event_id text[] to leave out, $3 limit int
+SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event_type AS "eventType", d.attempts,
+       d.replayed_at IS NOT NULL AS "isReplay", (extract(epoch FROM clock_timestamp() - d.created_at) * 1000)::bigint AS "ageMs",
+       e.occurred_at AS "occurredAt", encode(e.record_hash, 'hex') AS "recordHash",
+       e.payload, r.started_at AS "startedAt", r.expires_at AS "expiresAt"
+  FROM (SELECT p.* FROM webhook_deliveries AS p
+         WHERE p.endpoint_id = $1::text AND p.next_attempt_at <= (SELECT clock_timestamp()) AND p.event_id <> ALL ($2::text[])
+         ORDER BY p.next_attempt_at LIMIT $3::int) AS d
+  LEFT JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[d.voucher_id]) AND e.sequence = d.sequence
+  LEFT JOIN reservations AS r ON r.ticket = ANY (ARRAY[d.ticket]);
+
+-- name: lock_endpoints
+-- Locks endpoints, in id order.
+-- $1 endpoint_id text[]
+SELECT e.id FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) ORDER BY e.id FOR NO KEY UPDATE;
+
+-- name: read_endpoints
+-- The state of endpoints, and the time that a transaction uses which has locked them.
+-- $1 endpoint_id text[]
+SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since AS "failingSince", clock.now
+  FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock, webhook_endpoints AS e WHERE e.id = ANY ($1::text[]);
+
+-- name: record_attempts
+-- Records attempts of deliveries of locked endpoints. Leaves out a delivery that another process has attempted in the meantime.
+-- $1 now timestamptz, $2 endpoint_id text[], $3 event_id text[], $4 attempts int[] before, $5 state text[], $6 status int[],
+-- $7 failure text[], $8 delay bigint[] in milliseconds
+UPDATE webhook_deliveries AS d
+   SET attempts = d.attempts + 1, state = w.state, last_status = w.status, last_failure = w.failure,
+       next_attempt_at = CASE WHEN w.state = 'Pending' THEN $1::timestamptz + w.delay * interval '1 millisecond' END,
+       finished_at = CASE WHEN w.state <> 'Pending' THEN $1::timestamptz END
+  FROM unnest($2::text[], $3::text[], $4::int[], $5::text[], $6::int[], $7::text[], $8::bigint[])
+       AS w (endpoint_id, event_id, attempts, state, status, failure, delay)
+ WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = w.event_id AND (d.finished_at IS NULL) IS NOT FALSE AND d.attempts = w.attempts;
+
+-- name: release_next
+-- Makes the next delivery of each voucher of locked endpoints due, if it waits.
+-- $1 now timestamptz, $2 endpoint_id text[], $3 voucher_id text[]
+UPDATE webhook_deliveries AS d SET next_attempt_at = $1::timestamptz
+  FROM unnest($2::text[], $3::text[]) AS w (endpoint_id, voucher_id)
+ CROSS JOIN LATERAL (SELECT p.event_id, p.next_attempt_at FROM webhook_deliveries AS p
+                      WHERE p.endpoint_id = w.endpoint_id AND p.voucher_id = w.voucher_id AND p.finished_at IS NULL
+                      ORDER BY p.position LIMIT 1) AS head
+ WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = head.event_id AND head.next_attempt_at IS NULL;
+
+-- name: record_health
+-- Records since when locked endpoints fail, and disables those with a reason.
+-- $1 now timestamptz, $2 endpoint_id text[], $3 failing_since timestamptz[], $4 disabled_reason text[]
+UPDATE webhook_endpoints AS e
+   SET failing_since = w.failing_since, enabled = e.enabled AND w.reason IS NULL,
+       disabled_reason = coalesce(e.disabled_reason, w.reason),
+       disabled_at = CASE WHEN e.enabled AND w.reason IS NOT NULL THEN $1::timestamptz ELSE e.disabled_at END
+  FROM unnest($2::text[], $3::timestamptz[], $4::text[]) AS w (id, failing_since, reason)
+ WHERE e.id = ANY (ARRAY[w.id]);
+
+-- name: select_endpoints_with_due
+-- Enabled endpoints with deliveries that are due.
+-- $1 limit int
+SELECT e.id AS "endpointId" FROM webhook_endpoints AS e
+ WHERE e.enabled AND (SELECT true FROM webhook_deliveries AS d
+                       WHERE d.endpoint_id = e.id AND d.next_attempt_at <= (SELECT clock_timestamp()) LIMIT 1)
+ LIMIT $1::int;
+
+-- name: lock_disabled_endpoint
+-- Locks one endpoint that is disabled and has Pending deliveries.
+SELECT e.id FROM webhook_endpoints AS e
+ WHERE NOT e.enabled AND (SELECT true FROM webhook_deliveries AS d WHERE d.endpoint_id = e.id AND d.finished_at IS NULL LIMIT 1)
+ LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: end_pending_deliveries
+-- Ends Pending deliveries of a locked endpoint that is disabled; whole vouchers first, the latest event first, so that none becomes due.
+-- $1 endpoint_id text, $2 limit int
+UPDATE webhook_deliveries AS d SET state = 'Failed', next_attempt_at = NULL, finished_at = date_trunc('milliseconds', clock_timestamp())
+  FROM (SELECT p.event_id FROM webhook_deliveries AS p WHERE p.endpoint_id = $1::text AND p.finished_at IS NULL
+         ORDER BY p.voucher_id DESC, p.position DESC LIMIT $2::int) AS w
+ WHERE d.endpoint_id = $1::text AND d.event_id = ANY (ARRAY[w.event_id]);
+
+-- name: delete_old_deliveries
+-- Deletes finished deliveries that are older than an age, and those of deleted endpoints.
+-- $1 age int in days, $2 limit int
+DELETE FROM webhook_deliveries AS d
+ USING (SELECT o.endpoint_id, o.event_id
+          FROM webhook_endpoints AS e CROSS JOIN (VALUES ('Delivered'), ('Failed')) AS s (state)
+         CROSS JOIN LATERAL (SELECT l.endpoint_id, l.event_id FROM webhook_deliveries AS l
+                              WHERE l.endpoint_id = e.id AND l.state = s.state
+                                AND l.created_at < CASE WHEN e.deleted_at IS NULL THEN clock_timestamp() - make_interval(days => $1::int) ELSE 'infinity' END
+                              ORDER BY l.created_at LIMIT $2::int) AS o
+         LIMIT $2::int) AS w
+ WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = w.event_id;
+
+-- name: delete_deleted_endpoints
+-- Deletes the rows of deleted endpoints without deliveries.
+DELETE FROM webhook_endpoints AS e
+ WHERE e.deleted_at IS NOT NULL AND NOT EXISTS (SELECT FROM webhook_deliveries AS d WHERE d.endpoint_id = e.id OFFSET 0);
+
+-- name: select_deliveries
+-- An endpoint's deliveries in some states before a place, newest first.
+-- $1 endpoint_id text, $2 state text[], $3 created_at timestamptz (exclusive, with $4), $4 event_id text, $5 limit int
+SELECT p.event_id AS "eventId", p.event_type AS "eventType", p.voucher_id AS "voucherId", p.sequence, p.state, p.attempts,
+       p.next_attempt_at AS "nextAttemptAt", p.last_status AS "lastStatus", p.last_failure AS "lastFailure", p.created_at AS "createdAt",
+       p.finished_at AS "finishedAt"
+  FROM unnest($2::text[]) AS s (state)
+ CROSS JOIN LATERAL (SELECT d.* FROM webhook_deliveries AS d
+                      WHERE d.endpoint_id = $1::text AND d.state = s.state AND (d.created_at, d.event_id) < ($3::timestamptz, $4::text)
+                      ORDER BY d.created_at DESC, d.event_id DESC LIMIT $5::int) AS p
+ ORDER BY p.created_at DESC, p.event_id DESC LIMIT $5::int;
+
+-- name: select_replayable_by_time
+-- Finished deliveries of an endpoint whose events were written in a time, oldest first.
+-- $1 endpoint_id text, $2 from timestamptz, $3 to timestamptz (exclusive), $4 limit int
+SELECT p.event_id AS "eventId", p.voucher_id AS "voucherId"
+  FROM (VALUES ('Delivered'), ('Failed')) AS s (state)
+ CROSS JOIN LATERAL (SELECT d.* FROM webhook_deliveries AS d
+                      WHERE d.endpoint_id = $1::text AND d.state = s.state AND d.created_at >= $2::timestamptz AND d.created_at < $3::timestamptz
+                      ORDER BY d.created_at, d.event_id LIMIT $4::int) AS p
+ ORDER BY p.created_at, p.event_id LIMIT $4::int;
+
+-- name: select_replayable_by_id
+-- Finished ones of some deliveries of an endpoint.
+-- $1 endpoint_id text, $2 event_id text[]
+SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId" FROM webhook_deliveries AS d
+ WHERE d.endpoint_id = $1::text AND d.event_id = ANY ($2::text[]) AND (d.finished_at IS NULL) IS NOT TRUE;
+
+-- name: replay_deliveries
+-- Starts finished deliveries of a locked endpoint again. They wait for their turn, which release_next gives.
+-- $1 now timestamptz, $2 endpoint_id text, $3 event_id text[]
+UPDATE webhook_deliveries AS d
+   SET state = 'Pending', attempts = 0, next_attempt_at = NULL, finished_at = NULL, replayed_at = $1::timestamptz
+ WHERE d.endpoint_id = $2::text AND d.event_id = ANY ($3::text[]) AND (d.finished_at IS NULL) IS NOT TRUE;
+
+-- name: wait_for_earlier
+-- Makes deliveries of vouchers of a locked endpoint wait if an earlier one of the voucher is not finished.
+-- $1 endpoint_id text, $2 voucher_id text[]
+UPDATE webhook_deliveries AS d SET next_attempt_at = NULL
+  FROM unnest($2::text[]) AS w (voucher_id)
+ CROSS JOIN LATERAL (SELECT p.event_id FROM webhook_deliveries AS p
+                      WHERE p.endpoint_id = $1::text AND p.voucher_id = w.voucher_id AND p.finished_at IS NULL
+                      ORDER BY p.position OFFSET 1) AS later
+ WHERE d.endpoint_id = $1::text AND d.event_id = ANY (ARRAY[later.event_id]) AND d.next_attempt_at IS NOT NULL;
+
+-- name: measure_webhooks
+-- Deliveries that are not finished and rows of the outbox, each counted up to a limit, and the age of the oldest delivery that is due.
+-- $1 limit int
+SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries AS d WHERE d.finished_at IS NULL LIMIT $1::int) AS p)::int AS pending,
+       (SELECT count(*) FROM (SELECT FROM webhook_outbox AS o LIMIT $1::int) AS p)::int AS outbox,
+       coalesce((SELECT max(extract(epoch FROM clock_timestamp() - f.next_attempt_at) * 1000)
+          FROM webhook_endpoints AS e
+         CROSS JOIN LATERAL (SELECT d.next_attempt_at FROM webhook_deliveries AS d
+                              WHERE d.endpoint_id = e.id AND d.next_attempt_at <= (SELECT clock_timestamp())
+                              ORDER BY d.next_attempt_at LIMIT 1) AS f
+         WHERE e.enabled), 0)::bigint AS "oldestDueMs";

@@ -1,0 +1,289 @@
+import type { DeliveryFailure, DeliveryState, WebhookEventType } from "../contract/webhooks.ts";
+import { bigint, boolean, integer, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
+import type { Queryable, Transaction } from "./pool.ts";
+import {
+  columnsOf,
+  execute,
+  loadStatements,
+  type PreparedStatements,
+  prepare,
+  readRow,
+  readRows,
+} from "./statements.ts";
+
+const TARGET = {
+  id: text,
+  url: text,
+  secretVersion: integer,
+  /** The secret from before the last rotation still signs. */
+  previousSecretSigns: boolean,
+  /** Its last attempt failed. */
+  isFailing: boolean,
+  now: timestamptz,
+};
+
+const DUE_DELIVERY = {
+  eventId: text,
+  voucherId: text,
+  sequence: orNull(integer),
+  eventType: textOf<WebhookEventType>(),
+  /** Attempts before. */
+  attempts: integer,
+  isReplay: boolean,
+  /** Time since its event was written. */
+  ageMs: bigint,
+  /** Of a sealed event. */
+  occurredAt: orNull(timestamptz),
+  recordHash: orNull(text),
+  payload: orNull(text),
+  /** Of a reservation. */
+  startedAt: orNull(timestamptz),
+  expiresAt: orNull(timestamptz),
+};
+
+const LOCKED_ENDPOINT = {
+  id: text,
+  organizationId: text,
+  enabled: boolean,
+  failingSince: orNull(timestamptz),
+  now: timestamptz,
+};
+
+const LISTED_DELIVERY = {
+  eventId: text,
+  eventType: textOf<WebhookEventType>(),
+  voucherId: text,
+  sequence: orNull(integer),
+  state: textOf<DeliveryState>(),
+  attempts: integer,
+  nextAttemptAt: orNull(timestamptz),
+  lastStatus: orNull(integer),
+  lastFailure: orNull(textOf<DeliveryFailure>()),
+  createdAt: timestamptz,
+  finishedAt: orNull(timestamptz),
+};
+
+const REPLAYABLE = { eventId: text, voucherId: text };
+const BACKLOG = { pending: integer, outbox: integer, oldestDueMs: bigint };
+
+export const sql = loadStatements(new URL("./webhook-deliveries.sql", import.meta.url), {
+  announce_events: {},
+  announce_expired_reservations: {},
+  try_fan_out: { locked: boolean },
+  select_outbox: { id: bigint, organizationId: text, events: integer },
+  lock_endpoints_of: { id: text },
+  insert_deliveries: { endpointId: text },
+  delete_outbox: {},
+  find_target: TARGET,
+  select_due_deliveries: DUE_DELIVERY,
+  lock_endpoints: { id: text },
+  read_endpoints: LOCKED_ENDPOINT,
+  record_attempts: {},
+  release_next: {},
+  record_health: {},
+  select_endpoints_with_due: { endpointId: text },
+  lock_disabled_endpoint: { id: text },
+  end_pending_deliveries: {},
+  delete_old_deliveries: {},
+  delete_deleted_endpoints: {},
+  select_deliveries: LISTED_DELIVERY,
+  select_replayable_by_time: REPLAYABLE,
+  select_replayable_by_id: REPLAYABLE,
+  replay_deliveries: {},
+  wait_for_earlier: {},
+  measure_webhooks: BACKLOG,
+});
+
+/** A sealed event by its place in its chain. */
+export interface AnnouncedEvent {
+  voucherId: string;
+  sequence: number;
+}
+
+/** Statements that announce sealed events of locked vouchers to the endpoints of their organizations. */
+export function announceEvents(events: readonly AnnouncedEvent[]): PreparedStatements {
+  if (events.length === 0) return [];
+  return [prepare(sql.announce_events, columnsOf(events, "voucherId", "sequence"))];
+}
+
+/** Statements that announce reservations that the transaction has expired. */
+export function announceExpiredReservations(tickets: readonly string[]): PreparedStatements {
+  return tickets.length === 0 ? [] : [prepare(sql.announce_expired_reservations, [tickets])];
+}
+
+/** Locks the fan-out until the end of the transaction. False: another process has it. */
+export async function tryFanOut(tx: Transaction): Promise<boolean> {
+  return (await readRow(tx, sql.try_fan_out, []))?.locked ?? false;
+}
+
+export type OutboxRow = Row<{ id: typeof bigint; organizationId: typeof text; events: typeof integer }>;
+
+/** The oldest rows of the outbox. */
+export function selectOutbox(tx: Transaction, limit: number): Promise<OutboxRow[]> {
+  return readRows(tx, sql.select_outbox, [limit]);
+}
+
+/** Makes the deliveries of outbox rows and deletes the rows. Returns the endpoints that have something due. */
+export async function fanOutRows(tx: Transaction, rows: readonly OutboxRow[]): Promise<string[]> {
+  const ids = rows.map(({ id }) => id);
+  const organizations = [...new Set(rows.map(({ organizationId }) => organizationId))];
+  // The locks first, in a statement of its own: a finished delivery must be seen as finished.
+  const endpoints = await readRows(tx, sql.lock_endpoints_of, [organizations]);
+  const due = await readRows(tx, sql.insert_deliveries, [ids, endpoints.map(({ id }) => id)]);
+  await execute(tx, sql.delete_outbox, [ids]);
+  return due.map(({ endpointId }) => endpointId);
+}
+
+/** Where requests go and how they are signed. */
+export type WebhookTarget = Row<typeof TARGET>;
+
+/** An enabled endpoint, or null. */
+export function findTarget(db: Queryable, endpointId: string): Promise<WebhookTarget | null> {
+  return readRow(db, sql.find_target, [endpointId]);
+}
+
+export type DueDelivery = Row<typeof DUE_DELIVERY>;
+
+/** At most `limit` due deliveries of an endpoint, those that are due longest first, without those in `except`. */
+export function selectDueDeliveries(
+  db: Queryable,
+  endpointId: string,
+  except: readonly string[],
+  limit: number,
+): Promise<DueDelivery[]> {
+  return readRows(db, sql.select_due_deliveries, [endpointId, except, limit]);
+}
+
+export type LockedEndpoint = Row<typeof LOCKED_ENDPOINT>;
+
+/** The state of endpoints. */
+export function readEndpoints(db: Queryable, endpointIds: readonly string[]): Promise<LockedEndpoint[]> {
+  return readRows(db, sql.read_endpoints, [endpointIds]);
+}
+
+/** Locks endpoints and reads them in a later statement. */
+export async function lockEndpoints(tx: Transaction, endpointIds: readonly string[]): Promise<LockedEndpoint[]> {
+  const [, endpoints] = await Promise.all([
+    readRows(tx, sql.lock_endpoints, [endpointIds]),
+    readEndpoints(tx, endpointIds),
+  ]);
+  return endpoints;
+}
+
+/** An attempt and what follows from it. */
+export interface RecordedAttempt {
+  endpointId: string;
+  eventId: string;
+  voucherId: string;
+  /** Attempts before this one. */
+  attempts: number;
+  state: DeliveryState;
+  status: number | null;
+  failure: DeliveryFailure | null;
+  /** Until the next attempt; null when none follows. */
+  delayMs: number | null;
+}
+
+/** The health of an endpoint after its attempts. */
+export interface EndpointHealth {
+  endpointId: string;
+  failingSince: Date | null;
+  disabledReason: "gone" | "failing" | null;
+}
+
+/** Statements that record attempts of deliveries of locked endpoints, and release the next ones of their vouchers. */
+export function recordAttempts(
+  attempts: readonly RecordedAttempt[],
+  health: readonly EndpointHealth[],
+  now: Date,
+): PreparedStatements {
+  const columns = columnsOf(attempts, "endpointId", "eventId", "attempts", "state", "status", "failure", "delayMs");
+  const finished = attempts.filter(({ state }) => state !== "Pending");
+  const writes = [prepare(sql.record_attempts, [now, ...columns])];
+  if (finished.length > 0) writes.push(...releaseNext(finished, now));
+  if (health.length > 0) {
+    writes.push(
+      prepare(sql.record_health, [now, ...columnsOf(health, "endpointId", "failingSince", "disabledReason")]),
+    );
+  }
+  return writes;
+}
+
+function releaseNext(of: readonly { endpointId: string; voucherId: string }[], now: Date): PreparedStatements {
+  return [prepare(sql.release_next, [now, ...columnsOf(of, "endpointId", "voucherId")])];
+}
+
+/** At most `limit` enabled endpoints with deliveries that are due. */
+export async function selectEndpointsWithDue(db: Queryable, limit: number): Promise<string[]> {
+  return (await readRows(db, sql.select_endpoints_with_due, [limit])).map(({ endpointId }) => endpointId);
+}
+
+/** Ends at most `limit` Pending deliveries of one disabled endpoint; returns how many. */
+export async function endPendingDeliveries(tx: Transaction, limit: number): Promise<number> {
+  const endpoint = await readRow(tx, sql.lock_disabled_endpoint, []);
+  return endpoint === null ? 0 : execute(tx, sql.end_pending_deliveries, [endpoint.id, limit]);
+}
+
+/** Deletes at most `limit` finished deliveries that are older than `days` or whose endpoint is deleted; returns how many. */
+export function deleteOldDeliveries(db: Queryable, days: number, limit: number): Promise<number> {
+  return execute(db, sql.delete_old_deliveries, [days, limit]);
+}
+
+/** Deletes the rows of deleted endpoints that have no delivery left. */
+export function deleteDeletedEndpoints(db: Queryable): Promise<number> {
+  return execute(db, sql.delete_deleted_endpoints, []);
+}
+
+/** A place in the list of deliveries, which runs from the newest to the oldest. */
+export interface DeliveryPosition {
+  createdAt: Date;
+  eventId: string;
+}
+
+export type ListedDelivery = Row<typeof LISTED_DELIVERY>;
+
+/** At most `limit` deliveries of an endpoint in these states that come after a place, newest first. */
+export function selectDeliveries(
+  db: Queryable,
+  endpointId: string,
+  states: readonly DeliveryState[],
+  after: DeliveryPosition,
+  limit: number,
+): Promise<ListedDelivery[]> {
+  return readRows(db, sql.select_deliveries, [endpointId, states, after.createdAt, after.eventId, limit]);
+}
+
+/** Which deliveries to repeat: those of events of a time, or with these ids. */
+export type ReplayChoice = { from: Date; to: Date } | { eventIds: readonly string[] };
+
+/** Starts finished deliveries of a locked endpoint again, at most `limit`; returns how many. */
+export async function replayFinished(
+  tx: Transaction,
+  endpointId: string,
+  now: Date,
+  choice: ReplayChoice,
+  limit: number,
+): Promise<number> {
+  const chosen =
+    "eventIds" in choice
+      ? await readRows(tx, sql.select_replayable_by_id, [endpointId, choice.eventIds.slice(0, limit)])
+      : await readRows(tx, sql.select_replayable_by_time, [endpointId, choice.from, choice.to, limit]);
+  if (chosen.length === 0) return 0;
+  const vouchers = [...new Set(chosen.map(({ voucherId }) => voucherId))];
+  await execute(tx, sql.replay_deliveries, [now, endpointId, chosen.map(({ eventId }) => eventId)]);
+  await execute(tx, sql.wait_for_earlier, [endpointId, vouchers]);
+  for (const statement of releaseNext(
+    vouchers.map((voucherId) => ({ endpointId, voucherId })),
+    now,
+  ))
+    await tx.query(statement);
+  return chosen.length;
+}
+
+/** Unfinished work for endpoints. */
+export type WebhookBacklog = Row<typeof BACKLOG>;
+
+/** Measures what waits; each number is counted up to `limit`. */
+export async function measureWebhooks(db: Queryable, limit: number): Promise<WebhookBacklog> {
+  return (await readRow(db, sql.measure_webhooks, [limit])) ?? { pending: 0, outbox: 0, oldestDueMs: 0 };
+}

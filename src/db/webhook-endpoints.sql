@@ -1,0 +1,67 @@
+-- name: insert_webhook_endpoint
+-- Inserts an endpoint into one of its organization's free places. Writes no row when none is free, or when another transaction took the place.
+-- $1 id text, $2 organization_id text, $3 url text, $4 description text, $5 event_types text[], $6 enabled boolean, $7 disabled_reason text
+INSERT INTO webhook_endpoints (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at)
+SELECT $1::text, $2::text, free.place, $3::text, $4::text, $5::text[], $6::boolean,
+       CASE WHEN NOT $6::boolean THEN $7::text END, CASE WHEN NOT $6::boolean THEN date_trunc('milliseconds', clock_timestamp()) END
+  FROM (SELECT p.place FROM generate_series(1, 20) AS p (place)
+         WHERE NOT EXISTS (SELECT 1 FROM webhook_endpoints AS w WHERE w.organization_id = $2::text AND w.place = p.place)
+         ORDER BY random() LIMIT 1) AS free
+    ON CONFLICT (organization_id, place) DO NOTHING;
+
+-- name: select_webhook_endpoints
+-- An organization's endpoints, oldest first: at most 20.
+-- $1 organization_id text
+SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
+       w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.failing_since AS "failingSince",
+       CASE WHEN w.previous_secret_until > clock_timestamp() THEN w.previous_secret_until END AS "previousSecretUntil",
+       w.secret_version AS "secretVersion", w.created_at AS "createdAt", date_trunc('milliseconds', clock_timestamp()) AS "readAt"
+  FROM webhook_endpoints AS w WHERE w.organization_id = $1::text AND w.deleted_at IS NULL ORDER BY w.id;
+
+-- name: find_webhook_endpoint
+-- One endpoint, of the given organization or of any.
+-- $1 id text, $2 organization_id text or null
+SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
+       w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.failing_since AS "failingSince",
+       CASE WHEN w.previous_secret_until > clock_timestamp() THEN w.previous_secret_until END AS "previousSecretUntil",
+       w.secret_version AS "secretVersion", w.created_at AS "createdAt", date_trunc('milliseconds', clock_timestamp()) AS "readAt"
+  FROM webhook_endpoints AS w
+ WHERE w.id = $1::text AND ($2::text IS NULL OR w.organization_id = $2::text) AND w.deleted_at IS NULL;
+
+-- name: change_webhook_endpoint
+-- Changes what is not null. Another address begins without failures. Writes no row when there is no such endpoint.
+-- $1 id text, $2 organization_id text, $3 url text or null, $4 description text or null, $5 event_types text[] or null
+UPDATE webhook_endpoints AS w
+   SET url = coalesce($3::text, w.url), description = coalesce($4::text, w.description), event_types = coalesce($5::text[], w.event_types),
+       failing_since = CASE WHEN coalesce($3::text, w.url) = w.url THEN w.failing_since END
+ WHERE w.id = $1::text AND w.organization_id = $2::text AND w.deleted_at IS NULL;
+
+-- name: enable_webhook_endpoint
+-- Enables a disabled endpoint. Writes no row when it is enabled, or when an operator disabled it and a partner calls.
+-- $1 id text, $2 by_operator boolean
+UPDATE webhook_endpoints AS w SET enabled = true, disabled_reason = NULL, disabled_at = NULL, failing_since = NULL
+ WHERE w.id = $1::text AND w.deleted_at IS NULL AND NOT w.enabled AND ($2::boolean OR w.disabled_reason <> 'operator');
+
+-- name: disable_webhook_endpoint
+-- Disables an enabled endpoint, or makes the operator the reason. Writes no row otherwise.
+-- $1 id text, $2 disabled_reason text
+UPDATE webhook_endpoints AS w
+   SET enabled = false, disabled_reason = $2::text, disabled_at = date_trunc('milliseconds', clock_timestamp())
+ WHERE w.id = $1::text AND w.deleted_at IS NULL AND (w.enabled OR ($2::text = 'operator' AND w.disabled_reason <> 'operator'));
+
+-- name: rotate_webhook_secret
+-- Begins the next version of an endpoint's secret; the one before signs too for some hours.
+-- $1 id text, $2 organization_id text or null, $3 hours int
+UPDATE webhook_endpoints AS w
+   SET secret_version = w.secret_version + 1,
+       previous_secret_until = date_trunc('milliseconds', clock_timestamp()) + make_interval(hours => $3::int)
+ WHERE w.id = $1::text AND ($2::text IS NULL OR w.organization_id = $2::text) AND w.deleted_at IS NULL
+RETURNING w.id, w.secret_version AS "secretVersion", w.previous_secret_until AS "previousSecretUntil";
+
+-- name: delete_webhook_endpoint
+-- Frees its place. The sweeper deletes its deliveries and the row.
+-- $1 id text, $2 organization_id text
+UPDATE webhook_endpoints AS w
+   SET deleted_at = clock_timestamp(), place = NULL, enabled = false, disabled_reason = coalesce(w.disabled_reason, 'partner'),
+       disabled_at = coalesce(w.disabled_at, date_trunc('milliseconds', clock_timestamp()))
+ WHERE w.id = $1::text AND w.organization_id = $2::text AND w.deleted_at IS NULL;

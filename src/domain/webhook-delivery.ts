@@ -1,0 +1,81 @@
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** Times between the ten attempts of a delivery, 75.6 hours in all. */
+const STEPS_MS = [
+  5 * SECOND,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  24 * HOUR,
+] as const;
+
+/** Each step varies by up to this part, so that the retries after an outage do not come at once. */
+const JITTER = 0.2;
+/** A receiver may ask for at most this many times the step. */
+const RETRY_AFTER_STEPS = 2;
+/** An endpoint that has only failed for this long is disabled. */
+export const FAILING_MAX_MS = 120 * HOUR;
+
+/** The result of one request to an endpoint. */
+export type AttemptResult<Failure extends string> =
+  | { status: number; failure: null }
+  | { status: number | null; failure: Failure; retryAfterMs: number | null };
+
+/** What an attempt makes of a delivery. */
+export interface DecidedAttempt {
+  state: "Pending" | "Delivered" | "Failed";
+  /** Until the next attempt; null when none follows. */
+  delayMs: number | null;
+}
+
+/** Whether the receiver has asked for no further requests. */
+export function isGone(result: { status: number | null }): boolean {
+  return result.status === 410;
+}
+
+/**
+ * Decides what follows from an attempt.
+ * @param attempts those before this one.
+ * @param random from 0 to 1, for the jitter.
+ */
+export function decideAttempt(attempts: number, result: AttemptResult<string>, random: number): DecidedAttempt {
+  if (result.failure === null) return { state: "Delivered", delayMs: null };
+  const stepMs = STEPS_MS[attempts];
+  if (isGone(result) || stepMs === undefined) return { state: "Failed", delayMs: null };
+  const jittered = stepMs * (1 - JITTER + 2 * JITTER * random);
+  const asked = Math.min(result.retryAfterMs ?? 0, RETRY_AFTER_STEPS * stepMs);
+  return { state: "Pending", delayMs: Math.round(Math.max(jittered, asked)) };
+}
+
+/** The health of an endpoint. */
+export interface Health {
+  enabled: boolean;
+  /** The first failure since the last success. */
+  failingSince: Date | null;
+}
+
+/** Decides the health of an endpoint after attempts that ended in this order. Null: it does not change. */
+export function decideHealth(
+  { enabled, failingSince }: Health,
+  results: readonly { status: number | null; failure: string | null }[],
+  now: Date,
+): { failingSince: Date | null; disabledReason: "gone" | "failing" | null } | null {
+  let since = failingSince;
+  for (const { failure } of results) since = failure === null ? null : (since ?? now);
+  const failing = since !== null && now.getTime() - since.getTime() >= FAILING_MAX_MS;
+  const reason = results.some((result) => result.failure !== null && isGone(result))
+    ? "gone"
+    : failing
+      ? "failing"
+      : null;
+  const disabledReason = enabled ? reason : null;
+  return since?.getTime() === failingSince?.getTime() && disabledReason === null
+    ? null
+    : { failingSince: since, disabledReason };
+}

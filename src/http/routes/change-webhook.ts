@@ -1,0 +1,31 @@
+import { ERRORS_OF } from "../../contract/errors.ts";
+import {
+  CHANGE_WEBHOOK_REQUEST_EXAMPLES,
+  changeWebhookRequest,
+  WEBHOOK_EXAMPLES,
+  webhookEndpoint,
+  webhookIdInPath,
+} from "../../contract/webhooks.ts";
+import { changeWebhook as change } from "../../services/webhooks/change-webhook.ts";
+import { endpoint } from "../endpoint.ts";
+import { partnerKey } from "../middleware/authenticate.ts";
+
+export const changeWebhook = endpoint({
+  method: "patch",
+  path: "/partner/webhooks/:id",
+  operationId: "changeWebhook",
+  tag: "Webhooks",
+  summary: "Change a webhook endpoint",
+  description:
+    "Changes the fields that the body has. `enabled: true` enables an endpoint that you disabled, that answered 410, or that failed for five days. Only the operator can enable one that the operator disabled.",
+  access: partnerKey("voucher.webhook"),
+  parameters: { id: webhookIdInPath },
+  body: changeWebhookRequest,
+  bodyExamples: CHANGE_WEBHOOK_REQUEST_EXAMPLES,
+  response: webhookEndpoint,
+  responseDescription: "The endpoint after the change.",
+  responseExamples: WEBHOOK_EXAMPLES,
+  errors: ERRORS_OF.changeWebhook,
+  handler: (ctx, { caller, parameters, body }) =>
+    ctx.partnerReads(() => change(ctx, caller.organizationId, parameters.id, body)),
+});

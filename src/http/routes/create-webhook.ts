@@ -1,0 +1,29 @@
+import { ERRORS_OF } from "../../contract/errors.ts";
+import {
+  CREATE_WEBHOOK_REQUEST_EXAMPLES,
+  createWebhookRequest,
+  NEW_WEBHOOK_EXAMPLES,
+  newWebhook,
+} from "../../contract/webhooks.ts";
+import { createWebhook as create } from "../../services/webhooks/create-webhook.ts";
+import { endpoint } from "../endpoint.ts";
+import { partnerKey } from "../middleware/authenticate.ts";
+
+export const createWebhook = endpoint({
+  method: "post",
+  path: "/partner/webhooks",
+  operationId: "createWebhook",
+  tag: "Webhooks",
+  summary: "Create a webhook endpoint",
+  description:
+    "Events of your organization's vouchers are sent to `url` from now on, signed with the `secret` of the response as [Standard Webhooks](https://www.standardwebhooks.com/) says. The secret is shown only here. An organization has at most 20 endpoints. Names are resolved, and addresses checked, whenever a request is sent: use the test to see whether it arrives.",
+  access: partnerKey("voucher.webhook"),
+  parameters: {},
+  body: createWebhookRequest,
+  bodyExamples: CREATE_WEBHOOK_REQUEST_EXAMPLES,
+  response: newWebhook,
+  responseDescription: "The endpoint is created.",
+  responseExamples: NEW_WEBHOOK_EXAMPLES,
+  errors: ERRORS_OF.createWebhook,
+  handler: (ctx, { caller, body }) => ctx.partnerReads(() => create(ctx, ctx.pool, caller.organizationId, body)),
+});

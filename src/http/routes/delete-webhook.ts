@@ -1,0 +1,21 @@
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { DELETED_WEBHOOK_EXAMPLES, deletedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
+import { deleteWebhook as remove } from "../../services/webhooks/delete-webhook.ts";
+import { endpoint } from "../endpoint.ts";
+import { partnerKey } from "../middleware/authenticate.ts";
+
+export const deleteWebhook = endpoint({
+  method: "delete",
+  path: "/partner/webhooks/:id",
+  operationId: "deleteWebhook",
+  tag: "Webhooks",
+  summary: "Delete a webhook endpoint",
+  description: "Ends its deliveries, and deletes their list. A request that is on its way may still arrive.",
+  access: partnerKey("voucher.webhook"),
+  parameters: { id: webhookIdInPath },
+  response: deletedWebhook,
+  responseDescription: "The endpoint is deleted.",
+  responseExamples: DELETED_WEBHOOK_EXAMPLES,
+  errors: ERRORS_OF.deleteWebhook,
+  handler: (ctx, { caller, parameters }) => ctx.partnerReads(() => remove(ctx, caller.organizationId, parameters.id)),
+});

@@ -1,0 +1,23 @@
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { ROTATED_WEBHOOK_EXAMPLES, rotatedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
+import { rotateWebhook as rotate } from "../../services/webhooks/rotate-webhook.ts";
+import { endpoint } from "../endpoint.ts";
+import { partnerKey } from "../middleware/authenticate.ts";
+
+export const rotateWebhook = endpoint({
+  method: "post",
+  path: "/partner/webhooks/:id/rotate",
+  operationId: "rotateWebhook",
+  tag: "Webhooks",
+  summary: "Give a webhook endpoint a new secret",
+  description:
+    "For 24 hours, each request has two signatures: of the new secret and of the one before. Rotating again within that time ends the oldest one at once.",
+  access: partnerKey("voucher.webhook"),
+  parameters: { id: webhookIdInPath },
+  response: rotatedWebhook,
+  responseDescription: "The new secret, which is shown only here.",
+  responseExamples: ROTATED_WEBHOOK_EXAMPLES,
+  errors: ERRORS_OF.rotateWebhook,
+  handler: (ctx, { caller, parameters }) =>
+    ctx.partnerReads(() => rotate(ctx, ctx.pool, caller.organizationId, parameters.id)),
+});

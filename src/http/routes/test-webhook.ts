@@ -1,0 +1,23 @@
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { TESTED_WEBHOOK_EXAMPLES, testedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
+import { testWebhook as test } from "../../services/webhooks/test-webhook.ts";
+import { endpoint } from "../endpoint.ts";
+import { partnerKey } from "../middleware/authenticate.ts";
+
+export const testWebhook = endpoint({
+  method: "post",
+  path: "/partner/webhooks/:id/test",
+  operationId: "testWebhook",
+  tag: "Webhooks",
+  summary: "Send a test to a webhook endpoint",
+  description:
+    "Sends one signed event of the type `webhook.test` now, and says how it went, within about 15 seconds. It is not repeated and not listed among the deliveries.",
+  access: partnerKey("voucher.webhook"),
+  parameters: { id: webhookIdInPath },
+  response: testedWebhook,
+  responseDescription: "The test was sent; `delivered` says whether it was accepted.",
+  responseExamples: TESTED_WEBHOOK_EXAMPLES,
+  errors: ERRORS_OF.testWebhook,
+  handler: (ctx, { caller, parameters }) =>
+    ctx.webhookTests(() => test(ctx, ctx.pool, caller.organizationId, parameters.id)),
+});

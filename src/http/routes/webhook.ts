@@ -1,0 +1,23 @@
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { WEBHOOK_EXAMPLES, webhookEndpoint, webhookIdInPath } from "../../contract/webhooks.ts";
+import { readWebhook } from "../../services/webhooks/read-webhooks.ts";
+import { endpoint } from "../endpoint.ts";
+import { partnerKey } from "../middleware/authenticate.ts";
+
+export const webhook = endpoint({
+  method: "get",
+  path: "/partner/webhooks/:id",
+  operationId: "readWebhook",
+  tag: "Webhooks",
+  summary: "Read a webhook endpoint",
+  description:
+    "Shows whether it is enabled, and since when it has been failing. The secret is not shown again: rotate it if you have lost it.",
+  access: partnerKey("voucher.webhook"),
+  parameters: { id: webhookIdInPath },
+  response: webhookEndpoint,
+  responseDescription: "The endpoint.",
+  responseExamples: WEBHOOK_EXAMPLES,
+  errors: ERRORS_OF.readWebhook,
+  handler: (ctx, { caller, parameters }) =>
+    ctx.partnerReads(() => readWebhook(ctx, ctx.pool, caller.organizationId, parameters.id)),
+});

@@ -1,0 +1,21 @@
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { WEBHOOK_LIST_EXAMPLES, webhookList } from "../../contract/webhooks.ts";
+import { listWebhooks } from "../../services/webhooks/read-webhooks.ts";
+import { endpoint } from "../endpoint.ts";
+import { partnerKey } from "../middleware/authenticate.ts";
+
+export const webhooks = endpoint({
+  method: "get",
+  path: "/partner/webhooks",
+  operationId: "listWebhooks",
+  tag: "Webhooks",
+  summary: "List your organization's webhook endpoints",
+  description: "All endpoints, without their secrets.",
+  access: partnerKey("voucher.webhook"),
+  parameters: {},
+  response: webhookList,
+  responseDescription: "The endpoints.",
+  responseExamples: WEBHOOK_LIST_EXAMPLES,
+  errors: ERRORS_OF.listWebhooks,
+  handler: (ctx, { caller }) => ctx.partnerReads(() => listWebhooks(ctx, ctx.pool, caller.organizationId)),
+});

@@ -1,0 +1,113 @@
+import type { LimitFunction } from "p-limit";
+import type pg from "pg";
+import type { Logger } from "pino";
+import type { Transaction } from "../../db/pool.ts";
+import { inTransaction, isDatabaseUnavailable, isLockTimeout, waitForLocks } from "../../db/transaction.ts";
+import { fanOutRows, type OutboxRow, selectOutbox, tryFanOut } from "../../db/webhook-deliveries.ts";
+import type { WebhookRequests } from "../../queues/webhook-requests.ts";
+
+/** How often a process looks into the outbox. Milliseconds. */
+const INTERVAL_MS = 1_000;
+/** How soon it looks again when another process was at it, and so may have missed a commit. Milliseconds. */
+const AGAIN_MS = 50;
+/** Outbox rows that one transaction reads. */
+const ROWS_MAX = 500;
+/** Events that one transaction turns into deliveries, each for up to 20 endpoints; one row may have more. */
+const EVENTS_MAX = 1_000;
+/** Longest wait for endpoints that a recording of attempts has locked. Milliseconds. */
+const LOCK_WAIT_MS = 5_000;
+
+interface Deps {
+  pool: pg.Pool;
+  /** Limits the connections of webhooks. */
+  webhookReads: LimitFunction;
+  webhookRequests: WebhookRequests;
+  log: Logger;
+}
+
+/** Looks into the outbox every second after `start`, and at once after `nudge`. Any number of processes may run it; one at a time works. */
+export class FanOut {
+  readonly #ctx: Deps;
+  #timer: NodeJS.Timeout | undefined;
+  #again: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  #nudged = false;
+  #closed = false;
+
+  constructor(ctx: Deps) {
+    this.#ctx = ctx;
+  }
+
+  /** Begins to look. */
+  start(): void {
+    this.#timer = setInterval(() => this.nudge(), INTERVAL_MS);
+    this.nudge();
+  }
+
+  /** Looks now, or once more after the current look. */
+  nudge(): void {
+    if (this.#closed) return;
+    this.#nudged = true;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /** Waits for the current look. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    clearTimeout(this.#again);
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#nudged && !this.#closed) {
+      this.#nudged = false;
+      try {
+        const done = await fanOut(this.#ctx);
+        if (done === "busy") {
+          clearTimeout(this.#again);
+          this.#again = setTimeout(() => this.nudge(), AGAIN_MS);
+        }
+        this.#nudged ||= done === "more";
+      } catch (error) {
+        const level = isDatabaseUnavailable(error) || isLockTimeout(error) ? "debug" : "error";
+        this.#ctx.log[level]({ err: error }, "the webhook outbox was not emptied; the next look repeats it");
+      }
+    }
+  }
+}
+
+/** Turns the oldest rows of the outbox into deliveries, and requests a job for each endpoint that has something due. */
+export async function fanOut(ctx: Deps): Promise<"done" | "more" | "busy"> {
+  const { pool, webhookReads, webhookRequests, log } = ctx;
+  const result = await webhookReads(() => inTransaction(pool, takeOutbox));
+  if (result === null) return "busy";
+  await webhookRequests.add(result.due).catch((error) => {
+    log.warn({ err: error }, "webhook jobs could not be added; the sweeper adds them");
+  });
+  return result.more ? "more" : "done";
+}
+
+/** Null: another process is at it. */
+async function takeOutbox(tx: Transaction): Promise<{ more: boolean; due: string[] } | null> {
+  const [locked, , rows] = await Promise.all([
+    tryFanOut(tx),
+    waitForLocks(tx, LOCK_WAIT_MS),
+    selectOutbox(tx, ROWS_MAX),
+  ]);
+  if (!locked) return null;
+  if (rows.length === 0) return { more: false, due: [] };
+  const taken = takeRows(rows);
+  return { more: taken.length < rows.length || rows.length === ROWS_MAX, due: await fanOutRows(tx, taken) };
+}
+
+/** The first rows with at most EVENTS_MAX events, but at least one. */
+function takeRows(rows: readonly OutboxRow[]): OutboxRow[] {
+  let events = 0;
+  return rows.filter((row, index) => {
+    events += row.events;
+    return index === 0 || events <= EVENTS_MAX;
+  });
+}

@@ -1,0 +1,75 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import { Batcher } from "../../batching/batcher.ts";
+import type { DeliveryFailure } from "../../contract/webhooks.ts";
+import { readThenWrite, waitForLocks } from "../../db/transaction.ts";
+import { type DueDelivery, lockEndpoints, recordAttempts } from "../../db/webhook-deliveries.ts";
+import type { RandomBytes } from "../../domain/codes.ts";
+import { type AttemptResult, type DecidedAttempt, decideAttempt, decideHealth } from "../../domain/webhook-delivery.ts";
+import type { WorkerMetrics } from "../../metrics/metrics.ts";
+
+/** Attempts in one transaction. */
+const BATCH_MAX = 256;
+/** Attempts that may wait: those of every request that one process has in flight, and more. */
+const WAITING_MAX = 10_000;
+/** Longest wait for an endpoint that the fan-out, another process or a change has locked. Milliseconds. */
+const LOCK_WAIT_MS = 5_000;
+
+/** A delivery and what its attempt led to. */
+export interface Attempt {
+  endpointId: string;
+  delivery: DueDelivery;
+  result: AttemptResult<DeliveryFailure>;
+}
+
+export type AttemptRecorder = Batcher<Attempt, DecidedAttempt["state"]>;
+
+interface Deps {
+  pool: pg.Pool;
+  randomBytes: RandomBytes;
+  metrics: Pick<WorkerMetrics, "webhookEndpointsDisabled"> | null;
+  log: Logger;
+}
+
+/** Opens the batcher that records attempts. It gives the state that the attempt leads to, once it is committed. */
+export function openAttemptRecorder(ctx: Deps): AttemptRecorder {
+  return new Batcher((attempts: Attempt[]) => record(ctx, attempts), { batchMax: BATCH_MAX, waitingMax: WAITING_MAX });
+}
+
+async function record(ctx: Deps, attempts: readonly Attempt[]): Promise<DecidedAttempt["state"][]> {
+  const endpointIds = [...new Set(attempts.map(({ endpointId }) => endpointId))];
+  return readThenWrite(
+    ctx.pool,
+    (tx) => Promise.all([waitForLocks(tx, LOCK_WAIT_MS), lockEndpoints(tx, endpointIds)]),
+    async ([, endpoints]) => {
+      const now = endpoints[0]?.now ?? new Date(0);
+      const recorded = attempts.map(({ endpointId, delivery, result }) => ({
+        ...{ endpointId, eventId: delivery.eventId, voucherId: delivery.voucherId, attempts: delivery.attempts },
+        ...{ status: result.status, failure: result.failure },
+        ...decideAttempt(delivery.attempts, result, randomPart(ctx.randomBytes)),
+      }));
+      const byEndpoint = Map.groupBy(attempts, ({ endpointId }) => endpointId);
+      const changes = endpoints.flatMap((endpoint) => {
+        const results = (byEndpoint.get(endpoint.id) ?? []).map(({ result }) => result);
+        const health = decideHealth(endpoint, results, now);
+        return health === null ? [] : [{ ...health, endpointId: endpoint.id, organizationId: endpoint.organizationId }];
+      });
+      return {
+        result: recorded.map(({ state }) => state),
+        writes: recordAttempts(recorded, changes, now),
+        afterCommit() {
+          for (const { endpointId, organizationId, disabledReason } of changes) {
+            if (disabledReason === null) continue;
+            ctx.log.warn({ endpointId, organizationId, reason: disabledReason }, "a webhook endpoint was disabled");
+            ctx.metrics?.webhookEndpointsDisabled.with(disabledReason).inc();
+          }
+        },
+      };
+    },
+  );
+}
+
+/** From 0 to 1. */
+function randomPart(randomBytes: RandomBytes): number {
+  return Buffer.from(randomBytes(4)).readUInt32LE() / 0xffff_ffff;
+}

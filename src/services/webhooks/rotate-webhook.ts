@@ -1,0 +1,28 @@
+import { AppError } from "../../contract/errors.ts";
+import { PREVIOUS_SECRET_HOURS, type RotatedWebhook } from "../../contract/webhooks.ts";
+import type { Queryable } from "../../db/pool.ts";
+import { rotateWebhookSecret } from "../../db/webhook-endpoints.ts";
+import { deriveWebhookSecret } from "../../domain/webhook-signature.ts";
+import { requireWebhookSecret, type WebhookDeps } from "./webhook-view.ts";
+
+/**
+ * Gives an endpoint its next secret, which is shown only here. The one before signs too for 24 hours; older ones end at once.
+ * `organizationId` null: of any organization.
+ * @throws AppError `webhooks_off`, `webhook_not_found`.
+ */
+export async function rotateWebhook(
+  ctx: WebhookDeps,
+  db: Queryable,
+  organizationId: string | null,
+  id: string,
+): Promise<RotatedWebhook> {
+  const rootSecret = requireWebhookSecret(ctx);
+  const rotated = id.includes("\0") ? null : await rotateWebhookSecret(db, id, organizationId, PREVIOUS_SECRET_HOURS);
+  if (rotated === null) throw new AppError("webhook_not_found");
+  const { secretVersion, previousSecretUntil } = rotated;
+  return {
+    id,
+    secret: deriveWebhookSecret(rootSecret, id, secretVersion),
+    previousSecretUntil: previousSecretUntil.toISOString(),
+  };
+}

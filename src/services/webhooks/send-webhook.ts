@@ -1,0 +1,239 @@
+import { lookup, Resolver } from "node:dns/promises";
+import http from "node:http";
+import https from "node:https";
+import { isIP, type LookupFunction } from "node:net";
+import type { Duplex } from "node:stream";
+import type { DeliveryFailure } from "../../contract/webhooks.ts";
+import { findUrlProblem, hostOf, isPublicAddress } from "../../domain/webhook-url.ts";
+
+const USER_AGENT = "Partner-Voucher-API-Webhooks";
+
+/** Longest time until the connection is open, with TLS. Milliseconds. */
+const CONNECT_MAX_MS = 5_000;
+/** Longest time until the answer is complete. Milliseconds. */
+const ANSWER_MAX_MS = 15_000;
+/** Bytes of an answer's body that are read. Only its status counts. */
+const BODY_MAX = 16 * 1_024;
+/** Bytes of an answer's headers that are read. */
+const HEADERS_MAX = 16 * 1_024;
+/** Idle connections are kept for up to 64 hosts, four each, and this long. Milliseconds. */
+const KEPT_HOSTS_MAX = 64;
+const KEPT_PER_HOST_MAX = 4;
+const KEPT_MS = 10_000;
+/** Addresses of one name that are tried, and how long each before the next. Milliseconds. */
+const ADDRESSES_MAX = 4;
+const ADDRESS_MAX_MS = 1_000;
+
+/** The result of one request. */
+export type WebhookResult =
+  /** An answer with a status from 200 to 299. */
+  | { status: number; failure: null; retryAfterMs: null }
+  /** Any other answer. */
+  | { status: number; failure: "status" | "redirect"; retryAfterMs: number | null }
+  | { status: null; failure: NoAnswer; retryAfterMs: null };
+
+type NoAnswer = Exclude<DeliveryFailure, "status" | "redirect">;
+
+interface WebhookRequest {
+  url: string;
+  /** The signature's headers. */
+  headers: Readonly<Record<string, string>>;
+  /** The exact text that was signed. */
+  body: string;
+}
+
+/** How requests leave this process. */
+interface SenderOptions {
+  /** WEBHOOK_ALLOW_PRIVATE. */
+  allowPrivate: boolean;
+  /** All addresses of a name. */
+  resolve?: (host: string) => Promise<string[]>;
+  mayConnectTo?: (address: string) => boolean;
+  connectMaxMs?: number;
+  answerMaxMs?: number;
+  /** Certificates of authorities to trust instead of the usual ones. */
+  ca?: string;
+}
+
+/** Opens the connections of {@link sendWebhook}, each to an address that was checked. */
+export function openWebhookSender(options: SenderOptions) {
+  const { allowPrivate, ca } = options;
+  const resolve = options.resolve ?? (allowPrivate ? resolveLocally : resolveByDns);
+  const mayConnectTo = options.mayConnectTo ?? (allowPrivate ? () => true : isPublicAddress);
+  const kept = { keepAlive: true, maxFreeSockets: KEPT_PER_HOST_MAX, timeout: KEPT_MS };
+  const agents = { "http:": boundHosts(new http.Agent(kept)), "https:": boundHosts(new https.Agent(kept)) };
+  return {
+    allowPrivate,
+    mayConnectTo,
+    agents,
+    connection: {
+      // Called once per connection, which then goes to one of the addresses that it gives.
+      lookup: lookupOf(resolve, mayConnectTo),
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: ADDRESS_MAX_MS,
+      ...(ca !== undefined && { ca }),
+    },
+    connectMaxMs: options.connectMaxMs ?? CONNECT_MAX_MS,
+    answerMaxMs: options.answerMaxMs ?? ANSWER_MAX_MS,
+    async close() {
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
+  };
+}
+
+export type WebhookSender = ReturnType<typeof openWebhookSender>;
+
+/** Keeps idle connections only while few hosts have some. */
+function boundHosts<Agent extends http.Agent>(agent: Agent): Agent {
+  const keep = agent.keepSocketAlive.bind(agent) as (socket: Duplex) => boolean;
+  const bounded = (socket: Duplex) => Object.keys(agent.freeSockets).length < KEPT_HOSTS_MAX && keep(socket);
+  return Object.assign(agent, { keepSocketAlive: bounded });
+}
+
+/** Names from a hosts file and of other containers too. */
+async function resolveLocally(host: string): Promise<string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}
+
+/** Asks DNS without occupying a thread: there are four, and a partner's name server may be slow. */
+async function resolveByDns(host: string): Promise<string[]> {
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
+  const found = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+  return found.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
+}
+
+function lookupOf(
+  resolve: (host: string) => Promise<string[]>,
+  mayConnectTo: (address: string) => boolean,
+): LookupFunction {
+  return (host, _options, callback) => {
+    resolve(host).then(
+      (addresses) => {
+        if (addresses.length === 0) return callback(new SendFailure("unknown_host"), []);
+        if (!addresses.every(mayConnectTo)) return callback(new SendFailure("refused_address"), []);
+        return callback(
+          null,
+          addresses.slice(0, ADDRESSES_MAX).map((address) => ({ address, family: isIP(address) })),
+        );
+      },
+      () => callback(new SendFailure("unknown_host"), []),
+    );
+  };
+}
+
+/** A request without an answer. Never leaves this file. */
+class SendFailure extends Error {
+  readonly failure: NoAnswer;
+
+  constructor(failure: NoAnswer) {
+    super(failure);
+    this.failure = failure;
+  }
+}
+
+/** An idle connection was closed by the other side when it was to be used again. */
+class StaleConnection extends SendFailure {}
+
+/**
+ * Sends one signed request and reads its answer: without redirects, without credentials, to an address that is checked whenever a
+ * connection is opened. Never throws because of the other side.
+ */
+export async function sendWebhook(
+  ctx: { webhookSender: WebhookSender },
+  request: WebhookRequest,
+): Promise<WebhookResult> {
+  try {
+    return await send(ctx.webhookSender, request).catch((error) => {
+      if (!(error instanceof StaleConnection)) throw error;
+      return send(ctx.webhookSender, request, false);
+    });
+  } catch (error) {
+    if (!(error instanceof SendFailure)) throw error;
+    return { status: null, failure: error.failure, retryAfterMs: null };
+  }
+}
+
+async function send(
+  sender: WebhookSender,
+  { url, headers, body }: WebhookRequest,
+  mayReuse = true,
+): Promise<WebhookResult> {
+  const to = URL.parse(url);
+  // The setting may have changed since the endpoint was created. A host that is an address is not looked up.
+  if (to === null || findUrlProblem(url, sender.allowPrivate) !== null) throw new SendFailure("refused_address");
+  const host = hostOf(to);
+  if (isIP(host) !== 0 && !sender.mayConnectTo(host)) throw new SendFailure("refused_address");
+  const isHttps = to.protocol === "https:";
+  const request = (isHttps ? https : http).request(to, {
+    method: "POST",
+    agent: mayReuse && sender.agents[isHttps ? "https:" : "http:"],
+    ...sender.connection,
+    maxHeaderSize: HEADERS_MAX,
+    headers: {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      "user-agent": USER_AGENT,
+      ...headers,
+    },
+  });
+  let timedOut = false;
+  const timeOut = () => {
+    timedOut = true;
+    request.destroy();
+  };
+  const answerTimer = setTimeout(timeOut, sender.answerMaxMs);
+  const connectTimer = setTimeout(timeOut, sender.connectMaxMs);
+  let stage: "connecting" | "securing" | "open" = "connecting";
+  const open = () => {
+    stage = "open";
+    clearTimeout(connectTimer);
+  };
+  try {
+    return await new Promise<WebhookResult>((resolve, reject) => {
+      request.once("socket", (socket) => {
+        if (request.reusedSocket) return open();
+        socket.once("connect", () => {
+          if (isHttps) stage = "securing";
+          else open();
+        });
+        socket.once("secureConnect", open);
+      });
+      request.on("error", (error: NodeJS.ErrnoException) => {
+        if (timedOut) reject(new SendFailure("timeout"));
+        else if (error instanceof SendFailure) reject(error);
+        else if (error.code?.startsWith("HPE_")) reject(new SendFailure("invalid_response"));
+        else if (request.reusedSocket) reject(new StaleConnection("connection"));
+        else reject(new SendFailure(stage === "securing" ? "tls" : "connection"));
+      });
+      request.once("response", (response) => {
+        let bytes = 0;
+        response.on("data", (chunk: Buffer) => {
+          bytes += chunk.length;
+          if (bytes < BODY_MAX) return;
+          resolve(resultOf(response));
+          request.destroy();
+        });
+        response.once("end", () => resolve(resultOf(response)));
+        response.on("error", () => reject(new SendFailure(timedOut ? "timeout" : "connection")));
+      });
+      request.end(body);
+    });
+  } finally {
+    clearTimeout(answerTimer);
+    clearTimeout(connectTimer);
+  }
+}
+
+function resultOf({ statusCode = 0, headers }: http.IncomingMessage): WebhookResult {
+  if (statusCode >= 200 && statusCode < 300) return { status: statusCode, failure: null, retryAfterMs: null };
+  const failure = statusCode >= 300 && statusCode < 400 ? "redirect" : "status";
+  return { status: statusCode, failure, retryAfterMs: parseRetryAfter(headers["retry-after"]) };
+}
+
+/** The wait that `Retry-After` asks for, as seconds or as a date (RFC 9110, section 10.2.3). Null without a valid one. */
+function parseRetryAfter(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
+  const at = / GMT$/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? null : Math.max(0, at - Date.now());
+}

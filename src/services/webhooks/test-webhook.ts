@@ -1,0 +1,43 @@
+import { AppError } from "../../contract/errors.ts";
+import { type TestedWebhook, WEBHOOK_TEST_TYPE, type WebhookEvent } from "../../contract/webhooks.ts";
+import type { Queryable } from "../../db/pool.ts";
+import { newId } from "../../domain/ids.ts";
+import { deriveSigningSecrets, webhookHeaders } from "../../domain/webhook-signature.ts";
+import { selectWebhook } from "./read-webhooks.ts";
+import { sendWebhook, type WebhookSender } from "./send-webhook.ts";
+import { requireWebhookSecret, type WebhookDeps } from "./webhook-view.ts";
+
+/**
+ * Sends one signed test to an endpoint, also to one that its partner or its failures disabled, and returns how it went. A test is never
+ * repeated and changes nothing. `organizationId` null: of any organization.
+ * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_disabled` when an operator has disabled it.
+ */
+export async function testWebhook(
+  ctx: WebhookDeps & { webhookSender: WebhookSender },
+  db: Queryable,
+  organizationId: string | null,
+  id: string,
+): Promise<TestedWebhook> {
+  const rootSecret = requireWebhookSecret(ctx);
+  const endpoint = await selectWebhook(db, id, organizationId);
+  if (endpoint.disabledReason === "operator") throw new AppError("webhook_disabled");
+  const event: WebhookEvent = {
+    type: WEBHOOK_TEST_TYPE,
+    timestamp: endpoint.readAt.toISOString(),
+    data: { webhookId: id },
+  };
+  const body = JSON.stringify(event);
+  const content = {
+    id: newId("tst"),
+    timestampSeconds: Math.floor(endpoint.readAt.getTime() / 1_000),
+    body,
+    secrets: deriveSigningSecrets(rootSecret, {
+      id,
+      secretVersion: endpoint.secretVersion,
+      previousSecretSigns: endpoint.previousSecretUntil !== null,
+    }),
+  };
+  const began = performance.now();
+  const { status, failure } = await sendWebhook(ctx, { url: endpoint.url, headers: webhookHeaders(content), body });
+  return { delivered: failure === null, status, failure, durationMs: Math.round(performance.now() - began) };
+}

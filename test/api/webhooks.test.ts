@@ -1,0 +1,327 @@
+import { Webhook } from "standardwebhooks";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { newId } from "../../src/domain/ids.ts";
+import { deriveSigningSecrets } from "../../src/domain/webhook-signature.ts";
+import { startPartnerServer } from "../support/partner-server.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { endService, startApi, type TestApi } from "../support/service.ts";
+import { makeKey, makePartner } from "../support/supply.ts";
+
+const SECRET = "the root secret of the tests of webhooks";
+const URL_OK = "https://shop.example.com/hooks";
+
+let servers: TestServers;
+let api: TestApi;
+let organizationId: string;
+let key: string;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  api = await startApi(servers, { WEBHOOK_SECRET: SECRET });
+});
+
+afterAll(() => endService(servers));
+
+beforeEach(async () => {
+  ({ organizationId } = await makePartner(servers.db));
+  ({ key } = await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] }));
+});
+
+interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: the tests compare the bodies of many schemas
+  body: any;
+}
+
+async function call(method: string, path: string, body?: unknown, as = key, to = api): Promise<Answer> {
+  const response = await fetch(`${to.url}/partner/webhooks${path}`, {
+    method,
+    headers: { "x-api-key": as },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+async function create(
+  request: object = {},
+  to = api,
+): Promise<Record<string, string> & { id: string; secret: string }> {
+  const { status, body } = await call("POST", "", { url: URL_OK, ...request }, key, to);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body;
+}
+
+describe("endpoints", () => {
+  it("are created with a secret that no other answer shows, and listed and read", async () => {
+    const { secret, ...created } = await create({ description: "shop", eventTypes: ["voucher.instance.voided"] });
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect(created).toMatchObject({
+      id: expect.stringMatching(/^whk_/),
+      url: URL_OK,
+      description: "shop",
+      eventTypes: ["voucher.instance.voided"],
+      enabled: true,
+      disabledReason: null,
+      previousSecretUntil: null,
+    });
+    expect(await call("GET", `/${created.id}`)).toEqual({ status: 200, body: created });
+    const second = await create();
+    const { body } = await call("GET", "");
+    expect(body.webhooks.map(({ id }: { id: string }) => id)).toEqual([created.id, second.id]);
+    expect(JSON.stringify(body)).not.toContain("whsec_");
+    const { rows } = await servers.db.query("SELECT w::text AS row FROM webhook_endpoints AS w WHERE id = $1", [
+      created.id,
+    ]);
+    expect(rows[0].row).not.toContain(secret.slice("whsec_".length));
+  });
+
+  it("change only in the fields that are sent", async () => {
+    const { id } = await create({ description: "shop" });
+    const changed = await call("PATCH", `/${id}`, { eventTypes: ["reservation.expired"], enabled: false });
+    expect(changed.body).toMatchObject({
+      url: URL_OK,
+      description: "shop",
+      eventTypes: ["reservation.expired"],
+      enabled: false,
+      disabledReason: "partner",
+      disabledAt: expect.any(String),
+    });
+    const again = await call("PATCH", `/${id}`, { url: "https://other.example.com/", enabled: true });
+    expect(again.body).toMatchObject({
+      url: "https://other.example.com/",
+      description: "shop",
+      enabled: true,
+      disabledReason: null,
+    });
+  });
+
+  it("are gone for every call once they are deleted", async () => {
+    const { id } = await create();
+    expect(await call("DELETE", `/${id}`)).toEqual({ status: 200, body: { id, deleted: true } });
+    for (const [method, path, body] of [
+      ["GET", `/${id}`],
+      ["DELETE", `/${id}`],
+      ["PATCH", `/${id}`, { enabled: true }],
+      ["POST", `/${id}/rotate`],
+      ["POST", `/${id}/test`],
+    ] as const) {
+      expect(await call(method, path, body)).toMatchObject({ status: 404, body: { code: "webhook_not_found" } });
+    }
+    expect((await call("GET", "")).body.webhooks).toEqual([]);
+  });
+
+  it.each([
+    ["partner", true],
+    ["gone", true],
+    ["failing", true],
+    ["operator", false],
+  ])("that were disabled for the reason %s can be enabled by the partner: %s", async (reason, may) => {
+    const { id } = await create();
+    await servers.db.query(
+      "UPDATE webhook_endpoints SET enabled = false, disabled_reason = $2, disabled_at = now(), failing_since = now() WHERE id = $1",
+      [id, reason],
+    );
+    const answer = await call("PATCH", `/${id}`, { description: "new", enabled: true });
+    const read = await call("GET", `/${id}`);
+    if (may) {
+      expect(read.body).toMatchObject({ enabled: true, disabledReason: null, failingSince: null, description: "new" });
+    } else {
+      expect(answer).toMatchObject({ status: 409, body: { code: "webhook_disabled" } });
+      expect(read.body).toMatchObject({ enabled: false, disabledReason: "operator", description: "" });
+      expect(await call("POST", `/${id}/test`)).toMatchObject({ status: 409, body: { code: "webhook_disabled" } });
+      await call("PATCH", `/${id}`, { enabled: false });
+      expect((await call("GET", `/${id}`)).body.disabledReason).toBe("operator");
+    }
+  });
+});
+
+describe("access", () => {
+  it("requires the scope voucher.webhook", async () => {
+    const other = await makeKey(servers.db, organizationId);
+    expect(await call("GET", "", undefined, other.key)).toMatchObject({ status: 401, body: { code: "missing_scope" } });
+  });
+
+  it("answers the same for an endpoint of another organization and for none", async () => {
+    const { id } = await create();
+    const stranger = await makeKey(servers.db, (await makePartner(servers.db)).organizationId, {
+      scopes: ["voucher.webhook"],
+    });
+    for (const [method, path, body] of [
+      ["GET", ""],
+      ["PATCH", "", { enabled: false }],
+      ["DELETE", ""],
+      ["POST", "/rotate"],
+      ["POST", "/test"],
+    ] as const) {
+      const [foreign, unknown] = [
+        await call(method, `/${id}${path}`, body, stranger.key),
+        await call(method, `/${newId("whk")}${path}`, body, stranger.key),
+      ];
+      expect(foreign).toMatchObject({ status: 404, body: { code: "webhook_not_found" } });
+      expect({ ...foreign.body, requestId: "" }).toEqual({ ...unknown.body, requestId: "" });
+    }
+    expect((await call("GET", `/${id}`)).body.enabled).toBe(true);
+  });
+
+  it("is refused in a sentence when the deployment has no WEBHOOK_SECRET", async () => {
+    const off = await startApi(servers);
+    for (const [method, path, body] of [
+      ["GET", ""],
+      ["POST", "", { url: URL_OK }],
+      ["POST", "/whk_1/rotate"],
+    ] as const) {
+      expect(await call(method, path, body, key, off)).toMatchObject({ status: 404, body: { code: "webhooks_off" } });
+    }
+    await off.close();
+  });
+});
+
+describe("bad input", () => {
+  it.each([
+    ["no address", "must be an address"],
+    ["", "must not be empty"],
+    ["http://shop.example.com/", "must begin with https://"],
+    ["ftp://shop.example.com/", "must be an address"],
+    ["file:///etc/passwd", "must be an address"],
+    ["HTTPS://shop.example.com/", "must be an address"],
+    ["https:shop.example.com", "must be an address"],
+    ["https://user:secret@shop.example.com/", "must not have a user name"],
+    ["https://user@shop.example.com/", "must not have a user name"],
+    ["https://shop.example.com:22/", "must have port 443 or 8443"],
+    ["https://shop.example.com:80/", "must have port 443 or 8443"],
+    ["https://shop.example.com/#part", "must not have a fragment"],
+    ["https://shop.example.com/#", "must not have a fragment"],
+    ["https://shop.example.com/a b", "must be an address"],
+    ["https://shop.example.com/\r\nx-other: 1", "must be an address"],
+    ["https://localhost/", "must have a public host"],
+    ["https://LOCALHOST./", "must have a public host"],
+    ["https://intranet/", "must have a public host"],
+    ["https://db.internal/", "must have a public host"],
+    ["https://127.0.0.1/", "must have a public host"],
+    ["https://2130706433/", "must have a public host"],
+    ["https://0x7f.1/", "must have a public host"],
+    ["https://10.1.2.3/", "must have a public host"],
+    ["https://172.16.0.1/", "must have a public host"],
+    ["https://192.168.1.1/", "must have a public host"],
+    ["https://100.64.0.1/", "must have a public host"],
+    ["https://169.254.169.254/latest/meta-data", "must have a public host"],
+    ["https://0.0.0.0/", "must have a public host"],
+    ["https://255.255.255.255/", "must have a public host"],
+    ["https://224.0.0.1/", "must have a public host"],
+    ["https://[::1]/", "must have a public host"],
+    ["https://[::]/", "must have a public host"],
+    ["https://[::ffff:10.0.0.1]/", "must have a public host"],
+    ["https://[fd00:ec2::254]/", "must have a public host"],
+    ["https://[fe80::1]/", "must have a public host"],
+    ["https://[ff02::1]/", "must have a public host"],
+    ["https://[64:ff9b::a00:1]/", "must have a public host"],
+    ["https://[2002:a00:1::]/", "must have a public host"],
+    ["https://[2001:db8::1]/", "must have a public host"],
+    [`https://shop.example.com/${"x".repeat(2_048)}`, "must be at most 2048 characters long"],
+  ])("the URL %j is refused, for a new endpoint and for a change", async (url, sentence) => {
+    const refused = {
+      status: 400,
+      body: { code: "invalid_request", error: expect.stringMatching(`^url ${sentence}`) },
+    };
+    expect(await call("POST", "", { url })).toMatchObject(refused);
+    const { id } = await create();
+    expect(await call("PATCH", `/${id}`, { url, description: "new" })).toMatchObject(refused);
+    expect((await call("GET", `/${id}`)).body).toMatchObject({ url: URL_OK, description: "" });
+  });
+
+  it.each([
+    "https://shop.example.com",
+    "https://shop.example.com:8443/x?y=z",
+    "https://93.184.215.14/",
+    "https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/",
+  ])("the URL %s is accepted", async (url) => {
+    expect((await create({ url })).url).toBe(url);
+  });
+
+  it.each([
+    [{}, /^url is required/],
+    [{ url: 7 }, /^url must be a string/],
+    [{ url: URL_OK, description: "x".repeat(201) }, /^description must be at most 200 characters/],
+    [{ url: URL_OK, eventTypes: "all" }, /^eventTypes must be a list/],
+    [{ url: URL_OK, eventTypes: ["voucher.instance.issued"] }, /^eventTypes.* must be a list of event types: /],
+    [{ url: URL_OK, eventTypes: ["webhook.test"] }, /^eventTypes.* must be a list of event types: /],
+    [
+      { url: URL_OK, eventTypes: ["reservation.expired", "reservation.expired"] },
+      /^eventTypes must name each event type at most once/,
+    ],
+    [{ url: URL_OK, enabled: "yes" }, /^enabled must be true or false/],
+  ])("%j is refused with a sentence that names the field", async (body, error) => {
+    expect(await call("POST", "", body)).toMatchObject({
+      status: 400,
+      body: { code: "invalid_request", error: expect.stringMatching(error) },
+    });
+  });
+
+  it("an id with NUL or of a strange form is not found", async () => {
+    for (const id of ["%00", "whk_%00", "..%2f", "x".repeat(2_000)]) {
+      expect(await call("GET", `/${id}`)).toMatchObject({ status: 404, body: { code: "webhook_not_found" } });
+      expect(await call("DELETE", `/${id}`)).toMatchObject({ status: 404, body: { code: "webhook_not_found" } });
+    }
+  });
+
+  it("30 simultaneous creates make 20 endpoints, and a deleted one makes room for one more", async () => {
+    const answers = await Promise.all(Array.from({ length: 30 }, () => call("POST", "", { url: URL_OK })));
+    const statuses = Map.groupBy(answers, ({ status }) => status);
+    expect(statuses.get(200)).toHaveLength(20);
+    expect(statuses.get(409)?.map(({ body }) => body.code)).toEqual(Array(10).fill("webhook_limit"));
+    const { webhooks } = (await call("GET", "")).body;
+    expect(webhooks).toHaveLength(20);
+    await call("DELETE", `/${webhooks[7].id}`);
+    await create();
+    expect(await call("POST", "", { url: URL_OK })).toMatchObject({ status: 409, body: { code: "webhook_limit" } });
+    const other = await makeKey(servers.db, (await makePartner(servers.db)).organizationId, {
+      scopes: ["voucher.webhook"],
+    });
+    expect(await call("POST", "", { url: URL_OK }, other.key)).toMatchObject({ status: 200 });
+  });
+});
+
+describe("secrets", () => {
+  it("rotate: both sign for 24 hours, then only the new one", async () => {
+    const { id, secret } = await create();
+    const rotated = await call("POST", `/${id}/rotate`);
+    expect(rotated).toMatchObject({ status: 200, body: { id, secret: expect.stringMatching(/^whsec_/) } });
+    const hours = (Date.parse(rotated.body.previousSecretUntil) - Date.now()) / 3_600_000;
+    expect(hours).toBeGreaterThan(23.9);
+    expect(hours).toBeLessThan(24.1);
+    expect((await call("GET", `/${id}`)).body.previousSecretUntil).toBe(rotated.body.previousSecretUntil);
+    const derived = (previousSecretSigns: boolean) =>
+      deriveSigningSecrets(SECRET, { id, secretVersion: 2, previousSecretSigns });
+    expect(derived(true)).toEqual([rotated.body.secret, secret]);
+    await servers.db.query("UPDATE webhook_endpoints SET previous_secret_until = now() WHERE id = $1", [id]);
+    expect((await call("GET", `/${id}`)).body.previousSecretUntil).toBeNull();
+    expect(derived(false)).toEqual([rotated.body.secret]);
+  });
+});
+
+describe("a test", () => {
+  it("sends a request that the library accepts under both secrets, and says how it went", async () => {
+    const receiver = await startPartnerServer();
+    servers.onClose(() => receiver.close());
+    const local = await startApi(servers, { WEBHOOK_SECRET: SECRET, WEBHOOK_ALLOW_PRIVATE: "true" });
+    const { id, secret } = await create({ url: receiver.url }, local);
+    const rotated = await call("POST", `/${id}/rotate`, undefined, key, local);
+    const tested = await call("POST", `/${id}/test`, undefined, key, local);
+    expect(tested).toEqual({
+      status: 200,
+      body: { delivered: true, status: 204, failure: null, durationMs: expect.any(Number) },
+    });
+    const [{ headers, body } = { headers: {}, body: "" }] = receiver.received;
+    for (const each of [secret, rotated.body.secret]) {
+      expect(new Webhook(each).verify(body, headers as Record<string, string>)).toEqual({
+        type: "webhook.test",
+        timestamp: expect.stringMatching(/Z$/),
+        data: { webhookId: id },
+      });
+    }
+    // The first API may not connect to loopback, whatever the row says.
+    expect((await call("POST", `/${id}/test`)).body).toMatchObject({ delivered: false, failure: "refused_address" });
+    expect(receiver.received).toHaveLength(1);
+    await local.close();
+  });
+});

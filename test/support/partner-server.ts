@@ -1,0 +1,75 @@
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+
+/** A request that a partner's server got. */
+export interface PartnerRequest {
+  headers: IncomingMessage["headers"];
+  body: string;
+}
+
+/** A partner's server on loopback. */
+export interface PartnerServer {
+  port: number;
+  url: string;
+  received: PartnerRequest[];
+  /** How many connections were opened. */
+  connections: number;
+  close(): Promise<void>;
+}
+
+/** The certificate of `hooks.test`, signed by itself and valid from 2020 to 2120, and its key. For tests only. */
+export const SELF_SIGNED = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgt6hiUzCJwRUOKy4K
+TRYiu+iYWhjs0Oil2KAF68QdTwChRANCAATKLChYxWzxLlZpOb5efQ+0vtnrsYl0
+3Ftje5k74vtDqmx1LxeW2h+JlaSKfQL/PyYqWMqTvPdGyCzt3hVZz5YY
+-----END PRIVATE KEY-----`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBYTCCAQegAwIBAgIBATAKBggqhkjOPQQDAjAVMRMwEQYDVQQDDApob29rcy50
+ZXN0MCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAwWjAVMRMwEQYDVQQD
+DApob29rcy50ZXN0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEyiwoWMVs8S5W
+aTm+Xn0PtL7Z67GJdNxbY3uZO+L7Q6psdS8XltofiZWkin0C/z8mKljKk7z3Rsgs
+7d4VWc+WGKNGMEQwFQYDVR0RBA4wDIIKaG9va3MudGVzdDAMBgNVHRMEBTADAQH/
+MB0GA1UdDgQWBBRkGd+wHNj9meiRD4zK5tWDUpvCBjAKBggqhkjOPQQDAgNIADBF
+AiAQHmyTxlhLYrlXUmP4eWrX1WRCQi6xD3Ipu497fFW7bQIhANbBs27jtZBfS8Ky
+7Ms6uu+1WS52RChDhksZvOiyCW04
+-----END CERTIFICATE-----`,
+};
+
+/** Starts a partner's server on loopback that records every request and answers it, by default with 204. */
+export async function startPartnerServer({
+  answer = (response: ServerResponse) => response.writeHead(204).end(),
+  tls = false,
+  host = "127.0.0.1",
+  port = 0,
+}: {
+  answer?: (response: ServerResponse, request: PartnerRequest) => unknown;
+  tls?: boolean;
+  host?: string;
+  port?: number;
+} = {}): Promise<PartnerServer> {
+  const onRequest: RequestListener = async (request, response) => {
+    const got = { headers: request.headers, body: await text(request) };
+    receiver.received.push(got);
+    answer(response, got);
+  };
+  const server = tls ? createTlsServer(SELF_SIGNED, onRequest) : createServer(onRequest);
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, host, resolve));
+  const opened = (server.address() as AddressInfo).port;
+  const receiver: PartnerServer = {
+    port: opened,
+    url: `${tls ? "https" : "http"}://${host}:${opened}/hooks`,
+    received: [],
+    connections: 0,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  server.on("connection", () => {
+    receiver.connections += 1;
+  });
+  return receiver;
+}

@@ -1,0 +1,110 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import type pg from "pg";
+import { newId } from "../../src/domain/ids.ts";
+import { deriveWebhookSecret } from "../../src/domain/webhook-signature.ts";
+
+/** The configuration of a worker that sends to receivers on this machine. */
+export const WEBHOOK_ENV = {
+  WEBHOOK_SECRET: "test-webhook-secret-of-32-characters",
+  WEBHOOK_ALLOW_PRIVATE: "true",
+  WORKER_QUEUES: "webhook",
+};
+
+/** One request as a receiver saw it. */
+export interface ReceivedWebhook {
+  /** The path of the request, which tells endpoints apart. */
+  path: string;
+  id: string;
+  type: string;
+  voucherId: string;
+  sequence: number | undefined;
+  body: { type: string; timestamp: string; data: Record<string, unknown> };
+  text: string;
+  /** Whether one of the signatures is by the secret that belongs to the path's endpoint. */
+  isSigned: boolean;
+  atMs: number;
+  /** What it was answered; null: nothing. */
+  status: number | null;
+}
+
+/** Status of the answer, with headers, or null: no answer at all. */
+type Answer = number | { status: number; headers: Record<string, string> } | null;
+
+export interface WebhookReceiver {
+  received: ReceivedWebhook[];
+  /** Creates an enabled endpoint of an organization at this receiver. */
+  addEndpoint(db: pg.Pool, organizationId: string, eventTypes?: readonly string[]): Promise<string>;
+  of(endpointId: string): ReceivedWebhook[];
+  close(): Promise<void>;
+}
+
+/** Starts an HTTP receiver that answers each request as `answer` says, 204 by default. */
+export async function startReceiver(
+  answer: (request: ReceivedWebhook) => Answer = () => 204,
+): Promise<WebhookReceiver> {
+  const received: ReceivedWebhook[] = [];
+  const server = http.createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on("error", () => undefined);
+    request.on("data", (part) => parts.push(part));
+    request.on("end", () => {
+      const text = Buffer.concat(parts).toString();
+      const path = request.url ?? "";
+      const body = JSON.parse(text);
+      const one = {
+        ...{ path, text, body, atMs: Date.now(), type: body.type, status: null },
+        ...{ id: String(request.headers["webhook-id"]), voucherId: body.data.voucherId, sequence: body.data.sequence },
+        isSigned: isSigned(path.slice(1), request.headers, text),
+      };
+      received.push(one);
+      const given = answer(one);
+      if (given === null) return;
+      const { status, headers } = typeof given === "number" ? { status: given, headers: {} } : given;
+      Object.assign(one, { status });
+      response.writeHead(status, headers).end();
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    received,
+    async addEndpoint(db, organizationId, eventTypes = []) {
+      const id = newId("whk");
+      await db.query(
+        `INSERT INTO webhook_endpoints (id, organization_id, place, url, event_types)
+         SELECT $1, $2, 1 + count(*), $3, $4 FROM webhook_endpoints WHERE organization_id = $2`,
+        [id, organizationId, `${url}/${id}`, eventTypes],
+      );
+      return id;
+    },
+    of: (endpointId) => received.filter(({ path }) => path === `/${endpointId}`),
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** Verifies as Standard Webhooks describes, without the service's own signing. */
+function isSigned(endpointId: string, headers: http.IncomingHttpHeaders, text: string): boolean {
+  const secret = deriveWebhookSecret(WEBHOOK_ENV.WEBHOOK_SECRET, endpointId, 1);
+  const signed = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${text}`;
+  const expected = createHmac("sha256", Buffer.from(secret.slice("whsec_".length), "base64"))
+    .update(signed)
+    .digest();
+  const isRecent = Math.abs(Number(headers["webhook-timestamp"]) - Date.now() / 1_000) < 300;
+  return (
+    isRecent &&
+    String(headers["webhook-signature"])
+      .split(" ")
+      .some((part) => {
+        const given = Buffer.from(part.replace(/^v1,/, ""), "base64");
+        return given.length === expected.length && timingSafeEqual(given, expected);
+      })
+  );
+}

@@ -1,0 +1,255 @@
+import type { ServerResponse } from "node:http";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { isPublicAddress } from "../../src/domain/webhook-url.ts";
+import { openWebhookSender, sendWebhook } from "../../src/services/webhooks/send-webhook.ts";
+import { type PartnerServer, SELF_SIGNED, startPartnerServer } from "../support/partner-server.ts";
+
+const OK = { status: 204, failure: null, retryAfterMs: null };
+const failed = (failure: string) => ({ status: null, failure, retryAfterMs: null });
+
+const closers: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+type SenderOptions = Partial<Parameters<typeof openWebhookSender>[0]>;
+
+/** A sender that may connect to loopback, unless the options say otherwise. */
+function makeSender(options: SenderOptions = {}) {
+  const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 2_000, answerMaxMs: 2_000, ...options });
+  closers.push(webhookSender.close);
+  return (url: string, body = "{}") => sendWebhook({ webhookSender }, { url, body, headers: { "webhook-id": "1" } });
+}
+
+async function receive(options: Parameters<typeof startPartnerServer>[0] = {}): Promise<PartnerServer> {
+  const receiver = await startPartnerServer(options);
+  closers.push(receiver.close);
+  return receiver;
+}
+
+/** A TCP server on loopback. */
+async function serveRaw(onConnection: (socket: Socket) => void, host = "127.0.0.1"): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket.on("error", () => undefined));
+    onConnection(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  closers.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+describe("a healthy endpoint", () => {
+  it("gets the exact body and headers, on one connection for requests that follow each other", async () => {
+    const receiver = await receive();
+    const send = makeSender();
+    expect(await send(receiver.url, '{"name":"ä"}')).toEqual(OK);
+    expect(await send(receiver.url)).toEqual(OK);
+    expect(receiver.connections).toBe(1);
+    expect(receiver.received.map(({ body }) => body)).toEqual(['{"name":"ä"}', "{}"]);
+    expect(receiver.received[0]?.headers).toMatchObject({
+      "content-type": "application/json",
+      "content-length": "13",
+      "webhook-id": "1",
+    });
+  });
+
+  it("gets the request again at once when it had closed the idle connection", async () => {
+    const sockets: Socket[] = [];
+    const port = await serveRaw((socket) => {
+      sockets.push(socket);
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 204 No Content\r\n\r\n");
+        socket.once("data", () => socket.destroy());
+      });
+    });
+    const send = makeSender();
+    expect(await send(`http://127.0.0.1:${port}/`)).toEqual(OK);
+    expect(await send(`http://127.0.0.1:${port}/`)).toEqual(OK);
+    expect(sockets).toHaveLength(2);
+  });
+
+  it("may have a certificate of an authority that is trusted, and only for its name", async () => {
+    const { port } = await receive({ tls: true });
+    const send = makeSender({ ca: SELF_SIGNED.cert, resolve: async () => ["127.0.0.1"] });
+    expect(await send(`https://hooks.test:${port}/`)).toEqual(OK);
+    expect(await send(`https://other.test:${port}/`)).toEqual(failed("tls"));
+  });
+});
+
+describe("an address that is not public", () => {
+  const guarded = { mayConnectTo: isPublicAddress };
+
+  it.each([
+    "127.0.0.1",
+    "[::1]",
+    "[::ffff:127.0.0.1]",
+    "2130706433",
+    "0x7f.1",
+    "169.254.169.254",
+    "[64:ff9b::7f00:1]",
+  ])("is refused in a URL: %s", async (host) => {
+    const { port } = await receive();
+    expect(await makeSender(guarded)(`http://${host}:${port}/`)).toEqual(failed("refused_address"));
+  });
+
+  it.each([
+    [["127.0.0.1"]],
+    [["93.184.215.14", "10.0.0.1"]],
+    [["::ffff:10.0.0.1"]],
+    [["2002:7f00:1::"]],
+    [["not an address"]],
+  ])("is refused as one of a name's addresses: %j", async (addresses) => {
+    const receiver = await receive();
+    const send = makeSender({ ...guarded, resolve: async () => addresses });
+    expect(await send(`http://hooks.test:${receiver.port}/`)).toEqual(failed("refused_address"));
+    expect(receiver.connections).toBe(0);
+  });
+
+  it("is never connected to by a name that answers differently at the second look-up", async () => {
+    const good = await receive({
+      host: "127.0.0.2",
+      answer: (response) => response.setHeader("connection", "close").writeHead(204).end(),
+    });
+    const secret = await receive({ port: good.port });
+    const answers = ["127.0.0.2", "127.0.0.1"];
+    const send = makeSender({
+      resolve: async () => [answers.shift() ?? "127.0.0.1"],
+      mayConnectTo: (address) => address !== "127.0.0.1",
+    });
+    expect(await send(`http://hooks.test:${good.port}/`)).toEqual(OK);
+    expect(answers, "one look-up per connection").toEqual(["127.0.0.1"]);
+    expect(await send(`http://hooks.test:${good.port}/`)).toEqual(failed("refused_address"));
+    expect([good.connections, secret.connections]).toEqual([1, 0]);
+  });
+
+  it("is refused although the endpoint was created when private addresses were allowed", async () => {
+    const receiver = await receive();
+    expect(await makeSender({ allowPrivate: false })(receiver.url)).toEqual(failed("refused_address"));
+    expect(receiver.connections).toBe(0);
+  });
+});
+
+describe("an answer that is no success", () => {
+  it.each([301, 302, 304, 307, 308])("%i is not followed", async (status) => {
+    const target = await receive();
+    const receiver = await receive({
+      answer: (response) => response.writeHead(status, { location: target.url }).end(),
+    });
+    expect(await makeSender()(receiver.url)).toEqual({ status, failure: "redirect", retryAfterMs: null });
+    expect(target.connections).toBe(0);
+  });
+
+  it.each([
+    ["30", 30_000],
+    ["-1", null],
+    ["soon", null],
+    ["1e3", null],
+    ["99999999999999999999", null],
+    ["Sun, 06 Nov 1994 08:49:37 GMT", 0],
+  ])("has the wait of a valid Retry-After: %s", async (header, retryAfterMs) => {
+    const receiver = await receive({
+      answer: (response) => response.writeHead(503, { "retry-after": header }).end("busy"),
+    });
+    expect(await makeSender()(receiver.url)).toEqual({ status: 503, failure: "status", retryAfterMs });
+  });
+
+  it("is invalid when it is no HTTP, or its headers never end", async () => {
+    const garbage = await serveRaw((socket) => socket.end("220 smtp.example.com ESMTP\r\n"));
+    expect(await makeSender()(`http://127.0.0.1:${garbage}/`)).toEqual(failed("invalid_response"));
+    const endless = await serveRaw((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\n");
+      const more = () => socket.write(`x-more: ${"x".repeat(1_000)}\r\n`, (error) => error ?? more());
+      more();
+    });
+    expect(await makeSender()(`http://127.0.0.1:${endless}/`)).toEqual(failed("invalid_response"));
+  });
+
+  it("is a failure when the connection is refused or cut", async () => {
+    const closed = await receive();
+    await closed.close();
+    expect(await makeSender()(closed.url)).toEqual(failed("connection"));
+    const cut = await serveRaw((socket) => socket.once("data", () => socket.destroy()));
+    expect(await makeSender()(`http://127.0.0.1:${cut}/`)).toEqual(failed("connection"));
+    const halfway = await receive({
+      answer: (response) => {
+        response.writeHead(200, { "content-length": "10" }).write("x");
+        setImmediate(() => response.destroy());
+      },
+    });
+    expect(await makeSender()(halfway.url)).toEqual(failed("connection"));
+  });
+
+  it("is a failure when the certificate is not trusted, or it speaks no TLS", async () => {
+    const { port } = await receive({ tls: true });
+    expect(await makeSender()(`https://127.0.0.1:${port}/`)).toEqual(failed("tls"));
+    const plain = await receive();
+    expect(await makeSender()(`https://127.0.0.1:${plain.port}/`)).toEqual(failed("tls"));
+  });
+
+  it("is a failure when the name has no address", async () => {
+    expect(await makeSender({ resolve: async () => [] })("http://hooks.test/")).toEqual(failed("unknown_host"));
+    const rejects = makeSender({ resolve: () => Promise.reject(new Error("no such host")) });
+    expect(await rejects("http://hooks.test/")).toEqual(failed("unknown_host"));
+  });
+});
+
+describe("an answer without an end", () => {
+  /** Answers with these headers and then with chunks as fast as they are read. */
+  function pourBody(response: ServerResponse): void {
+    response.writeHead(200);
+    const pour = () => {
+      while (!response.destroyed && response.write("x".repeat(65_536)));
+    };
+    response.on("drain", pour);
+    pour();
+  }
+
+  it("is read up to 16 kB, and its status counts", async () => {
+    let written = 0;
+    const receiver = await receive({
+      answer: (response) => {
+        response.once("close", () => {
+          written = response.socket?.bytesWritten ?? 0;
+        });
+        pourBody(response);
+      },
+    });
+    expect(await makeSender({ answerMaxMs: 60_000 })(receiver.url)).toMatchObject({ status: 200, failure: null });
+    // What the buffers of both kernels hold, not the megabytes of a reader without a limit.
+    expect(written).toBeLessThan(20_000_000);
+  });
+
+  it.each([
+    ["connects and sends nothing", (): void => undefined],
+    ["sends its headers byte by byte", (socket: Socket) => drip(socket, "HTTP/1.1 200 OK\r\nx-slow: ", "x")],
+    [
+      "sends its body byte by byte",
+      (socket: Socket) => drip(socket, "HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n", "x"),
+    ],
+    ["sends interim answers", (socket: Socket) => drip(socket, "", "HTTP/1.1 103 Early Hints\r\n\r\n")],
+  ])("ends at the longest time, when it %s", async (_what, onConnection) => {
+    const port = await serveRaw(onConnection);
+    expect(await makeSender({ answerMaxMs: 300 })(`http://127.0.0.1:${port}/`)).toEqual(failed("timeout"));
+  });
+
+  it("ends at the longest time to connect, when TLS or the name's look-up is not answered", async () => {
+    const silent = await serveRaw(() => undefined);
+    const quick = { connectMaxMs: 200, answerMaxMs: 60_000 };
+    expect(await makeSender(quick)(`https://127.0.0.1:${silent}/`)).toEqual(failed("timeout"));
+    const lost = makeSender({ ...quick, resolve: () => new Promise(() => undefined) });
+    expect(await lost("http://hooks.test/")).toEqual(failed("timeout"));
+  });
+
+  /** Sends a text, and then another one every 20 ms. */
+  function drip(socket: Socket, first: string, then: string): void {
+    socket.write(first);
+    const timer = setInterval(() => socket.write(then), 20);
+    socket.once("close", () => clearInterval(timer));
+  }
+});

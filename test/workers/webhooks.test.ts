@@ -1,0 +1,304 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { webhookEvent } from "../../src/contract/webhooks.ts";
+import { voidBatch } from "../../src/services/admin/void-batch.ts";
+import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
+import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
+import { expireReservations } from "../../src/services/sweep/expire-reservations.ts";
+import { recordExpiries } from "../../src/services/sweep/record-expiries.ts";
+import { removeDeliveries } from "../../src/services/sweep/remove-deliveries.ts";
+import { requestWebhooks } from "../../src/services/sweep/request-webhooks.ts";
+import { listDeliveries } from "../../src/services/webhooks/list-deliveries.ts";
+import { replayDeliveries } from "../../src/services/webhooks/replay-deliveries.ts";
+import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
+import { scrape } from "../support/scrape.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { endService, startWorkers, type TestWorker } from "../support/service.ts";
+import { issueVoucher, issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+import { startReceiver, WEBHOOK_ENV, type WebhookReceiver } from "../support/webhook-receiver.ts";
+
+let servers: TestServers;
+let worker: TestWorker;
+let receiver: WebhookReceiver;
+let answer: NonNullable<Parameters<typeof startReceiver>[0]>;
+let partner: TestPartner;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  receiver = await startReceiver((request) => answer(request));
+  servers.onClose(() => receiver.close());
+  worker = await startWorkers(servers, { ...WEBHOOK_ENV, METRICS_PORT: "0" });
+});
+
+beforeEach(async () => {
+  answer = () => 204;
+  partner = await makePartner(servers.db);
+});
+
+afterAll(() => endService(servers));
+
+const redeem = (voucherId: string, externalRef = crypto.randomUUID() as string) =>
+  runRedeemJob(worker.ctx, newAttempt(voucherId), redeemJob(partner, "key", voucherId, externalRef));
+
+/** Makes retries due now, and asks for their jobs as the sweeper does. */
+async function skipWait(endpointId: string): Promise<void> {
+  await servers.db.query(
+    "UPDATE webhook_deliveries SET next_attempt_at = now() WHERE endpoint_id = $1 AND next_attempt_at IS NOT NULL",
+    [endpointId],
+  );
+  await requestWebhooks(worker.ctx);
+}
+
+const deliveries = async (endpointId: string, limit = 100) =>
+  (await listDeliveries(worker.ctx, { organizationId: partner.organizationId, endpointId, limit })).deliveries;
+
+const finished = (endpointId: string, count: number) =>
+  until(async () => {
+    const all = await deliveries(endpointId);
+    return all.length === count && all.every(({ state }) => state !== "Pending") ? all : null;
+  });
+
+/** Seconds until the next attempt, once a delivery has had `attempts`. */
+const waitAfter = (endpointId: string, attempts: number) =>
+  until(async () => {
+    const { rows } = await servers.db.query(
+      "SELECT extract(epoch FROM next_attempt_at - clock_timestamp())::float AS s FROM webhook_deliveries WHERE endpoint_id = $1 AND attempts = $2 AND next_attempt_at IS NOT NULL",
+      [endpointId, attempts],
+    );
+    return rows[0] as { s: number } | undefined;
+  });
+
+describe("an event", () => {
+  it("is delivered to each endpoint of its organization that wants it, signed, with a thin body", async () => {
+    const stranger = await makePartner(servers.db);
+    const all = await receiver.addEndpoint(servers.db, partner.organizationId);
+    const other = await receiver.addEndpoint(servers.db, partner.organizationId, ["voucher.instance.voided"]);
+    const foreign = await receiver.addEndpoint(servers.db, stranger.organizationId);
+    const voucher = await issueVoucher(servers.db, partner);
+    const reply = await redeem(voucher.id, "Bestellung № 1");
+    expect(await finished(all, 1)).toMatchObject([
+      { state: "Delivered", attempts: 1, lastStatus: 204, lastFailure: null },
+    ]);
+    const [request] = receiver.of(all);
+    expect(request).toMatchObject({ isSigned: true, id: `${voucher.id}-2` });
+    expect(webhookEvent.parse(request?.body)).toEqual(request?.body);
+    const { redeemCode } = reply as { redeemCode: string };
+    expect(request?.body.data).toMatchObject({ sequence: 2, externalRef: "Bestellung № 1", redeemCode });
+    expect(request?.text).not.toContain(voucher.code);
+    expect([...receiver.of(other), ...receiver.of(foreign)]).toEqual([]);
+  });
+
+  it("is announced by every transaction that makes one: void, void of a batch, expiry, and the end of a reservation", async () => {
+    const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+    const [voided, held] = await issueVouchers(servers.db, partner, 2);
+    if (voided === undefined || held === undefined) throw new Error("no vouchers");
+    await voidVoucher(provisioning(servers.db), partner.organizationId, voided.code, null);
+    await sealVoucher(worker.ctx, voided.id);
+    await servers.db.query(
+      `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+       VALUES (date_trunc('second', now() - interval '2 minutes'), date_trunc('second', now() - interval '1 minute'), 'rsv_' || $1, $1, $2, 'key', 'Live', 'secret')`,
+      [held.id, partner.organizationId],
+    );
+    await expireReservations(worker.ctx, performance.now() + 2_000);
+    await finished(endpoint, 2);
+    const { rows } = await servers.db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [held.id]);
+    await voidBatch(provisioning(servers.db), rows[0].id, null);
+    const past = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
+    await recordExpiries(worker.ctx, performance.now() + 2_000);
+    await finished(endpoint, 4);
+    const seen = receiver.of(endpoint);
+    for (const { body, isSigned } of seen)
+      expect({ isSigned, body }).toEqual({ isSigned: true, body: webhookEvent.parse(body) });
+    expect(seen.map(({ type, voucherId }) => [type, voucherId]).sort()).toEqual(
+      [
+        ["voucher.instance.voided", voided.id],
+        ["reservation.expired", held.id],
+        ["voucher.instance.voided", held.id],
+        ["voucher.instance.expired", past.id],
+      ].sort(),
+    );
+    const text = seen.map((request) => request.text).join("");
+    expect(text).not.toMatch(/rsv_/);
+  });
+
+  it("is written to the outbox only for organizations with an enabled endpoint", async () => {
+    const voucher = await issueVoucher(servers.db, partner);
+    await worker.ctx.webhooks?.fanOut.close();
+    await redeem(voucher.id);
+    expect((await servers.db.query("SELECT FROM webhook_outbox")).rowCount).toBe(0);
+    await receiver.addEndpoint(servers.db, partner.organizationId);
+    const next = await issueVoucher(servers.db, partner);
+    await redeem(next.id);
+    expect((await servers.db.query("SELECT FROM webhook_outbox")).rowCount).toBe(1);
+    await worker.close();
+    worker = await startWorkers(servers, { ...WEBHOOK_ENV, METRICS_PORT: "0" });
+    await until(async () => (await servers.db.query("SELECT FROM webhook_outbox")).rowCount === 0);
+  });
+});
+
+describe("a delivery that fails", () => {
+  it("is repeated with the same id and body after 5 s and 5 min ± 20 %, later if Retry-After says so, up to twice the step", async () => {
+    const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+    answer = () => 500;
+    await redeem((await issueVoucher(servers.db, partner)).id);
+    const first = (await waitAfter(endpoint, 1)).s;
+    expect(first).toBeGreaterThan(1);
+    expect(first).toBeLessThanOrEqual(6);
+    answer = () => ({ status: 503, headers: { "retry-after": "86400" } });
+    await skipWait(endpoint);
+    const second = (await waitAfter(endpoint, 2)).s;
+    expect(second).toBeGreaterThan(590);
+    expect(second).toBeLessThanOrEqual(600);
+    expect(await deliveries(endpoint)).toMatchObject([{ lastStatus: 503, lastFailure: "status", state: "Pending" }]);
+    answer = () => 200;
+    await skipWait(endpoint);
+    await finished(endpoint, 1);
+    const requests = receiver.of(endpoint);
+    expect(requests).toHaveLength(3);
+    expect(new Set(requests.map(({ id, text }) => id + text)).size).toBe(1);
+    const { rows } = await servers.db.query("SELECT failing_since FROM webhook_endpoints WHERE id = $1", [endpoint]);
+    expect(rows).toEqual([{ failing_since: null }]);
+  });
+
+  it("is given up after ten attempts; only then does the next event of its voucher follow", async () => {
+    const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+    const [voucher, other] = await issueVouchers(servers.db, partner, 2);
+    if (voucher === undefined || other === undefined) throw new Error("no vouchers");
+    answer = ({ voucherId, type }) => (voucherId === voucher.id && type === "reservation.expired" ? 500 : 204);
+    await servers.db.query(
+      `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+       VALUES (now() - interval '2 minutes', now() - interval '1 minute', 'rsv_' || $1, $1, $2, 'key', 'Live', 'secret')`,
+      [voucher.id, partner.organizationId],
+    );
+    await expireReservations(worker.ctx, performance.now() + 2_000);
+    await redeem(voucher.id);
+    await redeem(other.id);
+    await until(() => receiver.of(endpoint).some(({ voucherId }) => voucherId === other.id));
+    for (let attempts = 1; attempts < 10; attempts++) {
+      await waitAfter(endpoint, attempts);
+      await skipWait(endpoint);
+    }
+    await finished(endpoint, 3);
+    const ofVoucher = receiver.of(endpoint).filter(({ voucherId }) => voucherId === voucher.id);
+    expect(ofVoucher.map(({ type }) => type)).toEqual([
+      ...Array(10).fill("reservation.expired"),
+      "voucher.instance.redeemed",
+    ]);
+    const failed = (await deliveries(endpoint)).find(({ eventType }) => eventType === "reservation.expired");
+    expect(failed).toMatchObject({ state: "Failed", attempts: 10, sequence: null, nextAttemptAt: null });
+  });
+
+  it("disables the endpoint at once after 410, and after five days of nothing but failures; the sweeper ends what waits", async () => {
+    const [gone, failing] = [
+      await receiver.addEndpoint(servers.db, partner.organizationId),
+      await receiver.addEndpoint(servers.db, partner.organizationId),
+    ];
+    const warned: unknown[] = [];
+    worker.ctx.log.warn = ((fields: unknown) => warned.push(fields)) as typeof worker.ctx.log.warn;
+    answer = ({ path }) => (path === `/${gone}` ? 410 : 500);
+    const disabled = async (id: string) =>
+      (
+        await servers.db.query(
+          "SELECT disabled_reason AS reason FROM webhook_endpoints WHERE id = $1 AND NOT enabled",
+          [id],
+        )
+      ).rows[0]?.reason;
+    await redeem((await issueVoucher(servers.db, partner)).id);
+    await until(() => disabled(gone));
+    await waitAfter(failing, 1);
+    await servers.db.query(
+      "UPDATE webhook_endpoints SET failing_since = failing_since - interval '119 hours 59 minutes' WHERE id = $1",
+      [failing],
+    );
+    await skipWait(failing);
+    await waitAfter(failing, 2);
+    expect(await disabled(failing)).toBeUndefined();
+    await servers.db.query(
+      "UPDATE webhook_endpoints SET failing_since = failing_since - interval '1 minute' WHERE id = $1",
+      [failing],
+    );
+    await skipWait(failing);
+    await until(() => disabled(failing));
+    expect([await disabled(gone), await disabled(failing)]).toEqual(["gone", "failing"]);
+    expect(warned).toMatchObject([
+      { reason: "gone", endpointId: gone },
+      { reason: "failing", endpointId: failing },
+    ]);
+    const report = await scrape(worker.metricsUrl);
+    for (const reason of ["gone", "failing"]) {
+      expect(report.value("voucher_webhook_endpoints_disabled_total", { reason })).toBeGreaterThanOrEqual(1);
+    }
+    await removeDeliveries(worker.ctx, performance.now() + 2_000);
+    for (const id of [gone, failing]) expect(await deliveries(id)).toMatchObject([{ state: "Failed" }]);
+    const before = receiver.received.length;
+    await redeem((await issueVoucher(servers.db, partner)).id);
+    expect((await servers.db.query("SELECT FROM webhook_outbox")).rowCount).toBe(0);
+    expect(receiver.received).toHaveLength(before);
+  });
+});
+
+describe("a replay", () => {
+  it("sends finished deliveries again with the same ids, in the order of each voucher, by ids or by time", async () => {
+    const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+    const names = { organizationId: partner.organizationId, endpointId: endpoint };
+    const voucher = await issueVoucher(servers.db, partner);
+    await servers.db.query(
+      `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+       VALUES (now() - interval '2 minutes', now() - interval '1 minute', 'rsv_' || $1, $1, $2, 'key', 'Live', 'secret')`,
+      [voucher.id, partner.organizationId],
+    );
+    await expireReservations(worker.ctx, performance.now() + 2_000);
+    await redeem(voucher.id);
+    const [newest] = await finished(endpoint, 2);
+    const ids = receiver.of(endpoint).map(({ id }) => id);
+    expect(await replayDeliveries(worker.ctx, { ...names, eventIds: ids })).toEqual({ replayed: 2 });
+    await requestWebhooks(worker.ctx);
+    await until(() => receiver.of(endpoint).length === 4);
+    expect(receiver.of(endpoint).map(({ id }) => id)).toEqual([...ids, ...ids]);
+    await finished(endpoint, 2);
+    const at = new Date(newest?.createdAt ?? "");
+    const time = { from: at, to: new Date(at.getTime() + 1) };
+    expect(await replayDeliveries(worker.ctx, { ...names, ...time })).toEqual({ replayed: 1 });
+    await expect(replayDeliveries(worker.ctx, { ...names, organizationId: "org_x", ...time })).rejects.toThrow();
+    await requestWebhooks(worker.ctx);
+    await until(() => receiver.of(endpoint).length === 5);
+    await finished(endpoint, 2);
+  });
+});
+
+describe("the list of deliveries", () => {
+  it("pages from the newest to the oldest, by state, and keeps finished ones for 30 days", async () => {
+    const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+    const names = { organizationId: partner.organizationId, endpointId: endpoint };
+    for (const { id } of await issueVouchers(servers.db, partner, 3)) await redeem(id);
+    const all = await finished(endpoint, 3);
+    const one = await listDeliveries(worker.ctx, { ...names, limit: 2, state: "Delivered" });
+    const two = await listDeliveries(worker.ctx, { ...names, limit: 2, cursor: one.nextCursor ?? "" });
+    expect([...one.deliveries, ...two.deliveries]).toEqual(all);
+    expect(two.nextCursor).toBeNull();
+    expect((await listDeliveries(worker.ctx, { ...names, limit: 2, state: "Failed" })).deliveries).toEqual([]);
+    await expect(listDeliveries(worker.ctx, { ...names, limit: 2, cursor: "x" })).rejects.toThrow(/cursor/);
+    const [young, old] = all;
+    await servers.db.query(
+      "UPDATE webhook_deliveries SET created_at = now() - CASE WHEN event_id = $2 THEN interval '30 days 1 minute' ELSE interval '29 days 23 hours' END WHERE endpoint_id = $1 AND event_id IN ($2, $3)",
+      [endpoint, old?.eventId, young?.eventId],
+    );
+    await removeDeliveries(worker.ctx, performance.now() + 2_000);
+    expect((await deliveries(endpoint)).map(({ eventId }) => eventId).sort()).toEqual(
+      all
+        .filter((delivery) => delivery !== old)
+        .map(({ eventId }) => eventId)
+        .sort(),
+    );
+    await servers.db.query(
+      "UPDATE webhook_endpoints SET deleted_at = now(), place = NULL, enabled = false, disabled_reason = 'partner', disabled_at = now() WHERE id = $1",
+      [endpoint],
+    );
+    await removeDeliveries(worker.ctx, performance.now() + 2_000);
+    expect((await servers.db.query("SELECT FROM webhook_deliveries WHERE endpoint_id = $1", [endpoint])).rowCount).toBe(
+      0,
+    );
+    expect((await servers.db.query("SELECT FROM webhook_endpoints WHERE id = $1", [endpoint])).rowCount).toBe(0);
+  });
+});

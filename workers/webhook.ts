@@ -1,0 +1,29 @@
+import { type WorkerContext, workerOptions } from "../src/context.ts";
+import { webhookQueue } from "../src/queues/catalog.ts";
+import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
+import { deliverToEndpoint } from "../src/services/webhooks/deliver.ts";
+
+/** Endpoints that one process serves at the same time. Waiting for an answer costs little; requests have their own limit. */
+const ENDPOINTS_MAX = 128;
+
+/**
+ * Trigger: one job per endpoint with something due, added by the fan-out, the sweeper or a replay. The fan-out runs in this process too:
+ * it looks into the outbox every second and after commits. Without WEBHOOK_SECRET, this process takes no jobs of this queue.
+ * Effect: due deliveries are sent and their results recorded, in the order of each voucher's events.
+ * Second delivery: requests may be sent twice with the same id. The first result that is recorded counts.
+ * After a crash: what was sent and not recorded is sent again, with the same id. Another worker takes over the job, or the sweeper adds one.
+ */
+export function startWebhookWorker(ctx: WorkerContext): RunningWorker {
+  const { webhooks } = ctx;
+  if (webhooks === null) return { close: async () => undefined };
+  webhooks.fanOut.start();
+  const worker = startWorker(webhookQueue, workerOptions(ctx, ENDPOINTS_MAX), (_jobId, { endpointId }) =>
+    deliverToEndpoint(webhooks, endpointId),
+  );
+  return {
+    async close() {
+      webhooks.stop();
+      await Promise.all([webhooks.fanOut.close(), worker.close()]);
+    },
+  };
+}
