@@ -46,5 +46,6 @@ export async function selectWebhook(db: Queryable, id: string, organizationId: s
   // Postgres has no text with NUL; no id contains one.
   const row = id.includes("\0") ? null : await findWebhookEndpoint(db, id, organizationId);
   if (row !== null) return row;
-  throw new AppError("webhook_not_found", organizationId === null ? `There is no webhook endpoint ${id}.` : undefined);
+  if (organizationId === null) throw new AppError("webhook_not_found", `There is no webhook endpoint ${id}.`);
+  throw new AppError("webhook_not_found");
 }
