@@ -71,11 +71,16 @@ function statementsBehind(file: string, names: readonly string[]): Set<string> {
   );
   const found = new Set<string>();
   const seen = new Set<string>();
+  const imported = importsOf(file).filter(({ target }) => target.startsWith(DB));
   const visit = (name: string) => {
     const piece = byName.get(name);
     if (piece === undefined || seen.has(name)) return;
     seen.add(name);
     for (const [, statement = ""] of piece.matchAll(/\bsql\.(\w+)/g)) found.add(statement);
+    for (const { names: candidates, target } of imported) {
+      const used = candidates.filter((candidate) => new RegExp(`\\b${candidate}\\b`).test(piece));
+      if (used.length > 0) for (const statement of statementsBehind(target, used)) found.add(statement);
+    }
     for (const other of byName.keys()) if (new RegExp(`\\b${other}\\b`).test(piece)) visit(other);
   };
   for (const name of names) visit(name);

@@ -19,14 +19,14 @@ interface ListInput {
 
 /**
  * A page of an endpoint's deliveries, newest first.
- * @throws AppError `not_found`, `invalid_request` for a cursor of another list.
+ * @throws AppError `webhook_not_found`, `invalid_request` for a cursor of another list.
  */
 export async function listDeliveries(
   { pool }: { pool: pg.Pool },
   { organizationId, endpointId, cursor, limit, state }: ListInput,
 ): Promise<DeliveriesResponse> {
   const [endpoint] = await readEndpoints(pool, [endpointId]);
-  if (endpoint?.organizationId !== organizationId) throw new AppError("not_found");
+  if (endpoint?.organizationId !== organizationId) throw new AppError("webhook_not_found");
   const after = cursor === undefined ? NEWEST : parseCursor(cursor);
   const states = state === undefined ? DELIVERY_STATES : [state];
   const found = await selectDeliveries(pool, endpointId, states, after, limit + 1);

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
+import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import { requestWebhooks } from "../../src/services/sweep/request-webhooks.ts";
+import { startNode } from "../support/child-process.ts";
+import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { endService, startWorkers, type TestWorker } from "../support/service.ts";
+import { issueVouchers, makePartner, type TestPartner } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+import { startReceiver, WEBHOOK_ENV, type WebhookReceiver } from "../support/webhook-receiver.ts";
+
+/** Redemptions of one measurement, and the time between two. */
+const REDEEMS = 300;
+const EVERY_MS = 20;
+const HANGING = 10;
+/** Deliveries that wait for an endpoint that does not answer. WEBHOOK_BACKLOG=1000000 for a long run. */
+const BACKLOG = Number(process.env.WEBHOOK_BACKLOG ?? 100_000);
+
+let servers: TestServers;
+let worker: TestWorker;
+let receiver: WebhookReceiver;
+const hanging = new Set<string>();
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  receiver = await startReceiver(({ path }) => (hanging.has(path.slice(1)) ? null : 204));
+  servers.onClose(() => receiver.close());
+  worker = await startWorkers(servers, WEBHOOK_ENV);
+});
+
+afterAll(() => endService(servers));
+
+const redeem = (partner: TestPartner, { id }: IssuedVoucher) =>
+  runRedeemJob(worker.ctx, newAttempt(id), redeemJob(partner, "key", id, `order-${id}`));
+
+/** Redeems at a steady rate; gives the times from each commit to the receiver's request, sorted. Milliseconds. */
+async function measureDelays(partner: TestPartner, endpoint: string): Promise<number[]> {
+  const vouchers = await issueVouchers(servers.db, partner, REDEEMS);
+  const committedAt = new Map<string, number>();
+  const before = receiver.of(endpoint).length;
+  for (const voucher of vouchers) {
+    void redeem(partner, voucher).then(() => committedAt.set(voucher.id, Date.now()));
+    await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+  }
+  await until(() => receiver.of(endpoint).length === before + REDEEMS, 60_000);
+  return receiver
+    .of(endpoint)
+    .slice(before)
+    .map(({ voucherId, atMs }) => atMs - (committedAt.get(voucherId) ?? 0))
+    .sort((a, b) => a - b);
+}
+
+const at = (sorted: readonly number[], part: number) => sorted[Math.ceil(sorted.length * part) - 1] as number;
+
+it("delivers to a healthy endpoint as fast as before while ten endpoints hang, one of them with a large backlog, in bounded memory", async () => {
+  const partner = await makePartner(servers.db);
+  const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+  await measureDelays(partner, endpoint);
+  const alone = await measureDelays(partner, endpoint);
+
+  const others = await Promise.all(Array.from({ length: HANGING }, () => makePartner(servers.db)));
+  const ids: string[] = [];
+  for (const other of others) {
+    const id = await receiver.addEndpoint(servers.db, other.organizationId);
+    hanging.add(id);
+    ids.push(id);
+    for (const voucher of await issueVouchers(servers.db, other, 20)) await redeem(other, voucher);
+  }
+  await servers.db.query(
+    `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id, voucher_id, event_type)
+     SELECT n, now(), now(), 2, $1, 'vch_' || n || '-2', 'vch_' || n, 'voucher.instance.voided' FROM generate_series(1, $2::int) AS n`,
+    [ids[0], BACKLOG],
+  );
+  await servers.db.query("VACUUM (ANALYZE) webhook_deliveries");
+  await requestWebhooks(worker.ctx);
+  await until(() => ids.slice(1).every((id) => receiver.of(id).length > 0));
+  const heap = process.memoryUsage().heapUsed;
+  const together = await measureDelays(partner, endpoint);
+  const grown = (process.memoryUsage().heapUsed - heap) / 1_000_000;
+
+  process.stdout.write(
+    `commit to receiver, ms: alone p50 ${at(alone, 0.5)} p99 ${at(alone, 0.99)}; beside ${HANGING} that hang p50 ${at(together, 0.5)} p99 ${at(together, 0.99)}; heap ${grown.toFixed(0)} MB\n`,
+  );
+  // The part that a busy machine adds is not proportional.
+  expect(at(together, 0.99)).toBeLessThanOrEqual(1.1 * at(alone, 0.99) + 100);
+  expect(at(together, 0.5)).toBeLessThanOrEqual(1_000);
+  expect(at(together, 0.99)).toBeLessThanOrEqual(3_000);
+  expect(grown).toBeLessThan(100);
+  const { rows } = await worker.ctx.pool.query(
+    `EXPLAIN (ANALYZE, FORMAT JSON) SELECT d.event_id FROM webhook_deliveries AS d
+      WHERE d.endpoint_id = '${ids[0]}' AND d.next_attempt_at <= (SELECT clock_timestamp()) ORDER BY d.next_attempt_at LIMIT 64`,
+  );
+  expect(JSON.stringify(rows)).toMatch(/"Index Name":"webhook_deliveries_due"[^}]*"Actual Rows":64(\.0+)?,/);
+  await servers.db.query(
+    "UPDATE webhook_endpoints SET enabled = false, disabled_reason = 'partner', disabled_at = now() WHERE id = ANY ($1)",
+    [ids],
+  );
+  await worker.close();
+  // The redemptions of the next test wait in the outbox.
+  worker = await startWorkers(servers, { WORKER_QUEUES: "redeem" });
+});
+
+it("delivers what has accumulated in one worker process", async () => {
+  const endpoints = 16;
+  const each = 500;
+  const done: string[] = [];
+  for (let n = 0; n < endpoints; n++) {
+    const partner = await makePartner(servers.db);
+    const vouchers = await issueVouchers(servers.db, partner, each);
+    done.push(await receiver.addEndpoint(servers.db, partner.organizationId));
+    for (let from = 0; from < each; from += 50) {
+      await Promise.all(vouchers.slice(from, from + 50).map((voucher) => redeem(partner, voucher)));
+    }
+  }
+  const before = receiver.received.length;
+  const child = startNode(["workers/main.ts"], {
+    ...{
+      DATABASE_URL: servers.databaseUrl,
+      REDIS_URL: servers.redisUrl,
+      LOG_LEVEL: "warn",
+      RESERVATION_TOKEN_SECRET: "test-reservation-token-secret",
+    },
+    ...{ ...WEBHOOK_ENV, QUEUE_SHARDS: String(servers.queueShards[0]) },
+  });
+  try {
+    await until(() => receiver.received.length === before + endpoints * each, 120_000);
+    const requests = receiver.received.slice(before);
+    const seconds = ((requests.at(-1)?.atMs ?? 0) - (requests[0]?.atMs ?? 0)) / 1_000;
+    process.stdout.write(
+      `${endpoints * each} deliveries in ${seconds.toFixed(1)} s: ${Math.round((endpoints * each) / seconds)}/s\n`,
+    );
+    expect(requests.every(({ isSigned }) => isSigned)).toBe(true);
+    expect(new Set(requests.map(({ path, id }) => path + id)).size).toBe(endpoints * each);
+    await until(
+      async () =>
+        (
+          await servers.db.query(
+            "SELECT FROM webhook_deliveries WHERE endpoint_id = ANY ($1) AND finished_at IS NULL",
+            [done],
+          )
+        ).rowCount === 0,
+    );
+  } finally {
+    child.child.kill("SIGTERM");
+    await child.ended;
+  }
+});
