@@ -58,7 +58,7 @@ it("says in a sentence what is missing or wrong", async () => {
       ["create", "--org", organizationId, "--url", "https://user:pw@x.example/"],
       ENV,
       1,
-      /^Error: url must not have a user name/,
+      /^url must not have a user name/,
     ],
     [["create", "--org", "org_none", "--url", "https://x.example/"], ENV, 1, /There is no organization org_none\./],
     [
