@@ -185,8 +185,7 @@ export const webhook: Noun = {
   },
 };
 
-const NEEDS_SECRET =
-  "\nReads WEBHOOK_SECRET and WEBHOOK_ALLOW_PRIVATE, as the API and the workers do.";
+const NEEDS_SECRET = "\nReads WEBHOOK_SECRET and WEBHOOK_ALLOW_PRIVATE, as the API and the workers do.";
 
 function settingsOf(ctx: CommandContext): WebhookDeps {
   const webhooks = ctx.readWebhookConfig();
