@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { type AdminContext, openAdminContext } from "../admin-context.ts";
-import { type Config, readGivenServers, readQueueShards } from "../config.ts";
+import { type Config, readGivenServers, readQueueShards, readWebhookConfig } from "../config.ts";
 import { openLog } from "../log.ts";
 import { type AuditedCommand, auditedCommand } from "../services/admin/with-audit-entry.ts";
 import { EXIT, Interrupted, ServersUnavailable } from "./exit-code.ts";
@@ -42,6 +42,8 @@ export interface CommandContext extends AdminContext, Interaction {
   redisUrl: string | null;
   /** The numbers of shards of each queue, as the processes have them. */
   queueShards: Config["queueShards"];
+  /** Reads the settings of webhooks. @throws ConfigError when they are invalid. */
+  readWebhookConfig(): Config["webhooks"];
 }
 
 /** Gives a command its action, `--json` and examples. Connections are read-only outside `withAuditEntry`. */
@@ -158,6 +160,7 @@ export async function withServers(
       databaseUrl: servers.databaseUrl,
       redisUrl: servers.redisUrl,
       queueShards: readQueueShards(process.env),
+      readWebhookConfig: () => readWebhookConfig({ ...servers.webhookEnv, ...process.env }),
     });
   } finally {
     await admin.close();
@@ -175,13 +178,15 @@ function argumentsOf(command: Command): Record<string, unknown> {
 interface Servers {
   databaseUrl: string;
   redisUrl: string | null;
+  /** The settings of webhooks that `npm start` uses for the embedded servers. */
+  webhookEnv: Record<string, string>;
   release(): Promise<void>;
 }
 
 async function useServers(): Promise<Servers> {
   const { databaseUrl, redisUrl } = readGivenServers(process.env);
-  if (databaseUrl !== null) return { databaseUrl, redisUrl, release: async () => undefined };
-  const { chooseServers } = await import("../local/choose-servers.ts");
+  if (databaseUrl !== null) return { databaseUrl, redisUrl, webhookEnv: {}, release: async () => undefined };
+  const { chooseServers, webhookEnvOf } = await import("../local/choose-servers.ts");
   const servers = await chooseServers({ databaseUrl, redisUrl }, (line) => console.error(line)).catch(
     (error: Error) => {
       throw new ServersUnavailable(error.message, { cause: error });
@@ -189,7 +194,7 @@ async function useServers(): Promise<Servers> {
   );
   const { migrateDatabase } = await import("../db/migrate.ts");
   await migrateDatabase(servers.databaseUrl, { onWait: (message) => console.error(message) });
-  return servers;
+  return { ...servers, webhookEnv: webhookEnvOf(servers) };
 }
 
 /** Longest time from a signal to the end of the process. Milliseconds. */

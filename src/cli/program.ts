@@ -21,12 +21,13 @@ import { receipt } from "./receipt.ts";
 import { sandbox } from "./sandbox.ts";
 import { user } from "./user.ts";
 import { voucher } from "./voucher.ts";
+import { webhook } from "./webhook.ts";
 import { witness } from "./witness.ts";
 
 /** Every noun, under its heading in `voucherctl --help`. */
 const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher, listing],
-  "Access:": [key, member, contract, link, user],
+  "Access:": [key, webhook, member, contract, link, user],
   "History:": [chain, log, receipt, witness, audit],
   "Tests:": [sandbox],
   "Servers:": [db, queue],

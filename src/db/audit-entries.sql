@@ -70,6 +70,14 @@ SELECT l.contract_id AS "contractId", l.product_id AS "productId", l.brand_id AS
 -- $1 id text
 SELECT l.batch_id AS "batchId", l.created_at AS "createdAt" FROM listings AS l WHERE l.id = $1::text;
 
+-- name: state_of_webhook_endpoint
+-- An endpoint without what deliveries change. Locks the row, because partners and workers change it too.
+-- $1 id text
+SELECT w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
+       w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.secret_version AS "secretVersion",
+       w.previous_secret_until AS "previousSecretUntil", w.created_at AS "createdAt"
+  FROM webhook_endpoints AS w WHERE w.id = $1::text AND w.deleted_at IS NULL FOR NO KEY UPDATE;
+
 -- name: state_of_roles
 -- The roles of the service and voucherctl, and every right in this database that was granted to one of them or to PUBLIC, including the
 -- defaults of PUBLIC.

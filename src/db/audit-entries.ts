@@ -34,6 +34,7 @@ export const sql = loadStatements(new URL("./audit-entries.sql", import.meta.url
   state_of_contract: {},
   state_of_link: {},
   state_of_listing: {},
+  state_of_webhook_endpoint: {},
   state_of_roles: {},
   state_of_log: {},
   state_of_deployment: {},
@@ -56,6 +57,7 @@ const STATE_OF = {
   /** Its id is the SHA-256 of its code, in hex. */
   ReferralLink: sql.state_of_link,
   Listing: sql.state_of_listing,
+  WebhookEndpoint: sql.state_of_webhook_endpoint,
   /** The rights of the service's roles. Its id is the name of the database. */
   DatabaseRoles: sql.state_of_roles,
   /** The transparency log. Its id is its origin. */

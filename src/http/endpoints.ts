@@ -20,10 +20,12 @@ import { redemption } from "./routes/redemption.ts";
 import { redemptionReceipt } from "./routes/redemption-receipt.ts";
 import { redemptions } from "./routes/redemptions.ts";
 import { release } from "./routes/release.ts";
+import { replayWebhook } from "./routes/replay-webhook.ts";
 import { reserve } from "./routes/reserve.ts";
 import { rotateWebhook } from "./routes/rotate-webhook.ts";
 import { testWebhook } from "./routes/test-webhook.ts";
 import { webhook } from "./routes/webhook.ts";
+import { webhookDeliveries } from "./routes/webhook-deliveries.ts";
 import { webhooks } from "./routes/webhooks.ts";
 
 /** Every endpoint, in the order of mounting. Fixed partner paths come before the parameter that would match them. */
@@ -44,6 +46,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   deleteWebhook,
   testWebhook,
   rotateWebhook,
+  replayWebhook,
+  webhookDeliveries,
   advanceSandbox,
   publicEvents,
   eventProof,

@@ -17,6 +17,14 @@ export interface ChosenServers {
   release(): Promise<void>;
 }
 
+/** The settings of webhooks for the embedded servers: with their own secret, and to receivers on this machine. */
+export function webhookEnvOf({ embedded, webhookSecret }: ChosenServers): Record<string, string> {
+  return {
+    ...(webhookSecret !== null && { WEBHOOK_SECRET: webhookSecret }),
+    ...(embedded && process.env.NODE_ENV !== "production" && { WEBHOOK_ALLOW_PRIVATE: "true" }),
+  };
+}
+
 /** Chooses servers and starts the embedded ones. A production install has no embedded servers, so their code is loaded on demand. */
 export async function chooseServers(given: GivenServers, say: (line: string) => void): Promise<ChosenServers> {
   const { databaseUrl, redisUrl } = given;

@@ -1,4 +1,5 @@
 import type { AdminContext } from "../admin-context.ts";
+import { SCOPES } from "../domain/api-keys.ts";
 import type { Audience } from "../domain/voucher.ts";
 import { issueBatch } from "../services/admin/issue-batch.ts";
 import { createBrand, createListing, createOrganization, createProduct } from "../services/admin/manage-catalog.ts";
@@ -58,7 +59,7 @@ export async function makeDemo(admin: AdminContext): Promise<Demo> {
   const { key } = await createKey(ctx, {
     organizationId,
     label: "demo",
-    scopes: ["voucher.read", "voucher.redeem"],
+    scopes: [...SCOPES],
     allowIps: [],
     expiresAt: null,
   });

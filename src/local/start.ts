@@ -7,7 +7,7 @@ import { migrateDatabase } from "../db/migrate.ts";
 import { openLog } from "../log.ts";
 import { isInUse } from "../services/admin/manage-keys.ts";
 import { assertPortFree } from "./assert-port-free.ts";
-import { type ChosenServers, chooseServers } from "./choose-servers.ts";
+import { type ChosenServers, chooseServers, webhookEnvOf } from "./choose-servers.ts";
 import { makeDemo, showDemo } from "./demo.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
 import { beginLocalLog, useLocalLog } from "./log-files.ts";
@@ -37,15 +37,12 @@ try {
   // The embedded user keys are accepted on the embedded database only.
   const userKeysUrl = servers.embedded && !process.env.AUTH_JWKS_URL ? await useLocalUserKeys(LOCAL_DIRECTORY) : null;
   env = {
+    ...webhookEnvOf(servers),
     ...process.env,
     ...(userKeysUrl !== null && { AUTH_JWKS_URL: userKeysUrl }),
     DATABASE_URL: servers.databaseUrl,
     REDIS_URL: servers.redisUrl,
     RESERVATION_TOKEN_SECRET: process.env.RESERVATION_TOKEN_SECRET || (servers.reservationTokenSecret ?? undefined),
-    WEBHOOK_SECRET: process.env.WEBHOOK_SECRET || (servers.webhookSecret ?? undefined),
-    // So that a receiver on this machine can be tried.
-    WEBHOOK_ALLOW_PRIVATE:
-      process.env.WEBHOOK_ALLOW_PRIVATE || String(servers.embedded && process.env.NODE_ENV !== "production"),
     OPS_TOKEN: process.env.OPS_TOKEN || (servers.opsToken ?? undefined),
   };
   const config = readApiConfig(env);

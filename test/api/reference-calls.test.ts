@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ERRORS, type ErrorCode } from "../../src/contract/errors.ts";
+import { newId } from "../../src/domain/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { mediaOf, OPERATIONS, type Operation } from "../support/api-description.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
@@ -47,7 +48,7 @@ beforeAll(async () => {
   servers = await openTestServers();
   issuer = await makeIssuerKey();
   keysFile = writeKeysFile(issuer);
-  const env = { AUTH_JWKS_URL: keysFile.url };
+  const env = { AUTH_JWKS_URL: keysFile.url, WEBHOOK_SECRET: "a root secret of the tests of the reference" };
   [api, stranded, hasty, strict, wary, worker] = await Promise.all([
     startApi(servers, env),
     startApiUnready(servers, { ...env, DATABASE_URL: "postgresql://unknown@127.0.0.1:1/nothing" }),
@@ -142,6 +143,15 @@ const VALID: Record<string, () => Promise<Call>> = {
     expect((await shop().redeem({ code: (await issue()).code, externalRef })).status).toBe(200);
     return { headers: asShop(), parameters: { externalRef } };
   },
+  listWebhooks: async () => ({ headers: (await makeWebhook()).headers }),
+  createWebhook: async () => ({ headers: (await makeWebhook()).headers, body: { url: "https://shop.example.com/" } }),
+  readWebhook: () => makeWebhook(),
+  changeWebhook: async () => ({ ...(await makeWebhook()), body: { enabled: true } }),
+  deleteWebhook: () => makeWebhook(),
+  testWebhook: () => makeWebhook(),
+  rotateWebhook: () => makeWebhook(),
+  replayWebhook: async () => ({ ...(await makeWebhook()), body: { eventIds: ["vch_x-2"] } }),
+  listWebhookDeliveries: async () => ({ ...(await makeWebhook()), query: "?state=Failed&limit=5" }),
   advanceSandbox: async () => ({ headers: { "x-api-key": keys.sandbox }, body: { seconds: 1 } }),
   readPublicEvents: async () => ({ parameters: { entityType: "VoucherInstance", entityId: (await issue()).id } }),
   readListings: async () => {
@@ -159,6 +169,18 @@ const VALID: Record<string, () => Promise<Call>> = {
   health: async () => ({}),
   readiness: async () => ({}),
 };
+
+/** A call about an endpoint of an organization of its own. Its address is refused at once. */
+async function makeWebhook() {
+  const { organizationId } = await makePartner(servers.db);
+  const { key } = await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] });
+  const id = newId("whk");
+  await servers.db.query(
+    "INSERT INTO webhook_endpoints (id, organization_id, place, url) VALUES ($1, $2, 1, 'https://127.0.0.1/')",
+    [id, organizationId],
+  );
+  return { headers: { "x-api-key": key }, parameters: { id } };
+}
 
 type Offer = Awaited<ReturnType<typeof makeOffer>>;
 
@@ -242,6 +264,20 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
   product_not_found: withParameter("id", "prd_unheard-of"),
   link_not_found: withParameter("code", "unheard-of"),
 
+  webhook_not_found: withParameter("id", "whk_unheard-of"),
+  webhooks_off: (operation, valid) => perform(operation, valid, wary.url),
+  webhook_limit: async (operation, valid) => {
+    for (let count = 1; count < 20; count++) expect((await perform(operation, valid)).status).toBe(200);
+    return perform(operation, valid);
+  },
+  webhook_disabled: async (operation, valid) => {
+    await servers.db.query(
+      "UPDATE webhook_endpoints SET enabled = false, disabled_reason = 'operator', disabled_at = now() WHERE id = $1",
+      [valid.parameters?.id],
+    );
+    return perform(operation, valid);
+  },
+
   voucher_used: ofVoucher(async () => {
     const { code } = await issue();
     expect((await shop().redeem({ code, externalRef: newOrder() })).status).toBe(200);
@@ -304,6 +340,8 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
   overloaded: async (operation, valid) => {
     const { acquisitions, publicReads, partnerReads, sandboxMoves, voucherReads } = api.ctx;
     const call = () => perform(operation, valid);
+    if (operation.operationId === "testWebhook") return whileWaiting(20, api.ctx.webhookTests, call);
+    if (operation.tags.includes("Webhooks")) return whileWaiting(250, partnerReads, call);
     if (operation.path.startsWith("/partner/redemptions")) return whileWaiting(250, partnerReads, call);
     if (operation.method === "get" && !operation.tags.includes("Partner")) return whileWaiting(60, publicReads, call);
     if (operation.operationId === "readRedemptionReceipt") return whileWaiting(210, api.ctx.partnerReads, call);

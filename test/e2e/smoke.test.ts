@@ -107,6 +107,8 @@ it("voucherctl runs a command of each noun", async () => {
     expect(await run("key", "create", "--org", org, "--scope", "voucher.read")).toMatchObject({
       key: expect.stringMatching(/^pvk_/),
     });
+    const url = ["--url", "https://shop.example.com/hooks"];
+    expect((await run("webhook", "create", "--org", org, ...url)).secret).toMatch(/^whsec_/);
     await run("listing", "create", "--batch", batch);
     await run("member", "add", "--org", org, "--user", "alice", "--role", "owner");
     const contract = (await run("contract", "offer", "--brand", brand, "--user", "bob")).id;

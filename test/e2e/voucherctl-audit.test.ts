@@ -102,6 +102,51 @@ const contractState = (user: string, changes: State = {}) => ({
   ...changes,
 });
 
+const webhookState = (changes: State = {}) => ({
+  organizationId: partner.organizationId,
+  url: "https://shop.example.com/",
+  description: "",
+  eventTypes: [],
+  enabled: true,
+  disabledReason: null,
+  disabledAt: null,
+  secretVersion: 1,
+  previousSecretUntil: null,
+  createdAt: MOMENT,
+  ...changes,
+});
+
+async function makeWebhook(): Promise<string> {
+  const organization = await makePartner(servers.db);
+  const id = newId("whk");
+  await servers.db.query(
+    "INSERT INTO webhook_endpoints (id, organization_id, place, url) VALUES ($1, $2, 1, 'https://shop.example.com/')",
+    [id, organization.organizationId],
+  );
+  return id;
+}
+
+/** Changes an existing endpoint, which is disabled by an operator if `before` says so. */
+async function webhookChange(verb: string, before: State, after: State): Promise<ChangeCase> {
+  const id = await makeWebhook();
+  if (before.enabled === false) {
+    await servers.db.query(
+      "UPDATE webhook_endpoints SET enabled = false, disabled_reason = 'operator', disabled_at = now() WHERE id = $1",
+      [id],
+    );
+  }
+  const organization = { organizationId: expect.stringMatching(/^org_/) };
+  return {
+    args: ["webhook", verb, id],
+    arguments: { id },
+    entityType: "WebhookEndpoint",
+    entityId: id,
+    before: webhookState({ ...organization, ...before }),
+    after: webhookState({ ...organization, ...after }),
+    refused: ["webhook", verb, newId("whk"), ...(verb === "replay" ? ["--event-id", "vch_x-2"] : [])],
+  };
+}
+
 /** Changes the status of an existing contract. */
 async function contractMove(verb: string, from: "Offered" | "Active", to: string): Promise<ChangeCase> {
   const user = newUser();
@@ -128,6 +173,39 @@ const CHANGES: Record<string, () => Promise<ChangeCase>> = {
     after: { name: "Corner Shop", sandbox: false, createdAt: MOMENT },
     refused: ["org", "create", "--name", ""],
   }),
+  "webhook create": async () => ({
+    args: [
+      "webhook",
+      "create",
+      "--org",
+      partner.organizationId,
+      "--url",
+      "https://shop.example.com/",
+      "--event-type",
+      "reservation.expired",
+    ],
+    arguments: { org: partner.organizationId, url: "https://shop.example.com/", eventType: ["reservation.expired"] },
+    entityType: "WebhookEndpoint",
+    entityId: null,
+    before: null,
+    after: webhookState({ eventTypes: ["reservation.expired"] }),
+    refused: ["webhook", "create", "--org", partner.organizationId, "--url", "https://127.0.0.1/"],
+  }),
+  "webhook disable": () =>
+    webhookChange("disable", {}, { enabled: false, disabledReason: "operator", disabledAt: MOMENT }),
+  "webhook enable": () =>
+    webhookChange("enable", { enabled: false, disabledReason: "operator", disabledAt: MOMENT }, {}),
+  "webhook rotate": () => webhookChange("rotate", {}, { secretVersion: 2, previousSecretUntil: MOMENT }),
+  "webhook replay": async () => {
+    const change = await webhookChange("replay", { replayed: 0 }, { replayed: 1 });
+    await servers.db.query(
+      `INSERT INTO webhook_deliveries (endpoint_id, event_id, voucher_id, sequence, event_type, position, state, created_at, finished_at)
+       VALUES ($1, 'vch_x-2', 'vch_x', 2, 'voucher.instance.voided', 1, 'Delivered', now(), now())`,
+      [change.entityId],
+    );
+    const args = [...change.args, "--event-id", "vch_x-2"];
+    return { ...change, args, arguments: { ...change.arguments, eventId: ["vch_x-2"] } };
+  },
   "brand create": async () => ({
     args: ["brand", "create", "--org", partner.organizationId, "--name", "Second"],
     arguments: { org: partner.organizationId, name: "Second" },
@@ -386,6 +464,8 @@ const RECORDED_READS = ["batch export"];
 /** Every command that only reads. */
 const READS: Record<string, () => Promise<string[]>> = {
   "key list": async () => ["key", "list", "--org", partner.organizationId],
+  "webhook list": async () => ["webhook", "list", "--org", partner.organizationId],
+  "webhook deliveries": async () => ["webhook", "deliveries", await makeWebhook()],
   "batch show": async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const { rows } = await servers.db.query("SELECT batch_id FROM vouchers WHERE id = $1", [id]);
@@ -416,10 +496,10 @@ const ON_THE_SERVER = ["db roles", "db check"];
 /** Commands that change the log. Tested below, with a log's key. */
 const LOG_CHANGES = ["log init", "log backfill", "log recover"];
 
-/** Commands tested in voucherctl-log.test.ts and test/cluster/service.test.ts, with a log's key or with Redis. */
+/** Commands tested in voucherctl-log.test.ts, voucherctl-webhook.test.ts and test/cluster/service.test.ts, with a log's key, a receiver or Redis. */
 const WITH_MORE = [
   ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
-  ...["receipt get", "receipt verify", "witness keygen", "witness serve", "queue shards"],
+  ...["receipt get", "receipt verify", "witness keygen", "witness serve", "queue shards", "webhook test"],
 ];
 
 function leavesOf(command: Command): Command[] {

@@ -36,7 +36,7 @@ export interface ResponseDescription {
 
 /** One operation of the OpenAPI document. */
 export interface Operation {
-  method: "get" | "post";
+  method: "get" | "post" | "patch" | "delete";
   /** With parameters in braces. */
   path: string;
   operationId: string;
@@ -66,7 +66,7 @@ export function follow<Target>(value: Target | { $ref: string }): Target {
 
 /** Every operation, in document order. */
 export const OPERATIONS: readonly Operation[] = Object.entries(DESCRIPTION.paths ?? {}).flatMap(([path, item]) =>
-  (["get", "post"] as const)
+  (["get", "post", "patch", "delete"] as const)
     .filter((method) => item[method] !== undefined)
     .map((method) => {
       const operation = item[method] as unknown as Operation;

@@ -21,6 +21,9 @@ const TABLES = [
   "listings",
   "claims",
   "purchases",
+  "webhook_endpoints",
+  "webhook_outbox",
+  "webhook_deliveries",
   "audit_entries",
 ] as const;
 type Table = (typeof TABLES)[number];

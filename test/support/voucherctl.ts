@@ -28,7 +28,11 @@ const HOST = fileURLToPath(new URL("./voucherctl-host.ts", import.meta.url));
  * of processes takes longer than their work.
  */
 export function openVoucherctl(servers: Pick<TestServers, "adminUrl" | "redisUrl">): Voucherctl {
-  const own = { DATABASE_URL: servers.adminUrl, REDIS_URL: servers.redisUrl };
+  const own = {
+    DATABASE_URL: servers.adminUrl,
+    REDIS_URL: servers.redisUrl,
+    WEBHOOK_SECRET: "test-webhook-secret-of-32-characters",
+  };
   const started = new Set<string>();
   let host: ChildProcess | null = null;
   let turn: Promise<unknown> = Promise.resolve();

@@ -279,6 +279,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/partner/webhooks/{id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send deliveries of a webhook endpoint again
+         * @description Sends deliveries that have finished again, with the same ids: those of a time, or those with the given `eventIds`. At most 10,000, the oldest first: call it again with a later `from` for more. Deliveries that still wait are not affected.
+         */
+        post: operations["replayWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partner/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the deliveries of a webhook endpoint
+         * @description What was sent to the endpoint in the last 30 days and what waits, with the state and the last result of each. Of an answer, only its status is kept.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sandbox/advance": {
         parameters: {
             query?: never;
@@ -606,6 +646,25 @@ export interface components {
             eventTypes?: ("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired")[];
             /** @description Whether events are sent. Events of the time in which it is disabled are never sent. */
             enabled?: boolean;
+        };
+        ReplayWebhookRequest: {
+            /**
+             * Format: date-time
+             * @description Replays events that were taken over at or after this time. ISO 8601 with a time zone; encode a plus sign as %2B.
+             */
+            from?: string;
+            /**
+             * Format: date-time
+             * @description Replays events that were taken over before this time. ISO 8601 with a time zone; encode a plus sign as %2B.
+             */
+            to?: string;
+            /**
+             * @description Replays these events.
+             * @example [
+             *       "vch_01m7zjmag2eh3rfc071drn775z-2"
+             *     ]
+             */
+            eventIds?: string[];
         };
         AdvanceSandboxRequest: {
             /**
@@ -1215,6 +1274,86 @@ export interface components {
              * @constant
              */
             sandbox?: true;
+        };
+        WebhookReplay: {
+            /**
+             * @description Deliveries that are sent again: at most 10000, oldest first.
+             * @example 12
+             */
+            replayed: number;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        WebhookDeliveries: {
+            /** @description Newest first, of the last 30 days. */
+            deliveries: components["schemas"]["WebhookDelivery"][];
+            /** @description Send it as `cursor` for the next page; null on the last one. */
+            nextCursor: string | null;
+            /**
+             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @constant
+             */
+            sandbox?: true;
+        };
+        WebhookDelivery: {
+            /**
+             * @description The `webhook-id` header: the same in every attempt.
+             * @example vch_01m7zjmag2eh3rfc071drn775z-2
+             */
+            eventId: string;
+            /**
+             * @description What happened.
+             * @enum {string}
+             */
+            eventType: "voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired";
+            /**
+             * @description The voucher's id. Identifies it where its code must not be shown.
+             * @example vch_01m7zjmag2eh3rfc071drn775z
+             */
+            voucherId: string;
+            /**
+             * @description The event's position in the voucher's chain.
+             * @example 2
+             */
+            sequence: number | null;
+            /**
+             * @description Delivered: it answered with a status from 200 to 299. Failed: no attempt follows, unless it is replayed.
+             * @enum {string}
+             */
+            state: "Pending" | "Delivered" | "Failed";
+            /**
+             * @description How often it was tried.
+             * @example 1
+             */
+            attempts: number;
+            /**
+             * Format: date-time
+             * @description When it is tried again; null when no attempt follows. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            nextAttemptAt: string | null;
+            /**
+             * @description The HTTP status of the last answer; null when there was none.
+             * @example 204
+             */
+            lastStatus: number | null;
+            /** @description Why the last attempt failed; null when it succeeded. */
+            lastFailure: ("timeout" | "refused_address" | "unknown_host" | "connection" | "tls" | "redirect" | "status" | "invalid_response") | null;
+            /**
+             * Format: date-time
+             * @description When the event was taken over for delivery. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When it was delivered or given up; null before. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            finishedAt: string | null;
         };
         SandboxAdvance: {
             /**
@@ -3143,7 +3282,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `webhook_disabled`: The operator has disabled the webhook endpoint, and only the operator can enable it again. */
+            /** @description - `webhook_disabled`: The webhook endpoint is disabled; the sentence says who can enable it. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3281,7 +3420,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `webhook_disabled`: The operator has disabled the webhook endpoint, and only the operator can enable it again. */
+            /** @description - `webhook_disabled`: The webhook endpoint is disabled; the sentence says who can enable it. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3347,6 +3486,284 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RotatedWebhook"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response.
+             *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    replayWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The endpoint's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayWebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description The deliveries are sent again within seconds. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookReplay"];
+                };
+            };
+            /**
+             * @description - `invalid_json`: The body is not a JSON object in UTF-8.
+             *     - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no API key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response.
+             *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `webhook_disabled`: The webhook endpoint is disabled; the sentence says who can enable it. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `body_too_large`: The body is larger than 16 KiB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `unsupported_encoding`: The body is not in UTF-8, or is compressed by a method that the service does not support. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Only deliveries in this state. */
+                state?: "Pending" | "Delivered" | "Failed";
+                /** @description The previous page's `nextCursor`; omit it for the first page. */
+                cursor?: string;
+                /** @description Maximum number of deliveries on the page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The endpoint's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of deliveries. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveries"];
+                };
+            };
+            /** @description - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /**

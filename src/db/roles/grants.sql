@@ -156,6 +156,8 @@ GRANT USAGE ON SEQUENCE log_batch_ids TO pva_admin;
 GRANT SELECT ON webhook_endpoints TO pva_admin;
 GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_admin;
 GRANT UPDATE (enabled, disabled_reason, disabled_at, failing_since, secret_version, previous_secret_until) ON webhook_endpoints TO pva_admin;
+-- Their deliveries are listed, and replayed.
+GRANT SELECT, UPDATE (state, attempts, next_attempt_at, finished_at, replayed_at) ON webhook_deliveries TO pva_admin;
 
 -- The log is begun, shown and audited.
 GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles TO pva_admin;

@@ -1,0 +1,31 @@
+import { ERRORS_OF } from "../../contract/errors.ts";
+import {
+  REPLAY_EXAMPLES,
+  REPLAY_REQUEST_EXAMPLES,
+  replayRequest,
+  replayResponse,
+  webhookIdInPath,
+} from "../../contract/webhooks.ts";
+import { replayWebhook as replay } from "../../services/webhooks/replay-webhook.ts";
+import { endpoint } from "../endpoint.ts";
+import { partnerKey } from "../middleware/authenticate.ts";
+
+export const replayWebhook = endpoint({
+  method: "post",
+  path: "/partner/webhooks/:id/replay",
+  operationId: "replayWebhook",
+  tag: "Webhooks",
+  summary: "Send deliveries of a webhook endpoint again",
+  description:
+    "Sends deliveries that have finished again, with the same ids: those of a time, or those with the given `eventIds`. At most 10,000, the oldest first: call it again with a later `from` for more. Deliveries that still wait are not affected.",
+  access: partnerKey("voucher.webhook"),
+  parameters: { id: webhookIdInPath },
+  body: replayRequest,
+  bodyExamples: REPLAY_REQUEST_EXAMPLES,
+  response: replayResponse,
+  responseDescription: "The deliveries are sent again within seconds.",
+  responseExamples: REPLAY_EXAMPLES,
+  errors: ERRORS_OF.replayWebhook,
+  handler: (ctx, { caller, parameters, body }) =>
+    ctx.partnerReads(() => replay(ctx, caller.organizationId, parameters.id, body)),
+});

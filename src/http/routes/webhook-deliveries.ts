@@ -1,0 +1,24 @@
+import { ERRORS_OF } from "../../contract/errors.ts";
+import { DELIVERIES_EXAMPLES, deliveriesQuery, deliveriesResponse, webhookIdInPath } from "../../contract/webhooks.ts";
+import { readDeliveries } from "../../services/webhooks/read-webhooks.ts";
+import { endpoint } from "../endpoint.ts";
+import { partnerKey } from "../middleware/authenticate.ts";
+
+export const webhookDeliveries = endpoint({
+  method: "get",
+  path: "/partner/webhooks/:id/deliveries",
+  operationId: "listWebhookDeliveries",
+  tag: "Webhooks",
+  summary: "List the deliveries of a webhook endpoint",
+  description:
+    "What was sent to the endpoint in the last 30 days and what waits, with the state and the last result of each. Of an answer, only its status is kept.",
+  access: partnerKey("voucher.webhook"),
+  parameters: { id: webhookIdInPath },
+  query: deliveriesQuery,
+  response: deliveriesResponse,
+  responseDescription: "A page of deliveries.",
+  responseExamples: DELIVERIES_EXAMPLES,
+  errors: ERRORS_OF.listWebhookDeliveries,
+  handler: (ctx, { caller, parameters, query }) =>
+    ctx.partnerReads(() => readDeliveries(ctx, caller.organizationId, parameters.id, query)),
+});

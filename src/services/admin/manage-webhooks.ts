@@ -1,0 +1,93 @@
+import { AppError } from "../../contract/errors.ts";
+import { markSandbox } from "../../contract/sandbox.ts";
+import {
+  type DeliveriesResponse,
+  type DeliveryState,
+  type NewWebhook,
+  type NewWebhookView,
+  REPLAY_MAX,
+  type ReplayRequest,
+  type ReplayResponse,
+  type RotatedWebhook,
+  type WebhookList,
+  type WebhookView,
+} from "../../contract/webhooks.ts";
+import { findOrganization } from "../../db/catalog.ts";
+import { lockEndpoints, replayFinished } from "../../db/webhook-deliveries.ts";
+import { disableWebhookEndpoint, enableWebhookEndpoint, selectWebhookEndpoints } from "../../db/webhook-endpoints.ts";
+import { newId } from "../../domain/ids.ts";
+import { createWebhook } from "../webhooks/create-webhook.ts";
+import { listDeliveries } from "../webhooks/list-deliveries.ts";
+import { selectWebhook } from "../webhooks/read-webhooks.ts";
+import { chooseReplay } from "../webhooks/replay-webhook.ts";
+import { rotateWebhook } from "../webhooks/rotate-webhook.ts";
+import { viewWebhook, type WebhookDeps } from "../webhooks/webhook-view.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+
+type Deps = AuditContext & WebhookDeps;
+
+/** Creates an endpoint for an organization. @throws AppError as `createWebhook`. */
+export function createEndpoint(ctx: Deps, organizationId: string, request: NewWebhook): Promise<NewWebhookView> {
+  const id = newId("whk");
+  return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, (tx) =>
+    createWebhook(ctx, tx, organizationId, request, { id, by: "operator" }),
+  );
+}
+
+/** An organization's endpoints, oldest first. @throws AppError `not_found`. */
+export async function listEndpoints(ctx: Pick<AuditContext, "pool">, organizationId: string): Promise<WebhookList> {
+  const organization = await findOrganization(ctx.pool, organizationId);
+  if (organization === null) throw new AppError("not_found", `There is no organization ${organizationId}.`);
+  const endpoints = await selectWebhookEndpoints(ctx.pool, organizationId);
+  return { webhooks: endpoints.map(viewWebhook), ...markSandbox(organization.sandbox) };
+}
+
+/** Disables an endpoint until an operator enables it. A repeat changes nothing. @throws AppError `webhook_not_found`. */
+export function disableEndpoint(ctx: AuditContext, id: string): Promise<WebhookView> {
+  return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, async (tx) => {
+    await disableWebhookEndpoint(tx, id, "operator");
+    return viewWebhook(await selectWebhook(tx, id, null));
+  });
+}
+
+/** Enables an endpoint, whoever disabled it. A repeat changes nothing. @throws AppError `webhook_not_found`. */
+export function enableEndpoint(ctx: AuditContext, id: string): Promise<WebhookView> {
+  return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, async (tx) => {
+    await enableWebhookEndpoint(tx, id, "operator");
+    return viewWebhook(await selectWebhook(tx, id, null));
+  });
+}
+
+/** Gives an endpoint a new secret. @throws AppError as `rotateWebhook`. */
+export function rotateEndpoint(ctx: Deps, id: string): Promise<RotatedWebhook> {
+  return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, async (tx) => {
+    await selectWebhook(tx, id, null);
+    return rotateWebhook(ctx, tx, null, id);
+  });
+}
+
+/** Sends finished deliveries of an endpoint again. @throws AppError `webhook_not_found`, `webhook_disabled`. */
+export function replayEndpoint(ctx: AuditContext, id: string, request: ReplayRequest): Promise<ReplayResponse> {
+  return withAuditEntry(
+    ctx,
+    { type: "WebhookEndpoint", id },
+    async (tx) => {
+      const { enabled } = await selectWebhook(tx, id, null);
+      if (!enabled) throw new AppError("webhook_disabled", `The endpoint ${id} is disabled. Enable it first.`);
+      const [endpoint] = await lockEndpoints(tx, [id]);
+      if (endpoint === undefined) throw new AppError("webhook_not_found");
+      return { replayed: await replayFinished(tx, id, endpoint.now, chooseReplay(request), REPLAY_MAX) };
+    },
+    { before: { replayed: 0 }, after: ({ replayed }) => ({ replayed }) },
+  );
+}
+
+/** A page of an endpoint's deliveries, newest first. @throws AppError `webhook_not_found`, `invalid_request` for its cursor. */
+export async function listEndpointDeliveries(
+  ctx: Pick<AuditContext, "pool">,
+  id: string,
+  page: { cursor?: string | undefined; limit: number; state?: DeliveryState | undefined },
+): Promise<DeliveriesResponse> {
+  const { organizationId } = await selectWebhook(ctx.pool, id, null);
+  return listDeliveries(ctx, { organizationId, endpointId: id, ...page });
+}
