@@ -475,3 +475,17 @@ describe("a writable dashboard", () => {
     expect(rows).toEqual([{ n: 1 }]);
   });
 });
+
+it("a webhook job leads to the operator page of its endpoint, and shows nothing else", async () => {
+  const webhooks = new Queue("webhook", { prefix: servers.queuePrefix, connection: { url: servers.redisUrl } });
+  await webhooks.add("webhook", { endpointId: "whk_1", origin: { deployment: "x" } });
+  await webhooks.close();
+  const { text } = await ask("GET", api.url + QUEUES.replace("redeem", "webhook"), { headers: OPERATOR });
+  const shown = JSON.parse(text).queues.find((each: { name: string }) => each.name === "webhook");
+  expect(shown.jobs).toMatchObject([
+    {
+      externalUrl: { displayText: "Endpoint", href: "/ops/webhooks/whk_1" },
+      data: { endpointId: "whk_1", origin: { redacted: true } },
+    },
+  ]);
+});

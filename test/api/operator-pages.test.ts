@@ -259,6 +259,76 @@ describe("the operator pages", () => {
   });
 });
 
+describe("the page of a webhook endpoint", () => {
+  const ID = "whk_01jzbq0000e00a4g0g00000001";
+  const HOSTILE = `https://shop.example.com/hooks?"><script>alert(1)</script>`;
+  const path = `/webhooks/${ID}`;
+  const eventTimes = (text: string) =>
+    [...text.matchAll(/<td>voucher\.instance\.redeemed (\d+)<br>/g)].map(([, n]) => Number(n));
+
+  beforeAll(async () => {
+    await servers.db.query(
+      `INSERT INTO webhook_endpoints (id, organization_id, place, url, description, failing_since)
+       VALUES ($1, $2, 1, $3, '<b>till</b>', '2026-11-20T10:00:00Z')`,
+      [ID, partner.organizationId, HOSTILE],
+    );
+    // Newest last: 30 delivered, one given up, one that is tried again, and one that waits for it.
+    await servers.db.query(
+      `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, finished_at, sequence, attempts, last_status, endpoint_id,
+                                       event_id, voucher_id, event_type, state, last_failure)
+       SELECT n, '2026-11-21T00:00:00Z'::timestamptz + n * interval '1 second', CASE WHEN n = 32 THEN now() END,
+              CASE WHEN n < 32 THEN now() END, n, CASE WHEN n = 33 THEN 0 WHEN n < 31 THEN 1 ELSE 10 END, CASE WHEN n = 31 THEN 503 WHEN n < 31 THEN 204 END,
+              $1, $2 || '-' || n, $2, 'voucher.instance.redeemed', CASE WHEN n < 31 THEN 'Delivered' WHEN n = 31 THEN 'Failed' ELSE 'Pending' END,
+              CASE n WHEN 31 THEN 'status' WHEN 32 THEN 'refused_address' END
+         FROM generate_series(1, 33) AS n`,
+      [ID, redeemed.id],
+    );
+  });
+
+  it("shows its state, what waits, and its deliveries page by page, with everything escaped and no secret", async () => {
+    const first = await open(path);
+    expect(first.status).toBe(200);
+    expect(first.text).toMatch(/<dt>Waiting<\/dt><dd>2 deliveries<\/dd>/);
+    expect(first.text).toMatch(/Enabled, failing[\s\S]*20 November 2026, 10:00:00 UTC/);
+    expect(first.text).toContain("?&#34;&#62;&#60;script&#62;alert(1)&#60;/script&#62;");
+    expect(first.text).toContain("&#60;b&#62;till");
+    expect(first.text).not.toMatch(/<script|<b>|whsec_/);
+    expect(eventTimes(first.text)).toEqual(Array.from({ length: 25 }, (_, index) => 33 - index));
+    expect(first.text).toMatch(/Failed<\/span><\/td><td>10<\/td><td>503<\/td>/);
+    expect(first.text).toMatch(
+      /Pending<\/span><br>next <time [^<]*<\/time><\/td><td>10<\/td><td>refused address<\/td>/,
+    );
+    expect(first.text).toMatch(/Pending<\/span><br>after the voucher's earlier event<\/td><td>0<\/td><td><\/td>/);
+    const next = /rel="next" href="\/ops([^"]+)"/.exec(first.text)?.[1]?.replaceAll("&#38;", "&") ?? "";
+    expect(eventTimes((await open(next)).text)).toEqual(Array.from({ length: 8 }, (_, index) => 8 - index));
+    expect(eventTimes((await open(`${path}?state=Failed`)).text)).toEqual([31]);
+    expect(eventTimes((await open(`${path}?state=Pending`)).text)).toEqual([33, 32]);
+  });
+
+  it("is linked from its organization's page, and records each look", async () => {
+    expect((await open(`/organizations/${partner.organizationId}`)).text).toContain(`href="/ops${path}"`);
+    const before = await lastEntry();
+    await open(path);
+    const after = await lastEntry();
+    expect(Number(after.id)).toBe(Number(before.id) + 1);
+    expect(after).toMatchObject({ command: "page webhook", entity_id: ID });
+  });
+
+  it("does not exist for unknown and deleted endpoints, and refuses a place or a state that no page has", async () => {
+    const deleted = "whk_01jzbq0000e00a4g0g00000002";
+    await servers.db.query(
+      `INSERT INTO webhook_endpoints (id, organization_id, url, enabled, disabled_reason, disabled_at, deleted_at)
+       VALUES ($1, $2, 'https://shop.example.com/', false, 'partner', now(), now())`,
+      [deleted, partner.organizationId],
+    );
+    for (const id of [deleted, "whk_none", "%00", "x".repeat(300)]) {
+      expect((await open(`/webhooks/${id}`)).status, id).toBe(404);
+    }
+    expect((await open(`${path}?cursor=now`)).status).toBe(400);
+    expect((await open(`${path}?state=Lost`)).status).toBe(400);
+  });
+});
+
 it("every page about a sandbox's vouchers marks it, and no page about live ones does", async () => {
   const sandbox = await makePartner(servers.db, { sandbox: true });
   const [voucher] = await issueVouchers(servers.db, sandbox, 1);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => endService(servers));
 
-const PAGES = ["/docs/guide", "/docs/errors", "/docs/proof", "/docs/versioning", "/docs/sandbox"];
+const PAGES = ["/docs/guide", "/docs/errors", "/docs/proof", "/docs/versioning", "/docs/sandbox", "/docs/webhooks"];
 
 async function open(path: string, url = api.url) {
   const response = await fetch(url + path);

@@ -20,6 +20,7 @@ let browser: Browser;
 let offer: Awaited<ReturnType<typeof makeOffer>>;
 let redeemed: { id: string; code: string };
 let reserved: { id: string; code: string };
+const webhookId = "whk_01jzbq0000e00a4g0g00000001";
 
 beforeAll(async () => {
   servers = await openTestServers();
@@ -40,6 +41,21 @@ beforeAll(async () => {
   const log = { WORKER_QUEUES: "log", DATABASE_URL: servers.logUrl, LOG_INTERVAL_MS: "100", ...files.env };
   await startWorkers(servers, log);
   await until(async () => (await fetch(`${api.url}/log/checkpoint`)).status === 200);
+  await servers.db.query(
+    `INSERT INTO webhook_endpoints (id, organization_id, place, url, description, failing_since)
+     VALUES ($1, $2, 1, 'https://shop.example.com/hooks/vouchers?for=the-back-office-of-the-corner-shop', 'orders of the web shop', now())`,
+    [webhookId, offer.organizationId],
+  );
+  await servers.db.query(
+    `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, finished_at, sequence, attempts, last_status, endpoint_id,
+                                     event_id, voucher_id, event_type, state, last_failure)
+     SELECT n, now() + n * interval '1 second', CASE n WHEN 4 THEN now() END, CASE WHEN n < 4 THEN now() END, n,
+            CASE n WHEN 3 THEN 10 WHEN 5 THEN 0 ELSE 1 END, CASE WHEN n < 3 THEN 204 WHEN n = 3 THEN 503 END, $1, $2 || '-' || n, $2,
+            'voucher.instance.redeemed', CASE WHEN n < 3 THEN 'Delivered' WHEN n = 3 THEN 'Failed' ELSE 'Pending' END,
+            CASE n WHEN 3 THEN 'status' WHEN 4 THEN 'refused_address' END
+       FROM generate_series(1, 5) AS n`,
+    [webhookId, redeemed.id],
+  );
 });
 
 afterAll(async () => {
@@ -58,6 +74,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     ["a reserved voucher", () => `/vouchers/${reserved.id}`],
     ["an organization", () => `/organizations/${offer.organizationId}`],
     ["a batch", () => `/batches/${offer.batchId}`],
+    ["a webhook endpoint", () => `/webhooks/${webhookId}`],
     ["no voucher", () => "/vouchers?words=nothing"],
     ["the runbook", () => "/runbook"],
     ["the log", () => "/log"],

@@ -98,13 +98,17 @@ export function buildBoard(views: readonly QueueView[], links: BoardLinks, readO
   return serverAdapter.getRouter().disable("x-powered-by");
 }
 
-/** Where a job leads: a failed one to the runbook, another one to its voucher. */
+/** Where a job leads: a failed one to the runbook, another one to its voucher or webhook endpoint. */
 function linkJob({ failedReason, data }: QueueJobJson, operations: string): { displayText: string; href: string } {
   if (failedReason) return { displayText: "Runbook", href: `${operations}/runbook#VouchersJobsFail` };
-  const voucherId: unknown = data?.voucherId;
-  return typeof voucherId === "string"
-    ? { displayText: "Voucher", href: `${operations}/vouchers/${encodeURIComponent(voucherId)}` }
-    : { displayText: "Runbook", href: `${operations}/runbook#VouchersSweepFails` };
+  const { voucherId, endpointId }: { voucherId?: unknown; endpointId?: unknown } = data ?? {};
+  if (typeof voucherId === "string") {
+    return { displayText: "Voucher", href: `${operations}/vouchers/${encodeURIComponent(voucherId)}` };
+  }
+  if (typeof endpointId === "string") {
+    return { displayText: "Endpoint", href: `${operations}/webhooks/${encodeURIComponent(endpointId)}` };
+  }
+  return { displayText: "Runbook", href: `${operations}/runbook#VouchersSweepFails` };
 }
 
 /** Replaces fields that may not be shown by objects, so that a worker rejects a job created from redacted data. */

@@ -1,9 +1,11 @@
 import express, { type Request, type RequestHandler, type Response, Router } from "express";
 import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../contract/errors.ts";
+import { DELIVERY_STATES } from "../../contract/webhooks.ts";
 import { readBatch } from "../../services/admin/read-batch.ts";
 import { listBrands, type OrganizationPage, readOrganization } from "../../services/admin/read-organization.ts";
 import { readVoucherHistory } from "../../services/admin/read-voucher-history.ts";
+import { readWebhook, type WebhookPage } from "../../services/admin/read-webhook.ts";
 import { type Operator, recordLook } from "../../services/admin/record-look.ts";
 import { searchVouchers } from "../../services/admin/search-vouchers.ts";
 import { readLogStatus } from "../../services/log/read-log-status.ts";
@@ -20,6 +22,7 @@ import { refuseCrossSite } from "./refuse-cross-site.ts";
 import { renderRunbookPage } from "./runbook-page.ts";
 import { renderBrandsPage, renderSearchPage } from "./search-page.ts";
 import { renderVoucherPage } from "./voucher-page.ts";
+import { renderWebhookPage } from "./webhook-page.ts";
 
 /** Mounts the operator pages beside the queue dashboard, or nothing without OPS_TOKEN. */
 export function mountOperatorPages(router: Router, ctx: ApiContext): void {
@@ -86,6 +89,13 @@ const PAGES: Record<string, Show> = {
     await recordLook(ctx, operator, "page batch", { type: "Batch", id: batch.id });
     return renderBatchPage(ctx.config, batch);
   },
+
+  "/webhooks/:id": async (ctx, request, operator) => {
+    const page = webhookPageOf(request);
+    const summary = await readWebhook(ctx, pathId(request.params.id), page);
+    await recordLook(ctx, operator, "page webhook", { type: "WebhookEndpoint", id: summary.endpoint.id });
+    return renderWebhookPage(ctx.config, summary, page);
+  },
 };
 
 function operatorOf(request: Request): Operator {
@@ -110,6 +120,13 @@ function pageOf(request: Request): OrganizationPage {
       : { redeemedAt, voucherId: queryText(request, "voucherBefore") },
     batchesBefore: queryText(request, "batchesBefore") || null,
   };
+}
+
+function webhookPageOf(request: Request): WebhookPage {
+  const text = queryText(request, "state");
+  const state = DELIVERY_STATES.find((one) => one === text);
+  if (text !== "" && state === undefined) throw new AppError("invalid_request", "state must be a state of deliveries.");
+  return { state, cursor: queryText(request, "cursor") || undefined };
 }
 
 /** Refuses changes unless OPS_WRITABLE is true. */

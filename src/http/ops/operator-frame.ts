@@ -64,15 +64,15 @@ export function renderFacts(facts: readonly (readonly [name: string, value: Html
 ${facts.map(([name, value]) => (value === null ? html`` : html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`))}</dl>`;
 }
 
-const GOOD = ["Active", "Live"];
-const BAD = ["Voided"];
+const GOOD = ["Active", "Live", "Delivered"];
+const BAD = ["Voided", "Failed"];
 
 /** Marks what belongs to a sandbox. */
 export function renderSandbox(sandbox: boolean | undefined): Html | null {
   return sandbox ? html` <span class="badge waiting">Sandbox</span>` : null;
 }
 
-/** A status of a voucher or a reservation. */
+/** A status of a voucher, a reservation or a delivery. */
 export function renderStatus(status: string): Html {
   const look = GOOD.includes(status) ? "good" : BAD.includes(status) ? "bad" : "plain";
   return html`<span class="badge ${look}">${status}</span>`;

@@ -14,13 +14,14 @@ import {
   renderTable,
   USD,
 } from "./operator-frame.ts";
+import { renderWebhooks } from "./webhook-page.ts";
 
 /** The most vouchers that the list of batches counts in one batch. */
 const LEFT_MAX = 1_000;
 
-/** An organization: its brands, its last redemptions, and its batches with what is left in their windows. */
+/** An organization: its brands, its last redemptions, its batches with what is left in their windows, and its webhook endpoints. */
 export function renderOrganizationPage(site: Site, organization: OrganizationSummary, page: OrganizationPage): Html {
-  const { id, brands, redemptions, batches } = organization;
+  const { id, brands, redemptions, batches, webhooks } = organization;
   const path = opsPath(site, "organizations", id);
   const oldest = redemptions.at(-1);
   const oldestBatch = batches.at(-1);
@@ -75,6 +76,10 @@ ${
       )
 }
 ${organization.moreBatches && oldestBatch !== undefined ? html`<p><a rel="next" href="${path}?batchesBefore=${encodeURIComponent(oldestBatch.id)}">Earlier batches</a></p>` : null}
+</section>
+<section aria-labelledby="webhooks">
+<h2 id="webhooks">Webhook endpoints</h2>
+${renderWebhooks(site, webhooks)}
 </section>`,
   );
 }

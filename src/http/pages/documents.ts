@@ -13,6 +13,7 @@ const PATHS = {
   "proof.md": "/docs/proof",
   "versioning.md": "/docs/versioning",
   "sandbox.md": "/docs/sandbox",
+  "webhooks.md": "/docs/webhooks",
   "sandbox-client.mjs": "/docs/sandbox-client.mjs",
   "chain-vectors.json": "/docs/chain-vectors.json",
   "log-vectors.json": "/docs/log-vectors.json",

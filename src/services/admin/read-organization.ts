@@ -8,6 +8,7 @@ import {
   selectBrandsOfOrganization,
 } from "../../db/catalog.ts";
 import { type LastRedemption, selectLastRedemptions } from "../../db/redemptions.ts";
+import { selectWebhookEndpoints, type WebhookRow } from "../../db/webhook-endpoints.ts";
 
 /** Where an older page of a list begins; null is the newest page. */
 export interface OrganizationPage {
@@ -23,12 +24,13 @@ export interface OrganizationSummary {
   moreRedemptions: boolean;
   batches: BatchOfOrganization[];
   moreBatches: boolean;
+  webhooks: WebhookRow[];
 }
 
 const PAGE_SIZE = 25;
 
 /**
- * Reads an organization's brands, its last redemptions and its batches with what is left of them.
+ * Reads an organization's brands, its last redemptions, its batches with what is left of them, and its webhook endpoints.
  * @throws AppError `not_found` for an organization that has no brand, and so no voucher.
  */
 export async function readOrganization(
@@ -40,6 +42,7 @@ export async function readOrganization(
   if (brands.length === 0) throw new AppError("not_found", "There is no organization with this id that has a brand.");
   const redemptions = await selectLastRedemptions(pool, id, page.redemptionsBefore, PAGE_SIZE + 1);
   const batches = await selectBatchesOfOrganization(pool, id, page.batchesBefore, PAGE_SIZE + 1);
+  const webhooks = await selectWebhookEndpoints(pool, id);
   return {
     id,
     brands,
@@ -47,6 +50,7 @@ export async function readOrganization(
     moreRedemptions: redemptions.length > PAGE_SIZE,
     batches: batches.slice(0, PAGE_SIZE),
     moreBatches: batches.length > PAGE_SIZE,
+    webhooks,
   };
 }
 

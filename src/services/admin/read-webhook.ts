@@ -1,0 +1,36 @@
+import type pg from "pg";
+import { AppError } from "../../contract/errors.ts";
+import type { DeliveriesResponse, DeliveryState } from "../../contract/webhooks.ts";
+import { findWebhookEndpoint, type WebhookRow } from "../../db/webhook-endpoints.ts";
+import { listDeliveries } from "../webhooks/list-deliveries.ts";
+
+/** Which deliveries of an endpoint a page shows: of any state, or of one; the newest, or those after a cursor. */
+export interface WebhookPage {
+  state: DeliveryState | undefined;
+  cursor: string | undefined;
+}
+
+/** A webhook endpoint as operators see it. */
+export interface WebhookSummary extends DeliveriesResponse {
+  endpoint: WebhookRow;
+  /** Deliveries that are not finished, counted up to a bound. */
+  pending: number;
+  morePending: boolean;
+}
+
+const PAGE_SIZE = 25;
+/** The most unfinished deliveries that a page counts. */
+const PENDING_MAX = 1_000;
+
+/**
+ * Reads an endpoint of any organization, what waits for it, and a page of its deliveries, newest first.
+ * @throws AppError `webhook_not_found`, `invalid_request` for a cursor of another list.
+ */
+export async function readWebhook(ctx: { pool: pg.Pool }, id: string, page: WebhookPage): Promise<WebhookSummary> {
+  const endpoint = await findWebhookEndpoint(ctx.pool, id, null);
+  if (endpoint === null) throw new AppError("webhook_not_found");
+  const of = { organizationId: endpoint.organizationId, endpointId: id };
+  const shown = await listDeliveries(ctx, { ...of, ...page, limit: PAGE_SIZE });
+  const { deliveries, nextCursor } = await listDeliveries(ctx, { ...of, state: "Pending", limit: PENDING_MAX });
+  return { endpoint, pending: deliveries.length, morePending: nextCursor !== null, ...shown };
+}

@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readSnippets } from "../support/document-snippets.ts";
+import { hasProgram } from "../support/has-program.ts";
+import { until, untilStarted } from "../support/until.ts";
+
+// Takes the receivers out of docs/webhooks.md and sends them the request that the page shows, and forged ones.
+
+const RECEIVERS = readSnippets("docs/webhooks.md").filter(({ language }) => language !== "text");
+const [SHOWN] = readSnippets("docs/webhooks.md").filter(({ code }) => code.startsWith("POST /hooks"));
+
+/** The test vector, which the page shows. */
+const SECRET = "whsec_uWK94YHe94pUT6OXCTYiEMMlBT1/xyoL++e1MKXeBP4=";
+const NOW = 1_800_000_000;
+const VECTOR = {
+  id: "vch_01jzbq0000e00a4g0g0000002b-2",
+  timestamp: String(NOW),
+  signature: "v1,RHroBtAE5AY6GVKNy7PWWtT9pLwb562xUgKzQkbN9oU=",
+  body: '{"type":"voucher.instance.redeemed","timestamp":"2027-02-14T19:30:05.007Z","data":{"voucherId":"vch_01jzbq0000e00a4g0g0000002b","sequence":2,"recordHash":"58493e991815493a63a4412ae1bd4daaf62f0f62888588d3592c0d0156307c98","externalRef":"Bestellung № 4711/ä","redeemCode":"W8RC-7Q4K-9MZX"}}',
+};
+type Sent = typeof VECTOR;
+
+/** Signs a request as Standard Webhooks describes it, with another implementation than the service's. */
+function signed(request: Partial<Sent>): Sent {
+  const { id, timestamp, body } = { ...VECTOR, ...request };
+  const hmac = createHmac("sha256", Buffer.from(SECRET.slice(6), "base64")).update(`${id}.${timestamp}.${body}`);
+  return { id, timestamp, body, signature: `v1,${hmac.digest("base64")}` };
+}
+
+const FORGED: [what: string, request: Sent][] = [
+  ["a wrong signature", { ...VECTOR, signature: signed({ body: "{}" }).signature }],
+  ["a signature of another version", { ...VECTOR, signature: VECTOR.signature.replace("v1,", "v1a,") }],
+  ["no signature", { ...VECTOR, signature: "v1," }],
+  ["a changed body", { ...VECTOR, body: VECTOR.body.replace("4711", "4712") }],
+  ["a changed id", { ...VECTOR, id: `${VECTOR.id}0` }],
+  ["an old timestamp", signed({ timestamp: String(NOW - 302) })],
+  ["a timestamp of the future", signed({ timestamp: String(NOW + 302) })],
+  ["a timestamp that is no number", signed({ timestamp: "soon" })],
+];
+const GENUINE: [what: string, request: Sent][] = [
+  ["the request of the page", VECTOR],
+  ["signatures of two secrets", { ...VECTOR, signature: `${signed({ body: "{}" }).signature} ${VECTOR.signature}` }],
+  ["a timestamp four minutes ago", signed({ id: "vch_a-2", timestamp: String(NOW - 240) })],
+];
+
+let directory: string;
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "voucher-webhooks-"));
+  for (const { name, code } of RECEIVERS) writeFileSync(join(directory, fileOf(name)), code);
+  symlinkSync(resolve("node_modules"), join(directory, "node_modules"));
+  // Each program reads the vector's time as the present.
+  mkdirSync(join(directory, "clock"));
+  writeFileSync(join(directory, "clock", "clock.mjs"), `Date.now = () => ${NOW * 1000};`);
+  writeFileSync(join(directory, "clock", "sitecustomize.py"), `import time\ntime.time = lambda: ${NOW}.0\n`);
+  writeFileSync(join(directory, "clock", "date"), `#!/bin/sh\necho ${NOW}\n`, { mode: 0o755 });
+});
+
+afterAll(() => rmSync(directory, { recursive: true }));
+
+/** The file of a snippet. */
+function fileOf(name: string): string {
+  return name.split(/[:,]? /)[0] ?? "";
+}
+
+/** Starts a program in the folder of the receivers, at the vector's time. */
+function start(program: string, args: string[], env: Record<string, string>): ChildProcess {
+  const clock = join(directory, "clock");
+  return spawn(program, args, {
+    cwd: directory,
+    env: { PATH: `${clock}:${process.env.PATH}`, PYTHONPATH: clock, SIGNING_SECRET: SECRET, ...env },
+  });
+}
+
+it("the page shows the test vector", () => {
+  const [head = "", body] = SHOWN?.code.trimEnd().split("\n\n") ?? [];
+  expect(body).toBe(VECTOR.body);
+  for (const [name, value] of Object.entries(VECTOR)) {
+    if (name !== "body") expect(head).toContain(`\nwebhook-${name}: ${value}`);
+  }
+  expect(signed({}).signature).toBe(VECTOR.signature);
+});
+
+it("this file runs every program of the page", () => {
+  expect(RECEIVERS.map(({ name }) => fileOf(name))).toEqual([
+    "webhook-receiver.mjs",
+    "webhook_receiver.py",
+    "verify-webhook.sh",
+  ]);
+});
+
+const SERVERS = [
+  { program: process.execPath, args: ["--import", "./clock/clock.mjs", "webhook-receiver.mjs"] },
+  { program: "python3", args: ["webhook_receiver.py"] },
+].filter(({ program }) => program === process.execPath || hasProgram(program));
+
+describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
+  let receiver: ChildProcess;
+  let output = "";
+  let url: string;
+
+  beforeAll(async () => {
+    receiver = start(program, args, { PORT: "0" });
+    for (const stream of [receiver.stdout, receiver.stderr]) {
+      stream?.setEncoding("utf8").on("data", (text) => {
+        output += text;
+      });
+    }
+    const port = await untilStarted(() => /^listening on port (\d+)$/m.exec(output)?.[1]);
+    url = `http://127.0.0.1:${port}/`;
+  });
+
+  afterAll(() => receiver.kill());
+
+  async function deliver({ id, timestamp, signature, body }: Sent): Promise<number> {
+    const headers = { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature };
+    return (await fetch(url, { method: "POST", headers, body })).status;
+  }
+
+  it.each(FORGED)("refuses %s", async (_what, request) => {
+    const before = output;
+    expect(await deliver(request)).toBe(401);
+    expect(output).toBe(before);
+  });
+
+  it.each(GENUINE)("accepts %s", async (_what, request) => {
+    expect(await deliver(request)).toBe(204);
+    await until(() => output.includes(`${request.id} voucher.instance.redeemed\n`));
+  });
+
+  it("takes a repeated event once", async () => {
+    expect(await deliver(VECTOR)).toBe(204);
+    const last = signed({ id: "vch_b-2" });
+    expect(await deliver(last)).toBe(204);
+    await until(() => output.includes(last.id));
+    expect(output.split(`${VECTOR.id} voucher.instance.redeemed\n`)).toHaveLength(2);
+  });
+
+  it("refuses a request that is too long or lacks its headers, and still runs", async () => {
+    // Python closes the connection before it has read the body.
+    const long = await deliver(signed({ body: JSON.stringify("x".repeat(200_000)) })).catch(() => null);
+    expect([401, 413, null]).toContain(long);
+    expect((await fetch(url, { method: "POST", body: "{}" })).status).toBe(401);
+    expect(await deliver(VECTOR)).toBe(204);
+  });
+});
+
+describe.runIf(hasProgram("openssl"))("verify-webhook.sh", () => {
+  function verify({ id, timestamp, signature, body }: Sent): Promise<{ exitCode: number | null; printed: string }> {
+    const child = start("bash", ["verify-webhook.sh"], {
+      HTTP_WEBHOOK_ID: id,
+      HTTP_WEBHOOK_TIMESTAMP: timestamp,
+      HTTP_WEBHOOK_SIGNATURE: signature,
+    });
+    let printed = "";
+    child.stdout?.setEncoding("utf8").on("data", (text) => {
+      printed += text;
+    });
+    child.stdin?.end(body);
+    return new Promise((done) => child.once("close", (exitCode) => done({ exitCode, printed })));
+  }
+
+  it.each(FORGED)("refuses %s", async (_what, request) => {
+    expect(await verify(request)).toEqual({ exitCode: 1, printed: "" });
+  });
+
+  it.each(GENUINE)("prints the body of %s", async (_what, request) => {
+    expect(await verify(request)).toEqual({ exitCode: 0, printed: request.body });
+  });
+});
