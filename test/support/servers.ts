@@ -7,6 +7,7 @@ import { leaseKey } from "../../src/holds/lease.ts";
 import { findShard, type Shard } from "../../src/queues/shards.ts";
 import { parseRedisUrl } from "../../src/redis/addresses.ts";
 import { mastersOf } from "../../src/redis/connections.ts";
+import { cloneOnNodes, dropOnNodes } from "./citus.ts";
 import type { Login } from "./logins.ts";
 
 /** A new database and an empty Redis database for one test file. */
@@ -50,7 +51,9 @@ async function openCluster(redisUrl: string): Promise<Cluster> {
 export async function openTestServers(): Promise<TestServers> {
   clones += 1;
   const name = `voucher_test_${process.pid}_${clones}`;
-  await administer(`CREATE DATABASE ${name} TEMPLATE ${inject("template")}`);
+  const nodes = inject("citusNodes");
+  if (nodes.length > 0) await cloneOnNodes(nodes, name, inject("template"));
+  else await administer(`CREATE DATABASE ${name} TEMPLATE ${inject("template")}`);
   const ownerUrl = withPath(inject("databaseUrl"), name);
   const logins = inject("logins");
   // Database 0 may be in use.
@@ -88,7 +91,8 @@ export async function openTestServers(): Promise<TestServers> {
       await closeOpened();
       redis.disconnect();
       await db.end();
-      await administer(`DROP DATABASE ${name} WITH (FORCE)`);
+      if (nodes.length > 0) await dropOnNodes(nodes, name);
+      else await administer(`DROP DATABASE ${name} WITH (FORCE)`);
     },
   };
 }
