@@ -416,10 +416,10 @@ const ON_THE_SERVER = ["db roles", "db check"];
 /** Commands that change the log. Tested below, with a log's key. */
 const LOG_CHANGES = ["log init", "log backfill", "log recover"];
 
-/** Commands tested in voucherctl-log.test.ts and test/cluster/service.test.ts, with a log's key or with Redis. */
+/** Commands tested in voucherctl-log.test.ts, test/workers and test/cluster, with a log's key or with Redis. */
 const WITH_MORE = [
   ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
-  ...["receipt get", "receipt verify", "witness keygen", "witness serve", "queue shards"],
+  ...["receipt get", "receipt verify", "witness keygen", "witness serve", "queue shards", "queue drop-shards"],
 ];
 
 function leavesOf(command: Command): Command[] {

@@ -34,7 +34,7 @@ describe.skipIf(nodes.length < 3)("a bucket on Citus", () => {
   /** The number of the worker, in the order of the nodes, that has the bucket. */
   async function findHolder(): Promise<number> {
     const { rows } = await servers.db.query<{ port: number }>(
-      "SELECT DISTINCT nodeport AS port FROM citus_shards WHERE table_name::text = $1",
+      "SELECT DISTINCT nodeport AS port FROM citus_shards WHERE table_name = $1::regclass",
       [`${BUCKET}.vouchers`],
     );
     expect(rows).toHaveLength(1);
@@ -52,7 +52,7 @@ describe.skipIf(nodes.length < 3)("a bucket on Citus", () => {
     await redeem(REDEMPTIONS);
     for (const to of [second, first]) {
       const { hostname, port } = new URL(nodes[to] as string);
-      await servers.db.query("SELECT citus_schema_move($1, $2, $3)", [BUCKET, hostname, Number(port)]);
+      await servers.db.query("SELECT citus_schema_move($1::regnamespace, $2::text, $3::integer)", [BUCKET, hostname, Number(port)]);
       expect(await findHolder()).toBe(to);
       await redeem(REDEMPTIONS);
     }

@@ -38,7 +38,7 @@ describe("docs/configuration.md", () => {
 });
 
 describe("links of the documents", () => {
-  const files = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", ...globSync("docs/*.md")];
+  const files = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", ...globSync("docs/**/*.md")];
   const links = files.flatMap((file) =>
     Array.from(
       readFileSync(file, "utf8").matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g),
