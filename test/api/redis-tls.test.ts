@@ -68,7 +68,7 @@ it("reserves and redeems over TLS, as a user of Redis with the documented rights
   const shards = await runNode(["src/cli/main.ts", "queue", "shards", "--json"], environment());
   expect({ ...shards, stdout: JSON.parse(shards.stdout).divisions }).toMatchObject({
     exitCode: 0,
-    stdout: [{ shards: 1, apis: 1, state: "in_use" }],
+    stdout: [{ shards: servers.queueShards[0], apis: 1, state: "in_use" }],
   });
 });
 

@@ -32,6 +32,8 @@ export interface TestServers {
   shard: Shard;
   queuePrefix: string;
   leaseKey(voucherId: string): string;
+  /** Deletes everything in Redis. */
+  emptyRedis(): Promise<unknown>;
   /** Registers what uses the servers; closeOpened closes it, the latest first. A closer may run twice. */
   onClose(closer: () => Promise<unknown>): void;
   closeOpened(): Promise<void>;
@@ -65,7 +67,8 @@ export async function openTestServers(): Promise<TestServers> {
   db.on("error", () => undefined);
   // A Cluster has the commands of a Redis, except that those without a key reach one node only.
   const redis = onCluster ? ((await openCluster(redisUrl)) as unknown as Redis) : new Redis(redisUrl);
-  await Promise.all(mastersOf(redis).map((master) => master.flushdb()));
+  const emptyRedis = () => Promise.all(mastersOf(redis).map((master) => master.flushdb()));
+  await emptyRedis();
   const deploymentId = await adoptDatabase(db);
   const shard = findShard(deploymentId, 0, 1);
   const closers: (() => Promise<unknown>)[] = [];
@@ -85,6 +88,7 @@ export async function openTestServers(): Promise<TestServers> {
     shard,
     queuePrefix: shard.prefix,
     leaseKey: (voucherId) => leaseKey(deploymentId, voucherId),
+    emptyRedis,
     onClose: (closer) => void closers.push(closer),
     closeOpened,
     async close() {
