@@ -52,7 +52,11 @@ describe.skipIf(nodes.length < 3)("a bucket on Citus", () => {
     await redeem(REDEMPTIONS);
     for (const to of [second, first]) {
       const { hostname, port } = new URL(nodes[to] as string);
-      await servers.db.query("SELECT citus_schema_move($1::regnamespace, $2::text, $3::integer)", [BUCKET, hostname, Number(port)]);
+      await servers.db.query("SELECT citus_schema_move($1::regnamespace, $2::text, $3::integer)", [
+        BUCKET,
+        hostname,
+        Number(port),
+      ]);
       expect(await findHolder()).toBe(to);
       await redeem(REDEMPTIONS);
     }

@@ -36,8 +36,8 @@ it("voucherctl queue drop-shards deletes the keys of an unused number of shards 
   await servers.redis.hset(`${prefix}:redeem:vch_1`, "data", "{}");
   await servers.redis.set(`${prefix}:other`, "");
   const refused = await voucherctl.run(["queue", "drop-shards", "4"]);
-  expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
-  expect(refused.stderr).toContain("4 shards: no worker serves");
+  const stderr = expect.stringContaining("4 shards: no worker serves");
+  expect(refused).toEqual({ exitCode: 1, stdout: "", stderr });
 
   await former.close();
   const left = await keysOf(4);
