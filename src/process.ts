@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { type Config, ConfigError, type readConfig } from "./config.ts";
 
 /** Longest time from the first signal to the end of the process. Milliseconds. */
-const DRAIN_MAX_MS = 15_000;
+export const DRAIN_MAX_MS = 15_000;
 
 /** Reads the configuration from the process's environment. If it is invalid, prints the reasons and exits. */
 export function configureProcess(read: typeof readConfig): Config {

@@ -1,9 +1,13 @@
+import { AppError } from "../contract/errors.ts";
 import { readDeploymentId } from "../db/deployment.ts";
 import type { Division } from "../queues/read-shards.ts";
+import { SHARDS_MAX } from "../queues/shards.ts";
+import { withAuditEntry } from "../services/admin/with-audit-entry.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
 import { ServersUnavailable, UsageError } from "./exit-code.ts";
 import { pluralize } from "./format.ts";
 import { formatTable } from "./layout.ts";
+import { integer } from "./option-parsers.ts";
 
 export const queue: Noun = {
   name: "queue",
@@ -20,28 +24,67 @@ export const queue: Noun = {
         ),
       ["queue shards", "queue shards --json"],
       async (ctx) => {
-        const divisions = await findDivisions(ctx);
+        const divisions = await withQueues(ctx, ({ read }) => read());
         ctx.print({ divisions: divisions.map((division) => ({ ...division, state: stateOf(division) })) }, () =>
           describe(divisions),
         );
       },
     );
+    action(
+      noun
+        .command("drop-shards")
+        .description("delete what a number of shards that no process uses has left in Redis")
+        .argument("<count>", "the number of shards, such as 4", integer(1, SHARDS_MAX))
+        .addHelpText("after", "\nRefuses a number of shards that a process uses, or that has jobs."),
+      ["queue drop-shards 4"],
+      async (ctx, _options, argument) => {
+        const shards = Number(argument);
+        const keys = await withQueues(ctx, async ({ read, drop, deploymentId }) => {
+          const division = (await read()).find((each) => each.shards === shards);
+          if (division === undefined) return 0;
+          const state = stateOf(division);
+          if (state !== "unused") {
+            throw new AppError("invalid_request", `${pluralize(shards, "shard")}: ${MEANING[state](division)}.`);
+          }
+          // The database does not show the keys, so dropping some counts as a change.
+          const after = (dropped: number) => ({ queueKeys: dropped === 0 ? 1 : 0 });
+          const unseen = { before: { queueKeys: 1 }, after };
+          return withAuditEntry(ctx, { type: "Deployment", id: deploymentId }, () => drop(shards), unseen);
+        });
+        ctx.print({ shards, keys }, () => `Deleted ${pluralize(keys, "key")}.`);
+      },
+    );
   },
 };
 
+interface Queues {
+  deploymentId: string;
+  read(): Promise<Division[]>;
+  drop(shards: number): Promise<number>;
+}
+
 // Imported on demand, because no other command needs Redis and BullMQ.
-async function findDivisions({ pool, redisUrl, log }: CommandContext): Promise<Division[]> {
+async function withQueues<T>(
+  { pool, redisUrl, log }: CommandContext,
+  work: (queues: Queues) => Promise<T>,
+): Promise<T> {
   if (redisUrl === null) throw new UsageError("REDIS_URL is not set.");
-  const [{ openFailFast, untilReady }, { readDivisions }] = await Promise.all([
+  const [{ openFailFast, untilReady }, { readDivisions }, { dropShards }] = await Promise.all([
     import("../redis/connections.ts"),
     import("../queues/read-shards.ts"),
+    import("../queues/drop-shards.ts"),
   ]);
   const redis = openFailFast(redisUrl, "voucherctl", log);
   try {
     await untilReady(redis).catch((cause) => {
       throw new ServersUnavailable("Redis does not answer. Check REDIS_URL.", { cause });
     });
-    return await readDivisions(redis, await readDeploymentId(pool));
+    const deploymentId = await readDeploymentId(pool);
+    return await work({
+      deploymentId,
+      read: () => readDivisions(redis, deploymentId),
+      drop: (shards) => dropShards(redis, deploymentId, shards),
+    });
   } finally {
     redis.disconnect();
   }
@@ -63,7 +106,7 @@ const MEANING: Record<State, (division: Division) => string> = {
   emptying: () => "no API process adds jobs; workers process those that are left",
   unserved: ({ unserved }) => `no worker serves ${unserved.join(", ")}`,
   unreachable: () => "a Redis server does not answer",
-  unused: () => "no process uses it",
+  unused: ({ shards }) => `no process uses it; voucherctl queue drop-shards ${shards} deletes what is left`,
 };
 
 function describe(divisions: readonly Division[]): string {

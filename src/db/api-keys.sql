@@ -20,9 +20,9 @@ SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS 
 -- Records that keys are in use, each at most once a minute. Writes in id order, so that concurrent calls cannot deadlock.
 -- $1 key_id text[]
 INSERT INTO api_key_uses AS u (key_id, last_used_at)
-SELECT k.id, clock_timestamp() FROM api_keys AS k WHERE k.id = ANY ($1::text[]) ORDER BY k.id
+SELECT k.id, statement_timestamp() FROM api_keys AS k WHERE k.id = ANY ($1::text[]) ORDER BY k.id
 ON CONFLICT (key_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at
- WHERE u.last_used_at < EXCLUDED.last_used_at - interval '1 minute';
+ WHERE EXCLUDED.last_used_at - u.last_used_at > interval '1 minute';
 
 -- name: find_any_key
 -- One key, if there is any.
@@ -48,15 +48,15 @@ INSERT INTO api_key_secrets (key_id, secret_hash) VALUES ($1::text, $2::bytea);
 -- Ends the secrets of a working key after a grace period. Secrets that end sooner keep their end.
 -- $1 key_id text, $2 grace in milliseconds float8
 UPDATE api_key_secrets AS s SET expires_at = grace.ends_at
-  FROM api_keys AS k, (SELECT clock_timestamp() + make_interval(secs => $2::float8 / 1000) AS ends_at) AS grace
+  FROM api_keys AS k, (SELECT statement_timestamp() + make_interval(secs => $2::float8 / 1000) AS ends_at) AS grace
  WHERE s.key_id = $1::text AND (s.expires_at IS NULL OR s.expires_at > grace.ends_at) AND k.id = s.key_id AND k.revoked_at IS NULL
-   AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
+   AND (k.expires_at IS NULL OR k.expires_at > statement_timestamp())
 RETURNING s.expires_at AS "expiresAt";
 
 -- name: revoke_key
 -- A key that is revoked twice keeps the first moment.
 -- $1 id text
-UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, clock_timestamp()) WHERE k.id = $1::text;
+UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, statement_timestamp()) WHERE k.id = $1::text;
 
 -- name: select_keys
 -- The keys of an organization, newest first, without their secrets.

@@ -11,7 +11,7 @@ INSERT INTO referrer_contracts (id, brand_id, user_id, ends_at) VALUES ($1::text
 -- name: move_contract
 -- Changes a contract's status if it has one of the given ones.
 -- $1 id text, $2 new status text, $3 status text[] before the change
-UPDATE referrer_contracts AS c SET status = $2::text, changed_at = clock_timestamp()
+UPDATE referrer_contracts AS c SET status = $2::text, changed_at = statement_timestamp()
  WHERE c.id = $1::text AND c.status = ANY ($3::text[]);
 
 -- name: find_contract_status
@@ -21,9 +21,9 @@ SELECT c.status FROM referrer_contracts AS c WHERE c.id = $1::text;
 -- name: end_overdue_contracts
 -- Records the end of Active contracts that are past it. Skips locked ones.
 -- $1 limit int
-UPDATE referrer_contracts AS c SET status = 'Ended', changed_at = clock_timestamp()
+UPDATE referrer_contracts AS c SET status = 'Ended', changed_at = statement_timestamp()
  WHERE c.id = ANY (ARRAY(
-         SELECT d.id FROM referrer_contracts AS d WHERE d.status = 'Active' AND d.ends_at <= (SELECT clock_timestamp())
+         SELECT d.id FROM referrer_contracts AS d WHERE d.status = 'Active' AND d.ends_at <= statement_timestamp()
           ORDER BY d.ends_at LIMIT $1::int FOR UPDATE SKIP LOCKED));
 
 -- name: insert_link

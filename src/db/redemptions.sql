@@ -24,20 +24,14 @@ SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", 
 -- name: close_redemptions
 -- Closes the time up to two seconds ago: after its commit no transaction can insert an earlier redemption. Two seconds are many times what a
 -- redemption takes from reading its time to its insert; a later one is decided again.
-UPDATE redemptions_closed AS c SET closed_until = clock.now - interval '2 seconds'
-  FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
- WHERE c.singleton AND c.closed_until < clock.now - interval '2 seconds';
+UPDATE redemptions_closed AS c SET closed_until = date_trunc('milliseconds', statement_timestamp()) - interval '2 seconds'
+ WHERE c.singleton AND c.closed_until < date_trunc('milliseconds', statement_timestamp()) - interval '2 seconds';
 
 -- name: find_complete_until
 -- The time before which every redemption is visible to the next statement and none is ever added: the closed time, or the earliest redemption
 -- of a transaction that has not ended, whose advisory lock has that time (check_redemption_times). pg_locks is read after the snapshot of
 -- this statement is taken. So a transaction without a lock in it has ended, or finds the closed time of this snapshot and fails.
-SELECT least(c.closed_until, (
-         SELECT min(timestamptz 'epoch' + (((l.classid::bigint << 32) | l.objid::bigint) - (21092::bigint << 48)) * interval '1 millisecond')
-           FROM pg_locks AS l
-          WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.classid::bigint >> 16 = 21092
-            AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
-       )) AS "completeUntil"
+SELECT least(c.closed_until, find_earliest_open_redemption()) AS "completeUntil"
   FROM redemptions_closed AS c WHERE c.singleton;
 
 -- name: select_redemptions

@@ -8,6 +8,7 @@ import { migrateDatabase } from "../../src/db/migrate.ts";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
 import { dockerAnswers, type LocalRedis, redisUrl, startRedis, stopRedis } from "../../src/local/redis.ts";
 import { freePort } from "../../src/local/servers.ts";
+import { bucketUrl, distributeBucket, dropOnNodes, freezeTemplate, joinNodes, onNode } from "./citus.ts";
 import { makeTestLogins, type TestLogins } from "./logins.ts";
 import { startRedisCluster } from "./redis-cluster.ts";
 
@@ -20,6 +21,8 @@ declare module "vitest" {
     queueShards: number;
     /** Name of the migrated database that test files clone. */
     template: string;
+    /** The nodes of a Citus cluster, the coordinator first; none for a single Postgres. */
+    citusNodes: readonly string[];
     /** Logins with the rights of the processes and of voucherctl. */
     logins: TestLogins;
   }
@@ -34,10 +37,28 @@ type Stop = () => Promise<unknown>;
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stops: Stop[] = [];
   const containers = (!process.env.DATABASE_URL || !process.env.REDIS_URL) && dockerAnswers();
-  const databaseUrl = process.env.DATABASE_URL || (await (containers ? postgresContainer : embeddedPostgres)(stops));
+  const databaseUrl =
+    process.env.TEST_CITUS_NODES?.split(",")[0] ||
+    process.env.DATABASE_URL ||
+    (await (containers ? postgresContainer : embeddedPostgres)(stops));
   const shards = Number(process.env.TEST_CLUSTER_SHARDS || 0);
   const redis = await (shards > 0 ? redisCluster : redisServer)(stops, containers);
   const template = `voucher_test_template_${process.pid}`;
+  project.provide("redisUrl", redis);
+  project.provide("queueShards", Math.max(1, shards));
+  project.provide("template", template);
+  const citusNodes = process.env.TEST_CITUS_NODES?.split(",") ?? [];
+  project.provide("citusNodes", citusNodes);
+  if (citusNodes.length > 0) {
+    await makeCitusTemplate(citusNodes, template);
+    project.provide("databaseUrl", bucketUrl(citusNodes[0] ?? ""));
+    // Without roles: their rights are those of the schema `public`.
+    project.provide("logins", { api: null, log: null, admin: null });
+    return async () => {
+      await dropOnNodes(citusNodes, template);
+      for (const stop of stops) await stop();
+    };
+  }
   await administer(databaseUrl, `CREATE DATABASE ${template}`);
   const url = new URL(databaseUrl);
   url.pathname = `/${template}`;
@@ -45,14 +66,21 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const { logins, remove } = await makeTestLogins(url.href);
   project.provide("logins", logins);
   project.provide("databaseUrl", databaseUrl);
-  project.provide("redisUrl", redis);
-  project.provide("queueShards", Math.max(1, shards));
-  project.provide("template", template);
   return async () => {
     await administer(databaseUrl, `DROP DATABASE ${template} WITH (FORCE)`);
     await remove(databaseUrl);
     for (const stop of stops) await stop();
   };
+}
+
+/** A template on every node of a Citus cluster, for `test/scale/citus.ts`. */
+async function makeCitusTemplate(nodes: readonly string[], name: string): Promise<void> {
+  for (const node of nodes) await administer(node, `CREATE DATABASE ${name}`);
+  const url = onNode(nodes[0] ?? "", `postgres://host/${name}`);
+  await joinNodes(url, nodes);
+  await migrateDatabase(url);
+  await distributeBucket(url);
+  await freezeTemplate(nodes, name);
 }
 
 /** A loopback Redis Cluster, for `npm run test:cluster`. */

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type pg from "pg";
 import type { RedeemJob } from "../../src/contract/jobs.ts";
-import { findShard } from "../../src/queues/shards.ts";
+import { findShard, listShards } from "../../src/queues/shards.ts";
 import type { TestPartner } from "./supply.ts";
 
 /** Creates a redeem job like the API, with a deadline in one minute. */
@@ -30,13 +30,17 @@ export function newAttempt(voucherId: string): string {
   return `${voucherId}-${crypto.randomUUID()}`;
 }
 
-/** Counts the waiting and running jobs of a queue atomically, so that no job is missed between the two lists. */
+/** Counts the waiting and running jobs of a queue, each shard atomically, so that no job is missed between the two lists. */
 export async function countJobs(
-  { redis, queuePrefix }: { redis: Redis; queuePrefix: string },
+  servers: { redis: Redis; queuePrefix: string; deploymentId?: string; queueShards?: [number] },
   queue: string,
 ): Promise<number> {
-  const lists = await redis.multi().llen(`${queuePrefix}:${queue}:wait`).llen(`${queuePrefix}:${queue}:active`).exec();
-  return (lists ?? []).reduce((sum, [, length]) => sum + Number(length), 0);
+  const { redis, queuePrefix, deploymentId = "", queueShards: [shards] = [1] } = servers;
+  const prefixes = shards === 1 ? [queuePrefix] : listShards(deploymentId, shards).map(({ prefix }) => prefix);
+  const lists = await Promise.all(
+    prefixes.map((prefix) => redis.multi().llen(`${prefix}:${queue}:wait`).llen(`${prefix}:${queue}:active`).exec()),
+  );
+  return lists.flatMap((lengths) => lengths ?? []).reduce((sum, [, length]) => sum + Number(length), 0);
 }
 
 /** Reads the prefix of a deployment's queue keys. */

@@ -1,12 +1,13 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { onPath } from "../../src/local/debian-packages.ts";
 import { freePort } from "../../src/local/servers.ts";
+import { makeRedisTls, type RedisTls } from "./redis-tls.ts";
 import { until, untilStarted } from "./until.ts";
 
 /** A loopback Redis Cluster of masters with one replica each. */
@@ -14,6 +15,8 @@ export interface TestCluster {
   /** Value for REDIS_URL. */
   url: string;
   nodes: ClusterNode[];
+  /** Null without TLS. */
+  tls: RedisTls | null;
   /** The node that is the master of a slot now. */
   masterOf(slot: number): Promise<ClusterNode>;
   /** The nodes that are masters with slots now. */
@@ -49,14 +52,18 @@ const SETTINGS = [
 ];
 
 /** Starts a cluster and waits until each master has its replica. */
-export async function startRedisCluster({ masters = 3, replicas = true } = {}): Promise<TestCluster> {
+export async function startRedisCluster({ masters = 3, replicas = true, secure = false } = {}): Promise<TestCluster> {
   if (onPath("redis-server") === null) throw new Error("a Redis Cluster needs redis-server on PATH");
   const directory = mkdtempSync(join(tmpdir(), "voucher-cluster-"));
+  const tls = secure ? makeRedisTls(directory) : null;
   const nodes: Node[] = [];
-  while (nodes.length < masters * (replicas ? 2 : 1)) nodes.push(new Node(directory, await freeClusterPort(nodes)));
+  while (nodes.length < masters * (replicas ? 2 : 1))
+    nodes.push(new Node(directory, await freeClusterPort(nodes), tls));
   await Promise.all(nodes.map((node) => node.start()));
   const create = ["--cluster", "create", ...nodes.map(({ port }) => `127.0.0.1:${port}`)];
-  execFileSync("redis-cli", [...create, "--cluster-replicas", replicas ? "1" : "0", "--cluster-yes"], {
+  const login =
+    tls === null ? [] : ["--tls", "--cacert", tls.caFile, "--user", tls.admin.username, "--pass", tls.admin.password];
+  execFileSync("redis-cli", [...login, ...create, "--cluster-replicas", replicas ? "1" : "0", "--cluster-yes"], {
     stdio: "pipe",
   });
   for (const node of nodes) {
@@ -73,8 +80,9 @@ export async function startRedisCluster({ masters = 3, replicas = true } = {}): 
     }));
   };
   return {
-    url: `redis://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(",")}`,
+    url: `${tls === null ? "redis://" : `rediss://${tls.login}`}${nodes.map(({ port }) => `127.0.0.1:${port}`).join(",")}`,
     nodes,
+    tls,
     async masterOf(slot) {
       return (await owners()).find(({ from, to }) => from <= slot && slot <= to)?.node as Node;
     },
@@ -111,19 +119,24 @@ class Node implements ClusterNode {
   readonly port: number;
   readonly client: Redis;
   readonly #directory: string;
+  readonly #settings: readonly string[];
   #process: ChildProcess | null = null;
 
-  constructor(directory: string, port: number) {
+  constructor(directory: string, port: number, tls: RedisTls | null) {
     this.port = port;
     this.#directory = join(directory, String(port));
     mkdirSync(this.#directory);
-    this.client = new Redis({ port, lazyConnect: true, retryStrategy: () => 100, maxRetriesPerRequest: 5 });
+    this.#settings = tls === null ? ["--port", String(port)] : secureSettings(port, tls);
+    this.client = new Redis({
+      ...{ port, lazyConnect: true, retryStrategy: () => 100, maxRetriesPerRequest: 5 },
+      ...(tls !== null && { ...tls.admin, tls: { ca: readFileSync(tls.caFile) } }),
+    });
     this.client.on("error", () => undefined);
   }
 
   async start(): Promise<void> {
     if (this.#process !== null) return;
-    const place = ["--bind", "127.0.0.1", "--port", String(this.port), "--dir", this.#directory];
+    const place = ["--bind", "127.0.0.1", "--dir", this.#directory, ...this.#settings];
     this.#process = spawn("redis-server", [...place, ...SETTINGS], { stdio: "ignore" });
     await untilStarted(async () => (await this.client.ping().catch(() => "")) === "PONG");
   }
@@ -149,6 +162,13 @@ class Node implements ClusterNode {
     this.client.disconnect();
     await this.kill();
   }
+}
+
+/** TLS for clients, replicas and the nodes' own connections. */
+function secureSettings(port: number, { settings, admin }: RedisTls): string[] {
+  const between = ["--tls-cluster", "yes", "--tls-replication", "yes"];
+  const replication = ["--masteruser", admin.username, "--masterauth", admin.password];
+  return ["--tls-port", String(port), ...settings, ...between, ...replication];
 }
 
 /** Asks the nodes in turn until one that runs answers. */

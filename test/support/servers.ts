@@ -7,6 +7,7 @@ import { leaseKey } from "../../src/holds/lease.ts";
 import { findShard, type Shard } from "../../src/queues/shards.ts";
 import { parseRedisUrl } from "../../src/redis/addresses.ts";
 import { mastersOf } from "../../src/redis/connections.ts";
+import { cloneOnNodes, dropOnNodes } from "./citus.ts";
 import type { Login } from "./logins.ts";
 
 /** A new database and an empty Redis database for one test file. */
@@ -31,6 +32,8 @@ export interface TestServers {
   shard: Shard;
   queuePrefix: string;
   leaseKey(voucherId: string): string;
+  /** Deletes everything in Redis. */
+  emptyRedis(): Promise<unknown>;
   /** Registers what uses the servers; closeOpened closes it, the latest first. A closer may run twice. */
   onClose(closer: () => Promise<unknown>): void;
   closeOpened(): Promise<void>;
@@ -50,7 +53,9 @@ async function openCluster(redisUrl: string): Promise<Cluster> {
 export async function openTestServers(): Promise<TestServers> {
   clones += 1;
   const name = `voucher_test_${process.pid}_${clones}`;
-  await administer(`CREATE DATABASE ${name} TEMPLATE ${inject("template")}`);
+  const nodes = inject("citusNodes");
+  if (nodes.length > 0) await cloneOnNodes(nodes, name, inject("template"));
+  else await administer(`CREATE DATABASE ${name} TEMPLATE ${inject("template")}`);
   const ownerUrl = withPath(inject("databaseUrl"), name);
   const logins = inject("logins");
   // Database 0 may be in use.
@@ -62,7 +67,8 @@ export async function openTestServers(): Promise<TestServers> {
   db.on("error", () => undefined);
   // A Cluster has the commands of a Redis, except that those without a key reach one node only.
   const redis = onCluster ? ((await openCluster(redisUrl)) as unknown as Redis) : new Redis(redisUrl);
-  await Promise.all(mastersOf(redis).map((master) => master.flushdb()));
+  const emptyRedis = () => Promise.all(mastersOf(redis).map((master) => master.flushdb()));
+  await emptyRedis();
   const deploymentId = await adoptDatabase(db);
   const shard = findShard(deploymentId, 0, 1);
   const closers: (() => Promise<unknown>)[] = [];
@@ -82,13 +88,15 @@ export async function openTestServers(): Promise<TestServers> {
     shard,
     queuePrefix: shard.prefix,
     leaseKey: (voucherId) => leaseKey(deploymentId, voucherId),
+    emptyRedis,
     onClose: (closer) => void closers.push(closer),
     closeOpened,
     async close() {
       await closeOpened();
       redis.disconnect();
       await db.end();
-      await administer(`DROP DATABASE ${name} WITH (FORCE)`);
+      if (nodes.length > 0) await dropOnNodes(nodes, name);
+      else await administer(`DROP DATABASE ${name} WITH (FORCE)`);
     },
   };
 }

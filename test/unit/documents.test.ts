@@ -38,7 +38,7 @@ describe("docs/configuration.md", () => {
 });
 
 describe("links of the documents", () => {
-  const files = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", ...globSync("docs/*.md")];
+  const files = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", ...globSync("docs/**/*.md")];
   const links = files.flatMap((file) =>
     Array.from(
       readFileSync(file, "utf8").matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g),
@@ -101,5 +101,49 @@ describe("connections to Postgres", () => {
     expect(numbers.indexOf(apis) * api + numbers.indexOf(workers) * worker).toBe(Number(sum));
     expect(Number(max) - Number(sum)).toBeGreaterThanOrEqual(Number(reserve));
     expect(readFileSync("docker-compose.yml", "utf8")).toContain(`max_connections=${max}`);
+  });
+});
+
+describe("docs/scaling.md", () => {
+  const scaling = readFileSync("docs/scaling.md", "utf8");
+  const numbersOf = (text: string) => text.split("|").map((cell) => Number(cell.replaceAll(" ", "")));
+  /** The part of its core that a process may use. */
+  const UTILIZATION = 0.6;
+  const CLUSTER_FACTOR = 1.8;
+  const [, measured = ""] =
+    /### Redeem by code, 256 connections\n[\s\S]*?\| this service, [^|]*\|(.*)\|\n/.exec(
+      readFileSync("docs/benchmarks.md", "utf8"),
+    ) ?? [];
+  const [api = 0, worker = 0, redis = 0, postgres = 0] = numbersOf(measured).slice(-4);
+  const master = Math.round(redis * CLUSTER_FACTOR);
+
+  it("takes the costs of a redemption from docs/benchmarks.md, and adds them up", () => {
+    const rowOf = (name: string) => numbersOf(new RegExp(`^\\| ${name} \\|([^|]*)\\|`, "m").exec(scaling)?.[1] ?? "");
+    const costs = [
+      "API process",
+      "Worker process",
+      "One Redis",
+      "A master of a Redis Cluster",
+      "A core of Postgres",
+    ].map((name) => rowOf(`${name}(?= \\| \\d+ \\| [\\d ]+/s)`)[0]);
+    expect(costs).toEqual([api, worker, redis, master, postgres]);
+    expect(rowOf("Sum, one Redis")).toEqual([api + worker + redis + postgres]);
+    expect(rowOf("Sum, Redis Cluster")).toEqual([api + worker + master + postgres]);
+    for (const [, cost = "", rate = ""] of scaling.matchAll(/^\| [^|]+\| (\d+) \| ([\d ]+)\/s \|$/gm))
+      expect(Number(rate.replaceAll(" ", "")), cost).toBe(Math.floor((UTILIZATION * 1_000_000) / Number(cost)));
+  });
+
+  it("multiplies them rightly for each rate", () => {
+    const rows = Array.from(scaling.matchAll(/^\| (\d+ 000) \|([\d |]+)\|$/gm), ([, rate = "", rest = ""]) => [
+      ...numbersOf(rate),
+      ...numbersOf(rest),
+    ]);
+    expect(rows).toHaveLength(4);
+    for (const [rate = 0, ...counts] of rows) {
+      const processes = (cost: number) => Math.ceil((rate * cost) / 1_000_000 / UTILIZATION);
+      const inOne = processes(redis) === 1;
+      const needed = [api, worker, inOne ? redis : master, postgres].map(processes);
+      expect(counts, String(rate)).toEqual([...needed, needed.reduce((sum, count) => sum + count)]);
+    }
   });
 });

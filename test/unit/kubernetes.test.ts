@@ -1,0 +1,405 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import packageJson from "../../package.json" with { type: "json" };
+import { buildProgram } from "../../src/cli/program.ts";
+import {
+  type Config,
+  readApiConfig,
+  readDatabaseUrl,
+  readGivenServers,
+  readRolePasswords,
+  readWorkerConfig,
+} from "../../src/config.ts";
+import { CONNECTIONS_MAX } from "../../src/context.ts";
+import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { onPath } from "../../src/local/debian-packages.ts";
+import { METRICS, type MetricDefinition } from "../../src/metrics/catalog.ts";
+import { DRAIN_MAX_MS } from "../../src/process.ts";
+import { QUEUE_NAMES } from "../../src/queues/catalog.ts";
+import { readLogSettings } from "../../src/services/log/log-settings.ts";
+import { readDockerfile } from "../support/image.ts";
+import { selectorsOf } from "../support/promql.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
+const BASE = "docs/kubernetes/base";
+const OVERLAY = "docs/kubernetes/overlays/production";
+const GUIDE = read("docs/kubernetes/README.md");
+/** The id of the user `node` in the images of Node. */
+const NODE_USER = 1000;
+
+// biome-ignore lint/suspicious/noExplicitAny: the tests compare the fields that they read.
+type Yaml = any;
+
+function parseFile(file: string): Yaml[] {
+  return parseAllDocuments(read(file), { merge: true, strict: true, uniqueKeys: true }).map((document) => {
+    expect([file, ...document.errors, ...document.warnings]).toEqual([file]);
+    return document.toJS();
+  });
+}
+
+const FILES = globSync("docs/kubernetes/**/*.{yaml,yml}", { cwd: ROOT });
+const [base] = parseFile(join(BASE, "kustomization.yaml"));
+const [overlay] = parseFile(join(OVERLAY, "kustomization.yaml"));
+const OBJECTS = (base.resources as string[]).flatMap((file) => parseFile(join(BASE, file)));
+const find = (kind: string, name: string): Yaml => {
+  const found = OBJECTS.find((object) => object.kind === kind && object.metadata.name === name);
+  if (found === undefined) throw new Error(`there is no ${kind} ${name}`);
+  return found;
+};
+/** The objects that run pods. */
+const RUNNING = OBJECTS.filter(({ kind }) => ["Deployment", "Job"].includes(kind));
+const PODS = RUNNING.map((object) => ({ name: object.metadata.name as string, ...object.spec.template }));
+const CONTAINERS = PODS.flatMap(({ name, spec }) =>
+  [...(spec.initContainers ?? []), ...spec.containers].map((container: Yaml) => ({ pod: name, spec, ...container })),
+);
+
+const toObject = (lines: readonly string[]) =>
+  Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]));
+
+let directory: string;
+const secrets: Record<string, Record<string, string>> = {};
+let keyFile: string;
+
+// Writes the secrets with the commands of the guide.
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "voucher-kubernetes-"));
+  cpSync(join(ROOT, "docs/kubernetes"), join(directory, "docs/kubernetes"), { recursive: true });
+  const [, commands = ""] = /^2\.[\s\S]*?```sh\n([\s\S]*?)```/m.exec(GUIDE) ?? [];
+  const script = commands.replace("npm run -s voucherctl --", `${process.execPath} ${join(ROOT, "src/cli/main.ts")}`);
+  execFileSync("bash", ["-euc", script], { cwd: directory, stdio: "pipe" });
+  for (const { name, envs = [] } of overlay.secretGenerator) {
+    const lines = envs.flatMap((file: string) =>
+      readFileSync(join(directory, OVERLAY, file), "utf8")
+        .trim()
+        .split("\n"),
+    );
+    secrets[name] = toObject(lines);
+  }
+  keyFile = join(directory, OVERLAY, "secrets/log.key");
+});
+
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** The variables of a container, with those of the image. */
+function environmentOf({ env = [], envFrom = [] }: Yaml, withOverlay: boolean): Record<string, string> {
+  const generators = [...base.configMapGenerator, ...(withOverlay ? overlay.configMapGenerator : [])];
+  const maps = envFrom.map(({ configMapRef, secretRef }: Yaml) => {
+    if (secretRef !== undefined) {
+      expect(Object.keys(secrets)).toContain(secretRef.name);
+      return secrets[secretRef.name];
+    }
+    const lines = generators.filter(({ name }) => name === configMapRef.name).flatMap(({ literals }) => literals);
+    expect(lines, configMapRef.name).not.toEqual([]);
+    return toObject(lines);
+  });
+  const own = Object.fromEntries(env.map(({ name, value }: Yaml) => [name, value]));
+  return Object.assign({ ...readDockerfile().environment }, ...maps, own);
+}
+
+const container = (pod: string) => {
+  const [found] = CONTAINERS.filter((each) => each.pod === pod).slice(-1);
+  return found as Yaml;
+};
+
+it("every file is YAML without repeated keys, and every file is used", () => {
+  for (const file of FILES) expect(parseFile(file).length, file).toBeGreaterThan(0);
+  const used = [
+    ...base.resources.map((file: string) => join(BASE, file)),
+    ...overlay.resources.map((file: string) => join(OVERLAY, file)),
+  ];
+  for (const file of used) expect(existsSync(join(ROOT, file)), file).toBe(true);
+  const unused = FILES.filter((file) => !used.includes(file) && basename(file) !== "kustomization.yaml");
+  expect(unused).toEqual(["docs/kubernetes/prometheus.yaml"]);
+  expect(used).toContain(BASE);
+});
+
+describe("variables", () => {
+  const known = [
+    ...read("src/config.ts").matchAll(/^ {2}([A-Z][A-Z_]+): /gm),
+    ...read("src/config.ts").matchAll(/^ {4}(PVA_\w+): /gm),
+  ].map(([, name]) => name);
+
+  it("exist in the configuration, all of them", () => {
+    expect(known.length).toBeGreaterThan(30);
+    for (const each of CONTAINERS) {
+      for (const name of Object.keys(environmentOf(each, true))) expect(known, `${each.pod}: ${name}`).toContain(name);
+    }
+  });
+
+  it.each([false, true])("make a valid configuration of each process (with the overlay: %s)", (withOverlay) => {
+    const api = readApiConfig(environmentOf(container("vouchers-api"), withOverlay));
+    const worker = readWorkerConfig(environmentOf(container("vouchers-worker"), withOverlay));
+    const log = readWorkerConfig(environmentOf(container("vouchers-log"), withOverlay));
+    const loginOf = ({ databaseUrl }: Pick<Config, "databaseUrl">) => new URL(databaseUrl).username;
+    expect([api, worker, log].map(loginOf)).toEqual(["pva_api", "pva_api", "pva_log"]);
+    for (const config of [api, worker, log]) {
+      expect(config.production).toBe(true);
+      expect([config.redisUrl, config.queueShards]).toEqual([api.redisUrl, api.queueShards]);
+      expect(config.reservationTokenSecrets).toEqual(api.reservationTokenSecrets);
+    }
+    expect([...worker.workerQueues, ...log.workerQueues]).toEqual(QUEUE_NAMES);
+    expect(log.transparencyLog.anchors).toHaveLength(1);
+    for (const each of CONTAINERS.filter(({ pod }) => pod === "vouchers-migration")) {
+      const env = environmentOf(each, withOverlay);
+      expect(new URL(readDatabaseUrl(env)).username).toBe("owner");
+      const passwords = Object.values(secrets).flatMap(({ DATABASE_URL = "" }) => {
+        const url = URL.canParse(DATABASE_URL) ? new URL(DATABASE_URL) : null;
+        return url?.username.startsWith("pva_") ? [[url.username, url.password]] : [];
+      });
+      expect(Object.fromEntries(passwords)).toEqual(readRolePasswords(env));
+    }
+    expect(readGivenServers(environmentOf(container("vouchers-admin"), withOverlay)).redisUrl).toBe(api.redisUrl);
+  });
+
+  it("give each pod the secrets that it needs and no others", () => {
+    const given = Object.fromEntries(
+      PODS.map(({ name, spec }) => [
+        name,
+        [
+          ...new Set(
+            Array.from(JSON.stringify(spec).matchAll(/"secret(?:Ref":\{"n|N)ame":"([^"]+)"/g), ([, secret]) => secret),
+          ),
+        ],
+      ]),
+    );
+    expect(given).toEqual({
+      "vouchers-migration": ["vouchers-migration"],
+      "vouchers-api": ["vouchers-service", "vouchers-api"],
+      "vouchers-worker": ["vouchers-service"],
+      "vouchers-log": ["vouchers-service", "vouchers-log", "vouchers-log-key"],
+      "vouchers-admin": ["vouchers-admin"],
+    });
+  });
+});
+
+describe("containers", () => {
+  it("run files that are in the image, and commands that exist", () => {
+    const { copied, user } = readDockerfile();
+    expect(user).toBe("node");
+    const runs = CONTAINERS.filter(({ command }) => command[0] === "node").map(({ command }) => command.slice(1));
+    expect(runs.length).toBeGreaterThan(4);
+    for (const [file, ...args] of runs) {
+      expect(copied, file).toContain(file.split("/")[0]);
+      expect(existsSync(join(ROOT, file)), file).toBe(true);
+      if (args.length === 0) continue;
+      const noun = buildProgram().commands.find((command) => command.name() === args[0]);
+      expect(
+        noun?.commands.map((verb) => verb.name()),
+        args.join(" "),
+      ).toContain(args[1]);
+    }
+    const rest = CONTAINERS.filter(({ command }) => command[0] !== "node").map(({ command }) => command[0]);
+    expect(rest).toEqual(["install", "sleep"]);
+  });
+
+  it("use the image of this version", () => {
+    expect(base.images).toEqual([{ name: "partner-voucher-api", newTag: packageJson.version }]);
+    expect(overlay.images[0].name).toBe("partner-voucher-api");
+    for (const { pod, image } of CONTAINERS) expect(image, pod).toBe("partner-voucher-api");
+  });
+
+  it("run unprivileged, on a read-only file system, with limited memory and no other file systems than they mount", () => {
+    for (const { pod, spec, securityContext, resources, volumeMounts } of CONTAINERS) {
+      expect(spec.securityContext, pod).toMatchObject({
+        runAsNonRoot: true,
+        runAsUser: NODE_USER,
+        seccompProfile: { type: "RuntimeDefault" },
+      });
+      expect(securityContext, pod).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      });
+      expect([resources.requests.cpu, resources.requests.memory, resources.limits.memory], pod).not.toContain(
+        undefined,
+      );
+      const volumes = spec.volumes.map(({ name }: Yaml) => name);
+      for (const { name } of volumeMounts) expect(volumes, pod).toContain(name);
+    }
+  });
+
+  it("are probed at paths and ports that the processes serve", () => {
+    const paths = ["/metrics", ...ENDPOINTS.map(({ path }) => path)];
+    for (const name of ["vouchers-api", "vouchers-worker", "vouchers-log"]) {
+      const { ports, livenessProbe, readinessProbe, startupProbe, ...rest } = container(name);
+      const config = readApiConfig({ ...environmentOf(container("vouchers-api"), true), ...environmentOf(rest, true) });
+      const served: Record<string, number | null> = { http: config.port, metrics: config.metricsPort };
+      for (const port of ports) expect(port.containerPort, name).toBe(served[port.name]);
+      expect(livenessProbe.httpGet.path).toBe(name === "vouchers-api" ? "/healthz" : "/metrics");
+      for (const probe of [livenessProbe, readinessProbe, startupProbe].filter((each) => each !== undefined)) {
+        expect(paths, name).toContain(probe.httpGet.path);
+        expect(
+          ports.map((port: Yaml) => port.name),
+          name,
+        ).toContain(probe.httpGet.port);
+        expect(probe.httpGet.path === "/metrics", name).toBe(probe.httpGet.port === "metrics");
+      }
+    }
+    expect(container("vouchers-api").readinessProbe.httpGet.path).toBe("/readyz");
+  });
+
+  it("have time to drain", () => {
+    for (const name of ["vouchers-api", "vouchers-worker", "vouchers-log"]) {
+      const { spec, lifecycle } = container(name);
+      const pause = Number(lifecycle?.preStop.exec.command[1] ?? 0);
+      expect(spec.terminationGracePeriodSeconds, name).toBeGreaterThan(pause + DRAIN_MAX_MS / 1_000);
+      expect(pause > 0, name).toBe(name === "vouchers-api");
+    }
+  });
+});
+
+describe("the log's key", () => {
+  it("is a copy that the service accepts; the Secret's own file is refused", () => {
+    const settings = () =>
+      readLogSettings({ keyFile: copy, origin: null, anchors: ["a"], policyFile: null, intervalMs: 1_000 }, true);
+    const { command, volumeMounts } = CONTAINERS.find(({ name }) => name === "key") as Yaml;
+    const { env, volumeMounts: mounts, spec } = container("vouchers-log");
+    const secret = spec.volumes.find(({ name }: Yaml) => name === "secret").secret;
+    expect(overlay.secretGenerator).toContainEqual({ name: secret.secretName, files: ["key=secrets/log.key"] });
+    const copy = join(directory, "key");
+    // As the kubelet writes it for a pod with an fsGroup.
+    writeFileSync(copy, readFileSync(keyFile), { mode: secret.defaultMode });
+    expect(settings).toThrow("Other users can read LOG_KEY_FILE");
+    rmSync(copy);
+    const [program, option, mode, from, to] = command;
+    const mountOf = (path: string, all: Yaml[]) => all.find(({ mountPath }) => mountPath === dirname(path))?.name;
+    expect([mountOf(from, volumeMounts), mountOf(to, volumeMounts), mountOf(to, mounts)]).toEqual([
+      "secret",
+      "key",
+      "key",
+    ]);
+    expect(env).toContainEqual({ name: "LOG_KEY_FILE", value: to });
+    execFileSync(program, [option, mode, keyFile, copy]);
+    expect(settings().origin).toBe("vouchers.example.com/log");
+    expect(statSync(copy).mode & 0o777).toBe(0o400);
+    const [anchor] = readWorkerConfig(environmentOf(container("vouchers-log"), true)).transparencyLog.anchors;
+    expect(mountOf(anchor ?? "", mounts)).toBe("anchor");
+    expect(
+      find(
+        "PersistentVolumeClaim",
+        spec.volumes.find(({ name }: Yaml) => name === "anchor").persistentVolumeClaim.claimName,
+      ),
+    ).toBeDefined();
+  });
+});
+
+describe("objects that name others", () => {
+  const labelsOf = (name: string) => PODS.find((pod) => pod.name === name)?.metadata.labels;
+
+  it("select the pods that they are about", () => {
+    for (const { kind, metadata, spec } of RUNNING.filter(({ kind }) => kind === "Deployment"))
+      expect(spec.selector.matchLabels, `${kind} ${metadata.name}`).toEqual(labelsOf(metadata.name));
+    for (const name of ["vouchers-api", "vouchers-worker"]) {
+      expect(find("PodDisruptionBudget", name).spec).toEqual({
+        maxUnavailable: 1,
+        selector: { matchLabels: labelsOf(name) },
+      });
+      const terms = container(name).spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution;
+      for (const { podAffinityTerm } of terms)
+        expect(podAffinityTerm.labelSelector.matchLabels).toEqual(labelsOf(name));
+    }
+    const { selector, ports } = find("Service", "vouchers-api").spec;
+    expect(selector).toEqual(labelsOf("vouchers-api"));
+    const policies = OBJECTS.filter(({ kind }) => kind === "NetworkPolicy").map(({ spec }) => spec);
+    expect(policies.map(({ podSelector }) => podSelector)).toEqual([{}, { matchLabels: labelsOf("vouchers-api") }]);
+    const named = policies.flatMap(({ ingress }) => ingress[0].ports.map(({ port }: Yaml) => port));
+    expect([ports[0].targetPort, ...named]).toEqual(["http", "metrics", "http"]);
+  });
+
+  it("scale Deployments without a fixed number of replicas", () => {
+    const targets = [find("HorizontalPodAutoscaler", "vouchers-api"), find("ScaledObject", "vouchers-worker")];
+    for (const { spec } of targets) expect(find("Deployment", spec.scaleTargetRef.name).spec.replicas).toBeUndefined();
+  });
+
+  it("patch fields of the base that exist", () => {
+    for (const { target, patch } of overlay.patches) {
+      const object = find(target.kind, target.name);
+      const [operations] = parseAllDocuments(patch).map((document) => document.toJS());
+      for (const { op, path } of operations) {
+        const value = path
+          .slice(1)
+          .split("/")
+          .reduce((parent: Yaml, key: string) => parent?.[key], object);
+        expect([op, value === undefined], path).toEqual(["replace", false]);
+      }
+    }
+    for (const { name, behavior } of overlay.configMapGenerator)
+      expect([base.configMapGenerator.some((map: Yaml) => map.name === name), behavior]).toEqual([true, "merge"]);
+  });
+});
+
+describe("the autoscaler of workers", () => {
+  const { triggers } = find("ScaledObject", "vouchers-worker").spec;
+  const { query, threshold } = triggers.find(({ type }: Yaml) => type === "prometheus").metadata;
+
+  it("counts the waiting jobs of all queues of these pods, once per shard, by a metric that API processes report", () => {
+    const [selector, ...others] = selectorsOf(query);
+    expect(others).toEqual([]);
+    const metric = Object.values<MetricDefinition>(METRICS).find(({ name }) => name === selector?.metric);
+    expect(metric?.process).toBe("api");
+    const matched = Object.fromEntries(selector?.matchers.map(({ label, value }) => [label, value]) ?? []);
+    const { workerQueues } = readWorkerConfig(environmentOf(container("vouchers-worker"), true));
+    // The sweeper's queue has one job at a time.
+    expect(matched).toEqual({ queue: workerQueues.filter((queue) => queue !== "sweep").join("|"), state: "waiting" });
+    expect(metric?.help).toContain("waiting");
+    const [, kept = ""] = /max by \(([^)]*)\)/.exec(query) ?? [];
+    expect([...kept.split(", "), "state"].sort()).toEqual(metric?.labels.toSorted());
+  });
+
+  it("adds a pod for each batch that waits", () => {
+    const { workerConcurrency } = readWorkerConfig(environmentOf(container("vouchers-worker"), true));
+    expect(threshold).toBe(String(workerConcurrency));
+  });
+});
+
+it("Prometheus scrapes the jobs that the rules expect, at ports and pods that exist", () => {
+  const [{ scrape_configs: jobs }] = parseFile("docs/kubernetes/prometheus.yaml");
+  const expected = Array.from(
+    read("docs/observability/prometheus.yml").matchAll(/job_name: (\w+)/g),
+    ([, name]) => name,
+  );
+  expect(jobs.map((job: Yaml) => job.job_name)).toEqual(expected);
+  const components = PODS.map(({ metadata }) => metadata.labels["app.kubernetes.io/component"]);
+  for (const { relabel_configs } of jobs) {
+    for (const component of relabel_configs[0].regex.split("|")) expect(components).toContain(component);
+    expect(relabel_configs[1].regex).toBe("metrics");
+  }
+});
+
+it("the guide's numbers of connections are those of the limits", () => {
+  const limits = (withOverlay: boolean) =>
+    [
+      find("HorizontalPodAutoscaler", "vouchers-api").spec.maxReplicas,
+      find("ScaledObject", "vouchers-worker").spec.maxReplicaCount,
+    ].map(
+      (max, index) =>
+        (withOverlay ? parseAllDocuments(overlay.patches[index].patch)[0]?.toJS()[1].value : max) as number,
+    );
+  const needed = ([apis = 0, workers = 0]: number[]) =>
+    (apis + 1) * CONNECTIONS_MAX.api + (workers + 1 + 1) * CONNECTIONS_MAX.worker + 20;
+  const [small, large] = [limits(false), limits(true)];
+  expect(GUIDE.replace(/\s+/g, " ")).toContain(
+    `limits of ${small[0]} API pods and ${small[1]} workers ${needed(small)}, with the overlay's ${large[0]} and ${large[1]} ${needed(large)}.`,
+  );
+});
+
+describe.runIf(onPath("kubectl") !== null)("kubectl", () => {
+  it("builds the overlay with the secrets of the guide", () => {
+    const { status, stdout, stderr } = spawnSync("kubectl", ["kustomize", join(directory, OVERLAY)], {
+      encoding: "utf8",
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    const built = parseAllDocuments(stdout).map((document) => document.toJS());
+    const generated = base.configMapGenerator.length + overlay.secretGenerator.length;
+    expect(built).toHaveLength(OBJECTS.length + generated + 1);
+    const names = built.map(({ metadata }) => metadata.name);
+    for (const [, reference] of stdout.matchAll(/(?:MapRef|secretRef):\n +name: (\S+)/g))
+      expect(names).toContain(reference);
+  });
+});

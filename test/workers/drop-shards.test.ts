@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { findShard } from "../../src/queues/shards.ts";
+import { openTestServers, type TestServers } from "../support/servers.ts";
+import { startApi } from "../support/service.ts";
+import { until } from "../support/until.ts";
+import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
+
+let servers: TestServers;
+let voucherctl: Voucherctl;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  voucherctl = openVoucherctl(servers);
+});
+
+afterAll(async () => {
+  voucherctl.close();
+  await servers.close();
+});
+
+/** The keys of the queues in a division. */
+async function keysOf(shards: number): Promise<string[]> {
+  const keys = await Promise.all(
+    Array.from({ length: shards }, (_, index) =>
+      servers.redis.keys(`${findShard(servers.deploymentId, index, shards).prefix}:*`),
+    ),
+  );
+  return keys.flat();
+}
+
+it("voucherctl queue drop-shards deletes the keys of an unused number of shards only, with an audit entry, and refuses one that an API process uses", async () => {
+  const current = await startApi(servers);
+  const former = await startApi(servers, { QUEUE_SHARDS: "4" });
+  const { prefix } = findShard(servers.deploymentId, 3, 4);
+  // What a failed job leaves, and a key that is no queue's.
+  await servers.redis.hset(`${prefix}:redeem:vch_1`, "data", "{}");
+  await servers.redis.set(`${prefix}:other`, "");
+  const refused = await voucherctl.run(["queue", "drop-shards", "4"]);
+  const stderr = expect.stringContaining("4 shards: no worker serves");
+  expect(refused).toEqual({ exitCode: 1, stdout: "", stderr });
+
+  await former.close();
+  const left = await keysOf(4);
+  expect(left.length).toBeGreaterThan(2);
+  const kept = await keysOf(1);
+  expect(kept.length).toBeGreaterThan(0);
+  // Redis notices closed connections a moment later.
+  await until(async () => (await voucherctl.json("queue", "shards")).divisions.at(-1).state === "unused");
+  expect(await voucherctl.json("queue", "drop-shards", "4")).toEqual({ shards: 4, keys: left.length - 1 });
+  expect(await keysOf(4)).toEqual([`${prefix}:other`]);
+  expect(await keysOf(1)).toEqual(kept);
+  expect(await voucherctl.json("queue", "drop-shards", "4")).toEqual({ shards: 4, keys: 0 });
+  const { rows } = await servers.db.query(
+    "SELECT arguments, entity_id FROM audit_entries WHERE command = 'queue drop-shards'",
+  );
+  expect(rows).toEqual([{ arguments: expect.anything(), entity_id: servers.deploymentId }]);
+  await current.close();
+});
