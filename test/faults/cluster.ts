@@ -1,12 +1,12 @@
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { makeRoles } from "../support/logins.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
-import { FaultPostgres } from "./fault-postgres.ts";
+import { FaultPostgres, type FaultyDatabase } from "./fault-postgres.ts";
 import { FaultRedis } from "./fault-redis.ts";
 import { ServiceProcess } from "./service-process.ts";
 
@@ -17,6 +17,8 @@ export interface ClusterOptions {
   env?: Record<string, string>;
   /** Folder to which the processes' logs are copied at the end. */
   keepLogsIn?: string | undefined;
+  /** Opens another Postgres than the embedded one, in a folder that does not exist yet. */
+  openPostgres?: (directory: string) => Promise<FaultyDatabase>;
 }
 
 /** An API process and its address. */
@@ -38,7 +40,7 @@ export interface Deployment {
 
 /** The service on servers of its own. Every process can be killed and frozen. */
 export interface Cluster extends Deployment {
-  postgres: FaultPostgres;
+  postgres: FaultyDatabase;
   redis: FaultRedis;
   /** Runs only during a fail-over of Redis. */
   replica: FaultRedis;
@@ -63,9 +65,6 @@ const API_PROCESSES = 2;
 /** The processes connect with the rights of the service only. */
 const SERVICE_PASSWORD = "service-under-faults";
 const WORKER_PROCESSES = 2;
-/** Below the ephemeral ports, so that no other process takes a port while its owner is dead. */
-const FIRST_PORT = 20_000;
-const LAST_PORT = 32_000;
 
 /** Starts the servers and migrates the database. `heal` starts the API and worker processes. */
 export async function openCluster(options: ClusterOptions): Promise<Cluster> {
@@ -73,7 +72,9 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   // Postgres runs as another user when the tests run as root.
   chmodSync(directory, 0o755);
   mkdirSync(join(directory, "logs"));
-  const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort());
+  const postgresFolder = join(directory, "postgres");
+  const postgres =
+    (await options.openPostgres?.(postgresFolder)) ?? new FaultPostgres(postgresFolder, await findSteadyPort());
   const redis = new FaultRedis(join(directory, "redis"), await findSteadyPort());
   const replica = new FaultRedis(join(directory, "replica"), await findSteadyPort());
   const workerWire = await openTcpProxy(redis.url);
@@ -151,8 +152,9 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     async addCopy() {
       // Postgres copies a database only while it has no connections; the pool reconnects by itself.
       const aside = openDatabase(postgres.urlOf("template1"));
-      await aside.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'postgres'");
-      await aside.query("CREATE DATABASE copy TEMPLATE postgres");
+      const original = new URL(postgres.url).pathname.slice(1);
+      await aside.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [original]);
+      await aside.query(`CREATE DATABASE copy TEMPLATE ${original}`);
       const url = postgres.urlOf("copy");
       const db = openDatabase(url);
       await makeRoles(db, SERVICE_PASSWORD);
@@ -168,7 +170,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     },
     async close() {
       await Promise.all(processes.map((process) => process.kill()));
-      await Promise.all([postgres.kill(), redis.close(), replica.close(), workerWire.close()]);
+      await Promise.all([postgres.close(), redis.close(), replica.close(), workerWire.close()]);
       await Promise.all(pools.map((pool) => pool.end()));
       if (options.keepLogsIn !== undefined) cpSync(join(directory, "logs"), options.keepLogsIn, { recursive: true });
       rmSync(directory, { recursive: true, force: true });
@@ -196,20 +198,4 @@ export function processesOf({ apis, workers }: Pick<Deployment, "apis" | "worker
 
 function serviceUrl(ownerUrl: string): string {
   return Object.assign(new URL(ownerUrl), { username: "pva_api", password: SERVICE_PASSWORD }).href;
-}
-
-let portsTried = 0;
-
-/** Finds a free port that stays free while its process is dead. */
-async function findSteadyPort(): Promise<number> {
-  for (;;) {
-    // Each test process starts at another port, so that parallel runs do not collide.
-    const port = FIRST_PORT + ((process.pid * 37 + portsTried++) % (LAST_PORT - FIRST_PORT));
-    const probe = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      probe.once("error", () => resolve(false));
-      probe.listen(port, () => probe.close(() => resolve(true)));
-    });
-    if (free) return port;
-  }
 }

@@ -255,7 +255,7 @@ async function inflictOnPostgres(
 ): Promise<void> {
   if (fault.action === "killOne") return postgres.killOne(random);
   if (fault.action === "freeze") {
-    postgres.freeze();
+    await postgres.freeze();
     await pause(fault.forMs);
     postgres.thaw();
     return;
