@@ -22,10 +22,10 @@ const DATABASE = "vouchers";
  * Patroni's times in seconds: how long the leader's lock outlives a dead leader, the pause between checks, and how long etcd may be silent.
  * Production needs longer ones; since 3.2 Patroni raises the lock's to 20 s.
  */
-const TIMES = { ttl: 3, loop_wait: 1, retry_timeout: 2 };
+export const PATRONI_TIMES = { ttl: 5, loop_wait: 1, retry_timeout: 2 };
 
-/** Whether Patroni, etcd, HAProxy and the programs of Postgres are there, after trying to install Debian's packages. Says what is missing. */
-export function hasPatroni(say: (line: string) => void = console.warn): boolean {
+/** Whether Patroni, etcd, HAProxy and Postgres's programs are there, after trying to install Debian's packages. Says what is missing. */
+export function hasPatroni(say = (line: string): void => void process.stderr.write(`${line}\n`)): boolean {
   const missing = () => [
     ...["patroni", "etcd", "haproxy"].filter((program) => onPath(program) === null),
     ...(findPrograms() === null ? ["postgresql"] : []),
@@ -49,18 +49,13 @@ function findPrograms(): string | null {
   }
 }
 
-/** Three Postgres nodes under Patroni, with HAProxy in front. */
-export interface PatroniOptions {
-  /** With false, a COMMIT waits for no standby. */
-  synchronous: boolean;
-}
-
-/** A Postgres whose standby takes over when its primary dies. */
+/** Three Postgres nodes under Patroni with a synchronous standby, and HAProxy in front. */
 export class PatroniPostgres implements FaultyDatabase {
   readonly nodes: readonly PatroniNode[];
   readonly #port: number;
   readonly #others: readonly ChildProcess[];
   #frozen: PatroniNode | null = null;
+  #synchronous = true;
 
   private constructor(nodes: readonly PatroniNode[], port: number, others: readonly ChildProcess[]) {
     this.nodes = nodes;
@@ -68,26 +63,26 @@ export class PatroniPostgres implements FaultyDatabase {
     this.#others = others;
   }
 
-  /** Starts everything in a new folder and waits until two standbys follow the primary. */
-  static async open(directory: string, { synchronous }: PatroniOptions): Promise<PatroniPostgres> {
+  /** Starts everything in a new folder and waits until two standbys follow the primary. `logs` is a folder for the logs. */
+  static async open(directory: string, logs: string): Promise<PatroniPostgres> {
     mkdirSync(directory);
     chmodSync(directory, 0o755);
-    const [client, peer, port] = [await findSteadyPort(), await findSteadyPort(), await findSteadyPort()];
-    const others = [startEtcd(directory, client, peer)];
+    const [client, peer] = [await findSteadyPort(), await findSteadyPort()];
+    const [port, health] = [await findSteadyPort(), await findSteadyPort()];
+    const others = [startEtcd(directory, logs, client, peer)];
     const nodes: PatroniNode[] = [];
     const opened = new PatroniPostgres(nodes, port, others);
     try {
       await untilStarted(async () => (await fetchStatus(`http://127.0.0.1:${client}/health`)) === 200);
-      for (const name of ["pg1", "pg2", "pg3"])
-        nodes.push(await PatroniNode.make(directory, name, client, synchronous));
-      others.push(startHaproxy(directory, port, nodes));
+      for (const name of ["pg1", "pg2", "pg3"]) nodes.push(await PatroniNode.make(directory, logs, name, client));
+      others.push(startHaproxy(logs, port, health, nodes));
       // The first one creates the cluster, the others copy it.
       nodes[0]?.start();
       await untilStarted(() => opened.findPrimary());
       await opened.start();
       await withClient((await opened.primary()).url("postgres"), (db) => db.query(`CREATE DATABASE ${DATABASE}`));
       // HAProxy finds the primary.
-      await untilStarted(() => withClient(opened.url, () => Promise.resolve(true)).catch(() => false));
+      await untilStarted(async () => (await fetchStatus(`http://127.0.0.1:${health}/health`)) === 200);
       return opened;
     } catch (error) {
       await opened.close();
@@ -124,8 +119,18 @@ export class PatroniPostgres implements FaultyDatabase {
     await untilStarted(async () => {
       const primary = await this.findPrimary();
       if (primary === null) return false;
-      return primary.isFollowedByAll().catch(() => false);
+      return primary.isFollowedByAll(this.#synchronous).catch(() => false);
     });
+  }
+
+  /** Lets COMMIT wait for no standby, as without a synchronous mode. */
+  async makeAsynchronous(): Promise<void> {
+    this.#synchronous = false;
+    const { patroniPort } = await this.primary();
+    const body = JSON.stringify({ synchronous_mode: false, synchronous_mode_strict: false });
+    const changed = await fetch(`http://127.0.0.1:${patroniPort}/config`, { method: "PATCH", body });
+    if (!changed.ok) throw new Error(`Patroni refused: ${await changed.text()}`);
+    await this.start();
   }
 
   async kill(): Promise<void> {
@@ -162,36 +167,36 @@ export class PatroniNode {
   /** The proxy through which standbys reach this node. */
   readonly replication: TcpProxy;
   readonly #directory: string;
-  readonly #synchronous: boolean;
+  readonly #logFile: string;
   #process: ChildProcess | null = null;
   #frozen: number[] = [];
 
   private constructor(
     directory: string,
+    logFile: string,
     name: string,
     ports: { postgres: number; patroni: number },
     replication: TcpProxy,
-    synchronous: boolean,
   ) {
     this.#directory = directory;
+    this.#logFile = logFile;
     this.name = name;
     this.port = ports.postgres;
     this.patroniPort = ports.patroni;
     this.replication = replication;
-    this.#synchronous = synchronous;
   }
 
-  static async make(parent: string, name: string, etcdPort: number, synchronous: boolean): Promise<PatroniNode> {
+  static async make(parent: string, logs: string, name: string, etcdPort: number): Promise<PatroniNode> {
     const ports = { postgres: await findSteadyPort(), patroni: await findSteadyPort() };
     const replication = await openTcpProxy(`postgres://127.0.0.1:${ports.postgres}`);
     const directory = join(parent, name);
     mkdirSync(directory, { mode: 0o755 });
     const { uid, gid } = owner();
     if (uid !== undefined) chownSync(directory, uid, gid ?? uid);
-    const settings = settingsOf({ name, directory, ports, replication, etcdPort, synchronous });
+    const settings = settingsOf(name, directory, ports, replication, etcdPort);
     // YAML includes JSON.
     writeFileSync(join(directory, "patroni.yml"), JSON.stringify(settings, null, 2));
-    return new PatroniNode(directory, name, ports, replication, synchronous);
+    return new PatroniNode(directory, join(logs, `${name}.log`), name, ports, replication);
   }
 
   get #data(): string {
@@ -201,7 +206,7 @@ export class PatroniNode {
   /** Starts Patroni, which starts Postgres. Does nothing when it runs. */
   start(): void {
     if (this.#process !== null) return;
-    const log = openSync(join(this.#directory, "patroni.log"), "a");
+    const log = openSync(this.#logFile, "a");
     this.#process = spawn("patroni", [join(this.#directory, "patroni.yml")], {
       cwd: this.#directory,
       stdio: ["ignore", log, log],
@@ -220,15 +225,16 @@ export class PatroniNode {
     return `postgresql://${USER}:${PASSWORD}@127.0.0.1:${this.port}/${database}`;
   }
 
-  async isFollowedByAll(): Promise<boolean> {
+  /** Whether both standbys stream, and one is synchronous or none, as wanted. */
+  async isFollowedByAll(synchronous: boolean): Promise<boolean> {
     const states = await withClient(this.url("postgres"), async (db) => {
       const { rows } = await db.query<{ state: string; sync: string }>(
         "SELECT state, sync_state AS sync FROM pg_stat_replication WHERE application_name LIKE 'pg_'",
       );
       return rows;
     });
-    const synchronous = states.some(({ sync }) => sync === "sync" || sync === "quorum");
-    return states.filter(({ state }) => state === "streaming").length === 2 && synchronous === this.#synchronous;
+    const waitsForOne = states.some(({ sync }) => sync === "sync" || sync === "quorum");
+    return states.filter(({ state }) => state === "streaming").length === 2 && waitsForOne === synchronous;
   }
 
   /** Kills Patroni and all processes of Postgres, as when the host dies. */
@@ -269,21 +275,13 @@ export class PatroniNode {
   }
 }
 
-function settingsOf({
-  name,
-  directory,
-  ports,
-  replication,
-  etcdPort,
-  synchronous,
-}: {
-  name: string;
-  directory: string;
-  ports: { postgres: number; patroni: number };
-  replication: TcpProxy;
-  etcdPort: number;
-  synchronous: boolean;
-}) {
+function settingsOf(
+  name: string,
+  directory: string,
+  ports: { postgres: number; patroni: number },
+  replication: TcpProxy,
+  etcdPort: number,
+) {
   const login = (username: string) => ({ username, password: PASSWORD });
   return {
     scope: "vouchers",
@@ -292,13 +290,13 @@ function settingsOf({
     etcd3: { host: `127.0.0.1:${etcdPort}` },
     bootstrap: {
       dcs: {
-        ...TIMES,
+        ...PATRONI_TIMES,
         // A primary that crashed is replaced, not waited for.
         primary_start_timeout: 0,
         // Bounds what an asynchronous failover may lose. The control run loses less.
         maximum_lag_on_failover: 64 * 1_048_576,
-        synchronous_mode: synchronous,
-        synchronous_mode_strict: synchronous,
+        synchronous_mode: true,
+        synchronous_mode_strict: true,
         postgresql: {
           use_pg_rewind: true,
           parameters: { max_connections: 200, max_wal_size: "256MB", shared_buffers: "32MB", wal_keep_size: "256MB" },
@@ -319,26 +317,27 @@ function settingsOf({
   };
 }
 
-function startEtcd(directory: string, client: number, peer: number): ChildProcess {
+function startEtcd(directory: string, logs: string, client: number, peer: number): ChildProcess {
   const [clientUrl, peerUrl] = [`http://127.0.0.1:${client}`, `http://127.0.0.1:${peer}`];
-  return startProgram(directory, "etcd", [
+  return startProgram(logs, "etcd", [
     ...["--data-dir", join(directory, "etcd"), "--initial-cluster", `default=${peerUrl}`],
     ...["--listen-client-urls", clientUrl, "--advertise-client-urls", clientUrl],
     ...["--listen-peer-urls", peerUrl, "--initial-advertise-peer-urls", peerUrl],
   ]);
 }
 
-function startHaproxy(directory: string, port: number, nodes: readonly PatroniNode[]): ChildProcess {
+function startHaproxy(logs: string, port: number, health: number, nodes: readonly PatroniNode[]): ChildProcess {
   const addresses = nodes.flatMap((node, index) => [
     [`PG${index + 1}`, `127.0.0.1:${node.port}`],
     [`PG${index + 1}_PATRONI`, String(node.patroniPort)],
   ]);
-  const env = { PG_LISTEN: `127.0.0.1:${port}`, ...Object.fromEntries(addresses) };
-  return startProgram(directory, "haproxy", ["-db", "-f", HAPROXY_CONFIG], env);
+  const listen = { PG_LISTEN: `127.0.0.1:${port}`, HEALTH_LISTEN: `127.0.0.1:${health}` };
+  const env = { ...listen, ...Object.fromEntries(addresses) };
+  return startProgram(logs, "haproxy", ["-db", "-f", HAPROXY_CONFIG], env);
 }
 
-function startProgram(directory: string, program: string, args: string[], env: Record<string, string> = {}) {
-  const log = openSync(join(directory, `${program}.log`), "a");
+function startProgram(logs: string, program: string, args: string[], env: Record<string, string> = {}) {
+  const log = openSync(join(logs, `${program}.log`), "a");
   // Debian has HAProxy in /usr/sbin.
   const path = `${process.env.PATH ?? ""}:/usr/sbin`;
   const child = spawn(program, args, { stdio: ["ignore", log, log], env: { PATH: path, ...env } });
