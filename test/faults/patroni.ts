@@ -7,7 +7,7 @@ import pg from "pg";
 import { installDebianPackages, onPath } from "../../src/local/debian-packages.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
-import { untilStarted } from "../support/until.ts";
+import { until, untilStarted } from "../support/until.ts";
 import type { FaultyDatabase } from "./fault-postgres.ts";
 import { childrenOf, findPostmaster, freezePostgres, killPostgres } from "./postgres-processes.ts";
 import { signal } from "./process-list.ts";
@@ -23,6 +23,9 @@ const DATABASE = "vouchers";
  * Production needs longer ones; since 3.2 Patroni raises the lock's to 20 s.
  */
 export const PATRONI_TIMES = { ttl: 5, loop_wait: 1, retry_timeout: 2 };
+
+/** Time for nodes to rewind and follow, on a busy machine. Milliseconds. */
+const WHOLE_MS = 180_000;
 
 /** Whether Patroni, etcd, HAProxy and Postgres's programs are there, after trying to install Debian's packages. Says what is missing. */
 export function hasPatroni(say = (line: string): void => void process.stderr.write(`${line}\n`)): boolean {
@@ -79,7 +82,7 @@ export class PatroniPostgres implements FaultyDatabase {
       // The first one creates the cluster, the others copy it.
       nodes[0]?.start();
       await untilStarted(() => opened.findPrimary());
-      await opened.start();
+      await opened.untilFollowedBy(2);
       await withClient((await opened.primary()).url("postgres"), (db) => db.query(`CREATE DATABASE ${DATABASE}`));
       // HAProxy finds the primary.
       await untilStarted(async () => (await fetchStatus(`http://127.0.0.1:${health}/health`)) === 200);
@@ -113,14 +116,18 @@ export class PatroniPostgres implements FaultyDatabase {
     return this.nodes.filter((node) => node !== primary);
   }
 
-  /** Starts dead nodes and waits until both standbys stream from the primary, and one of them is synchronous if one must be. */
-  async start(): Promise<void> {
+  /** Starts dead nodes and waits until the primary has a standby that may take over. The others may still copy what they missed. */
+  start(): Promise<void> {
+    return this.untilFollowedBy(1);
+  }
+
+  /** Starts dead nodes and waits until so many standbys stream from the primary. */
+  async untilFollowedBy(standbys: number): Promise<void> {
     for (const node of this.nodes) node.start();
-    await untilStarted(async () => {
+    await until(async () => {
       const primary = await this.findPrimary();
-      if (primary === null) return false;
-      return primary.isFollowedByAll(this.#synchronous).catch(() => false);
-    });
+      return (await primary?.isFollowedBy(standbys, this.#synchronous).catch(() => false)) ?? false;
+    }, WHOLE_MS);
   }
 
   /** Lets COMMIT wait for no standby, as without a synchronous mode. */
@@ -130,7 +137,7 @@ export class PatroniPostgres implements FaultyDatabase {
     const body = JSON.stringify({ synchronous_mode: false, synchronous_mode_strict: false });
     const changed = await fetch(`http://127.0.0.1:${patroniPort}/config`, { method: "PATCH", body });
     if (!changed.ok) throw new Error(`Patroni refused: ${await changed.text()}`);
-    await this.start();
+    await this.untilFollowedBy(2);
   }
 
   async kill(): Promise<void> {
@@ -169,7 +176,8 @@ export class PatroniNode {
   readonly #directory: string;
   readonly #logFile: string;
   #process: ChildProcess | null = null;
-  #frozen: number[] = [];
+  /** The processes of Postgres, while they are frozen. */
+  #frozen: number[] | null = null;
 
   private constructor(
     directory: string,
@@ -225,8 +233,8 @@ export class PatroniNode {
     return `postgresql://${USER}:${PASSWORD}@127.0.0.1:${this.port}/${database}`;
   }
 
-  /** Whether both standbys stream, and one is synchronous or none, as wanted. */
-  async isFollowedByAll(synchronous: boolean): Promise<boolean> {
+  /** Whether so many standbys stream, and one is synchronous or none, as wanted. */
+  async isFollowedBy(standbys: number, synchronous: boolean): Promise<boolean> {
     const states = await withClient(this.url("postgres"), async (db) => {
       const { rows } = await db.query<{ state: string; sync: string }>(
         "SELECT state, sync_state AS sync FROM pg_stat_replication WHERE application_name LIKE 'pg_'",
@@ -234,7 +242,7 @@ export class PatroniNode {
       return rows;
     });
     const waitsForOne = states.some(({ sync }) => sync === "sync" || sync === "quorum");
-    return states.filter(({ state }) => state === "streaming").length === 2 && waitsForOne === synchronous;
+    return states.filter(({ state }) => state === "streaming").length >= standbys && waitsForOne === synchronous;
   }
 
   /** Kills Patroni and all processes of Postgres, as when the host dies. */
@@ -244,7 +252,7 @@ export class PatroniNode {
     patroni?.kill("SIGSTOP");
     await killPostgres(this.#data);
     if (patroni !== null) await end(patroni);
-    this.#frozen = [];
+    this.#frozen = null;
   }
 
   /** Kills all processes of Postgres. Its Patroni lives and may give up the leader's lock. */
@@ -261,12 +269,19 @@ export class PatroniNode {
   freeze(): void {
     const patroni = this.#process?.pid;
     if (patroni !== undefined) signal(patroni, "SIGSTOP");
-    this.#frozen = [...(patroni === undefined ? [] : [patroni]), ...freezePostgres(this.#data)];
+    this.#frozen = freezePostgres(this.#data);
   }
 
+  /**
+   * Lets Postgres go on, without its Patroni: Debian's 3.0 takes the leader's lock back from its successor when it wakes, which a watchdog
+   * must prevent. `start` starts it again.
+   */
   thaw(): void {
+    if (this.#frozen === null) return;
+    this.#process?.kill("SIGKILL");
+    this.#process = null;
     for (const pid of this.#frozen.reverse()) signal(pid, "SIGCONT");
-    this.#frozen = [];
+    this.#frozen = null;
   }
 
   async close(): Promise<void> {
