@@ -434,7 +434,9 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       const nodes = HA_REDIS.map((name, index) => {
         const data = join(directory, name);
         mkdirSync(data);
-        const place = ["--bind", `${HA_LOOPBACK}.1${index + 1}`, "--dir", data];
+        const address = `${HA_LOOPBACK}.1${index + 1}`;
+        // A container has one address; loopback connections come from 127.0.0.1.
+        const place = ["--bind", address, "--cluster-announce-ip", address, "--dir", data];
         const [program = "", ...args] = service(name).command ?? [];
         const node = spawn(program, [...args, ...place], { stdio: "ignore" });
         processes.push(node);
