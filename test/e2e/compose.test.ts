@@ -466,7 +466,8 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       const [one, other, worker] = await Promise.all([start("ha-api-1"), start("ha-api-2"), start("ha-worker")]);
       for (const { isHealthy, output } of [one, other, worker])
         await untilStarted(isHealthy).catch(() => expect.fail(output()));
-      const ownDb = new pg.Pool({ connectionString: postgres.url(HA_DATABASE), max: 2 });
+      const owner = Object.assign(new URL(postgres.url(HA_DATABASE)), { password: secrets.POSTGRES_PASSWORD });
+      const ownDb = new pg.Pool({ connectionString: owner.href, max: 2 });
       ownDb.on("error", () => undefined);
       try {
         const partner = await makePartner(ownDb);
