@@ -83,7 +83,12 @@ export class Deployment implements DeploymentIdentity {
   async admit(client: pg.ClientBase): Promise<void> {
     const found = await readRow(client, sql.identify_database, []).catch(rejectAsOutdated);
     if (found === null) throw new Error("the database has no deployment");
-    if (found.readOnly) throw new UnusableDatabase("unavailable", "This database server is read-only.");
+    if (found.readOnly) {
+      throw new UnusableDatabase(
+        "unavailable",
+        "DATABASE_URL leads to a standby or another read-only server. It must always lead to the primary.",
+      );
+    }
     if (found.isCopy) {
       throw new UnusableDatabase(
         "copied",

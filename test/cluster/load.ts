@@ -24,25 +24,27 @@ interface Answer {
 /** Partners that redeem one voucher after another, and repeat a 503 with the same reference until they get a result. */
 export interface Load {
   answers: Answer[];
+  /** Finishes the calls in progress. */
+  finish(): Promise<void>;
   /** Finishes the calls in progress and compares every answer with the database. */
   end(): Promise<void>;
 }
 
-/** Starts partners that call any of `tills`. With `shards`, they redeem only vouchers of these. */
+/** Starts partners that call any of `tills`. With `shards`, they redeem only vouchers of these. They begin with `vouchers`. */
 export async function startLoad(
-  servers: TestServers,
+  servers: Pick<TestServers, "db">,
   partner: TestPartner,
   tills: readonly PartnerClient[],
-  { partners = 12, shards = null as number[] | null } = {},
+  { partners = 12, shards = null as number[] | null, vouchers = [] as readonly { id: string; code: string }[] } = {},
 ): Promise<Load> {
   const answers: Answer[] = [];
-  const supply: { id: string; code: string }[] = [];
+  const supply = [...vouchers];
   let ended = false;
   const refill = async () => {
     const issued = await issueVouchers(servers.db, partner, 500);
     supply.push(...issued.filter(({ id }) => shards?.includes(shardOf(id, SHARDS)) ?? true));
   };
-  await refill();
+  if (supply.length === 0) await refill();
   let refilling: Promise<void> | null = null;
   const next = async () => {
     while (supply.length < 50) {
@@ -70,18 +72,32 @@ export async function startLoad(
     }
   };
   const working = Array.from({ length: partners }, (_, number) => work(number));
+  const finish = async () => {
+    ended = true;
+    await Promise.all(working);
+  };
   return {
     answers,
+    finish,
     async end() {
-      ended = true;
-      await Promise.all(working);
+      await finish();
       await compare(servers, answers);
     },
   };
 }
 
+/** The confirmed references that the database does not have. */
+export async function findMissing({ db }: Pick<TestServers, "db">, answers: readonly Answer[]): Promise<string[]> {
+  const refs = answers.filter(({ status }) => status === 200).map(({ externalRef }) => externalRef);
+  const { rows } = await db.query<{ ref: string }>(
+    "SELECT ref FROM unnest($1::text[]) AS ref WHERE NOT EXISTS (SELECT FROM redemptions WHERE external_ref = ref)",
+    [refs],
+  );
+  return rows.map(({ ref }) => ref);
+}
+
 /** Every confirmed reference has exactly one redemption, of its own voucher, and no answer of `redeem_timeout` was wrong. */
-async function compare(servers: TestServers, answers: readonly Answer[]): Promise<void> {
+async function compare(servers: Pick<TestServers, "db">, answers: readonly Answer[]): Promise<void> {
   const confirmed = answers.filter(({ status }) => status === 200);
   const refs = confirmed.map(({ externalRef }) => externalRef);
   const { rows } = await servers.db.query<{ ref: string; voucher: string; at: Date }>(
@@ -97,10 +113,10 @@ async function compare(servers: TestServers, answers: readonly Answer[]): Promis
   expect(untrue).toEqual([]);
 }
 
-/** The longest time in which no partner got a voucher of this shard redeemed. Milliseconds. */
-export function longestGap(answers: readonly Answer[], shard: number, from: number): number {
+/** The longest time in which no partner got a voucher of this shard redeemed, or of any shard if it is null. Milliseconds. */
+export function longestGap(answers: readonly Answer[], shard: number | null, from: number): number {
   const times = answers
-    .filter((answer) => answer.shard === shard && answer.status === 200)
+    .filter((answer) => (shard === null || answer.shard === shard) && answer.status === 200)
     .map((answer) => answer.answeredAt);
   const relevant = [from, ...times.filter((time) => time >= from).sort((one, other) => one - other)];
   return Math.max(...relevant.slice(1).map((time, index) => time - (relevant[index] as number)));

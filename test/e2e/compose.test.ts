@@ -15,11 +15,13 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../src/local/servers.ts";
+import { parseRedisUrl } from "../../src/redis/addresses.ts";
 import { partnerClient } from "../support/client.ts";
 import { type ComposedService, type ComposeTool, findComposeTool, readComposeFile } from "../support/compose-file.ts";
 import { layOutImage, readDockerfile } from "../support/image.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
+import { issueVoucher, makeKey, makePartner } from "../support/supply.ts";
 import { until, untilStarted } from "../support/until.ts";
 
 // No container runs here. docker compose resolves its own file, and then each container's commands run directly: in a folder with the
@@ -37,11 +39,25 @@ const SECRETS = [
   "GRAFANA_PASSWORD",
 ];
 /** Services that run the image of this project. */
-const OWN = ["migrate", "api", "worker", "voucherctl"];
+const OWN = [
+  ...["migrate", "api", "worker", "voucherctl"],
+  ...["ha-migrate", "ha-api-1", "ha-api-2", "ha-worker", "ha-voucherctl"],
+];
+const RUNS_ONCE = [
+  ...["migrate", "voucherctl", "test"],
+  ...["ha-redis-create", "ha-database", "ha-migrate", "ha-voucherctl"],
+];
+/** Replaces HA_PREFIX: the nodes of the Redis Cluster run at addresses of the loopback interface. */
+const HA_LOOPBACK = "127.30.65";
+const HA_DATABASE = "vouchers_ha";
+const HA_REDIS = [1, 2, 3, 4, 5, 6].map((n) => `ha-redis-${n}`);
+const HA_POSTGRES = [1, 2, 3].map((n) => `ha-pg-${n}`);
 /** Time to start a server or a dozen processes on a machine that is busy with other tests. Milliseconds. */
 const ALL_MS = 240_000;
 
 const tool = findComposeTool();
+
+type Networks = Record<string, { ipv4_address?: string }>;
 
 function setUp(directory: string): { status: number | null; stdout: string; stderr: string } {
   return spawnSync(join(directory, "setup"), { env: { PATH: process.env.PATH ?? "" }, encoding: "utf8" });
@@ -128,6 +144,17 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         proxy: [],
         prometheus: [],
         grafana: ["GRAFANA_PASSWORD"],
+        ...Object.fromEntries(HA_REDIS.map((name) => [name, ["REDIS_PASSWORD"]])),
+        "ha-redis-create": ["REDIS_PASSWORD"],
+        ...Object.fromEntries(HA_POSTGRES.map((name) => [name, ["POSTGRES_PASSWORD"]])),
+        "ha-etcd": [],
+        "ha-postgres": [],
+        "ha-database": ["POSTGRES_PASSWORD"],
+        "ha-migrate": ["POSTGRES_PASSWORD", "PVA_API_PASSWORD", "PVA_ADMIN_PASSWORD"],
+        "ha-api-1": ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "OPS_TOKEN"],
+        "ha-api-2": ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "OPS_TOKEN"],
+        "ha-worker": ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET"],
+        "ha-voucherctl": ["REDIS_PASSWORD", "PVA_ADMIN_PASSWORD"],
       });
     });
   });
@@ -150,11 +177,19 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     }
   });
 
-  it("pins every foreign image by tag and digest, the base of its own image too", () => {
+  it("pins every foreign image by tag and digest, the base of its own image too, and three of the profile ha by tag", () => {
     const pinned = /^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
     const foreign = Object.entries(services).filter(([, { image }]) => !image.startsWith("partner-voucher-api"));
-    expect(foreign.map(([name]) => name).toSorted()).toEqual(["grafana", "postgres", "prometheus", "proxy", "redis"]);
-    for (const [name, { image }] of foreign) expect(image, name).toMatch(pinned);
+    expect(foreign.map(([name]) => name).toSorted()).toEqual(
+      [
+        ...["grafana", "postgres", "prometheus", "proxy", "redis"],
+        ...[...HA_REDIS, "ha-redis-create", ...HA_POSTGRES, "ha-database", "ha-etcd", "ha-postgres"],
+      ].toSorted(),
+    );
+    const byTag = [...HA_POSTGRES, "ha-etcd", "ha-postgres"];
+    for (const [name, { image }] of foreign) {
+      expect(image, name).toMatch(byTag.includes(name) ? /^[\w./-]+:v?\d[\w.-]+$/ : pinned);
+    }
     const dockerfile = readFileSync(join(ROOT, "Dockerfile"), "utf8");
     expect(/^ARG NODE_IMAGE=(.*)$/m.exec(dockerfile)?.[1]).toMatch(pinned);
     expect(dockerfile.match(/^FROM (?!\$\{NODE_IMAGE\})/gm)).toBeNull();
@@ -163,19 +198,16 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
   it("limits the memory of every container and checks the health of every one that keeps running", () => {
     for (const [name, { mem_limit, healthcheck }] of Object.entries(services)) {
       expect(mem_limit, name).toBeDefined();
-      const runsOnce = ["migrate", "voucherctl", "test"].includes(name);
-      expect({ name, checked: healthcheck?.test?.[0] === "CMD" }).toEqual({
-        name,
-        checked: !runsOnce,
-      });
+      expect({ name, checked: healthcheck?.test?.[0] === "CMD" }).toEqual({ name, checked: !RUNS_ONCE.includes(name) });
     }
   });
 
   it("listens on this machine where variables say, and the API trusts the proxy's address", () => {
     const moved = makeProject(directory, "moved", true);
-    const names = ["API", "POSTGRES", "REDIS", "PROMETHEUS", "GRAFANA", "HTTP", "HTTPS"].map(
-      (name) => `${name}_LISTEN`,
-    );
+    const names = [
+      ...["API", "POSTGRES", "REDIS", "PROMETHEUS", "GRAFANA", "HTTP", "HTTPS"],
+      ...["HA_API_1", "HA_API_2"],
+    ].map((name) => `${name}_LISTEN`);
     const lines = names.map((name, index) => `${name}=127.0.0.9:${7000 + index}`);
     appendFileSync(join(moved, ".env"), [...lines, "TLS_DOMAIN=vouchers.test", ""].join("\n"));
     const composed = readComposeFile(compose, moved);
@@ -183,7 +215,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     for (const [index] of names.entries()) expect(published).toContain(String(7000 + index));
     expect(published.match(/127\.0\.0\.9/g)).toHaveLength(names.length);
     expect(composed.proxy?.command).toContain("vouchers.test");
-    const address = (service("proxy").networks as Record<string, { ipv4_address?: string }>).edge?.ipv4_address;
+    const address = (service("proxy").networks as Networks).edge?.ipv4_address;
     expect(service("api").environment?.TRUST_PROXY).toBe(address);
   });
 
@@ -203,6 +235,43 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         expect(typeof port === "string" ? port : port.host_ip, name).toMatch(wanted);
       }
     }
+  });
+
+  it("lets Patroni of the profile ha wait for a synchronous standby, within the times that Patroni accepts", () => {
+    const [given = "", ...others] = HA_POSTGRES.map((name) => service(name).environment?.SPILO_CONFIGURATION);
+    expect(new Set(others)).toEqual(new Set([given]));
+    const { dcs } = JSON.parse(String(given)).bootstrap;
+    expect(dcs).toMatchObject({
+      synchronous_mode: "quorum",
+      synchronous_mode_strict: true,
+      postgresql: { parameters: { synchronous_commit: "on" } },
+    });
+    expect(dcs.ttl).toBeGreaterThanOrEqual(Math.max(20, dcs.loop_wait + 2 * dcs.retry_timeout));
+    expect(Math.min(dcs.loop_wait - 2, dcs.retry_timeout - 3)).toBeGreaterThanOrEqual(0);
+  });
+
+  it("gives HAProxy of the profile ha every address that its file asks for", () => {
+    const config = readFileSync(join(ROOT, "docs/ha/haproxy.cfg"), "utf8");
+    const wanted = new Set(Array.from(config.matchAll(/\$\{(\w+)\}/g), ([, name = ""]) => name));
+    const { environment = {}, healthcheck } = service("ha-postgres");
+    expect(new Set(Object.keys(environment))).toEqual(wanted);
+    expect(HA_POSTGRES.map((_, index) => environment[`PG${index + 1}`])).toEqual(
+      HA_POSTGRES.map((name) => `${name}:5432`),
+    );
+    expect(healthcheck?.test?.at(-1)).toBe(`http://${environment.HEALTH_LISTEN}/health`);
+  });
+
+  it("points the processes of the profile ha at its servers, with shards for each master", () => {
+    for (const name of ["ha-api-1", "ha-api-2", "ha-worker"]) {
+      const { DATABASE_URL, REDIS_URL, QUEUE_SHARDS } = service(name).environment ?? {};
+      expect(new URL(String(DATABASE_URL)).host, name).toBe("ha-postgres:5432");
+      expect(parseRedisUrl(String(REDIS_URL)).map(({ hostname }) => hostname)).toEqual(HA_REDIS);
+      expect(Number(QUEUE_SHARDS) % 3).toBe(0);
+    }
+    const addresses = HA_REDIS.map((name) => (service(name).networks as Networks).ha?.ipv4_address);
+    const create = (service("ha-redis-create").command ?? []).join(" ").replaceAll("$$", "$");
+    for (const address of addresses) expect(create).toContain(`$PREFIX.${address?.split(".").at(-1)}:6379`);
+    expect(addresses[0]).toMatch(new RegExp(`^${service("ha-redis-create").environment?.PREFIX}\\.\\d+$`));
   });
 
   describe("each container's commands, run directly", () => {
@@ -249,7 +318,11 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         return [
           [
             variable,
-            value.replace("@postgres:5432", `@127.0.0.1:${port}`).replace("@redis:6379", `@127.0.0.1:${redisPort}`),
+            value
+              .replace("@postgres:5432", `@127.0.0.1:${port}`)
+              .replace("@redis:6379", `@127.0.0.1:${redisPort}`)
+              .replace("@ha-postgres:5432/vouchers", `@127.0.0.1:${port}/${HA_DATABASE}`)
+              .replaceAll(/ha-redis-(\d):/g, `${HA_LOOPBACK}.1$1:`),
           ],
         ];
       });
@@ -356,6 +429,68 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         expect(isHealthy()).toBe(false);
       }
       await assertInvariants(db);
+    });
+
+    it("the profile ha joins six Redis nodes to a cluster, creates its database, and redeems through both APIs", async () => {
+      const nodes = HA_REDIS.map((name, index) => {
+        const data = join(directory, name);
+        mkdirSync(data);
+        const address = `${HA_LOOPBACK}.1${index + 1}`;
+        // A container has one address; loopback connections come from 127.0.0.1.
+        const place = ["--bind", address, "--cluster-announce-ip", address, "--dir", data];
+        const [program = "", ...args] = service(name).command ?? [];
+        const node = spawn(program, [...args, ...place], { stdio: "ignore" });
+        processes.push(node);
+        return node;
+      });
+      for (const [index, name] of HA_REDIS.entries()) {
+        await untilStarted(() => checkHealth(name, ["-h", `${HA_LOOPBACK}.1${index + 1}`]));
+      }
+      const { port } = new URL(postgres.url("vouchers"));
+      await postgres.superuser.query(`ALTER ROLE postgres PASSWORD '${secrets.POSTGRES_PASSWORD}'`);
+      // docker compose doubles each dollar sign, so that its output can be read again.
+      const runJob = (name: string, env: Record<string, string>) => {
+        const [program = "", ...args] = (service(name).command ?? []).map((arg) => arg.replaceAll("$$", "$"));
+        const words = args.map((arg) => arg.replaceAll(/(datname = '|createdb )vouchers/g, `$1${HA_DATABASE}`));
+        const { status, stderr } = spawnSync(program, words, {
+          env: { ...environmentOf(name), ...env },
+          encoding: "utf8",
+        });
+        expect({ name, status, stderr }).toEqual({ name, status: 0, stderr: expect.any(String) });
+      };
+      // Each job may run again.
+      for (const _ of [1, 2]) {
+        runJob("ha-redis-create", { PREFIX: HA_LOOPBACK });
+        runJob("ha-database", { PGHOST: "127.0.0.1", PGPORT: port });
+        expect(run("ha-migrate")).toMatchObject({ status: 0, stderr: "" });
+      }
+      const [one, other, worker] = await Promise.all([start("ha-api-1"), start("ha-api-2"), start("ha-worker")]);
+      for (const { isHealthy, output } of [one, other, worker])
+        await untilStarted(isHealthy).catch(() => expect.fail(output()));
+      const owner = Object.assign(new URL(postgres.url(HA_DATABASE)), { password: secrets.POSTGRES_PASSWORD });
+      const ownDb = new pg.Pool({ connectionString: owner.href, max: 2 });
+      ownDb.on("error", () => undefined);
+      try {
+        const partner = await makePartner(ownDb);
+        const { key } = await makeKey(ownDb, partner.organizationId);
+        for (const { port } of [one, other]) {
+          const { id, code } = await issueVoucher(ownDb, partner);
+          const redeemed = await partnerClient(`http://127.0.0.1:${port}`, key).redeem({ code, externalRef: id });
+          expect(redeemed).toMatchObject({ status: 200, body: { redeemed: true } });
+        }
+        // The settings of Redis are safe; a standby is missing here because one server stands for the three nodes.
+        const { status, stdout } = run("ha-voucherctl", ["db", "check", "--json"]);
+        const codes = JSON.parse(stdout).risks.map(({ code }: { code: string }) => code);
+        expect({ status, codes }).toEqual({
+          status: 1,
+          codes: ["fsync_off", "no_synchronous_standby"],
+        });
+        await assertInvariants(ownDb);
+      } finally {
+        await ownDb.end();
+        for (const { child } of [one, other, worker]) child.kill("SIGKILL");
+        for (const node of nodes) node.kill("SIGKILL");
+      }
     });
 
     it("the image's own health check fails when the API is down", async () => {

@@ -12,8 +12,16 @@ import {
   type SuppliedOffer,
   type SuppliedVoucher,
 } from "./history.ts";
-import { type FaultCounts, inflictFaults, planFaults, type TargetName } from "./nemesis.ts";
+import {
+  type FaultCounts,
+  inflictFaults,
+  planFaults,
+  TARGET_NAMES,
+  type TargetName,
+  targetsOnCluster,
+} from "./nemesis.ts";
 import { Partner, type PartnerOptions } from "./partner.ts";
+import { hasPatroni, PatroniPostgres } from "./patroni.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { Shopper } from "./shopper.ts";
 import type { Violation } from "./violation.ts";
@@ -24,6 +32,8 @@ export interface CampaignOptions {
   faultsMs: number;
   /** Limits faults to these targets, to tell causes apart. */
   targets?: readonly TargetName[] | undefined;
+  /** Runs on a Redis Cluster, and on a Postgres that fails over where Patroni can be had. */
+  onCluster?: boolean;
   keepLogsIn?: string | undefined;
   /** Ends the campaign early and skips the checks. */
   signal?: AbortSignal;
@@ -90,18 +100,27 @@ interface Organization {
 export async function runCampaign(options: CampaignOptions): Promise<Totals> {
   const issuer = await makeIssuerKey();
   const keys = writeKeysFile(issuer);
+  const servers = options.onCluster ? clusterServers() : { targets: TARGET_NAMES };
   const cluster = await openCluster({
+    ...servers,
     redeemWaitMs: REDEEM_WAIT_MS,
     reservationSeconds: RESERVATION_SECONDS,
     keepLogsIn: options.keepLogsIn,
     env: { AUTH_JWKS_URL: keys.url },
   });
   try {
-    return await runOn(cluster, issuer, options);
+    return await runOn(cluster, issuer, { ...options, targets: options.targets ?? servers.targets });
   } finally {
     await cluster.close();
     keys.remove();
   }
+}
+
+/** A Redis Cluster, a Postgres that fails over if there is one, and the targets that these have. */
+function clusterServers() {
+  const openPostgres = hasPatroni() ? (directory: string, logs: string) => PatroniPostgres.open(directory, logs) : null;
+  const targets = targetsOnCluster(openPostgres !== null);
+  return { redisCluster: true, targets, ...(openPostgres && { openPostgres }) };
 }
 
 async function runOn(cluster: Cluster, issuer: IssuerKey, options: CampaignOptions): Promise<Totals> {

@@ -1,12 +1,13 @@
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { makeRoles } from "../support/logins.ts";
+import { startRedisCluster, type TestCluster } from "../support/redis-cluster.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
-import { FaultPostgres } from "./fault-postgres.ts";
+import { FaultPostgres, type FaultyDatabase } from "./fault-postgres.ts";
 import { FaultRedis } from "./fault-redis.ts";
 import { ServiceProcess } from "./service-process.ts";
 
@@ -17,6 +18,10 @@ export interface ClusterOptions {
   env?: Record<string, string>;
   /** Folder to which the processes' logs are copied at the end. */
   keepLogsIn?: string | undefined;
+  /** Opens another Postgres than the embedded one, in a folder that does not exist yet, with its logs in another. */
+  openPostgres?: (directory: string, logs: string) => Promise<FaultyDatabase>;
+  /** Uses a Redis Cluster of three masters with a replica each, and two shards per master, instead of one Redis. */
+  redisCluster?: boolean;
 }
 
 /** An API process and its address. */
@@ -38,12 +43,14 @@ export interface Deployment {
 
 /** The service on servers of its own. Every process can be killed and frozen. */
 export interface Cluster extends Deployment {
-  postgres: FaultPostgres;
+  postgres: FaultyDatabase;
   redis: FaultRedis;
   /** Runs only during a fail-over of Redis. */
   replica: FaultRedis;
   /** The proxy through which the workers reach Redis. */
   workerWire: TcpProxy;
+  /** Replaces these three if there is one. */
+  redisCluster: TestCluster | null;
   /** Creates, but does not start, an unrelated deployment on the same servers. */
   addDeployment(): Promise<Deployment>;
   /**
@@ -63,9 +70,8 @@ const API_PROCESSES = 2;
 /** The processes connect with the rights of the service only. */
 const SERVICE_PASSWORD = "service-under-faults";
 const WORKER_PROCESSES = 2;
-/** Below the ephemeral ports, so that no other process takes a port while its owner is dead. */
-const FIRST_PORT = 20_000;
-const LAST_PORT = 32_000;
+/** With a Redis Cluster of three masters. */
+const CLUSTER_SHARDS = "6";
 
 /** Starts the servers and migrates the database. `heal` starts the API and worker processes. */
 export async function openCluster(options: ClusterOptions): Promise<Cluster> {
@@ -73,10 +79,14 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   // Postgres runs as another user when the tests run as root.
   chmodSync(directory, 0o755);
   mkdirSync(join(directory, "logs"));
-  const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort());
+  const postgresFolder = join(directory, "postgres");
+  const postgres =
+    (await options.openPostgres?.(postgresFolder, join(directory, "logs"))) ??
+    new FaultPostgres(postgresFolder, await findSteadyPort());
   const redis = new FaultRedis(join(directory, "redis"), await findSteadyPort());
   const replica = new FaultRedis(join(directory, "replica"), await findSteadyPort());
   const workerWire = await openTcpProxy(redis.url);
+  const redisCluster = options.redisCluster ? await startRedisCluster() : null;
   const processes: ServiceProcess[] = [];
   const pools: pg.Pool[] = [];
 
@@ -104,9 +114,11 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     pools.push(pool);
     return pool;
   };
+  const redisEnv = (url: string): Record<string, string> =>
+    redisCluster === null ? { REDIS_URL: url } : { REDIS_URL: redisCluster.url, QUEUE_SHARDS: CLUSTER_SHARDS };
   const sharedEnv = () => ({
     DATABASE_URL: serviceUrl(postgres.url),
-    REDIS_URL: redis.url,
+    ...redisEnv(redis.url),
     BASE_URL: "https://vouchers.test",
     LOG_LEVEL: "warn",
     REDEEM_WAIT_MS: String(options.redeemWaitMs),
@@ -120,7 +132,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   const main: Deployment = { options, apis: [], workers: [], db: openDatabase(postgres.url), accidents: [] };
   const addWorker = (env: Record<string, string>) => {
     const name = `worker-${main.workers.length + 1}`;
-    const worker = makeProcess(name, "workers/main.ts", { REDIS_URL: workerWire.url, ...env }, main.accidents);
+    const worker = makeProcess(name, "workers/main.ts", { ...redisEnv(workerWire.url), ...env }, main.accidents);
     main.workers.push(worker);
     return worker;
   };
@@ -130,6 +142,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     redis,
     replica,
     workerWire,
+    redisCluster,
     addWorker,
     async addDeployment() {
       await main.db.query("CREATE DATABASE second");
@@ -151,8 +164,9 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     async addCopy() {
       // Postgres copies a database only while it has no connections; the pool reconnects by itself.
       const aside = openDatabase(postgres.urlOf("template1"));
-      await aside.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'postgres'");
-      await aside.query("CREATE DATABASE copy TEMPLATE postgres");
+      const original = new URL(postgres.url).pathname.slice(1);
+      await aside.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [original]);
+      await aside.query(`CREATE DATABASE copy TEMPLATE ${original}`);
       const url = postgres.urlOf("copy");
       const db = openDatabase(url);
       await makeRoles(db, SERVICE_PASSWORD);
@@ -163,12 +177,13 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     async heal() {
       const ours = processesOf(main);
       for (const frozen of [postgres, redis, ...ours]) frozen.thaw();
-      await Promise.all([postgres.start(), redis.start()]);
+      await Promise.all([postgres.start(), redisCluster?.heal() ?? redis.start()]);
       for (const process of ours) process.start();
     },
     async close() {
       await Promise.all(processes.map((process) => process.kill()));
-      await Promise.all([postgres.kill(), redis.close(), replica.close(), workerWire.close()]);
+      await Promise.all([postgres.close(), redis.close(), replica.close(), workerWire.close()]);
+      await redisCluster?.close();
       await Promise.all(pools.map((pool) => pool.end()));
       if (options.keepLogsIn !== undefined) cpSync(join(directory, "logs"), options.keepLogsIn, { recursive: true });
       rmSync(directory, { recursive: true, force: true });
@@ -179,7 +194,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
       main.apis.push(await makeApi(`api-${i}`, {}, main.accidents));
     }
     for (let i = 1; i <= WORKER_PROCESSES; i++) addWorker({});
-    await Promise.all([postgres.start(), redis.start()]);
+    await Promise.all([postgres.start(), redisCluster ?? redis.start()]);
     await migrateDatabase(postgres.url);
     await makeRoles(main.db, SERVICE_PASSWORD);
     return cluster;
@@ -196,20 +211,4 @@ export function processesOf({ apis, workers }: Pick<Deployment, "apis" | "worker
 
 function serviceUrl(ownerUrl: string): string {
   return Object.assign(new URL(ownerUrl), { username: "pva_api", password: SERVICE_PASSWORD }).href;
-}
-
-let portsTried = 0;
-
-/** Finds a free port that stays free while its process is dead. */
-async function findSteadyPort(): Promise<number> {
-  for (;;) {
-    // Each test process starts at another port, so that parallel runs do not collide.
-    const port = FIRST_PORT + ((process.pid * 37 + portsTried++) % (LAST_PORT - FIRST_PORT));
-    const probe = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      probe.once("error", () => resolve(false));
-      probe.listen(port, () => probe.close(() => resolve(true)));
-    });
-    if (free) return port;
-  }
 }

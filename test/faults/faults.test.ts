@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { onPath } from "../../src/local/debian-packages.ts";
 import { runCampaign } from "./campaign.ts";
 import { planFaults } from "./nemesis.ts";
 import { SeededRandom } from "./seeded-random.ts";
@@ -7,6 +8,8 @@ import { describeViolation } from "./violation.ts";
 const FAULTS_MS = 25_000;
 /** Its plan contains nearly every kind of fault, including a worker frozen for longer than its jobs stay locked. */
 const SEED = 2469;
+/** Its plan kills masters, also that of the replies, promotes a stale replica, and freezes and breaks the primary of Postgres. */
+const CLUSTER_SEED = 1879;
 
 describe("partners and users during kills, freezes, fail-overs and shared servers", () => {
   it("get at most one redemption per voucher and reference, true answers, and a service that recovers within 10 s", async () => {
@@ -17,6 +20,16 @@ describe("partners and users during kills, freezes, fail-overs and shared server
     expect(totals.retries).toBeGreaterThan(20);
     expect(totals.acquired).toBeGreaterThan(10);
     expect(totals.second.confirmed).toBeGreaterThan(0);
+  });
+});
+
+describe.skipIf(onPath("redis-server") === null)("the same on a Redis Cluster, and a Postgres that fails over", () => {
+  it("keeps every promise while masters die, slots move, stale replicas are promoted and standbys take over", async () => {
+    const totals = await runCampaign({ seed: CLUSTER_SEED, faultsMs: FAULTS_MS, onCluster: true });
+    expect(totals.violations.map(describeViolation)).toEqual([]);
+    expect(totals.confirmed).toBeGreaterThan(10);
+    expect(totals.retries).toBeGreaterThan(20);
+    expect(Object.keys(totals.faults).some((fault) => fault.startsWith("redisCluster"))).toBe(true);
   });
 });
 

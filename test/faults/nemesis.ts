@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { besideTransaction } from "../support/outside-transaction.ts";
+import type { ClusterNode } from "../support/redis-cluster.ts";
 import { until } from "../support/until.ts";
 import { type Cluster, type Deployment, processesOf } from "./cluster.ts";
 import type { SeededRandom } from "./seeded-random.ts";
@@ -15,6 +16,8 @@ export type Fault = {
   | { target: "allWorkers"; action: "kill" }
   | { target: "redis"; action: "kill" | "killAndLoseTail" | "killAndLoseEverything" | "freeze" | "failOver" }
   | { target: "postgres"; action: "kill" | "killOne" | "freeze" | "lockRows" | "stallCommits" }
+  | { target: "redisCluster"; action: "killMaster" | "killReplyMaster" | "freezeMaster" | "promoteStale" | "moveSlots" }
+  | { target: "postgresNodes"; action: "kill" | "killOne" | "freeze" | "lockRows" }
   | { target: "secondDeployment" | "copyOfDatabase"; action: "share" }
 );
 
@@ -41,11 +44,24 @@ const TARGETS = {
   secondDeployment: 2,
   copyOfDatabase: 2,
 };
-export type TargetName = keyof typeof TARGETS;
+/** Targets of a deployment whose servers fail over. */
+const CLUSTER_TARGETS = { redisCluster: 6, postgresNodes: 6 };
+const WEIGHTS = { ...TARGETS, ...CLUSTER_TARGETS };
+export type TargetName = keyof typeof WEIGHTS;
 export const TARGET_NAMES = Object.keys(TARGETS) as TargetName[];
+
+/** The targets on a Redis Cluster, with or without a Postgres that fails over. */
+export function targetsOnCluster(postgresFailsOver: boolean): TargetName[] {
+  const replaced = { redis: "redisCluster", postgres: postgresFailsOver ? "postgresNodes" : "postgres" } as const;
+  return TARGET_NAMES.map((name) => (name === "redis" || name === "postgres" ? replaced[name] : name));
+}
 
 const PROCESS_ACTIONS = { kill: 5, freeze: 4, terminate: 1 };
 const REDIS_ACTIONS = { kill: 2, killAndLoseTail: 3, killAndLoseEverything: 1, freeze: 3, failOver: 3 };
+const REDIS_CLUSTER_ACTIONS = { killMaster: 3, killReplyMaster: 2, freezeMaster: 2, promoteStale: 3, moveSlots: 2 };
+const POSTGRES_NODES_ACTIONS = { kill: 4, killOne: 2, freeze: 3, lockRows: 1 };
+/** Long enough that a replica or a standby takes over: they notice the loss after two or three seconds. Milliseconds. */
+const TAKEOVER_MS = { min: 4_000, max: 7_000 };
 const POSTGRES_ACTIONS = { kill: 3, killOne: 2, freeze: 2, lockRows: 3, stallCommits: 3 };
 
 /**
@@ -72,7 +88,7 @@ export function planFaults(
   const faults: Fault[] = [];
   const busyUntilMs = new Map<TargetName, number>();
   let longFreezeUntilMs = 0;
-  const weights = Object.fromEntries(targets.map((name) => [name, TARGETS[name]])) as Record<TargetName, number>;
+  const weights = Object.fromEntries(targets.map((name) => [name, WEIGHTS[name]])) as Record<TargetName, number>;
   for (let atMs = 1_000; ; ) {
     if (!random.chance(TOGETHER_CHANCE)) atMs += random.between(GAP_MS.min, GAP_MS.max);
     if (atMs >= runMs) return faults;
@@ -110,6 +126,12 @@ function planFault(random: SeededRandom, target: TargetName, atMs: number): Faul
       stallCommits: random.between(500, 4_500),
     }[action];
     return { target, action, atMs, forMs };
+  }
+  if (target === "redisCluster" || target === "postgresNodes") {
+    const forMs = random.between(TAKEOVER_MS.min, TAKEOVER_MS.max);
+    return target === "redisCluster"
+      ? { target, action: random.weigh(REDIS_CLUSTER_ACTIONS), atMs, forMs }
+      : { target, action: random.weigh(POSTGRES_NODES_ACTIONS), atMs, forMs };
   }
   if (target === "allWorkers") return { target, action: "kill", atMs, forMs: random.between(1_000, 4_000) };
   if (target === "secondDeployment" || target === "copyOfDatabase")
@@ -167,8 +189,14 @@ async function inflict(
       return inflictOnProcess(cluster, fault, pause);
     case "redis":
       return inflictOnRedis(cluster, fault, pause);
+    case "redisCluster":
+      return inflictOnRedisCluster(cluster, fault, random, pause);
     case "postgres":
       return inflictOnPostgres(stage, fault, random, pause);
+    case "postgresNodes":
+      await inflictOnPostgres(stage, fault, random, pause);
+      // The next fault needs standbys.
+      return cluster.postgres.start();
     case "allWorkers":
       await Promise.all(cluster.workers.map((worker) => worker.kill()));
       await pause(fault.forMs);
@@ -244,18 +272,60 @@ async function inflictOnRedis(
   await redis.start();
 }
 
+async function inflictOnRedisCluster(
+  { redisCluster }: Cluster,
+  fault: Extract<Fault, { target: "redisCluster" }>,
+  random: SeededRandom,
+  pause: Pause,
+): Promise<void> {
+  if (redisCluster === null) throw new Error("there is no Redis Cluster");
+  const masters = await redisCluster.masters();
+  const anyMaster = random.pick(masters);
+  if (fault.action === "moveSlots") {
+    // Most keys are those of queues.
+    const key = await anyMaster.client.randomkey();
+    const slot = key === null ? 0 : await anyMaster.client.cluster("KEYSLOT", key);
+    return redisCluster.moveSlots([slot], random.pick(masters.filter((master) => master !== anyMaster)));
+  }
+  if (fault.action === "freezeMaster") {
+    anyMaster.freeze();
+    await pause(fault.forMs);
+    return redisCluster.heal();
+  }
+  const master = fault.action === "killReplyMaster" ? ((await findReplyMaster(masters)) ?? anyMaster) : anyMaster;
+  if (fault.action === "promoteStale") {
+    // The replica misses what the master does until it dies.
+    const replica = await redisCluster.replicaOf(master);
+    replica.freeze();
+    await master.client.call("CLIENT", "KILL", "TYPE", "replica");
+    await pause(GATHER_MS);
+    await master.kill();
+    replica.thaw();
+  } else await master.kill();
+  await pause(fault.forMs);
+  return redisCluster.heal();
+}
+
+/** The master that carries the replies to an API process. */
+async function findReplyMaster(masters: readonly ClusterNode[]): Promise<ClusterNode | undefined> {
+  const channels = await Promise.all(
+    masters.map(({ client }) => client.call("PUBSUB", "SHARDCHANNELS", "vouchers:replies:*")),
+  );
+  return masters.find((_, index) => (channels[index] as string[]).length > 0);
+}
+
 /** Time for Postgres to recover before a fault that needs it. Milliseconds. */
 const RECOVERED_MS = 30_000;
 
 async function inflictOnPostgres(
   { cluster: { postgres, db }, upcomingVouchers }: Stage,
-  fault: Extract<Fault, { target: "postgres" }>,
+  fault: Extract<Fault, { target: "postgres" | "postgresNodes" }>,
   random: SeededRandom,
   pause: Pause,
 ): Promise<void> {
   if (fault.action === "killOne") return postgres.killOne(random);
   if (fault.action === "freeze") {
-    postgres.freeze();
+    await postgres.freeze();
     await pause(fault.forMs);
     postgres.thaw();
     return;

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { type Progress, runCampaign, type Totals } from "./campaign.ts";
-import { TARGET_NAMES, type TargetName } from "./nemesis.ts";
+import { TARGET_NAMES, type TargetName, targetsOnCluster } from "./nemesis.ts";
 import { describeViolation } from "./violation.ts";
 
 // Runs a long campaign: `npm run test:faults -- --minutes 10 --seed 7`. Exits with status 1 after a violation.
@@ -10,6 +10,8 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     /** Limits the targets: `--only redis --only allWorkers`. */
     only: { type: "string", multiple: true },
+    /** Runs on a Redis Cluster, and on a Postgres that fails over where Patroni can be had. */
+    cluster: { type: "boolean", default: false },
     /** Folder for the processes' logs. */
     logs: { type: "string" },
   },
@@ -17,10 +19,11 @@ const { values } = parseArgs({
 const minutes = Number(values.minutes);
 const seed = Number(values.seed);
 const targets = values.only?.map((name) => name as TargetName);
-const unknownTarget = targets?.some((name) => !TARGET_NAMES.includes(name)) ?? false;
+const known = values.cluster ? targetsOnCluster(true) : TARGET_NAMES;
+const unknownTarget = targets?.some((name) => !known.includes(name)) ?? false;
 if (unknownTarget || !(minutes > 0 && minutes <= 24 * 60) || !Number.isSafeInteger(seed)) {
-  say("usage: run.ts [--minutes N] [--seed WHOLE_NUMBER] [--only TARGET]... [--logs FOLDER]");
-  say(`targets: ${TARGET_NAMES.map((name) => JSON.stringify(name)).join(", ")}`);
+  say("usage: run.ts [--minutes N] [--seed WHOLE_NUMBER] [--cluster] [--only TARGET]... [--logs FOLDER]");
+  say(`targets: ${known.map((name) => JSON.stringify(name)).join(", ")}`);
   process.exit(2);
 }
 
@@ -33,6 +36,7 @@ try {
     seed,
     faultsMs: minutes * 60_000,
     targets,
+    onCluster: values.cluster,
     keepLogsIn: values.logs,
     signal: interrupted.signal,
     onProgress: showProgress,

@@ -21,7 +21,10 @@ export interface ComposeTool {
 }
 
 const COMMANDS = [["docker", "compose"], ["docker-compose"]];
-const PROFILES = ["admin", "observability", "test", "tls"].flatMap((profile) => ["--profile", profile]);
+const PROFILES = ["admin", "ha", "ha-admin", "observability", "test", "tls"].flatMap((profile) => [
+  "--profile",
+  profile,
+]);
 
 /** Finds or installs docker compose, which reads files without an engine. Returns null, with a warning, when that fails. */
 export function findComposeTool(): ComposeTool | null {

@@ -23,6 +23,10 @@ export interface TestCluster {
   masters(): Promise<ClusterNode[]>;
   /** Moves slots with all their keys to another master, as an operator does with `redis-cli --cluster reshard`. */
   moveSlots(slots: readonly number[], to: ClusterNode): Promise<void>;
+  /** The replica of a master. */
+  replicaOf(master: ClusterNode): Promise<ClusterNode>;
+  /** Thaws and starts every node, and waits until each master has its replica again. */
+  heal(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -50,6 +54,9 @@ const SETTINGS = [
   // The tests' clusters are small: start the first copies at once.
   ...["--repl-diskless-sync-delay", "0"],
 ];
+
+/** A master with its replica, or a replica with its master. */
+const HAS_PARTNER = /role:master[\s\S]*connected_slaves:1|master_link_status:up/;
 
 /** Starts a cluster and waits until each master has its replica. */
 export async function startRedisCluster({ masters = 3, replicas = true, secure = false } = {}): Promise<TestCluster> {
@@ -93,11 +100,32 @@ export async function startRedisCluster({ masters = 3, replicas = true, secure =
         await moveSlot(slot, from, to, nodes);
       }
     },
+    async replicaOf(master) {
+      return until(async () => {
+        const infos = await readReplication(nodes);
+        return nodes.find((_, index) => infos[index]?.includes(`master_port:${master.port}`));
+      });
+    },
+    async heal() {
+      for (const node of nodes) node.thaw();
+      await Promise.all(nodes.map((node) => node.start()));
+      await untilStarted(async () => new Set((await owners()).map(({ node }) => node)).size === masters);
+      await untilStarted(async () =>
+        (await readReplication(nodes)).every((info) => HAS_PARTNER.test(info) || (!replicas && info !== "")),
+      );
+    },
     async close() {
       await Promise.all(nodes.map((node) => node.close()));
       rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** What each node says about its partner; empty when it does not answer. */
+function readReplication(nodes: readonly Node[]): Promise<string[]> {
+  return Promise.all(
+    nodes.map(({ client }) => Promise.race([client.info("replication").catch(() => ""), sleep(500, "")])),
+  );
 }
 
 async function moveSlot(slot: number, from: ClusterNode, to: ClusterNode, nodes: readonly ClusterNode[]) {

@@ -42,10 +42,11 @@ export async function warnOfRisks(log: Logger, find: Promise<{ code: string; mes
 
 async function risksOfPostgres(pool: pg.Pool): Promise<DurabilityRisk[]> {
   const settings = await readDurabilitySettings(pool);
-  const risks: DurabilityRisk[] = [];
   if (settings.isStandby) {
-    risks.push({ code: "standby", message: "DATABASE_URL leads to a standby. It must always lead to the primary." });
+    // Its other settings say nothing about the primary.
+    return [{ code: "standby", message: "DATABASE_URL leads to a standby. It must always lead to the primary." }];
   }
+  const risks: DurabilityRisk[] = [];
   if (settings.fsync !== "on") {
     risks.push({ code: "fsync_off", message: "Postgres has fsync = off: a crash of its host can lose everything." });
   }
