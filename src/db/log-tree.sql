@@ -31,6 +31,20 @@ WITH placed AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::bigint[]), 'waiting batches of the log') FROM placed;
 
+-- name: place_scattered_batch
+-- Gives a waiting batch a place for each of its leaves. Raises VS001 when it has one already.
+-- $1 id bigint, $2 places bigint[]
+WITH placed AS (
+  UPDATE log_batches AS b SET first_index = ($2::bigint[])[1], places = $2::bigint[], hashes = NULL
+   WHERE b.id = $1::bigint AND (b.first_index IS NULL) IS NOT FALSE
+  RETURNING 1
+)
+SELECT assert_row_count(count(*), 1, 'waiting batches of the log') FROM placed;
+
+-- name: count_waiting_leaves
+-- How many leaves wait for their place.
+SELECT coalesce(sum(b.leaves), 0)::bigint AS leaves FROM log_batches AS b WHERE b.first_index IS NULL;
+
 -- name: write_log_bundles
 -- Writes bundles. A trigger refuses to change what one already has.
 -- $1 index bigint[], $2 entries bytea[]

@@ -100,7 +100,7 @@ export async function startWitness(servers: TestServers, files: LogFiles, index 
 /** Every leaf of the tree, in order, from the events and their batches, without the bundles. */
 export async function readLeaves(db: pg.Pool): Promise<Buffer[]> {
   const { rows } = await db.query<{ place: number; hash: Buffer }>(
-    `SELECT (b.first_index + (e.log_slot & 4095))::int AS place, e.record_hash AS hash
+    `SELECT coalesce(b.places[(e.log_slot & 4095) + 1], b.first_index + (e.log_slot & 4095))::int AS place, e.record_hash AS hash
        FROM voucher_events AS e JOIN log_batches AS b ON b.id = e.log_slot >> 12 WHERE b.first_index IS NOT NULL ORDER BY 1`,
   );
   const wrong = rows.findIndex(({ place }, index) => place !== index);

@@ -1,6 +1,6 @@
 import { type LoggedHash, selectLoggedOfRange } from "../../db/events.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
-import { findLogTree, selectLogTiles, selectLostLeaves } from "../../db/log-tree.ts";
+import { countWaitingLeaves, findLogTree, selectLogTiles, selectLostLeaves } from "../../db/log-tree.ts";
 import type { Queryable } from "../../db/pool.ts";
 import { findLastOfNext } from "../../db/vouchers.ts";
 import { HASH_BYTES, TILE_WIDTH, type TileId } from "../../domain/log/merkle.ts";
@@ -55,7 +55,7 @@ export async function auditLog(db: Queryable, onEvents: (events: number) => void
     for (const event of await selectLoggedOfRange(db, afterId, lastId)) {
       const problem = findProblem(event, entries.leaves, seen);
       if (problem !== null) report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
-      if (event.logIndex === null) audit.waiting += 1;
+      if (event.logIndex === null) audit.waiting += event.hasSlot ? 1 : 0;
       else audit.events += 1;
     }
     onEvents(audit.events);
@@ -63,15 +63,24 @@ export async function auditLog(db: Queryable, onEvents: (events: number) => void
   }
   for (const { firstIndex, leaves } of await selectLostLeaves(db)) {
     audit.lost += leaves;
-    seen.fill(1, firstIndex, firstIndex + leaves);
+    if (firstIndex + leaves > audit.leaves) report(`leaf ${firstIndex + leaves - 1} is noted as lost, but not in the tree`);
+    for (let index = firstIndex; index < Math.min(firstIndex + leaves, audit.leaves); index++) {
+      if (seen[index] === 1) report(`leaf ${index} is noted as lost, but belongs to an event`);
+      seen[index] = 1;
+    }
   }
+  const waiting = await countWaitingLeaves(db);
+  if (waiting !== audit.waiting) report(`${waiting} leaves wait for their place, and ${audit.waiting} events`);
   for (const [index, isSeen] of seen.entries()) if (isSeen === 0) report(`leaf ${index} belongs to no event`);
   return audit;
 }
 
-function findProblem({ logIndex, hasSlot, recordHash }: LoggedHash, leaves: Buffer, seen: Uint8Array): string | null {
+function findProblem(event: LoggedHash, leaves: Buffer, seen: Uint8Array): string | null {
+  const { logIndex, hasSlot, recordHash, waitingHash } = event;
   if (!hasSlot) return "is not in the log; see voucherctl log backfill";
-  if (logIndex === null) return null;
+  if (logIndex === null) {
+    return waitingHash?.equals(recordHash) ? null : "waits for its place in the log with another hash";
+  }
   const at = logIndex * HASH_BYTES;
   if (at >= leaves.length) return `has leaf ${logIndex}, which the tree has not`;
   if (seen[logIndex] === 1) return `shares leaf ${logIndex} with another event`;
