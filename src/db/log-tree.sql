@@ -1,10 +1,10 @@
 -- name: lock_log_tree
 -- Locks the tree for the transaction that gives batches their places. No row when another transaction is at it, or when there is no log.
-SELECT t.origin, t.size, t.root FROM log_tree AS t WHERE t.one FOR NO KEY UPDATE SKIP LOCKED;
+SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: find_log_tree
--- The tree as it is stored.
-SELECT t.origin, t.size, t.root FROM log_tree AS t WHERE t.one;
+-- The tree as it is stored, and since when its server runs: a server that lost data, or another one, has another time.
+SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one;
 
 -- name: insert_log_tree
 -- Begins the log, with an empty tree.

@@ -5,7 +5,7 @@ import { bigint, bytea, integer, orNull, smallint, text } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import { execute, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
 
-const TREE = { origin: text, size: bigint, root: bytea };
+const TREE = { origin: text, size: bigint, root: bytea, server: text };
 
 export const sql = loadStatements(new URL("./log-tree.sql", import.meta.url), {
   lock_log_tree: TREE,
@@ -26,6 +26,8 @@ export const sql = loadStatements(new URL("./log-tree.sql", import.meta.url), {
 /** The tree as it is stored, with the name of its log. */
 export interface LogTree extends TreeHead {
   origin: string;
+  /** Changes when the database is another one, or was restored. */
+  server: string;
 }
 
 /** Leaves that wait for their place. */

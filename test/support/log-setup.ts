@@ -75,7 +75,7 @@ export function openSequencer(servers: TestServers, files: LogFiles, anchors?: s
   const log = pino({ level: "silent" });
   const deployment = new Deployment(log);
   const pool = openPool({ databaseUrl: servers.logUrl, max: 2, applicationName: "sequencer", deployment, log });
-  const sequencer = new Sequencer({ pool, deployment, logSettings: settingsOf(files, anchors), log });
+  const sequencer = new Sequencer({ pool, logSettings: settingsOf(files, anchors), log });
   servers.onClose(() => pool.end());
   return {
     pool,

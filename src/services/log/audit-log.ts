@@ -63,7 +63,8 @@ export async function auditLog(db: Queryable, onEvents: (events: number) => void
   }
   for (const { firstIndex, leaves } of await selectLostLeaves(db)) {
     audit.lost += leaves;
-    if (firstIndex + leaves > audit.leaves) report(`leaf ${firstIndex + leaves - 1} is noted as lost, but not in the tree`);
+    if (firstIndex + leaves > audit.leaves)
+      report(`leaf ${firstIndex + leaves - 1} is noted as lost, but not in the tree`);
     for (let index = firstIndex; index < Math.min(firstIndex + leaves, audit.leaves); index++) {
       if (seen[index] === 1) report(`leaf ${index} is noted as lost, but belongs to an event`);
       seen[index] = 1;
