@@ -87,12 +87,28 @@ export function openSequencer(servers: TestServers, files: LogFiles, anchors?: s
   };
 }
 
+/** Called with each checkpoint that a witness is asked to cosign; the witness waits for both. */
+export interface WitnessHooks {
+  before?: (note: string) => unknown;
+  after?: (note: string) => unknown;
+}
+
 /** Starts a witness of the service itself, with its state in the log's directory. */
-export async function startWitness(servers: TestServers, files: LogFiles, index = 0) {
+export async function startWitness(servers: TestServers, files: LogFiles, index = 0, hooks: WitnessHooks = {}) {
   const key = witnessKeys[index];
   if (key === undefined) throw new Error(`there is no key for witness ${index}`);
   const state = join(files.directory, `witness-${index}`);
-  const served = await serveWitness(await WitnessServer.open(key, [logKey], state), { port: 0, host: "127.0.0.1" });
+  const witness = await WitnessServer.open(key, [logKey], state);
+  const hooked = {
+    async addCheckpoint(body: string, now: number) {
+      const note = body.slice(body.indexOf("\n\n") + 2);
+      await hooks.before?.(note);
+      const response = await witness.addCheckpoint(body, now);
+      await hooks.after?.(note);
+      return response;
+    },
+  };
+  const served = await serveWitness(hooked, { port: 0, host: "127.0.0.1" });
   servers.onClose(() => served.close());
   return { ...served, state: () => JSON.parse(readFileSync(state, "utf8"))[ORIGIN] };
 }
