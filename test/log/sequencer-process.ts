@@ -15,8 +15,8 @@ const pool = openPool({
 pool.on("error", () => undefined);
 const logSettings = readLogSettings({ ...config, keyFile: config.keyFile ?? "" }, false);
 const sequencer = new Sequencer({ pool, logSettings, log });
-process.stdout.write("ready\n");
-for (;;) {
+for (let isReady = false; ; ) {
   const report = await sequencer.run().catch(() => null);
+  if (report !== null && !isReady) isReady = process.stdout.write("ready\n");
   if (report !== null && report.refused !== null) process.stdout.write(`refused: ${report.refused}\n`);
 }

@@ -94,7 +94,12 @@ export interface WitnessHooks {
 }
 
 /** Starts a witness of the service itself, with its state in the log's directory. */
-export async function startWitness(servers: TestServers, files: LogFiles, index = 0, hooks: WitnessHooks = {}) {
+export async function startWitness(
+  servers: Pick<TestServers, "onClose">,
+  files: LogFiles,
+  index = 0,
+  hooks: WitnessHooks = {},
+) {
   const key = witnessKeys[index];
   if (key === undefined) throw new Error(`there is no key for witness ${index}`);
   const state = join(files.directory, `witness-${index}`);
