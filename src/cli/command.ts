@@ -141,7 +141,8 @@ function formatExample(example: string): string {
   return lines.join(" \\\n");
 }
 
-async function withServers(
+/** Runs a part of a command that uses the servers. */
+export async function withServers(
   command: Command,
   interaction: Interaction,
   run: (ctx: CommandContext) => Promise<void>,

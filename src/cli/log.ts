@@ -5,10 +5,12 @@ import { AppError } from "../contract/errors.ts";
 import { countIssuedVouchers } from "../db/catalog.ts";
 import { findPublished } from "../db/log-checkpoints.ts";
 import { findLogTree } from "../db/log-tree.ts";
-import { inTransaction } from "../db/transaction.ts";
+import { onSnapshot } from "../db/transaction.ts";
 import { parseCheckpoint } from "../domain/log/checkpoint.ts";
 import { formatSecretKey, isKeyName, type KeyUse, makeSigner } from "../domain/log/note.ts";
+import type { Policy } from "../domain/log/policy.ts";
 import { auditLog } from "../services/log/audit-log.ts";
+import { auditServedLog } from "../services/log/audit-served-log.ts";
 import { backfillLog } from "../services/log/backfill-log.ts";
 import { exportLog } from "../services/log/export-log.ts";
 import { initLog } from "../services/log/init-log.ts";
@@ -16,7 +18,14 @@ import { type LogSettings, LogSettingsError, readLogSettings } from "../services
 import { openLogSource } from "../services/log/log-source.ts";
 import { monitorLog } from "../services/log/monitor-log.ts";
 import { recoverLog } from "../services/log/recover-log.ts";
-import { action, actionWithoutServers, type Noun } from "./command.ts";
+import {
+  action,
+  actionWithoutServers,
+  type CommandContext,
+  type Interaction,
+  type Noun,
+  withServers,
+} from "./command.ts";
 import { EXIT, UsageError } from "./exit-code.ts";
 import { formatCount, pluralize } from "./format.ts";
 import { paint } from "./paint.ts";
@@ -78,28 +87,28 @@ export const log: Noun = {
         );
       },
     );
-    action(
-      noun
-        .command("audit")
-        .description("recompute the log, and compare it with every sealed event; exit status 1 when they differ")
-        .addHelpText("after", "\nHolds the hashes of all leaves in memory: 32 bytes each."),
-      ["log audit", "log audit --json"],
-      async (ctx) => {
-        const progress = ctx.progress("Compared", "events", (await findLogTree(ctx.pool))?.size ?? 0);
-        const audit = await inTransaction(ctx.pool, async (tx) => {
-          await tx.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
-          return auditLog(tx, (events) => {
-            ctx.signal.throwIfAborted();
-            progress.advance(events);
-          });
-        });
-        ctx.print(audit, () =>
-          [
-            ...audit.problems.map((problem) => `${paint("red", "WRONG")} ${problem}`),
-            `${pluralize(audit.leaves, "leaf", "leaves")}, ${pluralize(audit.events, "event")}, ${formatCount(audit.waiting)} waiting, ${formatCount(audit.lost)} lost: ${pluralize(audit.problemCount, "problem")}.`,
-          ].join("\n"),
-        );
-        if (audit.problemCount > 0) process.exitCode = EXIT.refused;
+    const audit = noun
+      .command("audit")
+      .description("recompute the log, and compare it with every sealed event; exit status 1 when they differ")
+      .option("--url <address>", "audit a served log instead, as anyone can, without a database")
+      .option("--policy <file>", "with --url: your own copy of the policy")
+      .option("--voucher <id>", "with --url: compare the public events of this voucher; repeatable", collect)
+      .addHelpText(
+        "after",
+        `
+With a database, Postgres sorts the events in files: a hundred bytes each.
+With --url, fetches every leaf and tile, and verifies the checkpoint. It cannot
+tell whether the leaves are events of vouchers that were not named.`,
+      );
+    actionWithoutServers<{ url?: string; policy?: string; voucher?: string[] }>(
+      audit,
+      ["log audit", "log audit --url https://vouchers.example.com --policy policy --voucher vch_…"],
+      async (interaction, { url, policy, voucher = [] }) => {
+        if (url !== undefined && policy !== undefined) return auditUrl(interaction, url, readPolicy(policy), voucher);
+        if (url !== undefined)
+          throw new UsageError("--url needs --policy: a policy of the audited service proves nothing.");
+        if (policy !== undefined || voucher.length > 0) throw new UsageError("--policy and --voucher belong to --url.");
+        await withServers(audit, interaction, auditDatabase);
       },
     );
     action(
@@ -184,6 +193,58 @@ export const log: Noun = {
     );
   },
 };
+
+async function auditDatabase(ctx: CommandContext): Promise<void> {
+  const progress = ctx.progress("Compared", "events", (await findLogTree(ctx.pool))?.size ?? 0);
+  const audit = await onSnapshot(ctx.pool, (tx) =>
+    auditLog(tx, (events) => {
+      ctx.signal.throwIfAborted();
+      progress.advance(events);
+    }),
+  );
+  printAudit(
+    ctx,
+    audit,
+    `${pluralize(audit.leaves, "leaf", "leaves")}, ${pluralize(audit.events, "event")}, ${formatCount(audit.waiting)} waiting, ${formatCount(audit.lost)} lost`,
+  );
+}
+
+async function auditUrl(ctx: Interaction, url: string, policy: Policy, vouchers: string[]): Promise<void> {
+  const address = url.replace(/\/$/, "");
+  const progress = ctx.progress("Read", "leaves", 0);
+  const audit = await auditServedLog({
+    log: openLogSource(`${address}/log`),
+    histories: openLogSource(`${address}/integrity/events`),
+    ...{ policy, vouchers },
+    onLeaves: (leaves) => {
+      ctx.signal.throwIfAborted();
+      progress.advance(leaves);
+    },
+  }).catch((error) =>
+    accept(() => {
+      throw error;
+    }),
+  );
+  const events =
+    vouchers.length === 0
+      ? "no voucher named"
+      : `${pluralize(audit.events, "public event")} compared, ${formatCount(audit.waiting)} waiting`;
+  printAudit(
+    ctx,
+    audit,
+    `${audit.origin}: ${pluralize(audit.leaves, "leaf", "leaves")}, ${pluralize(audit.tiles, "tile")}, ${events}`,
+  );
+}
+
+function printAudit(ctx: Interaction, audit: { problems: string[]; problemCount: number }, summary: string): void {
+  ctx.print(audit, () =>
+    [
+      ...audit.problems.map((problem) => `${paint("red", "WRONG")} ${problem}`),
+      `${summary}: ${pluralize(audit.problemCount, "problem")}.`,
+    ].join("\n"),
+  );
+  if (audit.problemCount > 0) process.exitCode = EXIT.refused;
+}
 
 function collect(value: string, before: string[] = []): string[] {
   return [...before, value];

@@ -2,7 +2,7 @@ import { readBaseUrl } from "../config.ts";
 import { INTEGER_MAX } from "../contract/fields.ts";
 import type { FoundVouchers, VoucherHistory } from "../contract/voucher-history.ts";
 import { findVouchers, type VoucherQuery } from "../services/admin/find-vouchers.ts";
-import { readVoucher } from "../services/admin/read-supply.ts";
+import { readVoucher } from "../services/admin/read-voucher.ts";
 import { readVoucherHistory } from "../services/admin/read-voucher-history.ts";
 import { voidVoucher } from "../services/admin/void-voucher.ts";
 import { action, type Noun } from "./command.ts";

@@ -86,6 +86,8 @@ export const logReport = z.object({
   published: z.number(),
   /** Witnesses that cosigned in this pass. */
   cosigned: z.number(),
+  /** The files that remember the last checkpoint, and the leaves of the one that they had; null for a missing file. */
+  anchors: z.array(z.object({ file: z.string(), size: z.number().nullable() })),
   /** Why nothing was done: what is kept outside of Postgres contradicts the database. */
   refused: z.string().nullable(),
   durationMs: z.number(),

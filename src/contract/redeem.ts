@@ -71,6 +71,18 @@ export const REDEEM_REQUEST_EXAMPLES: Examples<z.input<typeof redeemRequest>> = 
   },
 };
 
+/** The fields of a redemption, in the order in which every response shows them. */
+export const redeemedVoucher = {
+  voucherInstanceId: voucherId,
+  redeemCode,
+  serial,
+  productName,
+  productKey,
+  discountPriceUsd: usd("The voucher's value.", EXAMPLE.priceUsd),
+  benefitMonths,
+  redeemedAt: timestamp("When the voucher was redeemed.", EXAMPLE.redeemedAt),
+};
+
 export const redeemResponse = z
   .object({
     redeemed: z.literal(true).meta({ description: "The voucher is redeemed under your `externalRef`." }),
@@ -82,14 +94,7 @@ export const redeemResponse = z
       description:
         "Present and true only when this `externalRef` has redeemed another voucher than the one that this request names. The voucher of this request was not redeemed: **do not accept it**. Either your references repeat, or a retry has changed its code.",
     }),
-    voucherInstanceId: voucherId,
-    redeemCode,
-    serial,
-    productName,
-    productKey,
-    discountPriceUsd: usd("The voucher's value.", EXAMPLE.priceUsd),
-    benefitMonths,
-    redeemedAt: timestamp("When the voucher was redeemed.", EXAMPLE.redeemedAt),
+    ...redeemedVoucher,
     verifyUrl,
     sandbox,
   })
@@ -97,9 +102,8 @@ export const redeemResponse = z
 
 export type RedeemResponse = z.output<typeof redeemResponse>;
 
-const REDEEMED: RedeemResponse = {
-  redeemed: true,
-  alreadyConfirmed: false,
+/** An example of those fields. */
+export const REDEEMED_VOUCHER = {
   voucherInstanceId: EXAMPLE.voucherId,
   redeemCode: EXAMPLE.redeemCode,
   serial: EXAMPLE.serial,
@@ -108,6 +112,12 @@ const REDEEMED: RedeemResponse = {
   discountPriceUsd: EXAMPLE.priceUsd,
   benefitMonths: 3,
   redeemedAt: EXAMPLE.redeemedAt,
+};
+
+const REDEEMED: RedeemResponse = {
+  redeemed: true,
+  alreadyConfirmed: false,
+  ...REDEEMED_VOUCHER,
   verifyUrl: EXAMPLE_VERIFY_URL,
 };
 

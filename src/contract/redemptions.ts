@@ -1,18 +1,7 @@
 import { z } from "zod";
 import { EXAMPLE, EXAMPLE_VERIFY_URL, type Examples } from "./example.ts";
-import {
-  benefitMonths,
-  productKey,
-  productName,
-  queryInteger,
-  queryTime,
-  redeemCode,
-  serial,
-  timestamp,
-  usd,
-  verifyUrl,
-  voucherId,
-} from "./fields.ts";
+import { queryInteger, queryTime, timestamp, verifyUrl } from "./fields.ts";
+import { REDEEMED_VOUCHER, redeemedVoucher } from "./redeem.ts";
 import { sandbox } from "./sandbox.ts";
 
 /** Maximum number of redemptions on one page. */
@@ -53,14 +42,7 @@ export const listedRedemption = z
       description: "The reference under which the voucher was redeemed.",
       examples: [EXAMPLE.externalRef],
     }),
-    voucherInstanceId: voucherId,
-    redeemCode,
-    serial,
-    productName,
-    productKey,
-    discountPriceUsd: usd("The voucher's value.", EXAMPLE.priceUsd),
-    benefitMonths,
-    redeemedAt: timestamp("When the voucher was redeemed.", EXAMPLE.redeemedAt),
+    ...redeemedVoucher,
     ticket: z
       .string()
       .nullable()
@@ -99,14 +81,7 @@ export type RedemptionsResponse = z.output<typeof redemptionsResponse>;
 
 const LISTED: ListedRedemptionView = {
   externalRef: EXAMPLE.externalRef,
-  voucherInstanceId: EXAMPLE.voucherId,
-  redeemCode: EXAMPLE.redeemCode,
-  serial: EXAMPLE.serial,
-  productName: EXAMPLE.productName,
-  productKey: EXAMPLE.productKey,
-  discountPriceUsd: EXAMPLE.priceUsd,
-  benefitMonths: 3,
-  redeemedAt: EXAMPLE.redeemedAt,
+  ...REDEEMED_VOUCHER,
   ticket: EXAMPLE.ticket,
   verifyUrl: EXAMPLE_VERIFY_URL,
 };

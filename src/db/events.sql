@@ -92,14 +92,13 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
        encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload
   FROM voucher_events AS e WHERE e.voucher_id > $1::text AND e.voucher_id <= $2::text ORDER BY e.voucher_id, e.sequence;
 
--- name: select_logged_of_range
--- The hashes of all sealed events of the vouchers in an id range, and their leaves; before they have one, the hash that waits in their slot.
--- $1 after voucher_id text (exclusive), $2 last voucher_id text
+-- name: select_logged_in_order
+-- The hashes of all sealed events in the order of their leaves; those without a leaf come last. Read with a cursor: Postgres sorts in files.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.record_hash AS "recordHash", e.log_slot IS NOT NULL AS "hasSlot",
        coalesce(b.places[(e.log_slot & 4095)::int + 1], b.first_index + (e.log_slot & 4095)) AS "logIndex",
        substr(b.hashes, (e.log_slot & 4095)::int * 32 + 1, 32) AS "waitingHash"
-  FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
- WHERE e.voucher_id > $1::text AND e.voucher_id <= $2::text AND e.seal_status = 'Sealed';
+  FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = e.log_slot >> 12
+ WHERE e.seal_status = 'Sealed' ORDER BY "logIndex" NULLS LAST;
 
 -- name: select_unlogged_events
 -- The next sealed events without a place in the log, in order of voucher and sequence.

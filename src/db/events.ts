@@ -48,7 +48,7 @@ export const sql = loadStatements(new URL("./events.sql", import.meta.url), {
   find_logged_event: LOGGED_EVENT,
   find_logged_redemption: LOGGED_EVENT,
   select_events_of_range: STORED_EVENT,
-  select_logged_of_range: LOGGED_HASH,
+  select_logged_in_order: LOGGED_HASH,
   select_unlogged_events: { voucherId: text, sequence: integer, recordHash: text },
   write_log_slots: {},
   select_canon_preserved_since: { canonPreservedSince: timestamptz },
@@ -145,9 +145,20 @@ export function selectEventsOfRange(db: Queryable, afterId: string, lastId: stri
 /** The hash and the leaf of a sealed event. */
 export type LoggedHash = Row<typeof LOGGED_HASH>;
 
-/** The hashes of all sealed events of the vouchers with ids after `afterId` and up to `lastId`. */
-export function selectLoggedOfRange(db: Queryable, afterId: string, lastId: string): Promise<LoggedHash[]> {
-  return readRows(db, sql.select_logged_of_range, [afterId, lastId]);
+/** Rows of a cursor read at once: a few megabytes. */
+const CURSOR_ROWS = 10_000;
+
+/** The hashes of all sealed events in pages, in the order of their leaves; those without a leaf come last. */
+export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHash[]> {
+  // Memory of the server for the sort, which otherwise writes and merges many small files.
+  await tx.query("SET LOCAL work_mem = '64MB'");
+  await tx.query(`DECLARE logged_in_order NO SCROLL CURSOR FOR ${sql.select_logged_in_order.text}`);
+  for (let rows = CURSOR_ROWS; rows === CURSOR_ROWS; ) {
+    const page = await tx.query<LoggedHash>(`FETCH ${CURSOR_ROWS} FROM logged_in_order`);
+    rows = page.rows.length;
+    yield page.rows;
+  }
+  await tx.query("CLOSE logged_in_order");
 }
 
 /** A sealed event by its place in its chain. */

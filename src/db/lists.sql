@@ -64,3 +64,16 @@ SELECT l.code, l.contract_id AS "contractId", l.product_id AS "productId", c.use
  WHERE l.code > $4::text AND ($1::text IS NULL OR l.contract_id = $1::text) AND ($2::text IS NULL OR l.product_id = $2::text)
    AND ($3::text IS NULL OR c.user_id = $3::text)
  ORDER BY l.code LIMIT $5::int;
+
+-- name: find_unknown_filter
+-- One of the ids by which a list is filtered that does not exist, with its kind.
+-- $1 organization_id text or null, $2 brand_id text or null, $3 product_id text or null, $4 batch_id text or null,
+-- $5 contract_id text or null
+SELECT f.kind, f.id
+  FROM (VALUES ('organization', $1::text, EXISTS (SELECT FROM organizations AS o WHERE o.id = $1::text)),
+               ('brand', $2::text, EXISTS (SELECT FROM brands AS b WHERE b.id = $2::text)),
+               ('product', $3::text, EXISTS (SELECT FROM products AS p WHERE p.id = $3::text)),
+               ('batch', $4::text, EXISTS (SELECT FROM batches AS b WHERE b.id = $4::text)),
+               ('contract', $5::text, EXISTS (SELECT FROM referrer_contracts AS c WHERE c.id = $5::text))) AS f (kind, id, known)
+ WHERE f.id IS NOT NULL AND NOT f.known
+ LIMIT 1;

@@ -3,7 +3,7 @@ import type { WindowKind } from "../domain/offer.ts";
 import type { Audience, VoucherType } from "../domain/voucher.ts";
 import { arrayOf, type Columns, integer, numeric, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { loadStatements, readRows, type TypedStatement } from "./statements.ts";
+import { loadStatements, readRow, readRows, type TypedStatement } from "./statements.ts";
 
 /** Lists of the catalog for operators. None of them reads vouchers, reservations, redemptions or events. */
 export const sql = loadStatements(new URL("./lists.sql", import.meta.url), {
@@ -51,6 +51,7 @@ export const sql = loadStatements(new URL("./lists.sql", import.meta.url), {
     offeredAt: timestamptz,
   },
   list_links: { code: text, contractId: text, productId: text, userId: text, createdAt: timestamptz },
+  find_unknown_filter: { kind: text, id: text },
 });
 
 /** Each list: its statement, its filters in the order of the statement's parameters, and the column that orders it. */
@@ -81,4 +82,13 @@ export async function selectList<Name extends ListName>(
   const given: Readonly<Record<string, string | undefined>> = filters;
   const values = names.map((filter) => given[filter] ?? null);
   return (await readRows(db, statement, [...values, after, limit])) as ListItem<Name>[];
+}
+
+/** One of the ids among the filters that does not exist, with its kind; null if all exist. */
+export function findUnknownFilter(
+  db: Queryable,
+  filters: Readonly<Record<string, string | undefined>>,
+): Promise<{ kind: string; id: string } | null> {
+  const ids = [filters.org, filters.brand, filters.product, filters.batch, filters.contract].map((id) => id ?? null);
+  return readRow(db, sql.find_unknown_filter, ids);
 }

@@ -15,7 +15,7 @@ export interface Access<Caller> {
   /** The caller that the guard has admitted. */
   callerOf(response: Response): Caller;
   /** Extra fields that every successful response to this caller contains. */
-  marksOf?(response: Response): Record<string, unknown>;
+  extraFieldsOf?(response: Response): Record<string, unknown>;
 }
 
 /** Open to anyone; limited by address. */

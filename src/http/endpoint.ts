@@ -122,9 +122,9 @@ export function endpoint<
               query: query === undefined ? (NOTHING as z.output<Query>) : validate(query, request.query),
               body: body === undefined ? (NOTHING as z.output<Body>) : validate(body, request.body),
             });
-            return access.marksOf === undefined || definition.contentType !== undefined
+            return access.extraFieldsOf === undefined || definition.contentType !== undefined
               ? result
-              : { ...(result as object), ...access.marksOf(response) };
+              : { ...(result as object), ...access.extraFieldsOf(response) };
           }),
         ],
       },

@@ -60,7 +60,7 @@ const LOG_FULL_EVERY_MS = 30_000;
 /** A listening HTTP server. */
 export interface HttpServer {
   port: number;
-  /** Accepts the connections that wait, then no more. Each open one may finish a last request. Resolves when all are closed. */
+  /** Accepts the connections that wait, then stops listening. Each open one may finish a last request. Resolves when all are closed. */
   close(): Promise<void>;
 }
 

@@ -26,7 +26,7 @@ const VALID_DAYS = 365;
 /** How long the printed tokens are valid. Milliseconds. */
 const TOKEN_MS = 86_400_000;
 
-/** Creates a demo organization of its own with brand, product, batches and key, whatever the database contains. */
+/** Creates a demo organization of its own with brand, product, batches and key. Existing rows do not matter. */
 export async function makeDemo(admin: AdminContext): Promise<Demo> {
   const ctx = { ...admin, audited: auditedCommand("demo make", {}) };
   const organizationId = await createOrganization(ctx, "Demo Partner");

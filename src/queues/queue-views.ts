@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
 import { openFailFast, type RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
-import { QUEUES } from "./catalog.ts";
+import { QUEUES, type QueueDefinition } from "./catalog.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
 /** Longest wait for Redis at the first use. Milliseconds. */
@@ -42,6 +42,18 @@ export class QueueViews {
       throw error;
     });
     return this.#views;
+  }
+
+  /**
+   * The reply of the job of a queue's first shard that finished last, and when; null when none is kept. Rejects when Redis does not answer.
+   */
+  async findLastReply<Reply>(
+    definition: Pick<QueueDefinition<never, Reply>, "name" | "reply">,
+  ): Promise<{ reply: Reply; at: Date } | null> {
+    const view = (await this.open()).find(({ queue }) => queue.name === definition.name);
+    const [job] = (await view?.queue.getJobs("completed", 0, 0)) ?? [];
+    const parsed = definition.reply.safeParse(job?.returnvalue);
+    return parsed.success && job?.finishedOn ? { reply: parsed.data, at: new Date(job.finishedOn) } : null;
   }
 
   async close(): Promise<void> {

@@ -10,7 +10,7 @@ import type { QueueDefinition } from "./catalog.ts";
 import { type JobEnd, ReplyOutbox } from "./replies.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
-/** A running worker. `close` accepts no more jobs and waits for those that are running. */
+/** A running worker. `close` stops fetching jobs and waits for those that are running. */
 export interface RunningWorker {
   close(): Promise<void>;
 }

@@ -326,7 +326,7 @@ describe("an API key's allowlist", () => {
     ["an address beside empty list elements, which count for nothing (RFC 9110, 5.6.1)", ",198.51.100.7,"],
     ["an IPv4 address in IPv6 notation", "::ffff:198.51.100.7"],
     ["an IPv4 address in IPv6 notation and hexadecimal", "::FFFF:c633:6407"],
-    ["a proxy in IPv6 notation behind it", "198.51.100.7, ::ffff:10.1.2.3"],
+    ["a proxy in IPv6 notation after it", "198.51.100.7, ::ffff:10.1.2.3"],
     ["an address with a port", "198.51.100.7:51234"],
     ["a bracketed address", "[2001:db8::1]"],
     ["a bracketed address with a port", "[2001:db8::1]:51234"],

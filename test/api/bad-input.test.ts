@@ -103,7 +103,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
   it.each([
     ["text that is no JSON", "code=7Q4K"],
     ["JSON that is cut off", '{"code":"7Q4K'],
-    ["JSON with something behind it", '{"code":"7Q4K"} x'],
+    ["JSON followed by other text", '{"code":"7Q4K"} x'],
     ["single quotes", "{'code':'7Q4K'}"],
     ["a trailing comma", '{"code":"7Q4K",}'],
     ["NaN", '{"code":NaN}'],

@@ -96,7 +96,7 @@ const CHALLENGE = 'Basic realm="Operators", charset="UTF-8"';
 const QUEUES = "/ops/queues/api/queues?activeQueue=redeem&status=latest&page=1&jobsPerPage=50";
 
 describe("without OPS_TOKEN", () => {
-  it("has no dashboard: 404 like any other address, with the password or without", async () => {
+  it("there is no dashboard: every path answers 404, with a password or without", async () => {
     for (const path of ["/ops/queues", "/ops/queues/", QUEUES, "/ops/queues/static/favicon.ico"]) {
       for (const method of ["GET", "POST"]) {
         const { status, text } = await ask(method, without.url + path, { headers: OPERATOR });
@@ -114,16 +114,16 @@ describe("without OPS_TOKEN", () => {
     PORT: "0",
   });
 
-  it("does not start an API process in production, and names the variable", async () => {
+  it("an API process refuses to start in production and names the variable", async () => {
     const { exitCode, stderr } = await startNode(["src/main.ts"], production()).ended;
     expect(exitCode).toBe(78);
     expect(stderr).toMatch(/^OPS_TOKEN is not set/);
   });
 
   it.each([
-    ["an API process that was told off", "src/main.ts", { OPS_TOKEN: "off" }, "listening"],
-    ["a worker process without one", "workers/main.ts", {}, "working"],
-  ])("starts %s in production", async (_name, script, env, line) => {
+    ["an API process with OPS_TOKEN=off", "src/main.ts", { OPS_TOKEN: "off" }, "listening"],
+    ["a worker process without OPS_TOKEN", "workers/main.ts", {}, "working"],
+  ])("%s starts in production", async (_name, script, env, line) => {
     const { child, output, ended } = startNode([script], { ...production(), ...env });
     try {
       await untilStarted(() => output().includes(`"msg":"${line}"`) || child.exitCode !== null);
@@ -133,7 +133,7 @@ describe("without OPS_TOKEN", () => {
     expect((await ended).exitCode, output()).toBe(0);
   });
 
-  it("treats `off` as no dashboard, never as a password", async () => {
+  it("`off` turns the dashboard off and is never a password", async () => {
     const off = await startApi(servers, { OPS_TOKEN: "off" });
     try {
       expect((await ask("GET", `${off.url}/ops/queues`, { headers: basic("operator:off") })).status).toBe(404);
@@ -147,7 +147,7 @@ describe("the password", () => {
   const open = (password: string, headers = newAddress()) =>
     ask("GET", api.url + QUEUES, { headers: { ...headers, ...basic(`:${password}`) } });
 
-  it("is required by every address of the dashboard, with a challenge that browsers understand", async () => {
+  it("is required on every path of the dashboard, with a Basic challenge", async () => {
     for (const [method, path, accept] of [
       ["GET", "/ops/queues", "*/*"],
       ["GET", QUEUES, "application/json, text/plain, */*"],
@@ -169,7 +169,7 @@ describe("the password", () => {
     expect(text).toContain("<h1>Please sign in</h1>");
   });
 
-  it("opens the dashboard under any user name, in every API process that has the same token", async () => {
+  it("opens the dashboard with any user name, in every API process with the same OPS_TOKEN", async () => {
     for (const name of ["", "operator", "Zoë", "__proto__"]) {
       for (const at of [api, writable]) {
         const { status, text } = await ask("GET", at.url + QUEUES, { headers: basic(`${name}:${TOKEN}`) });
@@ -179,7 +179,7 @@ describe("the password", () => {
     }
   });
 
-  it("may have colons and letters beyond ASCII in it", async () => {
+  it("may contain colons and characters beyond ASCII", async () => {
     const OPS_TOKEN = "Geheim: zwölf Äpfel:";
     const other = await startApi(servers, { OPS_TOKEN });
     try {
@@ -205,7 +205,7 @@ describe("the password", () => {
     if (password.length > 5) expect(text).not.toContain(password);
   });
 
-  it("is reported as missing when the request has no valid HTTP Basic header", async () => {
+  it("counts as missing when the request has no valid HTTP Basic header", async () => {
     const encoded = Buffer.from(`operator:${TOKEN}`).toString("base64");
     for (const headers of [
       { authorization: TOKEN },
@@ -223,7 +223,7 @@ describe("the password", () => {
     }
   });
 
-  it("is refused for 15 minutes after ten wrong ones from the same address, even if they arrive in parallel", async () => {
+  it("is refused for 15 minutes after ten wrong ones from the same address, also when they arrive at once", async () => {
     const address = newAddress();
     const tried = await Promise.all(Array.from({ length: 30 }, () => open("wrong", address)));
     expect(tried.filter(({ status }) => status === 401)).toHaveLength(10);
@@ -252,7 +252,7 @@ describe("the password", () => {
 });
 
 describe("the dashboard", () => {
-  it("costs nothing until an operator looks: no connection to Redis before", async () => {
+  it("opens its connection to Redis with the first request", async () => {
     const fresh = await startApi(servers, { OPS_TOKEN: TOKEN });
     const connections = async () => {
       const list = (await servers.redis.call("CLIENT", "LIST")) as string;
@@ -270,7 +270,7 @@ describe("the dashboard", () => {
     }
   });
 
-  it("leaves the queues' own settings as they are when it opens them", async () => {
+  it("leaves the settings of the queues unchanged", async () => {
     const settings = `${servers.queuePrefix}:redeem:meta`;
     const before = await servers.redis.hgetall(settings);
     await servers.redis.hset(settings, "opts.maxLenEvents", "4321");
@@ -286,7 +286,7 @@ describe("the dashboard", () => {
     }
   });
 
-  it("serves its page under the public address, from this origin alone, for no cache", async () => {
+  it("serves its page under BASE_URL, loads from this origin only, and is not cached", async () => {
     const { status, headers, text } = await ask("GET", `${plain.url}/ops/queues`, {
       headers: { ...OPERATOR, accept: BROWSER },
     });
@@ -300,7 +300,7 @@ describe("the dashboard", () => {
     expect((await ask("GET", `${plain.url}/ops/queues/${script}`, { headers: OPERATOR })).status).toBe(200);
   });
 
-  it("tells nothing of Redis and of its connections", async () => {
+  it("shows no details of Redis or its connections", async () => {
     for (const path of ["redis/stats", "queues/redeem/workers"]) {
       const { status, text } = await ask("GET", `${api.url}/ops/queues/api/${path}`, { headers: OPERATOR });
       expect(status, path).toBe(403);
@@ -308,7 +308,7 @@ describe("the dashboard", () => {
     }
   });
 
-  it("shows of jobs which voucher, key and outcome, and nothing that a caller wrote or keeps secret", async () => {
+  it("shows a job's voucher, key and outcome, and nothing that a caller wrote or keeps secret", async () => {
     const first = await makeKey(servers.db, partner.organizationId);
     const second = await makeKey(servers.db, partner.organizationId);
     const shop = partnerClient(api.url, first.key);
@@ -374,7 +374,7 @@ describe("the dashboard", () => {
 });
 
 describe("a read-only dashboard", () => {
-  it("refuses every request that would change something", async () => {
+  it("refuses every request that changes something", async () => {
     for (const [method, path] of [
       ["PUT", "queues/redeem/pause"],
       ["PUT", "queues/pause"],
@@ -398,7 +398,7 @@ describe("a read-only dashboard", () => {
     expect(await queue.isPaused()).toBe(false);
   });
 
-  it("says of its queues that they are read-only", async () => {
+  it("marks its queues as read-only", async () => {
     const { text } = await ask("GET", api.url + QUEUES, { headers: OPERATOR });
     expect(JSON.parse(text).queues).toMatchObject(QUEUE_NAMES.map(() => ({ readOnlyMode: true, allowRetries: false })));
   });
@@ -430,23 +430,23 @@ describe("a writable dashboard", () => {
 
   it.each([
     ["another site", { "sec-fetch-site": "cross-site" }],
-    ["a neighbouring host", { "sec-fetch-site": "same-site" }],
-    ["another site, told by an old browser", { origin: "https://evil.test" }],
-    ["a sandboxed page, told by an old browser", { origin: "null" }],
-  ])("refuses what comes from a page of %s, although the browser adds the password", async (_who, headers) => {
+    ["a host of the same site", { "sec-fetch-site": "same-site" }],
+    ["another site, in a browser without Sec-Fetch-Site", { origin: "https://evil.test" }],
+    ["a sandboxed page, in a browser without Sec-Fetch-Site", { origin: "null" }],
+  ])("refuses a request from a page of %s, although the browser adds the password", async (_who, headers) => {
     const { status, text } = await put("redeem/pause", headers as Record<string, string>);
     expect(status).toBe(403);
     expect(JSON.parse(text)).toMatchObject({ code: "cross_site" });
     expect(await queue.isPaused()).toBe(false);
   });
 
-  it("takes what its own page sends, told by a new browser or an old one", async () => {
+  it("accepts requests of its own page, from browsers with and without Sec-Fetch-Site", async () => {
     const { host } = new URL(writable.url);
     expect((await put("seal/resume", { "sec-fetch-site": "same-origin" })).status).toBe(200);
     expect((await put("seal/resume", { origin: `http://${host}` })).status).toBe(200);
   });
 
-  it("adds, edits and obliterates nothing: what it shows is redacted, and a queue's limits are not an operator's", async () => {
+  it("refuses to add or edit jobs, to obliterate a queue and to change a queue's limits", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const job = await queue.add("redeem", { voucherId: id }, { delay: 3_600_000 });
     for (const [method, path, json] of [
@@ -462,7 +462,7 @@ describe("a writable dashboard", () => {
     expect(await queue.getDelayedCount()).toBe(0);
   });
 
-  it("redeems nothing when a finished redemption is retried", async () => {
+  it("does not redeem again when a finished redeem job is retried", async () => {
     const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
     const voucher = await issueVoucher(servers.db, partner);
     await till.redeem({ code: voucher.code, externalRef: "retried" });

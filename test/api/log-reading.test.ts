@@ -22,6 +22,8 @@ import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 
+const OPS_TOKEN = "the token of the operators";
+
 let servers: TestServers;
 let api: TestApi;
 let till: PartnerClient;
@@ -34,7 +36,7 @@ beforeAll(async () => {
   files = makeLogFiles();
   const { url } = await startWitness(servers, files);
   files.setWitnesses([url]);
-  api = await startApi(servers);
+  api = await startApi(servers, { OPS_TOKEN });
   await startWorkers(servers);
   const partner = await makePartner(servers.db);
   till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
@@ -51,7 +53,19 @@ async function get(path: string): Promise<{ status: number; headers: Headers; by
   return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) };
 }
 
+/** The operators' page of the log, as a browser gets it. */
+async function openOperatorsPage(): Promise<string> {
+  const authorization = `Basic ${Buffer.from(`zoe:${OPS_TOKEN}`).toString("base64")}`;
+  const response = await fetch(`${api.url}/ops/log`, { headers: { accept: "text/html", authorization } });
+  expect(response.status).toBe(200);
+  return (await response.text()).replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+}
+
 describe("before the log begins", () => {
+  it("operators read that there is none", async () => {
+    expect(await openOperatorsPage()).toContain("This deployment has no log. voucherctl log init begins it.");
+  });
+
   it("there is nothing to read, and receipts are not there yet", async () => {
     for (const path of ["checkpoint", "policy", "tile/0/000.p/1", "tile/entries/000.p/1"]) {
       expect((await get(path)).status, path).toBe(404);
@@ -69,6 +83,13 @@ describe("once it is published", () => {
     await beginLog(servers.db, files);
     ({ run } = openSequencer(servers, files));
     expect(await run()).toMatchObject({ published: 301 });
+  });
+
+  it("operators see what is served and who has cosigned it, also while no pass of a worker is known", async () => {
+    const page = await openOperatorsPage();
+    expect(page).toMatch(/Log vouchers\.test\/log Tree 301 leaves Served 301 leaves Lag None: nothing waits/);
+    expect(page).toMatch(/w2\.test http:\/\/\S+ 301 leaves Cosigned \d+ \w+ \d{4}, /);
+    expect(page).toContain("Last pass Unknown: no worker with the log's key has run");
   });
 
   it("the checkpoint and the policy are served to anyone, from any page, for a second", async () => {

@@ -178,7 +178,7 @@ describe("the page of a chain", () => {
     expect(text).toContain(`class="previous-hash copied">${"0".repeat(64)}<`);
   });
 
-  it("shows no more than the public JSON: no payload, code, reference, note or actor", async () => {
+  it("shows only what the public JSON contains: no payload, code, reference, note or actor", async () => {
     const { text } = await open(chainPath(voucher.id));
     const said = JSON.parse(payloads[1] ?? "");
     const secrets = [

@@ -79,8 +79,8 @@ function limited(call: () => Promise<Reply>): Promise<Reply> {
   return until(async () => (await storm(call)).find(isLimited));
 }
 
-describe("an answer of a limited route", () => {
-  it("tells the limit and what is left of it as structured fields", async () => {
+describe("the rate limit headers", () => {
+  it("state the limit and what remains of it as structured fields", async () => {
     const client = partnerClient(ample.url, await newKey());
     const { code } = await issueVoucher(servers.db, partner);
     const { ticket } = (await client.reserve(code)).body;
@@ -99,7 +99,7 @@ describe("an answer of a limited route", () => {
     }
   });
 
-  it("counts down as calls come", async () => {
+  it("count down with each request", async () => {
     const client = partnerClient(api.url, await newKey());
     // Two windows at most: within one of them the numbers fall one by one.
     const left: number[] = [];
@@ -113,7 +113,7 @@ describe("an answer of a limited route", () => {
     }
   });
 
-  it("tells them with refusals as well", async () => {
+  it("are sent with refusals too", async () => {
     const client = partnerClient(ample.url, await newKey());
     const answers = [
       await client.lookUp("7Q4K-9MZX-2HTB-W8RC"),
@@ -124,7 +124,7 @@ describe("an answer of a limited route", () => {
     expect(answers.map(policyOf)).toEqual(["read", "move", "move"]);
   });
 
-  it("is 429 in plain words over the limit, with the time to wait", async () => {
+  it("come with a 429 over the limit, and Retry-After states the time to wait", async () => {
     const client = partnerClient(api.url, await newKey());
     const refused = await limited(() => client.lookUp("7Q4K-9MZX-2HTB-W8RC"));
     expect(refused.body).toStrictEqual({
@@ -140,7 +140,7 @@ describe("an answer of a limited route", () => {
 });
 
 describe("a key's limit", () => {
-  it("is separate for reads and for changes, so reads cannot use up the limit for redeems", async () => {
+  it("is separate for reads and for changes: reads cannot use up the limit of redeems", async () => {
     const client = partnerClient(api.url, await newKey());
     const vouchers = await Promise.all(Array.from({ length: 3 }, () => issueVoucher(servers.db, partner)));
     for (const { code } of vouchers) {
@@ -152,7 +152,7 @@ describe("a key's limit", () => {
     }
   });
 
-  it("is that of one key: another one of the same organization has its own", async () => {
+  it("applies to one key: another key of the organization has a limit of its own", async () => {
     const [busy, calm] = [partnerClient(api.url, await newKey()), partnerClient(api.url, await newKey())];
     const { code } = await issueVoucher(servers.db, partner);
     for (let i = 0; i < RPS; i++) {
@@ -161,7 +161,7 @@ describe("a key's limit", () => {
     }
   });
 
-  it("applies after 401 and 403, and before the request is read", async () => {
+  it("is checked after authentication and before the request body", async () => {
     const scoped = await makeKey(servers.db, partner.organizationId, { scopes: ["voucher.read"] });
     const elsewhere = await makeKey(servers.db, partner.organizationId, { allowIps: ["192.0.2.1"] });
     const redeem = (key: string) => send("POST", `${api.url}/partner/vouchers/redeem`, { key, body: "not JSON" });
@@ -176,7 +176,7 @@ describe("a key's limit", () => {
     expect(codes).toEqual(new Set(["invalid_json", "rate_limited"]));
   });
 
-  it("is shared by all API processes", async () => {
+  it("counts the requests to all API processes", async () => {
     const other = await startApi(servers, { RATE_LIMIT_RPS: String(RPS) });
     try {
       const key = await newKey();
@@ -191,7 +191,7 @@ describe("a key's limit", () => {
     }
   });
 
-  it("holds while Redis is away, and refuses no caller within it", async () => {
+  it("still holds in each process while Redis is down, and refuses no request within it", async () => {
     const cut = await startApi({ ...servers, redisUrl: proxy.url }, { RATE_LIMIT_RPS: String(RPS) });
     try {
       const [busy, calm] = [partnerClient(cut.url, await newKey()), partnerClient(cut.url, await newKey())];
@@ -206,7 +206,7 @@ describe("a key's limit", () => {
     }
   });
 
-  it("costs an occasional caller no call of Redis", async () => {
+  it("needs no Redis command for a caller with few requests", async () => {
     const monitor = await monitorRedis(servers.redisUrl);
     const key = await newKey();
     const client = partnerClient(ample.url, key);
@@ -253,7 +253,7 @@ describe("a user's limit", () => {
   });
 });
 
-describe("an address", () => {
+describe("an address's limit", () => {
   const unknown = (address: string) => () =>
     send("GET", `${api.url}/partner/vouchers/x`, { key: madeUpKey(), headers: from(address) });
   const calls: [string, string, (address: string) => Promise<Reply>][] = [
@@ -306,7 +306,7 @@ describe("an address", () => {
     expect(isLimited(await call(newAddress()))).toBe(false);
   });
 
-  it("has one limit for failed authentications and a separate one for public requests", async () => {
+  it("is separate for failed authentications and for public requests", async () => {
     for (const policy of ["refused", "address"]) {
       const address = newAddress();
       const same = calls.filter(([, name]) => name === policy).map(([, , call]) => call);
@@ -325,7 +325,7 @@ describe("an address", () => {
     }
   });
 
-  it("a flood of failed authentications from an address does not affect valid keys used from it", async () => {
+  it("does not affect valid keys when failed authentications have used it up", async () => {
     const address = newAddress();
     const key = await newKey();
     const good = () => send("GET", `${api.url}/partner/vouchers/7Q4K-9MZX-2HTB-W8RC`, { key, headers: from(address) });
@@ -337,7 +337,7 @@ describe("an address", () => {
     }
   });
 
-  it("that floods with made-up keys has only as many looked up as its limit permits", async () => {
+  it("bounds how many unknown keys are read from the database", async () => {
     const address = newAddress();
     const queries: unknown[] = [];
     const { pool } = api.ctx;
@@ -358,7 +358,7 @@ describe("an address", () => {
     }
   });
 
-  it("that floods gets no new key looked up either, until it is within its limit again", async () => {
+  it("keeps new valid keys from being read until the address is within its limit again", async () => {
     const address = newAddress();
     const lookUp = (key: string) =>
       send("GET", `${api.url}/partner/vouchers/7Q4K-9MZX-2HTB-W8RC`, { key, headers: from(address) });
@@ -371,11 +371,11 @@ describe("an address", () => {
   });
 });
 
-describe("the address that is limited", () => {
+describe("the address that a limit counts", () => {
   const unknownPath = (to: TestApi, forwarded: string) =>
     send("GET", `${to.url}/nothing`, { headers: from(forwarded) });
 
-  it("is not what X-Forwarded-For says when no proxy is trusted", async () => {
+  it("ignores X-Forwarded-For when no proxy is trusted", async () => {
     const direct = await startApi(servers, { RATE_LIMIT_RPS: String(RPS) });
     try {
       await limited(() => unknownPath(direct, newAddress()));
@@ -384,7 +384,7 @@ describe("the address that is limited", () => {
     }
   });
 
-  it("is the one that the trusted proxy saw, not one that the caller added", async () => {
+  it("is the one that the trusted proxy added to X-Forwarded-For, not one that the caller sent", async () => {
     const address = newAddress();
     await limited(() => unknownPath(api, `${newAddress()}, ${address}`));
     expect(isLimited(await unknownPath(api, newAddress()))).toBe(false);
@@ -405,19 +405,19 @@ describe("the address that is limited", () => {
     }
   });
 
-  it("is another one for another address with a port", async () => {
+  it("differs for different addresses that have a port", async () => {
     await limited(() => unknownPath(api, "203.0.113.20:51234"));
     expect(isLimited(await unknownPath(api, "203.0.113.21:51234"))).toBe(false);
   });
 
-  it("is another one for the next /64", async () => {
+  it("differs for different IPv6 /64 networks", async () => {
     await limited(() => unknownPath(api, "2001:db8:5:6::1"));
     expect(isLimited(await unknownPath(api, "2001:db8:5:7::1"))).toBe(false);
   });
 });
 
 describe("routes", () => {
-  it("are all rate-limited, except the health probes and static assets", async () => {
+  it("are all limited, except health probes and static assets", async () => {
     const paths = createApp(ample.ctx).router.stack.flatMap(({ route }) => (route === undefined ? [] : [route.path]));
     expect(paths.length).toBeGreaterThan(15);
     for (const path of new Set(paths)) {
@@ -439,13 +439,13 @@ describe("routes", () => {
     }
   });
 
-  it("of the dashboard are limited for callers without the password", async () => {
+  it("of the dashboard are limited for requests without the password", async () => {
     const { status, headers } = await fetch(`${ample.url}/ops/queues`);
     expect(status).toBe(401);
     expect(headers.get("ratelimit-policy")).toMatch(/^"refused"/);
   });
 
-  it("of the health probes are never rate-limited", async () => {
+  it("of the health probes are never limited", async () => {
     for (const path of ["/healthz", "/readyz"]) {
       for (const { status, headers } of await storm(() => send("GET", `${api.url}${path}`))) {
         expect(status).toBe(200);

@@ -1,15 +1,20 @@
+import { writeFileSync } from "node:fs";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { signCheckpoint } from "../../src/domain/log/checkpoint.ts";
 import { findAxeViolations, LOOKS, measureOverflow, openPage, photograph, startBrowser } from "../support/browser.ts";
 import { partnerClient } from "../support/client.ts";
+import { beginLog, type LogFiles, logKey, makeLogFiles, startWitness } from "../support/log-setup.ts";
 import { makeOffer } from "../support/marketplace.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { makeKey } from "../support/supply.ts";
+import { until } from "../support/until.ts";
 
 const TOKEN = "the token of the operators";
 
 let servers: TestServers;
+let files: LogFiles;
 let api: TestApi;
 let browser: Browser;
 let offer: Awaited<ReturnType<typeof makeOffer>>;
@@ -18,6 +23,7 @@ let reserved: { id: string; code: string };
 
 beforeAll(async () => {
   servers = await openTestServers();
+  files = makeLogFiles();
   const operated = { OPS_TOKEN: TOKEN, OPS_WRITABLE: "true", BASE_URL: "http://localhost" };
   [api, , browser] = await Promise.all([startApi(servers, operated), startWorkers(servers), startBrowser()]);
   offer = await makeOffer(servers.db, 30);
@@ -29,11 +35,17 @@ beforeAll(async () => {
   const { ticket } = (await till.reserve(redeemed.code)).body;
   await till.redeem({ ticket, externalRef: "order-of-the-page", note: "for Mrs Miller" });
   await till.reserve(reserved.code);
+  files.setWitnesses([(await startWitness(servers, files)).url]);
+  await beginLog(servers.db, files);
+  const log = { WORKER_QUEUES: "log", DATABASE_URL: servers.logUrl, LOG_INTERVAL_MS: "100", ...files.env };
+  await startWorkers(servers, log);
+  await until(async () => (await fetch(`${api.url}/log/checkpoint`)).status === 200);
 });
 
 afterAll(async () => {
   await browser.close();
   await servers.close();
+  files.remove();
 });
 
 const openSignedIn = (options: BrowserContextOptions = {}) =>
@@ -48,6 +60,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     ["a batch", () => `/batches/${offer.batchId}`],
     ["no voucher", () => "/vouchers?words=nothing"],
     ["the runbook", () => "/runbook"],
+    ["the log", () => "/log"],
   ])("%s passes axe, does not overflow and keeps its policy, without JavaScript", async (what, path) => {
     const { page, complaints, close } = await openSignedIn(options);
     await page.goto(`${api.url}/ops${path()}`);
@@ -81,6 +94,40 @@ describe("an operator without JavaScript", () => {
     await page.getByRole("button", { name: "Release this reservation" }).click();
     await page.getByText("released by an operator").waitFor();
     expect(await page.getByRole("button", { name: "Release this reservation" }).count()).toBe(0);
+    await close();
+  });
+});
+
+describe("the page of the log", () => {
+  it("says what is in the log and served, which witnesses cosigned, and which anchors remember it", async () => {
+    const { page, close } = await openSignedIn({ javaScriptEnabled: false });
+    await page.goto(`${api.url}/ops`);
+    await page.getByRole("link", { name: "Log" }).click();
+    const facts = (await page.locator(".facts").innerText()).replaceAll(/\s+/g, " ");
+    expect(facts).toMatch(
+      /Log vouchers\.test\/log Tree (\d+) leaves Served \1 leaves Lag None: nothing waits Checkpoint \d+ s old/,
+    );
+    expect(facts).toMatch(/Last pass .* UTC: \d+ leaves placed in \d+ ms/);
+    const rowOf = (table: string) => page.getByRole("table", { name: table }).getByRole("row").nth(1).innerText();
+    expect(await rowOf("Witnesses")).toMatch(/^w2\.test http:.*\d+ leaves\s+Cosigned .* UTC$/s);
+    expect(await rowOf("Anchors")).toMatch(/\/anchor\s+\d+ leaves\s+Within the tree$/s);
+    expect(await page.locator("pre").innerText()).toContain("— w2.test ");
+    await close();
+  });
+
+  it("says why the log is refused, and leads to what to do", async () => {
+    writeFileSync(files.anchor, signCheckpoint(logKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
+    const { page, close } = await openSignedIn();
+    await until(async () => {
+      await page.goto(`${api.url}/ops/log`);
+      return (await page.locator(".verdict.bad").count()) === 1;
+    });
+    expect(await page.locator(".verdict.bad").innerText()).toMatch(/An anchor has 10000 leaves, the database \d+/);
+    expect(await page.getByRole("table", { name: "Anchors" }).innerText()).toContain("Larger than the database");
+    expect(await findAxeViolations(page)).toEqual([]);
+    await photograph(page, "operators, a refused log");
+    await page.getByRole("link", { name: "What to do" }).click();
+    expect(await page.locator("h2#VouchersLogRefused").count()).toBe(1);
     await close();
   });
 });

@@ -134,7 +134,7 @@ describe("redeemOnce", () => {
     expect(await statusOf(second.code)).toBe("Active");
   });
 
-  it("stops when the service says that the result is another voucher's, whatever id the caller expects", async () => {
+  it("stops when the service says that the result is another voucher's, even if the ids are equal", async () => {
     const { id, code } = await issue();
     const redemption = await client().redeemOnce({ code, externalRef: newOrder() });
     const line = unreliable(Response.json({ ...redemption, otherVoucher: true }));

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LISTS, type ListName } from "../../src/db/lists.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { listCatalog } from "../../src/services/admin/list-catalog.ts";
-import { createListing } from "../../src/services/admin/manage-catalog.ts";
+import { createListing, createOrganization } from "../../src/services/admin/manage-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../../src/services/admin/manage-contracts.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
@@ -112,10 +112,23 @@ describe("a list with filters", () => {
     const links = await ids("links", { contract });
     expect(links).toHaveLength(1);
     for (const filters of [{ product }, { user: "user-1" }]) expect(await ids("links", filters)).toEqual(links);
-    for (const name of ["brands", "products", "batches", "listings"] as const) {
-      expect(await ids(name, { org: newId("org") }), name).toEqual([]);
-    }
     expect(await ids("contracts", { status: "Offered" })).toEqual([]);
+  });
+
+  it("names an id that does not exist, and is empty for one that has no entries", async () => {
+    const ctx = provisioning(servers.db);
+    const empty = await createOrganization(ctx, "Without brands");
+    expect(await ids("brands", { org: empty })).toEqual([]);
+    for (const [name, filter, kind, prefix] of [
+      ["brands", "org", "organization", "org"],
+      ["products", "brand", "brand", "brd"],
+      ["batches", "product", "product", "prd"],
+      ["listings", "batch", "batch", "bat"],
+      ["links", "contract", "contract", "ctr"],
+    ] as const) {
+      const id = newId(prefix);
+      await expect(ids(name, { [filter]: id })).rejects.toThrow(`There is no ${kind} ${id}.`);
+    }
   });
 
   it("finds names by any part, and takes % and _ literally", async () => {

@@ -28,6 +28,7 @@ const EXEMPT = [
   // Belong to voucherctl.
   "select_keys",
   "select_lost_leaves",
+  "select_logged_in_order",
   // Reads the first entry of an index.
   "find_any_key",
 ];

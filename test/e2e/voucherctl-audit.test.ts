@@ -1,11 +1,14 @@
 import { createHash } from "node:crypto";
+import { rmSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
+import { join } from "node:path";
 import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { startNode } from "../support/child-process.ts";
 import { assertInvariants } from "../support/invariants.ts";
+import { type LogFiles, makeLogFiles, ORIGIN, openSequencer } from "../support/log-setup.ts";
 import { makeContract, makeMember, newUser } from "../support/marketplace.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -410,9 +413,12 @@ const ELSEWHERE = ["user token", "sandbox check"];
 /** Commands tested in test/db/{roles,durability}.test.ts on a Postgres of their own, because they are about the whole server. */
 const ON_THE_SERVER = ["db roles", "db check"];
 
+/** Commands that change the log. Tested below, with a log's key. */
+const LOG_CHANGES = ["log init", "log backfill", "log recover"];
+
 /** Commands tested in voucherctl-log.test.ts and test/cluster/service.test.ts, with a log's key or with Redis. */
 const WITH_MORE = [
-  ...["audit", "backfill", "checkpoint", "export", "init", "keygen", "monitor", "recover"].map((verb) => `log ${verb}`),
+  ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
   ...["receipt get", "receipt verify", "witness keygen", "witness serve", "queue shards"],
 ];
 
@@ -430,6 +436,7 @@ describe("voucherctl", () => {
         ...RECORDED_READS,
         ...ELSEWHERE,
         ...ON_THE_SERVER,
+        ...LOG_CHANGES,
         ...WITH_MORE,
       ].sort(),
     );
@@ -597,5 +604,83 @@ describe("voucherctl audit list", () => {
     expect(acts[0].before).toEqual(acts[1].after);
     expect(acts[1].before).toEqual(acts[2].after);
     expect(await voucherctl.json("audit", "list", "--entity", "key_none")).toEqual({ acts: [] });
+  });
+});
+
+describe("voucherctl log", () => {
+  let own: TestServers;
+  let files: LogFiles;
+  let ctl: Voucherctl;
+
+  beforeAll(async () => {
+    own = await openTestServers();
+    files = makeLogFiles();
+    ctl = openVoucherctl(own);
+  });
+
+  afterAll(async () => {
+    ctl.close();
+    await own.close();
+    files.remove();
+  });
+
+  const entriesOf = async () =>
+    (
+      await own.db.query(
+        "SELECT command, arguments, entity_type, entity_id, before, after FROM audit_entries ORDER BY id",
+      )
+    ).rows;
+  /** Runs a command, and returns the entries that it wrote. */
+  const entriesBy = async (...args: string[]) => {
+    const before = (await entriesOf()).length;
+    const ended = await ctl.run([...args, "--json"], files.env);
+    return { exitCode: ended.exitCode, entries: (await entriesOf()).slice(before) };
+  };
+  const empty = { size: 0, root: createHash("sha256").digest("base64") };
+  const entry = (command: string, given: State, entityId: string, before: State, after: State) => ({
+    exitCode: 0,
+    entries: [{ command, arguments: given, entity_type: "Log", entity_id: entityId, before, after }],
+  });
+  const nothing = { exitCode: 0, entries: [] };
+
+  it("writes one entry when it begins, fills or recovers the log, and none when that changes or does nothing", async () => {
+    await issueVouchers(own.db, await makePartner(own.db), 3);
+    const anchor = files.anchor;
+    expect(await entriesBy("log", "init")).toEqual(
+      entry("log init", {}, ORIGIN, { anchorsWritten: [] }, { ...empty, anchorsWritten: [anchor] }),
+    );
+    expect(await entriesBy("log", "init")).toEqual(nothing);
+    rmSync(anchor);
+    expect(await entriesBy("log", "init")).toEqual({ exitCode: 1, entries: [] });
+    expect(await entriesBy("log", "init", "--accept-anchor")).toEqual(
+      entry(
+        "log init",
+        { acceptAnchor: true },
+        ORIGIN,
+        { ...empty, anchorsWritten: [] },
+        { ...empty, anchorsWritten: [anchor] },
+      ),
+    );
+
+    expect(await entriesBy("log", "backfill")).toEqual(nothing);
+    const tamper = (...statements: string[]) =>
+      own.db.query(["BEGIN", "SET LOCAL session_replication_role = replica", ...statements, "COMMIT"].join(";"));
+    await tamper("UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
+    expect(await entriesBy("log", "backfill")).toEqual(
+      entry("log backfill", {}, "backfill", { events: 0 }, { events: 3 }),
+    );
+
+    expect(await openSequencer(own, files).run()).toMatchObject({ published: 3 });
+    const copy = join(files.directory, "copy");
+    expect(await entriesBy("log", "export", "--to", copy)).toEqual(nothing);
+    expect(await entriesBy("log", "recover", "--from", copy)).toEqual({ exitCode: 1, entries: [] });
+    const { rows } = await own.db.query("SELECT encode(root, 'base64') AS root FROM log_tree");
+    await tamper(
+      ...["log_bundles", "log_tiles", "log_published", "log_batches"].map((table) => `DELETE FROM ${table}`),
+      `UPDATE log_tree SET size = 0, root = decode('${empty.root}', 'base64')`,
+    );
+    expect(await entriesBy("log", "recover", "--from", copy)).toEqual(
+      entry("log recover", { from: copy }, ORIGIN, empty, { size: 3, root: rows[0].root }),
+    );
   });
 });

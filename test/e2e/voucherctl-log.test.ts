@@ -55,17 +55,17 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
   const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
   const [voucher] = await issueVouchers(servers.db, partner, 1);
   expect((await till.redeem({ code: voucher?.code, externalRef: "order-1" })).status).toBe(200);
-  const served = await until(async () =>
+  const receipt = await until(async () =>
     (await till.receipt("order-1")).status === 200 ? till.receipt("order-1") : null,
   );
 
   const got = await voucherctl.run(["receipt", "get", "order-1", "--org", partner.organizationId]);
-  expect(`${got.stdout}`).toBe(served.body);
-  writeFileSync(at("receipt"), served.body);
+  expect(`${got.stdout}`).toBe(receipt.body);
+  writeFileSync(at("receipt"), receipt.body);
   const verify = ["receipt", "verify", at("receipt"), "--policy", at("policy")];
   const { exitCode, stdout } = await voucherctl.run(verify);
   expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/Seen by w.test at .*\n.*"externalRef":"order-1"/)]);
-  writeFileSync(at("receipt"), served.body.replace("index 1", "index 0"));
+  writeFileSync(at("receipt"), receipt.body.replace("index 1", "index 0"));
   const broken = await voucherctl.run(verify);
   expect([broken.exitCode, broken.stderr]).toEqual([
     1,
@@ -73,7 +73,7 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
   ]);
   expect((await voucherctl.run([...verify.slice(0, -1), at("missing")])).exitCode).toBe(2);
 
-  writeFileSync(at("receipt"), served.body);
+  writeFileSync(at("receipt"), receipt.body);
   const watch = ["log", "monitor", `${api.url}/log`, "--policy", at("policy"), "--state", at("seen"), "--keep"];
   expect(await voucherctl.json(...watch, "--receipt", at("receipt"))).toMatchObject({
     size: 2,
@@ -82,6 +82,15 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
   });
   expect((await voucherctl.run(watch)).stdout).toMatch(/continues the 2 seen before/);
   expect(await voucherctl.json("log", "audit")).toMatchObject({ leaves: 2, events: 2, problemCount: 0 });
+  const served = ["log", "audit", "--url", api.url, "--policy", at("policy"), "--voucher", String(voucher?.id)];
+  // Without a database: the variable names none that answers.
+  const elsewhere = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" };
+  const audited = await voucherctl.run([...served, "--json"], elsewhere);
+  expect(JSON.parse(audited.stdout)).toEqual({
+    ...{ origin: "cli.test/log", leaves: 2, tiles: 1, events: 2, waiting: 0, problemCount: 0, problems: [] },
+  });
+  const untrusted = await voucherctl.run(served.slice(0, 4), elsewhere);
+  expect([untrusted.exitCode, untrusted.stderr]).toEqual([2, expect.stringMatching(/--url needs --policy/)]);
   expect(await voucherctl.json("log", "backfill")).toEqual({ events: 0 });
   expect(await voucherctl.json("log", "export", "--to", at("export"))).toEqual({ size: 2 });
   expect(readFileSync(at("export/checkpoint"), "utf8")).toContain("cli.test/log\n2\n");

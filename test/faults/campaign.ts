@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { onSnapshot } from "../../src/db/transaction.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { KeptNotes } from "../support/kept-notes.ts";
 import { beginLog, makeLogFiles, startWitness } from "../support/log-setup.ts";
@@ -237,7 +238,7 @@ async function checkLog(db: pg.Pool, notes: KeptNotes): Promise<Violation[]> {
     return rows[0]?.done;
   };
   await until(isPublished, LOGGED_WITHIN_MS).catch(() => problems.push("events still wait for their checkpoint"));
-  problems.push(...(await notes.findProblems(db)), ...(await auditLog(db)).problems);
+  problems.push(...(await notes.findProblems(db)), ...(await onSnapshot(db, auditLog)).problems);
   return problems.map((detail) => ({ rule: "the log keeps what was signed", detail, exchanges: [] }));
 }
 

@@ -129,7 +129,7 @@ describe("a limit on misses", () => {
 describe("a limit on misses in several processes", () => {
   it.each([
     2, 4,
-  ])("is one limit: a burst at %i processes gets no more misses answered than at one", async (processes) => {
+  ])("is one limit: a burst at %i processes gets at most as many misses answered as at one process", async (processes) => {
     const name = counting.newName();
     const limiters = await Promise.all(times(processes).map(() => openLimiter(name)));
     const { guard } = lookUps();

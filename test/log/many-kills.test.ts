@@ -1,6 +1,7 @@
 import pg from "pg";
 import { expect, it } from "vitest";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
+import { onSnapshot } from "../../src/db/transaction.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
@@ -105,7 +106,7 @@ it(
         const { rowCount } = await servers.db.query("SELECT 1 FROM log_batches WHERE first_index IS NULL LIMIT 1");
         return rowCount === 0 && report.published === report.size ? report : null;
       });
-      const audit = await auditLog(servers.db);
+      const audit = await onSnapshot(servers.db, auditLog);
       counts.events = audit.events;
       process.stdout.write(`${JSON.stringify({ ...counts, checkpoints: notes.count })}\n`);
       expect(refusals).toEqual([]);

@@ -61,11 +61,11 @@ function importsOf(file: string): Import[] {
 /** Finds the statements that functions of a module use, directly or through others of the module. */
 function statementsBehind(file: string, names: readonly string[]): Set<string> {
   const pieces = readFileSync(file, "utf8").split(
-    /^(?=(?:export )?(?:async )?(?:function|const|class|interface|type) )/m,
+    /^(?=(?:export )?(?:async )?(?:function\*?|const|class|interface|type) )/m,
   );
   const byName = new Map(
     pieces.flatMap((piece) => {
-      const name = /^(?:export )?(?:async )?(?:function|const|class) (\w+)/.exec(piece)?.[1];
+      const name = /^(?:export )?(?:async )?(?:function\*?|const|class) (\w+)/.exec(piece)?.[1];
       return name === undefined || name === "sql" ? [] : [[name, piece] as const];
     }),
   );

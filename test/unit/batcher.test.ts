@@ -137,7 +137,7 @@ describe("a batcher", () => {
     expect(await first).toBe("done a");
   });
 
-  it("keeps as many batches under way as its concurrency allows, and no more", async () => {
+  it("keeps exactly as many batches under way as its concurrency allows", async () => {
     const { batcher, begun, next } = startBatcher({ concurrency: 2, batchMax: 1 });
     const results = ["a", "b", "c", "d"].map((item) => batcher.submit(item));
     const [first, second] = [await next(), await next()];

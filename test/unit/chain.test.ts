@@ -447,7 +447,7 @@ describe("verifyChain", () => {
   /** Ways to write the same content down differently. */
   const REENCODINGS: [string, (payload: string) => string][] = [
     ["with white space", (payload) => JSON.stringify(JSON.parse(payload), null, 1)],
-    ["with a blank behind it", (payload) => `${payload} `],
+    ["followed by a space", (payload) => `${payload} `],
     [
       "with its keys in another order",
       (payload) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(payload)).reverse())),

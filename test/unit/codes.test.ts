@@ -223,7 +223,7 @@ describe("normaliseCode", () => {
     ["a lone surrogate", "ABCD\ud800"],
     ["NUL", "ABCD\0"],
     ["a tab", "ABCD\tEFGH"],
-    ["a line end behind the code", "ABCD\n"],
+    ["a line feed after the code", "ABCD\n"],
     ["a line end inside the code", "ABCD\nEFGH"],
     ["DEL", "ABCD\x7f"],
   ])("finds no code in a text with %s", (_name, text) => {

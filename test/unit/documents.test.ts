@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { CONNECTIONS_MAX } from "../../src/context.ts";
 import { ERRORS } from "../../src/contract/errors.ts";
+import { renderReceiptVerifier } from "../../src/http/pages/receipt-verifier.ts";
 
 describe("docs/errors.md", () => {
   it("has the table of all error codes; `npx vitest run test/unit/documents.test.ts -u` writes it", async () => {
@@ -12,6 +13,14 @@ describe("docs/errors.md", () => {
     const written = readFileSync("docs/errors.md", "utf8");
     const expected = written.replace(/(?<=^\|---\|---\|---\|\n)(\|.*\n)*/m, table.join(""));
     await expect(expected).toMatchFileSnapshot("../../docs/errors.md");
+  });
+});
+
+describe("docs/receipt-verifier.html", () => {
+  it("has the very script of the verification page; `npx vitest run test/unit/documents.test.ts -u` writes it", async () => {
+    const { markup } = renderReceiptVerifier();
+    expect(markup).toContain(readFileSync("src/http/pages/static/check-receipt.js", "utf8"));
+    await expect(markup).toMatchFileSnapshot("../../docs/receipt-verifier.html");
   });
 });
 

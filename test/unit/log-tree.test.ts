@@ -69,7 +69,7 @@ describe("the tree", () => {
     );
   });
 
-  it("grows to the same root in whatever portions, and gives the proofs of a second implementation", () => {
+  it("grows to the same root in portions of any size, and gives the proofs of a second implementation", () => {
     const portions = fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 200, max: 700 })), {
       minLength: 1,
       maxLength: 4,

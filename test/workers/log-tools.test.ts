@@ -1,22 +1,20 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { selectLoggedOfRange } from "../../src/db/events.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
-import { readThenWrite } from "../../src/db/transaction.ts";
+import { onSnapshot } from "../../src/db/transaction.ts";
+import { ANCHOR_NAMESPACE } from "../../src/domain/chain.ts";
 import { signCheckpoint } from "../../src/domain/log/checkpoint.ts";
+import type { SignerKey } from "../../src/domain/log/note.ts";
 import { parsePolicy } from "../../src/domain/log/policy.ts";
-import { verifyAllChains } from "../../src/services/admin/verify-chains.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
-import { auditLog, type LogAudit } from "../../src/services/log/audit-log.ts";
+import { auditLog } from "../../src/services/log/audit-log.ts";
+import { auditServedLog } from "../../src/services/log/audit-served-log.ts";
 import { backfillLog } from "../../src/services/log/backfill-log.ts";
 import { exportLog } from "../../src/services/log/export-log.ts";
-import { openLogSource } from "../../src/services/log/log-source.ts";
+import { type LogSource, openLogSource } from "../../src/services/log/log-source.ts";
 import { monitorLog } from "../../src/services/log/monitor-log.ts";
-import { recoverLog } from "../../src/services/log/recover-log.ts";
-import { readUnsealed, sealChains, sealVoucher } from "../../src/services/redeem/seal-events.ts";
 import { assertInvariants } from "../support/invariants.ts";
-import { beginLog, type LogFiles, logKey, makeLogFiles, openSequencer, settingsOf } from "../support/log-setup.ts";
+import { beginLog, type LogFiles, logKey, makeLogFiles, openSequencer, witnessKeys } from "../support/log-setup.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 
@@ -24,26 +22,20 @@ let servers: TestServers;
 let files: LogFiles;
 let partner: TestPartner;
 
-async function open() {
+beforeEach(async () => {
   servers = await openTestServers();
   files = makeLogFiles();
   partner = await makePartner(servers.db);
-}
+});
 
-async function close() {
+afterEach(async () => {
   await servers.close();
   files.remove();
-}
+});
 
 const issue = (count: number) => issueVouchers(servers.db, partner, count);
 const run = () => openSequencer(servers, files).run();
-const audit = () => auditLog(servers.db);
-
-/** The leaf of each event, by voucher and sequence. */
-async function leavesByEvent(): Promise<Map<string, number | null>> {
-  const events = await selectLoggedOfRange(servers.db, "", "~");
-  return new Map(events.map(({ voucherId, sequence, logIndex }) => [`${voucherId} ${sequence}`, logIndex]));
-}
+const audit = () => onSnapshot(servers.db, auditLog);
 
 /** Runs statements without triggers, like an operator who owns the database. */
 async function tamper(...statements: string[]): Promise<void> {
@@ -51,26 +43,12 @@ async function tamper(...statements: string[]): Promise<void> {
 }
 
 describe("log audit", () => {
-  beforeAll(async () => {
-    await open();
+  beforeEach(async () => {
     await beginLog(servers.db, files);
     await issue(700);
     await run();
     await issue(5);
   });
-  afterAll(close);
-
-  /** Audits what a tampering leaves, which is then undone. */
-  async function auditTampered(statement: string): Promise<LogAudit> {
-    const tx = await servers.db.connect();
-    try {
-      await tx.query(`BEGIN; SET LOCAL session_replication_role = replica; ${statement}`);
-      return await auditLog(tx);
-    } finally {
-      await tx.query("ROLLBACK");
-      tx.release();
-    }
-  }
 
   it("finds nothing wrong in a log, and counts what waits", async () => {
     expect(await audit()).toEqual({ leaves: 700, events: 700, waiting: 5, lost: 0, problemCount: 0, problems: [] });
@@ -81,6 +59,11 @@ describe("log audit", () => {
       "a deleted event",
       "DELETE FROM voucher_events WHERE log_slot & 4095 = 3 AND log_slot >> 12 = (SELECT min(id) FROM log_batches)",
       /^leaf 3 belongs to no event$/,
+    ],
+    [
+      "a deleted last event",
+      "DELETE FROM voucher_events AS e USING log_batches AS b WHERE b.id = e.log_slot >> 12 AND b.first_index + (e.log_slot & 4095) = 699",
+      /^leaf 699 belongs to no event$/,
     ],
     [
       "a rewritten event",
@@ -108,48 +91,6 @@ describe("log audit", () => {
       /^tile 1\/0 is not that of the leaves$/,
     ],
     ["a missing bundle", "DELETE FROM log_bundles WHERE index = 2", /^bundle 2 is missing or too short$/],
-    [
-      "a deleted voucher with its history",
-      "DELETE FROM vouchers WHERE id = (SELECT min(id) FROM vouchers); DELETE FROM voucher_events WHERE voucher_id NOT IN (SELECT id FROM vouchers)",
-      /^leaf 0 belongs to no event$/,
-    ],
-    [
-      "a leaf without an event",
-      `INSERT INTO log_batches (id, first_index, leaves) VALUES (999, 700, 1); UPDATE log_tree SET size = 701;
-       UPDATE log_bundles SET entries = entries || sha256('x') WHERE index = 2`,
-      /^leaf 700 belongs to no event$/,
-    ],
-    [
-      "an event with two leaves",
-      `UPDATE log_tree SET size = 701; UPDATE log_bundles
-          SET entries = entries || (SELECT record_hash FROM voucher_events WHERE log_slot = (SELECT min(log_slot) FROM voucher_events)) WHERE index = 2`,
-      /^leaf 700 belongs to no event$/,
-    ],
-    [
-      "an event in a batch that does not exist",
-      "UPDATE voucher_events SET log_slot = 999 << 12 WHERE log_slot = (SELECT min(log_slot) FROM voucher_events)",
-      /^event 1 of .* waits for its place in the log with another hash$/,
-    ],
-    [
-      "a waiting event with another hash",
-      "UPDATE voucher_events SET payload = '{}', record_hash = sha256('{}') WHERE log_slot = (SELECT max(log_slot) FROM voucher_events)",
-      /^event 1 of .* waits for its place in the log with another hash$/,
-    ],
-    [
-      "a waiting leaf without its event",
-      "DELETE FROM voucher_events WHERE log_slot = (SELECT max(log_slot) FROM voucher_events)",
-      /^5 leaves wait for their place, and 4 events$/,
-    ],
-    [
-      "an event that is noted as lost",
-      "INSERT INTO log_lost VALUES (4, 1, now())",
-      /^leaf 4 is noted as lost, but belongs to an event$/,
-    ],
-    [
-      "lost leaves outside of the tree",
-      "INSERT INTO log_lost VALUES (700, 9000000000000000, now())",
-      /is noted as lost, but not in the tree$/,
-    ],
     ["a changed root", "UPDATE log_tree SET root = sha256('x')", /stored root is not that/],
     ["a changed checkpoint", "UPDATE log_published SET root = sha256('x')", /^the served checkpoint has another root$/],
     [
@@ -158,7 +99,8 @@ describe("log audit", () => {
       /^the served checkpoint has 701 leaves, the tree 700$/,
     ],
   ])("finds %s", async (_, statement, problem) => {
-    const { problems } = await auditTampered(statement);
+    await tamper(statement);
+    const { problems } = await audit();
     expect(
       problems.some((line) => problem.test(line)),
       problems.join("\n"),
@@ -166,35 +108,72 @@ describe("log audit", () => {
   });
 });
 
-describe("an event that is cut off the end of a chain", () => {
-  beforeEach(open);
-  afterEach(close);
-
-  it("is missed by log audit, while the chain alone looks whole", async () => {
+describe("log audit --url", () => {
+  it("finds nothing wrong in an export, and every tile, leaf or checkpoint that was changed", async () => {
     await beginLog(servers.db, files);
-    const [cut] = await issue(3);
-    if (cut === undefined) throw new Error("no voucher");
-    await voidVoucher(provisioning(servers.db), partner.organizationId, cut.code, null);
-    await sealVoucher({ pool: servers.db }, cut.id);
+    await issue(700);
     await run();
-    const verify = () => verifyAllChains({ pool: servers.db }, () => undefined);
-    expect(await verify()).toMatchObject({ events: 4, broken: [] });
-    await tamper(`DELETE FROM voucher_events WHERE voucher_id = '${cut.id}' AND sequence = 2`);
-    // Chain verify sees that the voucher counts one more event; an operator can change that too.
-    expect((await verify()).broken).toMatchObject([{ voucherId: cut.id, sequence: 2 }]);
-    await tamper(
-      `UPDATE vouchers AS v SET status = 'Active', last_sequence = 1, sealed_sequence = 1, sealed_hash = e.record_hash
-         FROM voucher_events AS e WHERE v.id = '${cut.id}' AND e.voucher_id = v.id`,
+    const copy = join(files.directory, "copy");
+    await exportLog(servers.db, copy);
+    const policy = parsePolicy(String((await findPublished(servers.db))?.policy));
+    const log = openLogSource(copy);
+    const [event] = (
+      await servers.db.query(
+        `SELECT voucher_id AS id, encode(record_hash, 'hex') AS hash, (log_slot & 4095)::int AS leaf FROM voucher_events
+          WHERE log_slot & 4095 = 3 LIMIT 1`,
+      )
+    ).rows;
+    const history = (logIndex: number | null, recordHash = event.hash): LogSource => ({
+      from: "histories",
+      read: async () =>
+        Buffer.from(
+          JSON.stringify({
+            ...{ entityType: "VoucherInstance", entityId: event.id, anchorNamespace: ANCHOR_NAMESPACE, hasMore: false },
+            canonPreservedSinceUtc: "2026-09-01T06:00:00.000Z",
+            events: [
+              {
+                ...{ sequence: 1, eventType: "voucher.instance.issued", code: "VCH001", sealStatus: "Sealed" },
+                ...{ occurredAt: "2026-09-01T06:00:00.000Z", recordHash, logIndex, previousHash: "0".repeat(64) },
+              },
+            ],
+          }),
+        ),
+    });
+    const served = (histories = history(3)) => auditServedLog({ log, histories, policy, vouchers: [event.id] });
+    expect(await served()).toEqual({
+      ...{ origin: "vouchers.test/log", leaves: 700, tiles: 4, events: 1, waiting: 0, problemCount: 0, problems: [] },
+    });
+    expect((await served(history(4))).problems).toEqual([`event 1 of ${event.id} has another hash than leaf 4`]);
+    expect((await served(history(700))).problems).toEqual([
+      `event 1 of ${event.id} names leaf 700, which the checkpoint does not cover`,
+    ]);
+    expect(await served(history(null))).toMatchObject({ events: 0, waiting: 1, problemCount: 0 });
+    const change = async (path: string, byte: number) => {
+      const [file, whole] = [join(copy, path), readFileSync(join(copy, path))];
+      writeFileSync(file, Buffer.from(whole).fill(whole.readUInt8(byte) ^ 1, byte, byte + 1));
+      const { problems } = await served();
+      writeFileSync(file, whole);
+      return problems;
+    };
+    expect(await change("tile/0/001", 9)).toEqual(["tile/0/001 is not that of the leaves"]);
+    expect(await change("tile/0/002.p/188", 9)).toEqual(["tile/0/002.p/188 is not that of the leaves"]);
+    expect(await change("tile/1/000.p/2", 9)).toEqual(["tile/1/000.p/2 is not that of the leaves"]);
+    expect(await change("tile/entries/001", 9)).toEqual([
+      "tile/0/001 is not that of the leaves",
+      "tile/1/000.p/2 is not that of the leaves",
+      "the leaves do not lead to the checkpoint's root",
+    ]);
+    writeFileSync(join(copy, "checkpoint"), signCheckpoint(logKey, { size: 700, root: Buffer.alloc(32, 7) }));
+    expect((await served()).problems).toEqual(["the leaves do not lead to the checkpoint's root"]);
+    writeFileSync(
+      join(copy, "checkpoint"),
+      signCheckpoint(witnessKeys[0] as SignerKey, { size: 700, root: Buffer.alloc(32) }),
     );
-    expect(await verify()).toMatchObject({ events: 3, broken: [] });
-    expect((await audit()).problems).toEqual(["leaf 3 belongs to no event"]);
+    await expect(served()).rejects.toThrow(/The policy has no log/);
   });
 });
 
 describe("log backfill", () => {
-  beforeEach(open);
-  afterEach(close);
-
   it("adds events that were sealed before there was a log, once, and interrupted runs continue", async () => {
     await issue(5_000);
     await tamper("UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
@@ -215,158 +194,7 @@ describe("log backfill", () => {
   });
 });
 
-describe("a database that was restored from an older backup", () => {
-  beforeEach(open);
-  afterEach(close);
-
-  const TABLES = ["voucher_events", "vouchers", "log_batches", "log_bundles", "log_tiles", "log_tree", "log_published"];
-  const backUp = () => tamper(...TABLES.map((table) => `CREATE TABLE backup_${table} AS SELECT * FROM ${table}`));
-  const restore = () =>
-    tamper(
-      ...TABLES.map((table) => `DELETE FROM ${table}`),
-      ...TABLES.map((table) => `INSERT INTO ${table} SELECT * FROM backup_${table}`),
-    );
-
-  it("signs nothing until the log is recovered from an export, and then goes on behind what it lost", async () => {
-    await beginLog(servers.db, files);
-    await issue(300);
-    await run();
-    await backUp();
-    await issue(500);
-    await run();
-    const lastNote = (await findPublished(servers.db))?.note;
-    const copy = join(files.directory, "copy");
-    expect(await exportLog(servers.db, copy)).toBe(800);
-    await restore();
-    await issue(20);
-    expect(await run()).toMatchObject({
-      placed: 0,
-      refused: expect.stringMatching(/has 800 leaves, the database 300/),
-    });
-    expect((await findPublished(servers.db))?.size).toBe(300);
-
-    const source = openLogSource(copy);
-    const settings = settingsOf(files);
-    expect(await recoverLog(provisioning(servers.db), settings, source)).toEqual({
-      ...{ firstIndex: 300, leaves: 500, added: 20 },
-      lost: [{ firstIndex: 300, leaves: 500 }],
-    });
-    await expect(recoverLog(provisioning(servers.db), settings, source)).rejects.toThrow(
-      /has 820 leaves, the anchor 800/,
-    );
-    expect(await run()).toMatchObject({ placed: 0, size: 820, published: 820, refused: null });
-    expect(await audit()).toMatchObject({ leaves: 820, events: 320, lost: 500, problemCount: 0 });
-    // What was published before the restore is still a part of the log.
-    const state = join(files.directory, "seen");
-    const now = join(files.directory, "now");
-    await exportLog(servers.db, now);
-    const policy = parsePolicy(String((await findPublished(servers.db))?.policy));
-    await monitorLog({ source: openLogSource(copy), policy, state, keep: false, receipts: [] });
-    const seen = await monitorLog({ source: openLogSource(now), policy, state, keep: true, receipts: [] });
-    expect([lastNote === undefined, seen.before, seen.size]).toEqual([false, 800, 820]);
-  });
-
-  it("keeps the leaf of every event that it still has, whether it waited, was outside of the log or Pending at the backup", async () => {
-    await beginLog(servers.db, files);
-    await issue(300);
-    await run();
-    const outside = await issue(5);
-    await tamper(
-      `UPDATE voucher_events SET log_slot = NULL WHERE voucher_id = ANY ('{${outside.map(({ id }) => id)}}')`,
-      "DELETE FROM log_batches WHERE first_index IS NULL",
-    );
-    const [sealedAlone, sealedTogether, later, ...waiting] = await issue(40);
-    const { organizationId } = partner;
-    const voidOne = ({ code }: { code: string }) => voidVoucher(provisioning(servers.db), organizationId, code, null);
-    if (!sealedAlone || !sealedTogether || !later) throw new Error("no vouchers");
-    for (const voucher of [sealedAlone, sealedTogether]) await voidOne(voucher);
-    await backUp();
-    // The lost time: all of this gets its place, and more.
-    await backfillLog(provisioning(servers.db), () => undefined);
-    for (const { id } of [sealedTogether, sealedAlone]) await sealVoucher({ pool: servers.db }, id);
-    await issue(100);
-    await run();
-    const copy = join(files.directory, "copy");
-    expect(await exportLog(servers.db, copy)).toBe(447);
-    const before = await leavesByEvent();
-    await restore();
-
-    // Sealed again, in one batch with an event that the copy does not have.
-    await voidOne(later);
-    const together = [sealedTogether.id, later.id];
-    await readThenWrite(
-      servers.db,
-      (tx) => readUnsealed(tx, together),
-      async (unsealed) => sealChains(together, unsealed),
-    );
-    await issue(20);
-    expect(await run()).toMatchObject({
-      placed: 0,
-      refused: expect.stringMatching(/has 447 leaves, the database 300/),
-    });
-    const recovered = await recoverLog(provisioning(servers.db), settingsOf(files), openLogSource(copy));
-    expect(recovered).toEqual({ firstIndex: 300, leaves: 147, added: 21, lost: [{ firstIndex: 347, leaves: 100 }] });
-    expect(await run()).toMatchObject({ placed: 0, size: 468, published: 468, refused: null });
-    expect(await audit()).toEqual({
-      ...{ leaves: 468, events: 368, waiting: 0, lost: 100 },
-      ...{ problemCount: 0, problems: [] },
-    });
-    const after = await leavesByEvent();
-    const kept = [...waiting, ...outside, sealedAlone, sealedTogether, later].map(({ id }) => `${id} 1`);
-    for (const event of [...kept, `${sealedAlone.id} 2`, `${sealedTogether.id} 2`])
-      expect([event, after.get(event)]).toEqual([event, before.get(event)]);
-    expect(after.get(`${later.id} 2`)).toBe(447);
-    expect(await exportLog(servers.db, join(files.directory, "now"))).toBe(468);
-    await assertInvariants(servers.db);
-    // What happens next is in the log as before.
-    await issue(3);
-    expect(await run()).toMatchObject({ placed: 3, published: 471 });
-    await assertInvariants(servers.db);
-  });
-
-  it("is recovered without an anchor, up to the checkpoint of the copy", async () => {
-    await beginLog(servers.db, files);
-    await issue(10);
-    await run();
-    await backUp();
-    await issue(10);
-    await run();
-    const copy = join(files.directory, "copy");
-    await exportLog(servers.db, copy);
-    await restore();
-    const settings = { ...settingsOf(files), anchors: [] };
-    await expect(recoverLog(provisioning(servers.db), settings, openLogSource(files.directory))).rejects.toThrow(
-      /Neither an anchor nor the copy/,
-    );
-    expect(await recoverLog(provisioning(servers.db), settings, openLogSource(copy))).toMatchObject({ leaves: 10 });
-    expect(await run()).toMatchObject({ published: 20, refused: null });
-  });
-
-  it("is not recovered from a copy with another leaf", async () => {
-    await beginLog(servers.db, files);
-    await issue(10);
-    await run();
-    await backUp();
-    await issue(10);
-    await run();
-    const copy = join(files.directory, "copy");
-    await exportLog(servers.db, copy);
-    await restore();
-    const bundle = join(copy, "tile/entries/000.p/20");
-    writeFileSync(bundle, readFileSync(bundle).fill(7, 15 * 34 + 2, 15 * 34 + 9));
-    const recover = recoverLog(provisioning(servers.db), settingsOf(files), openLogSource(copy));
-    await expect(recover).rejects.toThrow(/does not continue this database's log/);
-    await expect(
-      recoverLog(provisioning(servers.db), settingsOf(files), openLogSource(files.directory)),
-    ).rejects.toThrow(/has no bundle 0/);
-    expect(await audit()).toMatchObject({ leaves: 10, problemCount: 0 });
-  });
-});
-
 describe("log monitor", () => {
-  beforeEach(open);
-  afterEach(close);
-
   it("refuses a log that shrinks, forks or is signed by another, and keeps the evidence", async () => {
     await beginLog(servers.db, files);
     await issue(300);

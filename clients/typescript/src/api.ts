@@ -238,7 +238,7 @@ export interface paths {
         };
         /**
          * Prove an event without a key
-         * @description A proof that the event's `recordHash` is in the transparency log, for anyone who knows the voucher's id. It has no payload: whoever has the payload can hash it.
+         * @description A proof that the event's `recordHash` is in the transparency log, for anyone who knows the voucher's id. It has no payload: if you have the payload, hash it to compare.
          */
         get: operations["readEventProof"];
         put?: never;

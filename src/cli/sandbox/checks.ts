@@ -237,7 +237,7 @@ class CheckRun {
       );
   }
 
-  /** Whatever the client reports must be so. */
+  /** Throws unless the service confirms what the client reports. */
   async expectTruth(settled: Settled, code: string): Promise<void> {
     const { voucher } = await this.lookUp(code);
     if (settled.result.outcome === "redeemed" || voucher.status === "Redeemed")

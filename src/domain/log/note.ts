@@ -11,7 +11,7 @@ const SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex");
 const SIGNATURE_BYTES = 64;
 /** Bytes of a cosignature before its Ed25519 signature: the time. */
 const TIME_BYTES = 8;
-/** The most signature lines of a note, so that nobody makes a verifier read more. */
+/** The most signature lines of a note: bounds what a verifier reads. */
 const SIGNATURES_MAX = 100;
 
 /** A key that verifies notes. */

@@ -100,6 +100,13 @@ export class TreeAppender {
     return [...this.#grown.values()];
   }
 
+  /** The same, and forgets them: of a long tree, only its edge stays in memory. */
+  takeGrown(): StoredTile[] {
+    const grown = this.grown();
+    this.#grown.clear();
+    return grown;
+  }
+
   #grow(level: number, countBefore: number, hashes: Buffer): void {
     const edge = this.#edge[level] ?? Buffer.alloc(0);
     const all = edge.length === 0 ? hashes : Buffer.concat([edge, hashes]);

@@ -32,13 +32,13 @@ export function partnerKey(scope: Scope): Access<Caller> {
     crossOrigin: false,
     guard: (ctx) => [authenticate(ctx, scope)],
     callerOf: callerOf,
-    marksOf: (response) => markSandbox(callerOf(response).sandbox),
+    extraFieldsOf: (response) => markSandbox(callerOf(response).sandbox),
   };
 }
 
 /** Partners with a key of a sandbox that has the scope. */
 export function sandboxKey(scope: Scope): Access<Caller> {
-  const { marksOf: _, ...access } = partnerKey(scope);
+  const { extraFieldsOf: _, ...access } = partnerKey(scope);
   return {
     ...access,
     errors: [...access.errors, "sandbox_only"],

@@ -1,10 +1,10 @@
 import type { RequestHandler, Router } from "express";
-import helmet from "helmet";
 import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../contract/errors.ts";
 import { ASSETS } from "../pages/assets.ts";
 import { assetPath } from "../pages/layout.ts";
 import { offerPage } from "../pages/offer-page.ts";
+import { headersOf } from "../pages/page-headers.ts";
 import { authenticateOperator } from "./authenticate-operator.ts";
 import { opsPath } from "./operator-frame.ts";
 import { refuseCrossSite } from "./refuse-cross-site.ts";
@@ -29,25 +29,12 @@ export function mountDashboard(router: Router, ctx: ApiContext): void {
 }
 
 /** The strictest policy that bull-board works with: it sets a base URL and inline styles. */
-const dashboardHeaders = helmet({
-  contentSecurityPolicy: {
-    useDefaults: false,
-    directives: {
-      "default-src": ["'none'"],
-      "script-src": ["'self'"],
-      "style-src": ["'self'", "'unsafe-inline'"],
-      "img-src": ["'self'", "data:"],
-      "font-src": ["'self'"],
-      "connect-src": ["'self'"],
-      "form-action": ["'none'"],
-      "base-uri": ["'self'"],
-      "frame-ancestors": ["'none'"],
-    },
-  },
-  referrerPolicy: { policy: "same-origin" },
-  xFrameOptions: { action: "deny" },
-  originAgentCluster: false,
-  strictTransportSecurity: false,
+const dashboardHeaders = headersOf({
+  "style-src": ["'self'", "'unsafe-inline'"],
+  "img-src": ["'self'", "data:"],
+  "font-src": ["'self'"],
+  "connect-src": ["'self'"],
+  "base-uri": ["'self'"],
 });
 
 /** Names the route for logs and metrics, and forbids caching of everything but the board's static files. */

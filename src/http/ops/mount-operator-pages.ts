@@ -6,12 +6,14 @@ import { listBrands, type OrganizationPage, readOrganization } from "../../servi
 import { readVoucherHistory } from "../../services/admin/read-voucher-history.ts";
 import { type Operator, recordLook } from "../../services/admin/record-look.ts";
 import { searchVouchers } from "../../services/admin/search-vouchers.ts";
+import { readLogStatus } from "../../services/log/read-log-status.ts";
 import { releaseReservation } from "../../services/partner/release-reservation.ts";
 import type { Html } from "../pages/html.ts";
 import { offerPage, sendPage } from "../pages/offer-page.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { pathId } from "../validate.ts";
 import { authenticateOperator, nameOf } from "./authenticate-operator.ts";
+import { renderLogPage } from "./log-page.ts";
 import { OPS_PATH, opsPath, SEARCH_MAX } from "./operator-frame.ts";
 import { renderBatchPage, renderOrganizationPage } from "./organization-page.ts";
 import { refuseCrossSite } from "./refuse-cross-site.ts";
@@ -50,6 +52,8 @@ const PAGES: Record<string, Show> = {
   "/": async (ctx, request) => renderBrandsPage(ctx.config, await listBrands(ctx, queryText(request, "after"))),
 
   "/runbook": async ({ config }) => renderRunbookPage(config),
+
+  "/log": async (ctx) => renderLogPage(ctx.config, await readLogStatus(ctx)),
 
   "/vouchers": async (ctx, request, operator) => {
     const words = queryText(request, "words").slice(0, SEARCH_MAX);

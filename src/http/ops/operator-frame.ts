@@ -31,7 +31,7 @@ export function linkBatch(site: Site, id: string): Html {
 export function layOutForOperators(site: Site, title: string, main: Html, entered = ""): Html {
   return layOut(site, {
     title: `${title} · Operations`,
-    main: html`<nav class="ops" aria-label="Operations"><a href="${opsPath(site)}">Brands</a> <a href="${opsPath(site, "queues")}">Queues</a>
+    main: html`<nav class="ops" aria-label="Operations"><a href="${opsPath(site)}">Brands</a> <a href="${opsPath(site, "queues")}">Queues</a> <a href="${opsPath(site, "log")}">Log</a>
 <a href="${opsPath(site, "runbook")}">Runbook</a></nav>
 <form class="check" role="search" action="${opsPath(site, "vouchers")}" method="get">
 <label for="words">Find a voucher</label>

@@ -39,6 +39,8 @@ export const ASSETS = {
   style: readOwn("pages.css"),
   icon: readOwn("icon.svg"),
   chainScript: readOwn("check-chain.js"),
+  receiptScript: readOwn("check-receipt.js"),
+  receiptStyle: readOwn("receipt-verifier.css"),
   referenceStyle: readOwn("reference.css"),
   referenceScript: readOwn("reference.js"),
   boardStyle: readOwn("board.css"),

@@ -3,6 +3,7 @@ import { ASSETS } from "./assets.ts";
 import { describeEvent } from "./event-words.ts";
 import { type Html, html } from "./html.ts";
 import { layOut, SANDBOX_NOTICE, type Site } from "./layout.ts";
+import { renderReceiptForm } from "./receipt-form.ts";
 import { MINUTES, renderTime } from "./time.ts";
 
 /** One page of a chain. */
@@ -13,15 +14,17 @@ export interface ChainExcerpt {
   /** The page has events with a greater sequence. */
   after: number;
   limit: number;
+  /** The checkpoint that the log serves, and its policy; null before the first one. */
+  checkpoint: { origin: string; size: number; policy: string } | null;
 }
 
 /** The public page of a voucher's chain: a table styled as a timeline, which a script checks in the browser. */
 export function renderChainPage(site: Site, excerpt: ChainExcerpt): Html {
-  const { chain, before } = excerpt;
+  const { chain, before, checkpoint } = excerpt;
   const path = `/integrity/events/${encodeURIComponent(chain.entityType)}/${encodeURIComponent(chain.entityId)}`;
   return layOut(site, {
     title: `${chain.sandbox ? "Sandbox: voucher" : "Voucher"} history ${chain.entityId}`,
-    script: ASSETS.chainScript,
+    scripts: [ASSETS.chainScript, ASSETS.receiptScript],
     description: "What happened to a voucher, entry by entry, and whether its history is intact.",
     main: html`<h1>Voucher history</h1>
 ${chain.sandbox ? SANDBOX_NOTICE : null}
@@ -32,7 +35,8 @@ it, compare by eye: the previous hash of each entry must be the hash of the entr
 <section aria-labelledby="entries">
 <h2 id="entries">What happened</h2>
 ${renderBefore(before)}
-${chain.events.length === 0 ? html`<p class="notice">There are no entries after number ${excerpt.after}.</p>` : renderTable(chain.events)}
+${checkpoint === null ? null : renderCheckpoint(site, chain.events, checkpoint)}
+${chain.events.length === 0 ? html`<p class="notice">There are no entries after number ${excerpt.after}.</p>` : renderTable(`${site.basePath}${path}`, excerpt)}
 ${renderPaging(`${site.basePath}${path}`, excerpt)}
 </section>
 <section id="payload-check" aria-labelledby="payload-heading" hidden>
@@ -46,6 +50,7 @@ sealed. It stays on this page: nothing is sent.</p>
 </form>
 <div id="payload-result" role="status"></div>
 </section>
+${checkpoint === null ? null : renderReceiptCheck(site, checkpoint)}
 <section aria-labelledby="meaning" class="fine">
 <h2 id="meaning">What this page proves, and what it does not</h2>
 <p>Each entry is sealed with a hash, a fingerprint of its content, and contains the hash of the previous entry. Changing, removing or
@@ -53,6 +58,12 @@ inserting an entry later breaks this chain of hashes.</p>
 <p>The hashes are SHA-256. They are public; the content of the entries is not, because it includes the voucher's code. Anyone who has
 the text of an entry can hash it and compare it with the hash here. Anyone who noted a hash earlier can check that it has not changed.
 This page cannot prove that no event was left out before it was recorded.</p>
+${
+  checkpoint === null
+    ? null
+    : html`<p>The log is one tree over the entries of all vouchers, which others keep and compare. A receipt or a proof shows that an entry is
+in it; verify one here, or <a href="${site.basePath}/docs/proof">with a tool of your own</a>.</p>`
+}
 <p>The text of each entry is preserved unchanged since ${renderTime(chain.canonPreservedSinceUtc)}. The same chain for programs:</p>
 <pre><code>curl -s '${site.baseUrl}${path}'</code></pre>
 </section>`,
@@ -76,7 +87,38 @@ function renderVerdict(path: string, { chain, after, limit }: ChainExcerpt): Htm
   return html`<div id="verdict" class="verdict${pending > 0 ? " waiting" : ""}" role="status" data-whole="${String(whole)}"><strong>${sentence}</strong>${waiting}</div>`;
 }
 
-function renderTable(events: readonly PublicEvent[]): Html {
+/** Says what the service says: the proof of each entry shows whether it is true. */
+function renderCheckpoint(
+  site: Site,
+  events: readonly PublicEvent[],
+  { origin, size }: NonNullable<ChainExcerpt["checkpoint"]>,
+): Html | null {
+  const outside = events.filter(({ logIndex }) => logIndex === null).map(({ sequence }) => sequence);
+  const link = html`<a href="${site.basePath}/log/checkpoint">checkpoint of ${size} ${size === 1 ? "leaf" : "leaves"}</a>`;
+  const covered =
+    events.length === 0
+      ? html`The log <code>${origin}</code> serves its ${link}.`
+      : outside.length === 0
+        ? html`Every entry here is in the log <code>${origin}</code>, up to its ${link}.`
+        : outside.length === events.length
+          ? html`No entry here is in the log <code>${origin}</code> yet, up to its ${link}.`
+          : html`In the log <code>${origin}</code>, up to its ${link}, are all entries here but ${outside.length === 1 ? "number" : "numbers"} ${outside.join(", ")}.`;
+  return html`<p id="log">${covered}</p>`;
+}
+
+function renderReceiptCheck(site: Site, { policy }: NonNullable<ChainExcerpt["checkpoint"]>): Html {
+  const advice = html`This is the policy that the service serves. Compare its keys with your contract, or paste your own copy: a policy that comes with
+the proof proves nothing.`;
+  return html`<section id="receipt-check" aria-labelledby="receipt-heading" hidden>
+<h2 id="receipt-heading">Do you hold a receipt?</h2>
+<p>Paste a receipt of any voucher, or the proof of an entry above, to see what it proves. It stays on this page: nothing is sent.
+<a href="${site.basePath}/docs/receipt-verifier.html" download>The same as a file</a> works from your disk, without this service.</p>
+${renderReceiptForm(advice, policy)}
+</section>`;
+}
+
+function renderTable(path: string, { chain, checkpoint }: ChainExcerpt): Html {
+  const hasLog = checkpoint !== null;
   // The explicit roles repeat those of the elements, because browsers drop them when CSS changes the display of table parts.
   return html`<table class="chain" role="table" aria-labelledby="entries">
 <thead role="rowgroup"><tr role="row">
@@ -84,25 +126,33 @@ function renderTable(events: readonly PublicEvent[]): Html {
 <th role="columnheader" scope="col">What happened</th>
 <th role="columnheader" scope="col">When</th>
 <th role="columnheader" scope="col">Seal</th>
+${hasLog ? html`<th role="columnheader" scope="col">Leaf</th>` : null}
 <th role="columnheader" scope="col">Hashes</th>
 </tr></thead>
 <tbody role="rowgroup">
-${events.map(renderRow)}
+${chain.events.map((event) => renderRow(event, hasLog ? path : null))}
 </tbody>
 </table>`;
 }
 
-function renderRow(event: PublicEvent): Html {
+/** @param path of the history, for links to proofs; null without a log. */
+function renderRow(event: PublicEvent, path: string | null): Html {
   const { title, sentence } = describeEvent(event.eventType);
   const sealed = event.sealStatus === "Sealed";
-  return html`<tr role="row" id="entry-${event.sequence}" data-event-type="${event.eventType}" data-seal="${event.sealStatus}">
+  return html`<tr role="row" id="entry-${event.sequence}" data-event-type="${event.eventType}" data-seal="${event.sealStatus}"${event.logIndex === null ? null : html` data-leaf="${event.logIndex}"`}>
 <td role="cell" class="number">${event.sequence}</td>
 <th role="rowheader" scope="row" class="what"><strong>${title}</strong> <span class="sentence">${sentence}</span> <span class="type">${event.code} · ${event.eventType}</span></th>
 <td role="cell" class="when">${renderTime(event.occurredAt)}</td>
 <td role="cell" class="seal"><span class="badge ${sealed ? "good" : "waiting"}">${sealed ? "Sealed" : "Pending"}</span></td>
+${path === null ? null : html`<td role="cell" class="leaf">${renderLeaf(event, path)}</td>`}
 <td role="cell" class="hashes">${sealed ? renderHashes(event) : "Not sealed yet"}</td>
 </tr>
 `;
+}
+
+function renderLeaf({ sequence, logIndex }: PublicEvent, path: string): Html {
+  if (logIndex === null) return html`Not in the log yet`;
+  return html`Leaf ${logIndex} · <a href="${path}/${sequence}/proof">Proof<span class="hidden"> of entry ${sequence}</span></a>`;
 }
 
 /** An entry's hashes, folded away: few readers compare them. */

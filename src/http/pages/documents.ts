@@ -18,6 +18,7 @@ const PATHS = {
   "log-vectors.json": "/docs/log-vectors.json",
   "verify-receipt.mjs": "/docs/verify-receipt.mjs",
   "verify-receipt.py": "/docs/verify-receipt.py",
+  "receipt-verifier.html": "/docs/receipt-verifier.html",
 } as const;
 
 /** A file of `docs/` that is served. */

@@ -16,7 +16,7 @@ export interface PageContent {
   /** One sentence for previews of a shared link. */
   description?: string;
   main: Html;
-  script?: Asset;
+  scripts?: readonly Asset[];
 }
 
 /** The path of an asset. */
@@ -25,7 +25,7 @@ export function assetPath(site: Site, asset: Asset): string {
 }
 
 /** A complete page: the shared frame around `main`. */
-export function layOut(site: Site, { title, description, main, script }: PageContent): Html {
+export function layOut(site: Site, { title, description, main, scripts = [] }: PageContent): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -36,7 +36,7 @@ export function layOut(site: Site, { title, description, main, script }: PageCon
 ${description === undefined ? null : renderPreview(title, description)}
 <link rel="icon" type="image/svg+xml" href="${assetPath(site, ASSETS.icon)}">
 <link rel="stylesheet" href="${assetPath(site, ASSETS.style)}">
-${script === undefined ? null : html`<script type="module" src="${assetPath(site, script)}"></script>`}
+${scripts.map((script) => html`<script type="module" src="${assetPath(site, script)}"></script>`)}
 </head>
 <body>
 <a class="skip" href="#main">Skip to content</a>

@@ -1,8 +1,11 @@
 import type { RequestHandler } from "express";
 import helmet from "helmet";
 
-/** The headers of a page: it loads styles, scripts and images from this origin only, opens no connections and cannot be framed. */
-function headersOf(formAction: "'self'" | "'none'"): RequestHandler {
+/**
+ * The headers of a page: it loads styles, scripts and images from this origin only, opens no connections, submits no form and cannot be
+ * framed, unless `directives` of the Content-Security-Policy permit more.
+ */
+export function headersOf(directives: Record<string, string[]> = {}): RequestHandler {
   return helmet({
     contentSecurityPolicy: {
       useDefaults: false,
@@ -11,9 +14,10 @@ function headersOf(formAction: "'self'" | "'none'"): RequestHandler {
         "script-src": ["'self'"],
         "style-src": ["'self'"],
         "img-src": ["'self'"],
-        "form-action": [formAction],
+        "form-action": ["'none'"],
         "base-uri": ["'none'"],
         "frame-ancestors": ["'none'"],
+        ...directives,
       },
     },
     referrerPolicy: { policy: "same-origin" },
@@ -25,7 +29,7 @@ function headersOf(formAction: "'self'" | "'none'"): RequestHandler {
 }
 
 /** The headers of most pages: forms lead to this origin only. */
-export const pageHeaders = headersOf("'self'");
+export const pageHeaders = headersOf({ "form-action": ["'self'"] });
 
 /** The headers of the verification page: it submits no form, so that a pasted payload cannot leave it. */
-export const sealedPageHeaders = headersOf("'none'");
+export const sealedPageHeaders = headersOf();

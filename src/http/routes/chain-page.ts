@@ -1,6 +1,7 @@
 import type { RequestHandler } from "express";
 import type { ApiContext } from "../../context.ts";
 import { eventsPageQuery } from "../../contract/events.ts";
+import { findCheckpoint } from "../../services/log/read-log.ts";
 import { readPublicChain } from "../../services/partner/read-chain.ts";
 import { consumeAddressLimit } from "../middleware/rate-limit.ts";
 import { renderChainPage } from "../pages/chain-page.ts";
@@ -19,6 +20,7 @@ export function showChainPage(ctx: ApiContext): RequestHandler<{ entityType: str
     const overlap = Math.min(after, 1);
     const chain = await readPublicChain(ctx, entityType, entityId, { after: after - overlap, limit: limit + overlap });
     const before = chain.events[0]?.sequence === after ? (chain.events.shift() ?? null) : null;
-    sendPage(response, 200, renderChainPage(ctx.config, { chain, before, after, limit }));
+    const checkpoint = await findCheckpoint(ctx);
+    sendPage(response, 200, renderChainPage(ctx.config, { chain, before, after, limit, checkpoint }));
   };
 }

@@ -12,7 +12,7 @@ export const eventProof = endpoint({
   tag: "Public verification",
   summary: "Prove an event without a key",
   description:
-    "A proof that the event's `recordHash` is in the transparency log, for anyone who knows the voucher's id. It has no payload: whoever has the payload can hash it.",
+    "A proof that the event's `recordHash` is in the transparency log, for anyone who knows the voucher's id. It has no payload: if you have the payload, hash it to compare.",
   access: anyone,
   parameters: { entityType, entityId, sequence: sequenceParameter },
   response: receipt,

@@ -1,5 +1,6 @@
 import type pg from "pg";
-import { LISTS, type ListFilter, type ListItem, type ListName, selectList } from "../../db/lists.ts";
+import { AppError } from "../../contract/errors.ts";
+import { findUnknownFilter, LISTS, type ListFilter, type ListItem, type ListName, selectList } from "../../db/lists.ts";
 
 /** One page of a list. */
 export interface Page<Item> {
@@ -11,6 +12,7 @@ export interface Page<Item> {
 /**
  * Reads a page of a list of the catalog in its fixed order, so that new entries come last. A cursor is the id of the page's last item;
  * for links it is the code.
+ * @throws AppError `not_found` when nothing is found because an id among the filters does not exist.
  */
 export async function listCatalog<Name extends ListName>(
   ctx: { pool: pg.Pool },
@@ -19,6 +21,8 @@ export async function listCatalog<Name extends ListName>(
   page: { after: string; limit: number },
 ): Promise<Page<ListItem<Name>>> {
   const found = await selectList(ctx.pool, name, filters, page.after, page.limit + 1);
+  const unknown = found.length === 0 ? await findUnknownFilter(ctx.pool, filters) : null;
+  if (unknown !== null) throw new AppError("not_found", `There is no ${unknown.kind} ${unknown.id}.`);
   const items = found.slice(0, page.limit);
   const last = items.at(-1) as Record<string, unknown> | undefined;
   return { items, nextCursor: found.length > page.limit ? String(last?.[LISTS[name].key]) : null };

@@ -5,10 +5,13 @@ import {
   hasKeys,
   insertKey,
   insertSecret,
+  type ListedKey,
   type NewApiKey,
   retireSecrets,
   revokeKey,
+  selectKeys,
 } from "../../db/api-keys.ts";
+import { findOrganization } from "../../db/catalog.ts";
 import type { Transaction } from "../../db/pool.ts";
 import { hashApiKey, makeApiKey } from "../../domain/api-keys.ts";
 import { newId } from "../../domain/ids.ts";
@@ -25,6 +28,16 @@ export interface ShownKey {
 /** Whether the database has any key: before that, no partner can have used it. */
 export function isInUse(ctx: Pick<AuditContext, "pool">): Promise<boolean> {
   return hasKeys(ctx.pool);
+}
+
+/** An organization's API keys, newest first, without secrets. @throws AppError `not_found`. */
+export async function readKeys(
+  { pool }: Pick<AuditContext, "pool">,
+  organizationId: string,
+): Promise<{ keys: ListedKey[]; sandbox?: true }> {
+  const organization = await findOrganization(pool, organizationId);
+  if (organization === null) throw new AppError("not_found", `There is no organization ${organizationId}.`);
+  return { keys: await selectKeys(pool, organizationId), ...markSandbox(organization.sandbox) };
 }
 
 /** Creates a key. Every call with a key that has no organization is refused. */

@@ -4,7 +4,7 @@ import { isTicket } from "../../domain/ids.ts";
 import { findVouchers, type VoucherQuery } from "./find-vouchers.ts";
 
 /**
- * Finds vouchers by whatever an operator has: an id, a verify link, a code, a ticket, a partner's reference, a redeem code, or a batch's id
+ * Finds vouchers by any of their names: an id, a verify link, a code, a ticket, a partner's reference, a redeem code, or a batch's id
  * and a serial. In all organizations, each voucher once.
  */
 export async function searchVouchers(ctx: { pool: pg.Pool }, words: string): Promise<FoundVoucher[]> {

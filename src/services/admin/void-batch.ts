@@ -12,7 +12,7 @@ import {
   voidVouchers,
 } from "../../db/vouchers.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
-import { advancesOf, appendSealed, headsOf, sealPending, selectUnsealed } from "../redeem/seal-events.ts";
+import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "../redeem/seal-events.ts";
 import { endedByVoid, voidedEvent } from "./void-voucher.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
@@ -104,7 +104,7 @@ async function voidLocked(
   const heads = headsOf(active);
   // Two batches of the log: all these events together may be more than one holds.
   const [sealedBatch, voidedBatch] = [await openLogBatch(tx), await openLogBatch(tx)];
-  const seals = sealPending(heads, sealedBatch, await selectUnsealed(tx, active));
+  const seals = sealPending(heads, sealedBatch, await readPending(tx, active));
   const events = appendSealed(
     heads,
     voidedBatch,

@@ -1,15 +1,13 @@
-import { type LoggedHash, selectLoggedOfRange } from "../../db/events.ts";
+import { type LoggedHash, readLoggedInOrder } from "../../db/events.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
-import { countWaitingLeaves, findLogTree, selectLogTiles, selectLostLeaves } from "../../db/log-tree.ts";
-import type { Queryable } from "../../db/pool.ts";
-import { findLastOfNext } from "../../db/vouchers.ts";
-import { HASH_BYTES, TILE_WIDTH, type TileId } from "../../domain/log/merkle.ts";
-import { edgeTiles, type StoredTile, TreeAppender } from "../../domain/log/tiles.ts";
+import { countWaitingLeaves, findLogTree, type LogTree, selectLogTiles, selectLostLeaves } from "../../db/log-tree.ts";
+import type { Transaction } from "../../db/pool.ts";
+import type { TreeHead } from "../../domain/log/checkpoint.ts";
+import { HASH_BYTES, type LeafRange, TILE_WIDTH, type TileId } from "../../domain/log/merkle.ts";
+import { TreeAppender } from "../../domain/log/tiles.ts";
 
 /** Bundles read at once: two megabytes. */
 const BUNDLES = 256;
-/** Vouchers read at once. */
-const VOUCHERS = 2_000;
 /** Problems that are described; more are counted only. */
 const DESCRIBED_MAX = 100;
 
@@ -25,111 +23,146 @@ export interface LogAudit {
   problems: string[];
 }
 
+/** Counts every problem and describes the first ones. */
+type Report = (problem: string) => void;
+
+/** Consecutive leaves, by their data. */
+interface Leaves extends LeafRange {
+  data: Buffer;
+}
+
 /**
  * Recomputes the tree from its bundles, and compares it with the stored tiles, the served checkpoint and every sealed event: each is in
- * exactly one leaf with its hash, and each leaf is an event or noted as lost. Holds the data of all leaves in memory, 32 bytes each.
- * @param db a read-only transaction on one snapshot.
+ * exactly one leaf with its hash, and each leaf is an event or noted as lost. Goes through leaves and events side by side, so its memory
+ * does not grow with the log; Postgres sorts the events in files, a hundred bytes each.
+ * @param tx a read-only transaction on one snapshot.
  */
-export async function auditLog(db: Queryable, onEvents: (events: number) => void = () => undefined): Promise<LogAudit> {
+export async function auditLog(
+  tx: Transaction,
+  onEvents: (events: number) => void = () => undefined,
+): Promise<LogAudit> {
   const audit: LogAudit = { leaves: 0, events: 0, waiting: 0, lost: 0, problemCount: 0, problems: [] };
   const report = (problem: string) => {
     audit.problemCount += 1;
     if (audit.problems.length < DESCRIBED_MAX) audit.problems.push(problem);
   };
-  const tree = await findLogTree(db);
-  const entries = await recomputeTree(db, tree?.size ?? 0, report);
-  audit.leaves = entries.leaves.length / HASH_BYTES;
-  if (tree !== null && !entries.root.equals(tree.root)) report("the tree's stored root is not that of its leaves");
-  const published = await findPublished(db);
-  if (published !== null) {
-    if (published.size > audit.leaves)
-      report(`the served checkpoint has ${published.size} leaves, the tree ${audit.leaves}`);
-    else if (!published.root.equals(rootOf(entries.leaves, published.size))) {
-      report("the served checkpoint has another root");
-    }
+  const tree = await findLogTree(tx);
+  const published = await findPublished(tx);
+  const lost = await selectLostLeaves(tx);
+  for (const { leaves } of lost) audit.lost += leaves;
+  audit.leaves = tree?.size ?? 0;
+  if (published !== null && published.size > audit.leaves) {
+    report(`the served checkpoint has ${published.size} leaves, the tree ${audit.leaves}`);
   }
-  const seen = new Uint8Array(audit.leaves);
-  for (let afterId = ""; ; ) {
-    const lastId = await findLastOfNext(db, afterId, VOUCHERS);
-    if (lastId === null) break;
-    for (const event of await selectLoggedOfRange(db, afterId, lastId)) {
-      const problem = findProblem(event, entries.leaves, seen);
-      if (problem !== null) report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
-      if (event.logIndex === null) audit.waiting += event.hasSlot ? 1 : 0;
-      else audit.events += 1;
+  const tell = (event: LoggedHash, problem: string) =>
+    report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
+  let lostAt = 0;
+  /** Whether a leaf is noted as lost. Leaves are asked for in order. */
+  const isLost = (leaf: number) => {
+    const ends = ({ firstIndex, leaves }: { firstIndex: number; leaves: number }) => firstIndex + leaves <= leaf;
+    for (let run = lost[lostAt]; run !== undefined && ends(run); run = lost[lostAt]) lostAt += 1;
+    return leaf >= (lost[lostAt]?.firstIndex ?? audit.leaves);
+  };
+  const skip = (start: number, end: number) => {
+    for (let leaf = start; leaf < end; leaf++) if (!isLost(leaf)) report(`leaf ${leaf} belongs to no event`);
+  };
+  const chunks = recomputeTree(tx, tree, published, report);
+  let leaves: Leaves = { start: 0, end: 0, data: Buffer.alloc(0) };
+  /** The first leaf that no event has had yet. */
+  let next = 0;
+  for await (const events of readLoggedInOrder(tx)) {
+    for (const event of events) {
+      const { logIndex, recordHash } = event;
+      if (!event.hasSlot) tell(event, "is not in the log; see voucherctl log backfill");
+      if (logIndex === null) {
+        if (event.hasSlot) audit.waiting += 1;
+        if (event.hasSlot && !event.waitingHash?.equals(recordHash)) {
+          tell(event, "waits for its place in the log with another hash");
+        }
+        continue;
+      }
+      audit.events += 1;
+      if (logIndex >= audit.leaves) {
+        tell(event, `has leaf ${logIndex}, which the tree has not`);
+        continue;
+      }
+      while (logIndex >= leaves.end) leaves = (await chunks.next()).value as Leaves;
+      if (logIndex < next) tell(event, `shares leaf ${logIndex} with another event`);
+      else {
+        skip(next, logIndex);
+        if (isLost(logIndex)) report(`leaf ${logIndex} is noted as lost, but belongs to an event`);
+        next = logIndex + 1;
+      }
+      const at = (logIndex - leaves.start) * HASH_BYTES;
+      if (recordHash.compare(leaves.data, at, at + HASH_BYTES) !== 0)
+        tell(event, `has another hash than leaf ${logIndex}`);
     }
     onEvents(audit.events);
-    afterId = lastId;
   }
-  for (const { firstIndex, leaves } of await selectLostLeaves(db)) {
-    audit.lost += leaves;
+  skip(next, audit.leaves);
+  for (const { firstIndex, leaves } of lost) {
     if (firstIndex + leaves > audit.leaves)
       report(`leaf ${firstIndex + leaves - 1} is noted as lost, but not in the tree`);
-    for (let index = firstIndex; index < Math.min(firstIndex + leaves, audit.leaves); index++) {
-      if (seen[index] === 1) report(`leaf ${index} is noted as lost, but belongs to an event`);
-      seen[index] = 1;
-    }
   }
-  const waiting = await countWaitingLeaves(db);
+  const waiting = await countWaitingLeaves(tx);
   if (waiting !== audit.waiting) report(`${waiting} leaves wait for their place, and ${audit.waiting} events`);
-  for (const [index, isSeen] of seen.entries()) if (isSeen === 0) report(`leaf ${index} belongs to no event`);
+  // The leaves after the last event.
+  for await (const _ of chunks);
   return audit;
 }
 
-function findProblem(event: LoggedHash, leaves: Buffer, seen: Uint8Array): string | null {
-  const { logIndex, hasSlot, recordHash, waitingHash } = event;
-  if (!hasSlot) return "is not in the log; see voucherctl log backfill";
-  if (logIndex === null) {
-    return waitingHash?.equals(recordHash) ? null : "waits for its place in the log with another hash";
-  }
-  const at = logIndex * HASH_BYTES;
-  if (at >= leaves.length) return `has leaf ${logIndex}, which the tree has not`;
-  if (seen[logIndex] === 1) return `shares leaf ${logIndex} with another event`;
-  seen[logIndex] = 1;
-  return recordHash.equals(leaves.subarray(at, at + HASH_BYTES)) ? null : `has another hash than leaf ${logIndex}`;
-}
-
-/** Reads all bundles, and compares the tiles above them with those that are stored. */
-async function recomputeTree(
-  db: Queryable,
-  size: number,
-  report: (problem: string) => void,
-): Promise<{ leaves: Buffer; root: Buffer }> {
-  const leaves = Buffer.alloc(size * HASH_BYTES);
-  let edge: StoredTile[] = [];
-  for (let at = 0; at < size; ) {
-    const count = Math.min(BUNDLES * TILE_WIDTH, size - at);
-    const ids: TileId[] = [];
-    for (let index = at / TILE_WIDTH; index * TILE_WIDTH < at + count; index++) ids.push({ level: 0, index });
-    const bundles = new Map((await selectLogTiles(db, ids)).map((bundle) => [bundle.index, bundle.hashes]));
-    for (const { index } of ids) {
-      const wanted = Math.min(TILE_WIDTH, size - index * TILE_WIDTH) * HASH_BYTES;
-      const bytes = bundles.get(index)?.subarray(0, wanted);
-      if (bytes?.length !== wanted) report(`bundle ${index} is missing or too short`);
-      bytes?.copy(leaves, index * TILE_WIDTH * HASH_BYTES);
-    }
-    const appender = new TreeAppender(at, edge);
-    appender.append(leaves.subarray(at * HASH_BYTES, (at + count) * HASH_BYTES));
-    const grown = appender.grown();
-    const above = grown.filter(({ level }) => level > 0);
-    const stored = await selectLogTiles(db, above);
-    for (const { level, index, hashes } of above) {
-      const found = stored.find((tile) => tile.level === level && tile.index === index)?.hashes;
-      if (found === undefined || !found.subarray(0, hashes.length).equals(hashes)) {
-        report(`tile ${level}/${index} is not that of the leaves`);
-      }
-    }
-    at += count;
-    edge = edgeTiles(at).flatMap(
-      (wanted) =>
-        [...grown, ...edge].find(({ level, index }) => level === wanted.level && index === wanted.index) ?? [],
-    );
-  }
-  return { leaves, root: new TreeAppender(size, edge).root() };
-}
-
-function rootOf(leaves: Buffer, size: number): Buffer {
+/** Reads all leaves in order, and compares the tree over them with the stored tiles and roots. */
+async function* recomputeTree(
+  tx: Transaction,
+  tree: LogTree | null,
+  published: TreeHead | null,
+  report: Report,
+): AsyncGenerator<Leaves, undefined> {
   const appender = new TreeAppender(0, []);
-  appender.append(leaves.subarray(0, size * HASH_BYTES));
-  return appender.root();
+  const size = tree?.size ?? 0;
+  const check = (head: TreeHead | null, problem: string) => {
+    if (appender.size === head?.size && !appender.root().equals(head.root)) report(problem);
+  };
+  check(published, "the served checkpoint has another root");
+  for (let start = 0; start < size; start += BUNDLES * TILE_WIDTH) {
+    const end = Math.min(start + BUNDLES * TILE_WIDTH, size);
+    const data = await readLeaves(tx, { start, end }, report);
+    // In two steps, where the served checkpoint ends among these leaves.
+    const cut = Math.min(Math.max((published?.size ?? 0) - start, 0) * HASH_BYTES, data.length);
+    for (const part of [data.subarray(0, cut), data.subarray(cut)]) {
+      if (part.length === 0) continue;
+      appender.append(part);
+      check(published, "the served checkpoint has another root");
+    }
+    await compareTiles(tx, appender, report);
+    yield { start, end, data };
+  }
+  check(tree, "the tree's stored root is not that of its leaves");
+}
+
+/** The data of leaves from the start of a bundle on; zeros where it is missing. */
+async function readLeaves(tx: Transaction, { start, end }: LeafRange, report: Report): Promise<Buffer> {
+  const data = Buffer.alloc((end - start) * HASH_BYTES);
+  const ids: TileId[] = [];
+  for (let index = start / TILE_WIDTH; index * TILE_WIDTH < end; index++) ids.push({ level: 0, index });
+  const bundles = new Map((await selectLogTiles(tx, ids)).map(({ index, hashes }) => [index, hashes]));
+  for (const { index } of ids) {
+    const first = index * TILE_WIDTH;
+    const wanted = Math.min(TILE_WIDTH, end - first) * HASH_BYTES;
+    const bytes = bundles.get(index)?.subarray(0, wanted);
+    if (bytes?.length !== wanted) report(`bundle ${index} is missing or too short`);
+    bytes?.copy(data, (first - start) * HASH_BYTES);
+  }
+  return data;
+}
+
+async function compareTiles(tx: Transaction, appender: TreeAppender, report: Report): Promise<void> {
+  const computed = appender.takeGrown().filter(({ level }) => level > 0);
+  const stored = await selectLogTiles(tx, computed);
+  for (const { level, index, hashes } of computed) {
+    const found = stored.find((tile) => tile.level === level && tile.index === index)?.hashes;
+    if (found === undefined || !found.subarray(0, hashes.length).equals(hashes)) {
+      report(`tile ${level}/${index} is not that of the leaves`);
+    }
+  }
 }

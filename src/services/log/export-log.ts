@@ -27,7 +27,7 @@ export async function exportLog(db: Queryable, directory: string): Promise<numbe
     }
   }
   await writeInto(directory, "policy", policy);
-  // Last: whoever reads the checkpoint finds every file.
+  // Last: when the checkpoint is there, every file is.
   await writeInto(directory, "checkpoint", note);
   return size;
 }

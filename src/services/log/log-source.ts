@@ -1,13 +1,17 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { HASH_BYTES, type LeafRange, type ReadTile, TILE_WIDTH, tilesOf } from "../../domain/log/merkle.ts";
 import { NotAccepted } from "../../domain/log/policy.ts";
 import { formatTilePath, tileWidth } from "../../domain/log/tiles.ts";
 
 /** Longest wait for a file of a log. Milliseconds. */
 const WAIT_MAX_MS = 10_000;
-/** Longest file of a log: a full bundle. Bytes. */
-const FILE_MAX = TILE_WIDTH * (2 + HASH_BYTES) + 10_000;
+/** Longest file of a log: a page of a history; a full bundle is shorter. Bytes. */
+const FILE_MAX = 100_000;
+/** How often a file is requested when the server limits the rate, and the longest wait before the next request. Milliseconds. */
+const ATTEMPTS_MAX = 10;
+const RETRY_MAX_MS = 10_000;
 
 /** A copy of a log in the form of C2SP tlog-tiles: a served one, or the files of an export or a monitor. */
 export interface LogSource {
@@ -25,7 +29,7 @@ export function openLogSource(from: string): LogSource {
   };
 }
 
-async function fetchFile(address: string, path: string): Promise<Buffer | null> {
+async function fetchFile(address: string, path: string, attempt = 1): Promise<Buffer | null> {
   const response = await fetch(`${address.replace(/\/$/, "")}/${path}`, { signal: AbortSignal.timeout(WAIT_MAX_MS) });
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -35,6 +39,11 @@ async function fetchFile(address: string, path: string): Promise<Buffer | null> 
     chunks.push(chunk);
   }
   if (response.status === 404) return null;
+  if (response.status === 429 && attempt < ATTEMPTS_MAX) {
+    const seconds = Number(response.headers.get("retry-after") ?? 1);
+    await sleep(Number.isFinite(seconds) ? Math.min(seconds * 1_000, RETRY_MAX_MS) : RETRY_MAX_MS);
+    return fetchFile(address, path, attempt + 1);
+  }
   if (response.status !== 200) throw new NotAccepted(`${address}/${path} answers ${response.status}.`);
   return Buffer.concat(chunks);
 }

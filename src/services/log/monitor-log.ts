@@ -76,6 +76,7 @@ async function mirror(source: LogSource, state: string, { size, root }: Checkpoi
     const isKept = (await kept.read(path)) !== null;
     const leaves = await readBundle(isKept ? kept : source, index, width);
     tree.append(leaves);
+    tree.takeGrown();
     if (!isKept) await writeInto(state, path, formatBundle(leaves));
   }
   if (!tree.root().equals(root)) throw new NotAccepted("The bundles do not lead to the checkpoint's root.");

@@ -2,6 +2,7 @@ import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
 import { findPublished, type Published } from "../../db/log-checkpoints.ts";
 import { selectLogTiles } from "../../db/log-tree.ts";
+import { parseCheckpoint } from "../../domain/log/checkpoint.ts";
 import { HASH_BYTES, hashLeaves } from "../../domain/log/merkle.ts";
 import { parseTilePath, tileWidth } from "../../domain/log/tiles.ts";
 import type { BoundedReads } from "../batches/bounded-reads.ts";
@@ -14,6 +15,18 @@ type Deps = { pool: pg.Pool; publicReads: BoundedReads };
  */
 export function readPublished(ctx: Deps): Promise<Published> {
   return ctx.publicReads(() => selectPublished(ctx.pool));
+}
+
+/**
+ * The name and size of the log as it is served, and its policy; null before the first checkpoint.
+ * @throws AppError `overloaded`.
+ */
+export function findCheckpoint(ctx: Deps): Promise<{ origin: string; size: number; policy: string } | null> {
+  return ctx.publicReads(async () => {
+    const published = await findPublished(ctx.pool);
+    const checkpoint = parseCheckpoint(published?.note ?? "");
+    return published && checkpoint && { origin: checkpoint.origin, size: checkpoint.size, policy: published.policy };
+  });
 }
 
 /**

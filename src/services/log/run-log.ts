@@ -34,6 +34,8 @@ export class Sequencer {
   #comparedWith: string | null = null;
   /** The last tree that this process has signed: one more memory outside of Postgres. */
   #signed: TreeHead | null = null;
+  /** The anchors as this process has last read or written them. */
+  #anchors: LogReport["anchors"] = [];
 
   constructor(ctx: SequencerContext) {
     this.#ctx = ctx;
@@ -60,7 +62,7 @@ export class Sequencer {
       report.refused = error.message;
       this.#ctx.log.error({ reason: error.message }, "the log is refused: nothing is signed until an operator acts");
     }
-    return { ...report, durationMs: Math.round(performance.now() - startedAt) };
+    return { ...report, anchors: this.#anchors, durationMs: Math.round(performance.now() - startedAt) };
   }
 
   /**
@@ -75,6 +77,7 @@ export class Sequencer {
     const found = await Promise.all(anchors.map((file) => readAnchor(file, keys))).catch((error: Error) => {
       throw new LogRefused(error.message);
     });
+    this.#anchors = anchors.map((file, at) => ({ file, size: found[at]?.size ?? null }));
     const tree = await findLogTree(pool);
     const known = found.filter((anchor) => anchor !== null);
     const remembered: TreeHead[] = this.#signed === null ? known : [...known, this.#signed];
@@ -187,6 +190,7 @@ export class Sequencer {
     const signed = `${text}\n${keys.map((key) => `${signNote(key, text)}\n`).join("")}`;
     this.#signed = tree;
     for (const file of anchors) await writeAnchor(file, signed, keys);
+    this.#anchors = anchors.map((file) => ({ file, size: tree.size }));
     const asked = await this.#ask(text, tree);
     const cosigned = asked.flatMap(({ witness, answer }) => (answer.kind === "cosigned" ? [{ witness, answer }] : []));
     const names = policy.witnesses.filter(({ key }) => cosigned.some(({ witness }) => witness.key === key));

@@ -35,14 +35,14 @@ export async function reserveVoucher(
   const final = finalRefusal(voucher, now);
   if (final !== null) throw refusal(final);
   if (isTicket(codeOrTicket) && reservation?.ticket !== codeOrTicket) throw refusal("reservation_ended");
-  if (reservation !== null) return answerHeld(ctx, caller, voucher.id, reservation);
+  if (reservation !== null) return responseOf(ctx, caller, voucher.id, reservation);
 
   const { id: tokenSecretId } = signingSecret(ctx.tokenSecrets);
   const lifetimeMs = ctx.config.reservationSeconds * 1_000;
   const wanted: LeaseHolder = { ticket: newId("rsv"), keyId: caller.keyId };
-  const held = await acquireLease(ctx, voucher.id, wanted, lifetimeMs);
+  const currentHolder = await acquireLease(ctx, voucher.id, wanted, lifetimeMs);
   // A lease of the caller's own key belongs to another of its calls, or to an ended reservation. The row's lock decides which.
-  if (held !== null && held.keyId !== caller.keyId) throw refusal("voucher_reserved");
+  if (currentHolder !== null && currentHolder.keyId !== caller.keyId) throw refusal("voucher_reserved");
 
   let outcome: ReservationMoveOutcome | undefined;
   try {
@@ -55,12 +55,12 @@ export async function reserveVoucher(
       seconds: ctx.config.reservationSeconds,
     });
   } finally {
-    if (held === null && outcome?.kind !== "opened") await releaseLease(ctx, voucher.id, wanted.ticket);
+    if (currentHolder === null && outcome?.kind !== "opened") await releaseLease(ctx, voucher.id, wanted.ticket);
   }
   switch (outcome.kind) {
     case "opened":
     case "repeated":
-      return answerHeld(ctx, caller, voucher.id, outcome.reservation);
+      return responseOf(ctx, caller, voucher.id, outcome.reservation);
     case "refused":
       throw refusal(outcome.code);
     default:
@@ -68,7 +68,8 @@ export async function reserveVoucher(
   }
 }
 
-function answerHeld(
+/** The response for a live reservation of the caller's key. @throws AppError `voucher_reserved` for another key's. */
+function responseOf(
   ctx: { tokenSecrets: readonly TokenSecret[] },
   caller: Caller,
   voucherId: string,

@@ -26,7 +26,7 @@ export function headsOf(chains: readonly LockedChain[]): ChainHeads {
 }
 
 /** Reads the Pending events of locked chains in order of voucher and sequence. Makes no query when there are none. */
-export async function selectUnsealed(tx: Transaction, chains: readonly LockedChain[]): Promise<EventContent[]> {
+export async function readPending(tx: Transaction, chains: readonly LockedChain[]): Promise<EventContent[]> {
   const unsealed = chains.filter((chain) => chain.sealedSequence < chain.lastSequence).map((chain) => chain.id);
   return unsealed.length === 0 ? [] : selectPendingEvents(tx, unsealed);
 }

@@ -12,7 +12,7 @@ import {
 import { nextEvent } from "../../domain/chain.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
-import { advancesOf, appendSealed, headsOf, sealPending, selectUnsealed } from "../redeem/seal-events.ts";
+import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "../redeem/seal-events.ts";
 
 interface Deps {
   pool: pg.Pool;
@@ -65,7 +65,7 @@ async function recordLocked(ctx: Deps, tx: Transaction, voucherIds: readonly str
   const expired = [...vouchers.values()].filter((voucher) => finalRefusal(voucher, now) === "voucher_expired");
   const heads = headsOf(expired);
   const batch = await openLogBatch(tx);
-  const seals = sealPending(heads, batch, await selectUnsealed(tx, expired));
+  const seals = sealPending(heads, batch, await readPending(tx, expired));
   const events = expired.map((voucher) => {
     const validUntil = voucher.validUntil.toISOString();
     return nextEvent(ctx.randomBytes, voucher, "voucher.instance.expired", now, { validUntil });

@@ -22,7 +22,7 @@ import { hashToken, reservationToken, signingSecret, type TokenSecret } from "..
 import type { Caller } from "../../../src/services/auth/caller.ts";
 import { verifyUrl, viewVoucher } from "../../../src/services/partner/voucher-view.ts";
 import { type RedeemInput, redemptionResponse } from "../../../src/services/redeem/redeem-voucher.ts";
-import { headsOf, sealPending, selectUnsealed } from "../../../src/services/redeem/seal-events.ts";
+import { headsOf, readPending, sealPending } from "../../../src/services/redeem/seal-events.ts";
 
 // A simple service with the same guarantees: one transaction per request. It sends BEGIN, the lock and the read together, writes a
 // redemption in one statement, and sends COMMIT after the answer to that. Rules, seals, tables, pool settings and answers are the
@@ -133,7 +133,7 @@ async function redeem(
   const ended =
     reservation === null ? [] : [{ ticket: reservation.ticket, state: ticket ? "Consumed" : "Expired" } as const];
   const heads = headsOf([row]);
-  const pending = await selectUnsealed(tx, [row]);
+  const pending = await readPending(tx, [row]);
   if (pending.length > 0) {
     const batch = await openLogBatch(tx);
     await write(tx, [...sealPending(heads, batch, pending), ...batch.writes()]);

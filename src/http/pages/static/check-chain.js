@@ -139,7 +139,8 @@ function reloadWhilePending(entries, faults) {
   if (seconds === undefined) return;
   document.querySelector("#verdict .pending").append(" This page looks again by itself.");
   const reload = () => {
-    const inUse = document.hidden || document.querySelector("#payload").value !== "";
+    const pasted = [...document.querySelectorAll("#payload, #receipt")];
+    const inUse = document.hidden || pasted.some((field) => field.value !== "");
     if (inUse || document.querySelector("details[open]") !== null) return void setTimeout(reload, 1_000);
     history.replaceState({ round: round + 1 }, "");
     location.reload();

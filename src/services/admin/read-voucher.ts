@@ -1,30 +1,18 @@
 import type pg from "pg";
 import { AppError, voucherNotFound } from "../../contract/errors.ts";
 import { markSandbox } from "../../contract/sandbox.ts";
-import { type ListedKey, selectKeys } from "../../db/api-keys.ts";
 import { findOrganization } from "../../db/catalog.ts";
 import { resolveVouchers, type Voucher } from "../../db/vouchers.ts";
 import { CODE_SYMBOLS, hasValidCheckSymbol, normaliseCode } from "../../domain/codes.ts";
 import type { Reservation } from "../../domain/reservation.ts";
 import { statusAt, type VoucherStatus } from "../../domain/voucher.ts";
 
-interface Deps {
-  pool: pg.Pool;
-}
-
 /** A voucher with its status now, which may be Expired. */
-export type CurrentVoucher = Omit<Voucher, "status"> & { status: VoucherStatus };
-
-/** An organization's API keys, newest first, without secrets. @throws AppError `not_found`. */
-export async function readKeys({ pool }: Deps, organizationId: string): Promise<{ keys: ListedKey[]; sandbox?: true }> {
-  const organization = await findOrganization(pool, organizationId);
-  if (organization === null) throw new AppError("not_found", `There is no organization ${organizationId}.`);
-  return { keys: await selectKeys(pool, organizationId), ...markSandbox(organization.sandbox) };
-}
+type CurrentVoucher = Omit<Voucher, "status"> & { status: VoucherStatus };
 
 /** Reads a voucher by its code, with its status now. @throws AppError `voucher_not_found`, with a hint about a typo. */
 export async function readVoucher(
-  { pool }: Deps,
+  { pool }: { pool: pg.Pool },
   organizationId: string,
   code: string,
 ): Promise<{ voucher: CurrentVoucher; reservation: Omit<Reservation, "tokenSecretId"> | null; sandbox?: true }> {

@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+import { ASSETS } from "./assets.ts";
+import { Html, html } from "./html.ts";
+import { renderReceiptForm } from "./receipt-form.ts";
+
+/** The page `docs/receipt-verifier.html`, which works from a disk: one file with the verification page's own script. */
+export function renderReceiptVerifier(): Html {
+  const script = `\n${ASSETS.receiptScript.content}`;
+  const style = `\n${ASSETS.receiptStyle.content}`;
+  const policy = [
+    "default-src 'none'",
+    `script-src 'sha256-${hashOf(script)}'`,
+    `style-src 'sha256-${hashOf(style)}'`,
+    "form-action 'none'",
+    "base-uri 'none'",
+  ].join("; ");
+  const advice = html`Enter the copy of the policy, or the log's key, that you received from the operator by another way than this
+receipt. To keep it in this file, write it between the tags of the second text field and save the file.`;
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${new Html(policy)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Receipt verifier</title>
+<style>${new Html(style)}</style>
+</head>
+<body>
+<main id="receipt-check" hidden>
+<h1>Verify a receipt</h1>
+<p>This file verifies a receipt of the Partner Voucher API's transparency log in your browser. It works from a disk, without a network: it
+can send and load nothing.</p>
+${renderReceiptForm(advice)}
+</main>
+<noscript><p>This file needs JavaScript. It loads no script; the one in it is all there is.</p></noscript>
+<script type="module">${new Html(script)}</script>
+</body>
+</html>
+`;
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("base64");
+}

@@ -1,0 +1,166 @@
+import { type PublicChain, publicChain } from "../../contract/events.ts";
+import { ENTITY_TYPE, GENESIS_HASH } from "../../domain/chain.ts";
+import { parseCheckpoint } from "../../domain/log/checkpoint.ts";
+import { HASH_BYTES, hashLeaves, TILE_WIDTH } from "../../domain/log/merkle.ts";
+import { NotAccepted, type Policy, verifyCheckpoint } from "../../domain/log/policy.ts";
+import { formatTilePath, type StoredTile, TreeAppender } from "../../domain/log/tiles.ts";
+import { type LogSource, readBundle } from "./log-source.ts";
+
+/** Files fetched at once. */
+const FETCHES = 8;
+/** Problems that are described; more are counted only. */
+const DESCRIBED_MAX = 100;
+
+export interface ServedAudit {
+  origin: string;
+  leaves: number;
+  /** Tiles that were compared with the leaves. */
+  tiles: number;
+  /** Public events of the given vouchers: with a leaf, and without one yet. */
+  events: number;
+  waiting: number;
+  problemCount: number;
+  problems: string[];
+}
+
+export interface ServedAuditOptions {
+  /** The log's address. */
+  log: LogSource;
+  /** The address of the public histories. */
+  histories: LogSource;
+  policy: Policy;
+  /** Vouchers whose public events are compared. */
+  vouchers: readonly string[];
+  onLeaves?: (leaves: number) => void;
+}
+
+/** What a public event says about the log. */
+interface Claim {
+  event: string;
+  recordHash: string;
+}
+
+/**
+ * Audits a served log as anyone can, without a database: its checkpoint meets the policy, its leaves and every tile lead to the
+ * checkpoint's root, and each public event of the given vouchers is linked and is the leaf that it names. Cannot tell whether a leaf
+ * belongs to an event of another voucher, or to none.
+ * @throws NotAccepted when the checkpoint does not meet the policy, or leaves are missing.
+ */
+export async function auditServedLog(options: ServedAuditOptions): Promise<ServedAudit> {
+  const { log, policy, vouchers, onLeaves = () => undefined } = options;
+  const audit: ServedAudit = { origin: "", leaves: 0, tiles: 0, events: 0, waiting: 0, problemCount: 0, problems: [] };
+  const report = (problem: string) => {
+    audit.problemCount += 1;
+    if (audit.problems.length < DESCRIBED_MAX) audit.problems.push(problem);
+  };
+  // The events before the checkpoint, so that it covers every leaf that they name.
+  const claims = new Map<number, Claim>();
+  for (const voucher of vouchers) await readClaims(options.histories, voucher, claims, audit, report);
+  const checkpoint = parseCheckpoint((await log.read("checkpoint"))?.toString() ?? "");
+  if (checkpoint === null) throw new NotAccepted(`${log.from} serves no checkpoint.`);
+  verifyCheckpoint(policy, checkpoint);
+  const { origin, size, root } = checkpoint;
+  Object.assign(audit, { origin, leaves: size });
+
+  const appender = new TreeAppender(0, []);
+  /** Tiles that later leaves make wider. */
+  const partial = new Map<string, StoredTile>();
+  for (let first = 0; first < size; first += FETCHES * TILE_WIDTH) {
+    const end = Math.min(first + FETCHES * TILE_WIDTH, size);
+    const indexes = Array.from(
+      { length: Math.ceil((end - first) / TILE_WIDTH) },
+      (_, at) => Math.floor(first / TILE_WIDTH) + at,
+    );
+    const bundles = await Promise.all(
+      indexes.map((index) => readBundle(log, index, Math.min(TILE_WIDTH, size - index * TILE_WIDTH))),
+    );
+    const leaves = Buffer.concat(bundles);
+    appender.append(leaves);
+    for (let leaf = first; claims.size > 0 && leaf < end; leaf++) {
+      compareClaim(claims, leaf, leaves.subarray((leaf - first) * HASH_BYTES), report);
+    }
+    const full: StoredTile[] = [];
+    for (const tile of appender.takeGrown()) {
+      const isFull = tile.hashes.length === TILE_WIDTH * HASH_BYTES;
+      if (isFull) partial.delete(`${tile.level}/${tile.index}`);
+      if (isFull) full.push(tile);
+      else partial.set(`${tile.level}/${tile.index}`, tile);
+    }
+    await compareTiles(log, full, audit, report);
+    onLeaves(end);
+  }
+  await compareTiles(log, [...partial.values()], audit, report);
+  if (!appender.root().equals(root)) report("the leaves do not lead to the checkpoint's root");
+  for (const [leaf, { event }] of claims) report(`${event} names leaf ${leaf}, which the checkpoint does not cover`);
+  return audit;
+}
+
+function compareClaim(claims: Map<number, Claim>, leaf: number, data: Buffer, report: (problem: string) => void): void {
+  const claim = claims.get(leaf);
+  if (claim === undefined) return;
+  claims.delete(leaf);
+  if (data.toString("hex", 0, HASH_BYTES) !== claim.recordHash)
+    report(`${claim.event} has another hash than leaf ${leaf}`);
+}
+
+async function compareTiles(
+  log: LogSource,
+  tiles: readonly StoredTile[],
+  audit: ServedAudit,
+  report: (problem: string) => void,
+): Promise<void> {
+  await Promise.all(
+    tiles.map(async ({ level, index, hashes }) => {
+      const path = formatTilePath({ level, index, width: hashes.length / HASH_BYTES });
+      const served = await log.read(path);
+      const computed = level === 0 ? hashLeaves(hashes) : hashes;
+      if (served === null || !served.equals(computed)) report(`${path} is not that of the leaves`);
+      audit.tiles += 1;
+    }),
+  );
+}
+
+/** Reads the public history of a voucher, checks its links, and adds the leaves that it names to `claims`. */
+async function readClaims(
+  histories: LogSource,
+  voucher: string,
+  claims: Map<number, Claim>,
+  audit: ServedAudit,
+  report: (problem: string) => void,
+): Promise<void> {
+  let previous = { sequence: 0, recordHash: GENESIS_HASH as string | null };
+  for (let hasMore = true; hasMore; ) {
+    const chain = await readChainPage(histories, voucher, previous.sequence);
+    for (const { sequence, recordHash, previousHash, logIndex } of chain.events) {
+      const event = `event ${sequence} of ${voucher}`;
+      if (sequence !== previous.sequence + 1) report(`${event} does not follow event ${previous.sequence}`);
+      else if (recordHash !== null && previousHash !== previous.recordHash) report(`${event} is not linked`);
+      previous = { sequence, recordHash };
+      if (logIndex === null) audit.waiting += 1;
+      else if (claims.has(logIndex)) report(`${event} shares leaf ${logIndex} with another event`);
+      else if (recordHash === null) report(`${event} names leaf ${logIndex} and is not sealed`);
+      else {
+        claims.set(logIndex, { event, recordHash });
+        audit.events += 1;
+      }
+    }
+    hasMore = chain.hasMore && chain.events.length > 0;
+  }
+}
+
+async function readChainPage(histories: LogSource, voucher: string, after: number): Promise<PublicChain> {
+  const path = `${ENTITY_TYPE}/${encodeURIComponent(voucher)}?after=${after}&limit=100`;
+  const bytes = await histories.read(path);
+  if (bytes === null) throw new NotAccepted(`${histories.from} has no history of ${voucher}.`);
+  const parsed = publicChain.safeParse(parseJson(bytes.toString()));
+  if (!parsed.success) throw new NotAccepted(`The history of ${voucher} is not one.`);
+  return parsed.data;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,83 @@
+import pTimeout from "p-timeout";
+import type pg from "pg";
+import type { Logger } from "pino";
+import type { LogReport } from "../../contract/jobs.ts";
+import { findLogProgress, findPublished, selectWitnessSizes } from "../../db/log-checkpoints.ts";
+import { findLogTree } from "../../db/log-tree.ts";
+import { parseCheckpoint } from "../../domain/log/checkpoint.ts";
+import { verifySignatures } from "../../domain/log/note.ts";
+import { type Policy, parsePolicy } from "../../domain/log/policy.ts";
+import { logQueue } from "../../queues/catalog.ts";
+import type { QueueViews } from "../../queues/queue-views.ts";
+
+/** Longest wait for Redis. Milliseconds. */
+const WAIT_MAX_MS = 2_000;
+
+/** A witness of the policy. */
+export interface WitnessStatus {
+  name: string;
+  url: string | null;
+  /** The leaves of the last tree that it is known to have cosigned; null when it has cosigned none. */
+  size: number | null;
+  /** When it cosigned the served checkpoint; null when it has not. */
+  cosignedAt: Date | null;
+}
+
+/** The log as an operator sees it. */
+export interface LogStatus {
+  origin: string;
+  /** Leaves of the tree. */
+  size: number;
+  /** The checkpoint that is served, and how long events have waited for the next one. */
+  published: { size: number; ageMs: number; lagMs: number; note: string } | null;
+  quorum: string | null;
+  witnesses: WitnessStatus[];
+  /** The sequencer's last pass; null when none is known, or Redis does not answer. */
+  pass: { report: LogReport; at: Date } | null;
+}
+
+/** Reads the state of the log from Postgres, and its last pass from Redis; null when there is no log. */
+export async function readLogStatus(ctx: {
+  pool: pg.Pool;
+  queueViews: Pick<QueueViews, "findLastReply">;
+  log: Logger;
+}): Promise<LogStatus | null> {
+  const { pool, queueViews, log } = ctx;
+  const tree = await findLogTree(pool);
+  if (tree === null) return null;
+  const published = await findPublished(pool);
+  const policy = published === null ? null : parsePolicy(published.policy);
+  const last = await pTimeout(queueViews.findLastReply(logQueue), { milliseconds: WAIT_MAX_MS }).catch((error) => {
+    log.debug({ err: error }, "cannot read the last pass of the log");
+    return null;
+  });
+  const progress = await findLogProgress(pool);
+  return {
+    origin: tree.origin,
+    size: tree.size,
+    published: published && {
+      ...{ size: published.size, ageMs: published.ageMs, note: published.note },
+      lagMs: progress?.lagMs ?? 0,
+    },
+    quorum: policy?.quorum ?? null,
+    witnesses: policy === null ? [] : await readWitnesses(pool, policy, published?.note ?? ""),
+    pass: last && { report: last.reply, at: last.at },
+  };
+}
+
+async function readWitnesses(pool: pg.Pool, policy: Policy, note: string): Promise<WitnessStatus[]> {
+  const keys = policy.witnesses.map(({ key }) => key);
+  const parsed = parseCheckpoint(note);
+  const cosignatures = parsed === null ? [] : verifySignatures(parsed.note, keys);
+  const sizes = await selectWitnessSizes(
+    pool,
+    keys.map(({ name }) => name),
+  );
+  return policy.witnesses.map(({ key, url }) => {
+    const time = cosignatures.find((cosignature) => cosignature.key === key)?.time ?? null;
+    return {
+      ...{ name: key.name, url, size: sizes.get(key.name) ?? null },
+      cosignedAt: time === null ? null : new Date(time * 1_000),
+    };
+  });
+}
