@@ -139,19 +139,26 @@ tell whether the leaves are events of vouchers that were not named.`,
         .command("recover")
         .description("bring back what a restored database has lost of the log, from a copy")
         .requiredOption("--from <copy>", "a monitor's or an export's directory, or the address of a cache")
-        .addHelpText("after", "\nReads LOG_KEY_FILE and LOG_ANCHOR. The events stay lost; their leaves are noted."),
+        .addHelpText(
+          "after",
+          "\nReads LOG_KEY_FILE and LOG_ANCHOR. Events that this database still has keep their leaves. The others stay lost; their leaves are noted.",
+        ),
       ["log recover --from /srv/mirror", "log recover --from https://mirror.example.net/log"],
       async (ctx, { from }) => {
         const source = openLogSource(from);
-        const { firstIndex, leaves } = await recoverLog(ctx, readSettings(), source).catch((error) =>
+        const recovered = await recoverLog(ctx, readSettings(), source).catch((error) =>
           accept(() => {
             throw error;
           }),
         );
-        ctx.print(
-          { firstIndex, leaves },
-          () =>
-            `Recovered ${pluralize(leaves, "leaf", "leaves")} from ${formatCount(firstIndex)} on. This database has lost their events.`,
+        const { firstIndex, leaves, lost, added } = recovered;
+        const lostLeaves = lost.reduce((sum, run) => sum + run.leaves, 0);
+        ctx.print(recovered, () =>
+          [
+            `Recovered ${pluralize(leaves, "leaf", "leaves")} from ${formatCount(firstIndex)} on, and added ${formatCount(added)} that only this database had.`,
+            `This database has lost the events of ${pluralize(lostLeaves, "leaf", "leaves")}:`,
+            ...lost.map((run) => `  ${run.firstIndex} to ${run.firstIndex + run.leaves - 1}`),
+          ].join("\n"),
         );
       },
     );

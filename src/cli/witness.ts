@@ -56,7 +56,7 @@ export const witness: Noun = {
 
 /** Listens for `POST /add-checkpoint`. */
 export async function serveWitness(
-  witness: WitnessServer,
+  witness: Pick<WitnessServer, "addCheckpoint">,
   { port, host }: { port: number; host: string },
 ): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, async (request, response) => {

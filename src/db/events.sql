@@ -60,22 +60,25 @@ SELECT assert_row_count(count(*), cardinality($1::text[]), 'Pending events') FRO
 SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
        e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
        encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload,
-       (SELECT b.first_index + (e.log_slot & 4095) FROM log_batches AS b, log_published AS p
-         WHERE b.id = e.log_slot >> 12 AND p.one AND b.first_index + (e.log_slot & 4095) < p.size) AS "logIndex"
+       (SELECT l.index FROM log_batches AS b, log_published AS p,
+               LATERAL (SELECT coalesce(b.places[(e.log_slot & 4095)::int + 1], b.first_index + (e.log_slot & 4095)) AS index) AS l
+         WHERE b.id = e.log_slot >> 12 AND p.one AND l.index < p.size) AS "logIndex"
   FROM voucher_events AS e WHERE e.voucher_id = $1::text AND e.sequence > $2::int ORDER BY e.sequence LIMIT $3::int;
 
 -- name: find_logged_event
 -- The payload of one event of a voucher, its hash and its leaf, each null while it is not there yet. The leaf may be outside of the served
 -- checkpoint.
 -- $1 voucher_id text, $2 sequence int
-SELECT e.payload, e.record_hash AS "recordHash", b.first_index + (e.log_slot & 4095) AS "logIndex"
+SELECT e.payload, e.record_hash AS "recordHash",
+       coalesce(b.places[(e.log_slot & 4095)::int + 1], b.first_index + (e.log_slot & 4095)) AS "logIndex"
   FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
  WHERE e.voucher_id = $1::text AND e.sequence = $2::int;
 
 -- name: find_logged_redemption
 -- The same of the event of a redemption, by its reference within one organization.
 -- $1 organization_id text, $2 external_ref text
-SELECT e.payload, e.record_hash AS "recordHash", b.first_index + (e.log_slot & 4095) AS "logIndex"
+SELECT e.payload, e.record_hash AS "recordHash",
+       coalesce(b.places[(e.log_slot & 4095)::int + 1], b.first_index + (e.log_slot & 4095)) AS "logIndex"
   FROM redemptions AS rd
   JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[rd.voucher_id]) AND e.event_type = 'voucher.instance.redeemed'
   LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
@@ -92,7 +95,8 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
 -- name: select_logged_in_order
 -- The hashes of all sealed events in the order of their leaves; those without a leaf come last. Read with a cursor: Postgres sorts in files.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.record_hash AS "recordHash", e.log_slot IS NOT NULL AS "hasSlot",
-       b.first_index + (e.log_slot & 4095) AS "logIndex"
+       coalesce(b.places[(e.log_slot & 4095)::int + 1], b.first_index + (e.log_slot & 4095)) AS "logIndex",
+       substr(b.hashes, (e.log_slot & 4095)::int * 32 + 1, 32) AS "waitingHash"
   FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = e.log_slot >> 12
  WHERE e.seal_status = 'Sealed' ORDER BY "logIndex" NULLS LAST;
 

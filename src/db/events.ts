@@ -23,6 +23,8 @@ const LOGGED_HASH = {
   /** Whether it belongs to a batch, which may wait for its place. */
   hasSlot: boolean,
   logIndex: orNull(bigint),
+  /** What waits in its slot. Null once its batch has a place; empty outside of the batch. */
+  waitingHash: orNull(bytea),
 };
 
 const LOGGED_EVENT = { payload: orNull(text), recordHash: orNull(bytea), logIndex: orNull(bigint) };

@@ -1,10 +1,10 @@
 -- name: lock_log_tree
 -- Locks the tree for the transaction that gives batches their places. No row when another transaction is at it, or when there is no log.
-SELECT t.origin, t.size, t.root FROM log_tree AS t WHERE t.one FOR NO KEY UPDATE SKIP LOCKED;
+SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: find_log_tree
--- The tree as it is stored.
-SELECT t.origin, t.size, t.root FROM log_tree AS t WHERE t.one;
+-- The tree as it is stored, and since when its server runs: a server that lost data, or another one, has another time.
+SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one;
 
 -- name: insert_log_tree
 -- Begins the log, with an empty tree.
@@ -30,6 +30,20 @@ WITH placed AS (
   RETURNING 1
 )
 SELECT assert_row_count(count(*), cardinality($1::bigint[]), 'waiting batches of the log') FROM placed;
+
+-- name: place_scattered_batch
+-- Gives a waiting batch a place for each of its leaves. Raises VS001 when it has one already.
+-- $1 id bigint, $2 places bigint[]
+WITH placed AS (
+  UPDATE log_batches AS b SET first_index = ($2::bigint[])[1], places = $2::bigint[], hashes = NULL
+   WHERE b.id = $1::bigint AND (b.first_index IS NULL) IS NOT FALSE
+  RETURNING 1
+)
+SELECT assert_row_count(count(*), 1, 'waiting batches of the log') FROM placed;
+
+-- name: count_waiting_leaves
+-- How many leaves wait for their place.
+SELECT coalesce(sum(b.leaves), 0)::bigint AS leaves FROM log_batches AS b WHERE b.first_index IS NULL;
 
 -- name: write_log_bundles
 -- Writes bundles. A trigger refuses to change what one already has.

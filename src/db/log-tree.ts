@@ -5,7 +5,7 @@ import { bigint, bytea, integer, orNull, smallint, text } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import { execute, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
 
-const TREE = { origin: text, size: bigint, root: bytea };
+const TREE = { origin: text, size: bigint, root: bytea, server: text };
 
 export const sql = loadStatements(new URL("./log-tree.sql", import.meta.url), {
   lock_log_tree: TREE,
@@ -13,6 +13,8 @@ export const sql = loadStatements(new URL("./log-tree.sql", import.meta.url), {
   insert_log_tree: {},
   select_waiting_batches: { id: bigint, leaves: integer, hashes: bytea },
   place_log_batches: {},
+  place_scattered_batch: {},
+  count_waiting_leaves: { leaves: bigint },
   write_log_bundles: {},
   write_log_tiles: {},
   advance_log_tree: {},
@@ -24,6 +26,8 @@ export const sql = loadStatements(new URL("./log-tree.sql", import.meta.url), {
 /** The tree as it is stored, with the name of its log. */
 export interface LogTree extends TreeHead {
   origin: string;
+  /** Changes when the database is another one, or was restored. */
+  server: string;
 }
 
 /** Leaves that wait for their place. */
@@ -61,6 +65,24 @@ export function placeBatches(batches: readonly WaitingBatch[], size: number): Pr
     return next - leaves;
   });
   return [prepare(sql.place_log_batches, [batches.map(({ id }) => id), firsts])];
+}
+
+/** Statements that give batches of the locked tree a place for each of their leaves. */
+export function placeLeaves(batches: readonly { id: number; places: readonly number[] }[]): PreparedStatements {
+  const isWhole = (places: readonly number[]) => places.every((place, at) => place === (places[0] ?? 0) + at);
+  const [whole, scattered] = [
+    batches.filter(({ places }) => isWhole(places)),
+    batches.filter(({ places }) => !isWhole(places)),
+  ];
+  return [
+    prepare(sql.place_log_batches, [whole.map(({ id }) => id), whole.map(({ places }) => places[0] ?? 0)]),
+    ...scattered.map(({ id, places }) => prepare(sql.place_scattered_batch, [id, places])),
+  ];
+}
+
+/** How many leaves wait for their place. */
+export async function countWaitingLeaves(db: Queryable): Promise<number> {
+  return (await readRow(db, sql.count_waiting_leaves, []))?.leaves ?? 0;
 }
 
 /** Statements that write the tiles that have grown, and the locked tree's new head. */

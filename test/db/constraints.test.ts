@@ -1075,6 +1075,9 @@ describe("the log", () => {
       "log_batches_first_index_key",
       "UPDATE log_batches SET first_index = 0, hashes = NULL WHERE id = 9002",
     );
+    const places = "UPDATE log_batches SET first_index = 7, hashes = NULL, places = $1 WHERE id = 9002";
+    for (const wrong of [[7, 9], [9], [null], []]) await rejected(CHECK, "log_batches_places", places, [wrong]);
+    await accepted(places, [[7]]);
   });
 
   it.each([

@@ -23,6 +23,7 @@ const EXEMPT = [
   "count_broken_chains",
   // Read an index that has only the batches that wait.
   "select_waiting_batches",
+  "count_waiting_leaves",
   "find_log_progress",
   // Belong to voucherctl.
   "select_keys",

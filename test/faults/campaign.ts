@@ -1,6 +1,11 @@
 import type pg from "pg";
+import { onSnapshot } from "../../src/db/transaction.ts";
+import { auditLog } from "../../src/services/log/audit-log.ts";
+import { KeptNotes } from "../support/kept-notes.ts";
+import { beginLog, makeLogFiles, startWitness } from "../support/log-setup.ts";
 import { makeOffer } from "../support/marketplace.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { until } from "../support/until.ts";
 import { type IssuerKey, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 import { checkAnswersAgain, checkEverything, checkUntouched, untilReady } from "./checker.ts";
 import { type Cluster, type Deployment, openCluster, processesOf } from "./cluster.ts";
@@ -61,6 +66,8 @@ export interface Totals {
   /** Totals of the second deployment. */
   second: { requests: number; confirmed: number };
   faults: FaultCounts;
+  /** Checkpoints of the log that were signed. */
+  checkpoints: number;
   /** Time from the last fault until every API process redeems again. */
   answeredAgainMs: number;
   violations: Violation[];
@@ -108,10 +115,18 @@ export async function runCampaign(options: CampaignOptions): Promise<Totals> {
     keepLogsIn: options.keepLogsIn,
     env: { AUTH_JWKS_URL: keys.url },
   });
+  const files = makeLogFiles();
+  const notes = new KeptNotes();
+  const witness = await startWitness({ onClose: () => undefined }, files, 0, { before: (note) => notes.keep(note) });
+  files.setWitnesses([witness.url]);
   try {
-    return await runOn(cluster, issuer, { ...options, targets: options.targets ?? servers.targets });
+    await beginLog(cluster.db, files);
+    cluster.addLogWorker(files.env);
+    return await runOn(cluster, issuer, notes, { ...options, targets: options.targets ?? servers.targets });
   } finally {
     await cluster.close();
+    await witness.close();
+    files.remove();
     keys.remove();
   }
 }
@@ -123,7 +138,7 @@ function clusterServers() {
   return { redisCluster: true, targets, ...(openPostgres && { openPostgres }) };
 }
 
-async function runOn(cluster: Cluster, issuer: IssuerKey, options: CampaignOptions): Promise<Totals> {
+async function runOn(cluster: Cluster, issuer: IssuerKey, notes: KeptNotes, options: CampaignOptions): Promise<Totals> {
   const { seed, faultsMs, signal = new AbortController().signal } = options;
   const random = new SeededRandom(seed);
   const history = new History();
@@ -204,6 +219,7 @@ async function runOn(cluster: Cluster, issuer: IssuerKey, options: CampaignOptio
     violations.push(...(await checkEnds(working, history, loops.length)));
     violations.push(...(await checkEverything(cluster, history)));
     violations.push(...(await checkUntouched(copyOfDatabase.db)));
+    violations.push(...(await checkLog(cluster.db, notes)));
     for (const process of processesOf(secondDeployment)) process.start();
     await untilReady(secondDeployment);
     const ofSecond = await checkEnds(secondWorking, secondHistory, secondLoops.length);
@@ -216,6 +232,7 @@ async function runOn(cluster: Cluster, issuer: IssuerKey, options: CampaignOptio
       seed,
       elapsedMs: elapsedMs(),
       faults,
+      checkpoints: notes.count,
       answeredAgainMs: tookMs,
       violations,
     };
@@ -224,6 +241,24 @@ async function runOn(cluster: Cluster, issuer: IssuerKey, options: CampaignOptio
     open = false;
     over.abort();
   }
+}
+
+/** Time for the log's worker to put the last events into a checkpoint. Milliseconds. */
+const LOGGED_WITHIN_MS = 30_000;
+
+/** Every sealed event must get into exactly one leaf, and no checkpoint that was ever signed may contradict another. */
+async function checkLog(db: pg.Pool, notes: KeptNotes): Promise<Violation[]> {
+  const problems: string[] = [];
+  const isPublished = async () => {
+    const { rows } = await db.query(
+      `SELECT t.size = p.size AND NOT EXISTS (SELECT FROM log_batches WHERE first_index IS NULL) AS done
+         FROM log_tree AS t, log_published AS p`,
+    );
+    return rows[0]?.done;
+  };
+  await until(isPublished, LOGGED_WITHIN_MS).catch(() => problems.push("events still wait for their checkpoint"));
+  problems.push(...(await notes.findProblems(db)), ...(await onSnapshot(db, auditLog)).problems);
+  return problems.map((detail) => ({ rule: "the log keeps what was signed", detail, exchanges: [] }));
 }
 
 async function supplyOffers(db: pg.Pool, count: number): Promise<SuppliedOffer[]> {

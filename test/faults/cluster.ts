@@ -58,6 +58,8 @@ export interface Cluster extends Deployment {
    * service may be running. The worker may refuse to work and exit; that is not an accident.
    */
   addCopy(): Promise<Deployment>;
+  /** Adds, but does not start, a worker process of the log, with the variables of its key, anchor and policy. */
+  addLogWorker(env: Record<string, string>): ServiceProcess;
   /** Adds, but does not start, a worker process with extra environment variables. */
   addWorker(env: Record<string, string>): ServiceProcess;
   /** Resumes frozen processes and starts stopped ones. Resolves once the servers run. */
@@ -144,6 +146,11 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     workerWire,
     redisCluster,
     addWorker,
+    addLogWorker: (env) =>
+      addWorker({
+        ...{ DATABASE_URL: serviceUrl(postgres.url, "pva_log"), WORKER_QUEUES: "log", LOG_INTERVAL_MS: "200" },
+        ...env,
+      }),
     async addDeployment() {
       await main.db.query("CREATE DATABASE second");
       const url = postgres.urlOf("second");
@@ -209,6 +216,6 @@ export function processesOf({ apis, workers }: Pick<Deployment, "apis" | "worker
   return [...apis.map((api) => api.process), ...workers];
 }
 
-function serviceUrl(ownerUrl: string): string {
-  return Object.assign(new URL(ownerUrl), { username: "pva_api", password: SERVICE_PASSWORD }).href;
+function serviceUrl(ownerUrl: string, username = "pva_api"): string {
+  return Object.assign(new URL(ownerUrl), { username, password: SERVICE_PASSWORD }).href;
 }

@@ -20,6 +20,7 @@ describe("partners and users during kills, freezes, fail-overs and shared server
     expect(totals.retries).toBeGreaterThan(20);
     expect(totals.acquired).toBeGreaterThan(10);
     expect(totals.second.confirmed).toBeGreaterThan(0);
+    expect(totals.checkpoints).toBeGreaterThan(3);
   });
 });
 

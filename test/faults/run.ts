@@ -67,6 +67,7 @@ function showTotals(totals: Totals): void {
     ["claims and purchases confirmed", totals.acquired],
     ["requests of the second deployment", totals.second.requests],
     ["references confirmed by the second deployment", totals.second.confirmed],
+    ["checkpoints signed", totals.checkpoints],
     ["recovery time", `${totals.answeredAgainMs} ms`],
     ["violations", totals.violations.length],
   ];

@@ -55,10 +55,11 @@ const IMPOSSIBLE: Record<string, string> = {
        AND r.started_at < e.occurred_at AND e.occurred_at < coalesce(r.ended_at, r.expires_at)`,
   "a sealed event without its hash in the log": `
     SELECT count(*) FROM voucher_events e LEFT JOIN log_batches b ON b.id = e.log_slot >> 12
-      LEFT JOIN log_bundles u ON u.index = (b.first_index + (e.log_slot & 4095)) / 256
+     CROSS JOIN LATERAL (SELECT coalesce(b.places[(e.log_slot & 4095) + 1], b.first_index + (e.log_slot & 4095)) AS index) AS l
+      LEFT JOIN log_bundles u ON u.index = l.index / 256
      WHERE e.seal_status = 'Sealed' AND e.record_hash IS DISTINCT FROM CASE WHEN b.first_index IS NULL
            THEN substr(b.hashes, (e.log_slot & 4095)::int * 32 + 1, 32)
-           ELSE substr(u.entries, ((b.first_index + (e.log_slot & 4095)) % 256)::int * 32 + 1, 32) END`,
+           ELSE substr(u.entries, (l.index % 256)::int * 32 + 1, 32) END`,
   "a leaf without exactly one event": `
     SELECT (SELECT count(*) FROM voucher_events WHERE seal_status = 'Sealed') - count(DISTINCT e.log_slot)
          + abs((SELECT coalesce(sum(leaves), 0) FROM log_batches) - count(DISTINCT e.log_slot)) AS count
@@ -66,8 +67,9 @@ const IMPOSSIBLE: Record<string, string> = {
   "an event whose leaf comes before that of the event before it": `
     SELECT count(*) FROM voucher_events e JOIN voucher_events f ON f.voucher_id = e.voucher_id AND f.sequence = e.sequence + 1
       JOIN log_batches b ON b.id = e.log_slot >> 12 LEFT JOIN log_batches c ON c.id = f.log_slot >> 12
-     WHERE f.log_slot <= e.log_slot OR (c.first_index IS NOT NULL AND b.first_index IS NULL)
-        OR c.first_index + (f.log_slot & 4095) <= b.first_index + (e.log_slot & 4095)`,
+     WHERE CASE WHEN b.first_index IS NULL THEN c.first_index IS NOT NULL OR f.log_slot <= e.log_slot
+                ELSE coalesce(c.places[(f.log_slot & 4095) + 1], c.first_index + (f.log_slot & 4095))
+                     <= coalesce(b.places[(e.log_slot & 4095) + 1], b.first_index + (e.log_slot & 4095)) END`,
   "a delivery that is due before an earlier one of its voucher, or never": `
     SELECT count(*) FROM (SELECT next_attempt_at, row_number() OVER (PARTITION BY endpoint_id, voucher_id ORDER BY position) AS turn
                             FROM webhook_deliveries WHERE finished_at IS NULL) AS d

@@ -75,7 +75,7 @@ export function openSequencer(servers: TestServers, files: LogFiles, anchors?: s
   const log = pino({ level: "silent" });
   const deployment = new Deployment(log);
   const pool = openPool({ databaseUrl: servers.logUrl, max: 2, applicationName: "sequencer", deployment, log });
-  const sequencer = new Sequencer({ pool, deployment, logSettings: settingsOf(files, anchors), log });
+  const sequencer = new Sequencer({ pool, logSettings: settingsOf(files, anchors), log });
   servers.onClose(() => pool.end());
   return {
     pool,
@@ -87,12 +87,33 @@ export function openSequencer(servers: TestServers, files: LogFiles, anchors?: s
   };
 }
 
+/** Called with each checkpoint that a witness is asked to cosign; the witness waits for both. */
+export interface WitnessHooks {
+  before?: (note: string) => unknown;
+  after?: (note: string) => unknown;
+}
+
 /** Starts a witness of the service itself, with its state in the log's directory. */
-export async function startWitness(servers: TestServers, files: LogFiles, index = 0) {
+export async function startWitness(
+  servers: Pick<TestServers, "onClose">,
+  files: LogFiles,
+  index = 0,
+  hooks: WitnessHooks = {},
+) {
   const key = witnessKeys[index];
   if (key === undefined) throw new Error(`there is no key for witness ${index}`);
   const state = join(files.directory, `witness-${index}`);
-  const served = await serveWitness(await WitnessServer.open(key, [logKey], state), { port: 0, host: "127.0.0.1" });
+  const witness = await WitnessServer.open(key, [logKey], state);
+  const hooked = {
+    async addCheckpoint(body: string, now: number) {
+      const note = body.slice(body.indexOf("\n\n") + 2);
+      await hooks.before?.(note);
+      const response = await witness.addCheckpoint(body, now);
+      await hooks.after?.(note);
+      return response;
+    },
+  };
+  const served = await serveWitness(hooked, { port: 0, host: "127.0.0.1" });
   servers.onClose(() => served.close());
   return { ...served, state: () => JSON.parse(readFileSync(state, "utf8"))[ORIGIN] };
 }
@@ -100,7 +121,7 @@ export async function startWitness(servers: TestServers, files: LogFiles, index 
 /** Every leaf of the tree, in order, from the events and their batches, without the bundles. */
 export async function readLeaves(db: pg.Pool): Promise<Buffer[]> {
   const { rows } = await db.query<{ place: number; hash: Buffer }>(
-    `SELECT (b.first_index + (e.log_slot & 4095))::int AS place, e.record_hash AS hash
+    `SELECT coalesce(b.places[(e.log_slot & 4095) + 1], b.first_index + (e.log_slot & 4095))::int AS place, e.record_hash AS hash
        FROM voucher_events AS e JOIN log_batches AS b ON b.id = e.log_slot >> 12 WHERE b.first_index IS NOT NULL ORDER BY 1`,
   );
   const wrong = rows.findIndex(({ place }, index) => place !== index);

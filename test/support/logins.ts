@@ -40,10 +40,10 @@ export async function makeTestLogins(
   });
 }
 
-/** Creates the roles like `voucherctl db roles`, without an audit entry. With a password, `pva_api` is a login. */
-export function makeRoles(owner: pg.Pool, apiPassword: string | null = null): Promise<AppliedRoles> {
+/** Creates the roles like `voucherctl db roles`, without an audit entry. With a password, the roles of processes are logins. */
+export function makeRoles(owner: pg.Pool, password: string | null = null): Promise<AppliedRoles> {
   return inTransaction(owner, (tx) =>
-    applyRoles(tx, pooledRandomBytes, { pva_api: apiPassword, pva_log: null, pva_admin: null }),
+    applyRoles(tx, pooledRandomBytes, { pva_api: password, pva_log: password, pva_admin: null }),
   );
 }
 

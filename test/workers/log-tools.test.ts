@@ -13,17 +13,8 @@ import { backfillLog } from "../../src/services/log/backfill-log.ts";
 import { exportLog } from "../../src/services/log/export-log.ts";
 import { type LogSource, openLogSource } from "../../src/services/log/log-source.ts";
 import { monitorLog } from "../../src/services/log/monitor-log.ts";
-import { recoverLog } from "../../src/services/log/recover-log.ts";
 import { assertInvariants } from "../support/invariants.ts";
-import {
-  beginLog,
-  type LogFiles,
-  logKey,
-  makeLogFiles,
-  openSequencer,
-  settingsOf,
-  witnessKeys,
-} from "../support/log-setup.ts";
+import { beginLog, type LogFiles, logKey, makeLogFiles, openSequencer, witnessKeys } from "../support/log-setup.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 
@@ -200,72 +191,6 @@ describe("log backfill", () => {
     await run();
     expect(await audit()).toMatchObject({ leaves: 5_010, events: 5_010, problemCount: 0 });
     await assertInvariants(servers.db);
-  });
-});
-
-describe("a database that was restored from an older backup", () => {
-  const TABLES = ["voucher_events", "vouchers", "log_batches", "log_bundles", "log_tiles", "log_tree", "log_published"];
-  const backUp = () => tamper(...TABLES.map((table) => `CREATE TABLE backup_${table} AS SELECT * FROM ${table}`));
-  const restore = () =>
-    tamper(
-      ...TABLES.map((table) => `DELETE FROM ${table}`),
-      ...TABLES.map((table) => `INSERT INTO ${table} SELECT * FROM backup_${table}`),
-    );
-
-  it("signs nothing until the log is recovered from an export, and then goes on behind what it lost", async () => {
-    await beginLog(servers.db, files);
-    await issue(300);
-    await run();
-    await backUp();
-    await issue(500);
-    await run();
-    const lastNote = (await findPublished(servers.db))?.note;
-    const copy = join(files.directory, "copy");
-    expect(await exportLog(servers.db, copy)).toBe(800);
-    await restore();
-    await issue(20);
-    expect(await run()).toMatchObject({
-      placed: 0,
-      refused: expect.stringMatching(/has 800 leaves, the database 300/),
-    });
-    expect((await findPublished(servers.db))?.size).toBe(300);
-
-    const source = openLogSource(copy);
-    const settings = settingsOf(files);
-    expect(await recoverLog(provisioning(servers.db), settings, source)).toEqual({ firstIndex: 300, leaves: 500 });
-    await expect(recoverLog(provisioning(servers.db), settings, source)).rejects.toThrow(
-      /has 800 leaves, the anchor 800/,
-    );
-    expect(await run()).toMatchObject({ placed: 20, size: 820, published: 820, refused: null });
-    expect(await audit()).toMatchObject({ leaves: 820, events: 320, lost: 500, problemCount: 0 });
-    // What was published before the restore is still a part of the log.
-    const state = join(files.directory, "seen");
-    const now = join(files.directory, "now");
-    await exportLog(servers.db, now);
-    const policy = parsePolicy(String((await findPublished(servers.db))?.policy));
-    await monitorLog({ source: openLogSource(copy), policy, state, keep: false, receipts: [] });
-    const seen = await monitorLog({ source: openLogSource(now), policy, state, keep: true, receipts: [] });
-    expect([lastNote === undefined, seen.before, seen.size]).toEqual([false, 800, 820]);
-  });
-
-  it("is not recovered from a copy with another leaf", async () => {
-    await beginLog(servers.db, files);
-    await issue(10);
-    await run();
-    await backUp();
-    await issue(10);
-    await run();
-    const copy = join(files.directory, "copy");
-    await exportLog(servers.db, copy);
-    await restore();
-    const bundle = join(copy, "tile/entries/000.p/20");
-    writeFileSync(bundle, readFileSync(bundle).fill(7, 15 * 34 + 2, 15 * 34 + 9));
-    const recover = recoverLog(provisioning(servers.db), settingsOf(files), openLogSource(copy));
-    await expect(recover).rejects.toThrow(/does not continue this database's log/);
-    await expect(
-      recoverLog(provisioning(servers.db), settingsOf(files), openLogSource(files.directory)),
-    ).rejects.toThrow(/has no bundle 0/);
-    expect(await audit()).toMatchObject({ leaves: 10, problemCount: 0 });
   });
 });
 

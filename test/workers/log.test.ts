@@ -124,7 +124,7 @@ describe("the sequencer", () => {
   it("signs what was committed before a crash, with the same bytes each time", async () => {
     await beginLog(servers.db, files);
     await issueVouchers(servers.db, partner, 5);
-    expect(await integrateBatches({ pool: servers.db })).toBe(5);
+    expect(await integrateBatches({ pool: servers.db }, (await tree())?.server ?? "")).toBe(5);
     expect([(await tree())?.size, await published()]).toEqual([5, null]);
     await openSequencer(servers, files).run();
     const anchor = readFileSync(files.anchor, "utf8");
@@ -292,6 +292,123 @@ describe("witnesses", () => {
       placed: 0,
       refused: expect.stringMatching(/has seen 50 leaves, the database has 4/),
     });
+  });
+});
+
+describe("witnesses without an anchor", () => {
+  /** The log's tables as they are now, to be restored later: the database then has lost what follows. */
+  async function backUp(): Promise<() => Promise<void>> {
+    const tables = [
+      "vouchers",
+      "voucher_events",
+      "log_batches",
+      "log_bundles",
+      "log_tiles",
+      "log_tree",
+      "log_published",
+    ];
+    const tamper = (statements: string[]) =>
+      servers.db.query(["BEGIN", "SET LOCAL session_replication_role = replica", ...statements, "COMMIT"].join(";"));
+    await tamper(tables.map((table) => `CREATE TABLE backup_${table} AS SELECT * FROM ${table}`));
+    return async () => {
+      await tamper([
+        ...tables.map((table) => `DELETE FROM ${table}`),
+        ...tables.map((table) => `INSERT INTO ${table} SELECT * FROM backup_${table}`),
+      ]);
+    };
+  }
+
+  const withoutAnchor = () => openSequencer(servers, files, []);
+
+  it.each([
+    ["after its first checkpoint", 4],
+    ["before its first checkpoint", 0],
+  ])("stop a database that was restored to a state %s, before anything gets a place or is signed", async (_, count) => {
+    const { url, state, ...witness } = await startWitness(servers, files);
+    files.setWitnesses([url]);
+    await beginLog(servers.db, files);
+    if (count > 0) {
+      await issueVouchers(servers.db, partner, count);
+      await withoutAnchor().run();
+    }
+    const restore = await backUp();
+    await issueVouchers(servers.db, partner, 6);
+    await withoutAnchor().run();
+    const seen = state();
+    await restore();
+    await issueVouchers(servers.db, partner, 20);
+    const lost = new RegExp(`has seen ${count + 6} leaves, the database has ${count}`);
+    expect(await withoutAnchor().run()).toMatchObject({ placed: 0, refused: expect.stringMatching(lost) });
+    await witness.close();
+    // The one that could tell does not answer.
+    expect(await withoutAnchor().run()).toMatchObject({
+      placed: 0,
+      refused: expect.stringMatching(/^Too few witnesses answer to say what was signed. Without an answer: w0/),
+    });
+    expect([(await tree())?.size, state()]).toEqual([count, seen]);
+  });
+
+  it("are enough when those that do not answer cannot have met the quorum", async () => {
+    const witnesses = [await startWitness(servers, files, 0), await startWitness(servers, files, 1)];
+    files.setWitnesses(witnesses.map(({ url }) => url));
+    await beginLog(servers.db, files);
+    await issueVouchers(servers.db, partner, 4);
+    expect(await withoutAnchor().run()).toMatchObject({ published: 4, cosigned: 2 });
+    await witnesses[1]?.close();
+    await issueVouchers(servers.db, partner, 4);
+    expect(await withoutAnchor().run()).toMatchObject({ placed: 4, published: 4, cosigned: 1, refused: null });
+  });
+
+  it("are sent no text that the log has not signed, whatever the database serves", async () => {
+    const { url, state } = await startWitness(servers, files);
+    files.setWitnesses([url]);
+    await beginLog(servers.db, files);
+    await issueVouchers(servers.db, partner, 4);
+    await withoutAnchor().run();
+    const seen = state();
+    const other = makeSigner("log", logKey.name, Buffer.alloc(32, 9));
+    for (const note of [
+      signCheckpoint(other, { size: 9, root: Buffer.alloc(32, 7) }),
+      signCheckpoint(logKey, { size: 3, root: Buffer.alloc(32, 7) }),
+      "garbage",
+    ]) {
+      await servers.db.query("UPDATE log_published SET note = $1", [note]);
+      expect(await withoutAnchor().run(), note).toMatchObject({
+        refused: "The served checkpoint is not one that this log has signed for its tree.",
+      });
+    }
+    expect(state()).toEqual(seen);
+  });
+
+  it("that do not cosign an empty tree let a new log begin", async () => {
+    const honest = await startWitness(servers, files);
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const picky = createServer(async (request, response) => {
+      let body = "";
+      for await (const chunk of request) body += chunk;
+      if (body.includes("\n0\n")) return void response.writeHead(422).end();
+      const answer = await fetch(`${honest.url}/add-checkpoint`, { method: "POST", body });
+      response.writeHead(answer.status).end(await answer.text());
+    });
+    picky.listen(0, "127.0.0.1", () => {
+      const address = picky.address();
+      resolve(`http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`);
+    });
+    servers.onClose(async () => picky.closeAllConnections() ?? picky.close());
+    files.setWitnesses([await promise]);
+    await beginLog(servers.db, files);
+    await issueVouchers(servers.db, partner, 4);
+    expect(await withoutAnchor().run()).toMatchObject({ published: 4, cosigned: 1, refused: null });
+  });
+});
+
+describe("a server that changes during a pass", () => {
+  it("gets no places, and nothing of it is signed, before it is compared", async () => {
+    await beginLog(servers.db, files);
+    await issueVouchers(servers.db, partner, 4);
+    const before = readFileSync(files.anchor, "utf8");
+    await expect(integrateBatches({ pool: servers.db }, "another server")).rejects.toThrow(/has changed during a pass/);
+    expect([(await tree())?.size, readFileSync(files.anchor, "utf8")]).toEqual([0, before]);
   });
 });
 

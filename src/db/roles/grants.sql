@@ -72,7 +72,7 @@ GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON vou
 
 -- The leaves of sealed events wait here for their place in the log.
 GRANT INSERT (id, leaves, hashes) ON log_batches TO pva_api;
-GRANT SELECT (id, first_index) ON log_batches TO pva_api;
+GRANT SELECT (id, first_index, places) ON log_batches TO pva_api;
 GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles, log_witnesses TO pva_api;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_api;
 
@@ -163,8 +163,9 @@ GRANT SELECT, UPDATE (state, attempts, next_attempt_at, finished_at, replayed_at
 -- The log is begun, shown and audited.
 GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles TO pva_admin;
 GRANT INSERT (origin, size, root) ON log_tree TO pva_admin;
-GRANT SELECT (id, first_index) ON log_batches TO pva_admin;
--- Recovering it appends leaves that this database has lost.
+GRANT SELECT ON log_batches TO pva_admin;
+-- Recovering it appends leaves that this database has lost, and gives those that wait their places.
+GRANT UPDATE (first_index, places, hashes) ON log_batches TO pva_admin;
 GRANT INSERT, UPDATE (entries) ON log_bundles TO pva_admin;
 GRANT INSERT, UPDATE (hashes) ON log_tiles TO pva_admin;
 GRANT UPDATE (size, root) ON log_tree TO pva_admin;

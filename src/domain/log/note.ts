@@ -162,3 +162,13 @@ export function verifySignatures({ text, signatures }: ParsedNote, keys: readonl
 
 /** A signature names a known key and does not verify. */
 export class InvalidSignature extends Error {}
+
+/** Whether one of the keys has signed a note, and none of its signatures by them is wrong. */
+export function isSignedBy(note: ParsedNote, keys: readonly VerifierKey[]): boolean {
+  try {
+    return verifySignatures(note, keys).length > 0;
+  } catch (error) {
+    if (error instanceof InvalidSignature) return false;
+    throw error;
+  }
+}

@@ -1,7 +1,7 @@
 import { open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type CheckpointNote, parseCheckpoint } from "../../domain/log/checkpoint.ts";
-import { type VerifierKey, verifySignatures } from "../../domain/log/note.ts";
+import { isSignedBy, type VerifierKey } from "../../domain/log/note.ts";
 
 /**
  * Reads an anchor: the last checkpoint that this log has signed, kept in a file outside of Postgres. Null when there is no file.
@@ -14,7 +14,7 @@ export async function readAnchor(file: string, keys: readonly VerifierKey[]): Pr
   });
   if (text === null) return null;
   const checkpoint = parseCheckpoint(text);
-  if (checkpoint === null || verifySignatures(checkpoint.note, keys).length === 0) {
+  if (checkpoint === null || !isSignedBy(checkpoint.note, keys)) {
     throw new Error(`the anchor ${file} is not a checkpoint of this log`);
   }
   return checkpoint;

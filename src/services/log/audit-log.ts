@@ -1,6 +1,6 @@
 import { type LoggedHash, readLoggedInOrder } from "../../db/events.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
-import { findLogTree, type LogTree, selectLogTiles, selectLostLeaves } from "../../db/log-tree.ts";
+import { countWaitingLeaves, findLogTree, type LogTree, selectLogTiles, selectLostLeaves } from "../../db/log-tree.ts";
 import type { Transaction } from "../../db/pool.ts";
 import type { TreeHead } from "../../domain/log/checkpoint.ts";
 import { HASH_BYTES, type LeafRange, TILE_WIDTH, type TileId } from "../../domain/log/merkle.ts";
@@ -56,11 +56,15 @@ export async function auditLog(
   }
   const tell = (event: LoggedHash, problem: string) =>
     report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
+  let lostAt = 0;
+  /** Whether a leaf is noted as lost. Leaves are asked for in order. */
+  const isLost = (leaf: number) => {
+    const ends = ({ firstIndex, leaves }: { firstIndex: number; leaves: number }) => firstIndex + leaves <= leaf;
+    for (let run = lost[lostAt]; run !== undefined && ends(run); run = lost[lostAt]) lostAt += 1;
+    return leaf >= (lost[lostAt]?.firstIndex ?? audit.leaves);
+  };
   const skip = (start: number, end: number) => {
-    for (let leaf = start; leaf < end; leaf++) {
-      const isLost = lost.some(({ firstIndex, leaves }) => leaf >= firstIndex && leaf < firstIndex + leaves);
-      if (!isLost) report(`leaf ${leaf} belongs to no event`);
-    }
+    for (let leaf = start; leaf < end; leaf++) if (!isLost(leaf)) report(`leaf ${leaf} belongs to no event`);
   };
   const chunks = recomputeTree(tx, tree, published, report);
   let leaves: Leaves = { start: 0, end: 0, data: Buffer.alloc(0) };
@@ -71,7 +75,10 @@ export async function auditLog(
       const { logIndex, recordHash } = event;
       if (!event.hasSlot) tell(event, "is not in the log; see voucherctl log backfill");
       if (logIndex === null) {
-        audit.waiting += 1;
+        if (event.hasSlot) audit.waiting += 1;
+        if (event.hasSlot && !event.waitingHash?.equals(recordHash)) {
+          tell(event, "waits for its place in the log with another hash");
+        }
         continue;
       }
       audit.events += 1;
@@ -83,6 +90,7 @@ export async function auditLog(
       if (logIndex < next) tell(event, `shares leaf ${logIndex} with another event`);
       else {
         skip(next, logIndex);
+        if (isLost(logIndex)) report(`leaf ${logIndex} is noted as lost, but belongs to an event`);
         next = logIndex + 1;
       }
       const at = (logIndex - leaves.start) * HASH_BYTES;
@@ -92,6 +100,12 @@ export async function auditLog(
     onEvents(audit.events);
   }
   skip(next, audit.leaves);
+  for (const { firstIndex, leaves } of lost) {
+    if (firstIndex + leaves > audit.leaves)
+      report(`leaf ${firstIndex + leaves - 1} is noted as lost, but not in the tree`);
+  }
+  const waiting = await countWaitingLeaves(tx);
+  if (waiting !== audit.waiting) report(`${waiting} leaves wait for their place, and ${audit.waiting} events`);
   // The leaves after the last event.
   for await (const _ of chunks);
   return audit;

@@ -1,6 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type pg from "pg";
-import { growTree, lockLogTree, placeBatches, selectLogTiles, selectWaitingBatches } from "../../db/log-tree.ts";
+import {
+  growTree,
+  type LogTree,
+  lockLogTree,
+  placeBatches,
+  selectLogTiles,
+  selectWaitingBatches,
+} from "../../db/log-tree.ts";
 import { inTransaction, write } from "../../db/transaction.ts";
 import { HASH_BYTES } from "../../domain/log/merkle.ts";
 import { edgeTiles, TreeAppender } from "../../domain/log/tiles.ts";
@@ -14,9 +21,10 @@ const TURN_LEAVES = 2_048;
 /**
  * Gives the next waiting batches their places at the end of the tree, and writes the bundles and tiles that grow, in one transaction. So
  * there is nothing to repair after a crash. When another process is at it, does nothing.
+ * @param server the server that was compared with what is remembered outside of it.
  * @returns the number of leaves that got a place.
  */
-export function integrateBatches(ctx: { pool: pg.Pool }): Promise<number> {
+export function integrateBatches(ctx: { pool: pg.Pool }, server: string): Promise<number> {
   return inTransaction(ctx.pool, async (tx) => {
     const [tree, batches] = await Promise.all([
       lockLogTree(tx),
@@ -24,6 +32,7 @@ export function integrateBatches(ctx: { pool: pg.Pool }): Promise<number> {
       selectWaitingBatches(tx, BATCHES_MAX, LEAVES_MAX),
     ]);
     if (tree === null || batches.length === 0) return 0;
+    assertServer(tree, server);
     const appender = new TreeAppender(tree.size, await selectLogTiles(tx, edgeTiles(tree.size)));
     if (!appender.root().equals(tree.root)) throw new Error("the stored tiles of the log do not have the stored root");
     const leaves = Buffer.concat(batches.map(({ hashes }) => hashes));
@@ -35,4 +44,9 @@ export function integrateBatches(ctx: { pool: pg.Pool }): Promise<number> {
     await write(tx, [...placeBatches(batches, tree.size), ...growTree(tree, appender.grown(), after)]);
     return after.size - tree.size;
   });
+}
+
+/** @throws Error when the connection leads to another server than the one that was compared. The next pass compares it. */
+export function assertServer(tree: LogTree, server: string): void {
+  if (tree.server !== server) throw new Error("the database server has changed during a pass of the log");
 }

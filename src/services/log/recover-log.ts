@@ -1,46 +1,182 @@
 import { AppError } from "../../contract/errors.ts";
-import { growTree, insertLostLeaves, lockLogTree, selectLogTiles } from "../../db/log-tree.ts";
+import { selectOverdueSeals, selectUnloggedEvents, type UnloggedEvent, writeLogSlots } from "../../db/events.ts";
+import { openLogBatch } from "../../db/log-batches.ts";
+import {
+  growTree,
+  insertLostLeaves,
+  lockLogTree,
+  placeLeaves,
+  selectLogTiles,
+  selectWaitingBatches,
+} from "../../db/log-tree.ts";
+import type { Transaction } from "../../db/pool.ts";
 import { write } from "../../db/transaction.ts";
+import { lockVoucher } from "../../db/vouchers.ts";
+import { type CheckpointNote, parseCheckpoint } from "../../domain/log/checkpoint.ts";
 import { HASH_BYTES, TILE_WIDTH } from "../../domain/log/merkle.ts";
+import { isSignedBy } from "../../domain/log/note.ts";
 import { edgeTiles, TreeAppender } from "../../domain/log/tiles.ts";
 import { type AuditContext, withAuditEntry } from "../admin/with-audit-entry.ts";
+import { readUnsealed, sealChains } from "../redeem/seal-events.ts";
 import { readAnchor } from "./anchors.ts";
 import type { LogSettings } from "./log-settings.ts";
 import { type LogSource, readBundle } from "./log-source.ts";
+import { computeRoot } from "./tree-proofs.ts";
 
-export interface Recovered {
-  /** The first leaf that this database had lost. */
+/** Chains that are sealed in one transaction. */
+const SEALS = 500;
+/** Events without a leaf that are compared at once, and the most leaves of a batch. */
+const EVENTS = 4_096;
+/** Waiting batches, and their leaves, that are placed at once. */
+const BATCHES = 4_096;
+const LEAVES = 65_536;
+
+/** Consecutive leaves. */
+export interface LeafRun {
   firstIndex: number;
   leaves: number;
 }
 
+export interface Recovered {
+  /** The first leaf that this database did not have. */
+  firstIndex: number;
+  /** Leaves that the copy had. */
+  leaves: number;
+  /** Those of them whose events this database has lost. */
+  lost: LeafRun[];
+  /** Leaves that only this database had, which got new places. */
+  added: number;
+}
+
 /**
- * Appends the leaves that this database has lost, from a copy of the log, up to the anchor's checkpoint, whose root they must have. Notes
- * them as lost: their events are gone, but the log says how many there were, and receipts prove what they were.
- * @throws AppError `invalid_request` when there is nothing to recover, or the copy does not lead to the anchor's root.
+ * Appends the leaves that this database does not have, from a copy of the log, up to the largest checkpoint that an anchor or the copy has.
+ * Then every sealed event has one leaf: the one that the copy has, or else a new one at the end. Leaves of the copy without an event are
+ * noted as lost: the log says how many there were, and receipts prove what they were.
+ * @throws AppError `invalid_request` when there is nothing to recover, or the copy does not lead to the checkpoints' roots.
  */
-export function recoverLog(ctx: AuditContext, settings: LogSettings, source: LogSource): Promise<Recovered> {
+export async function recoverLog(ctx: AuditContext, settings: LogSettings, source: LogSource): Promise<Recovered> {
+  await sealPendingEvents(ctx, settings.origin);
   return withAuditEntry(ctx, { type: "Log", id: settings.origin }, async (tx) => {
-    const anchors = await Promise.all(settings.anchors.map((file) => readAnchor(file, settings.keys)));
-    const anchor = anchors.filter((known) => known !== null).sort((a, b) => b.size - a.size)[0];
-    if (anchor === undefined) throw refuse("No anchor remembers the log.");
+    const known = await readCheckpoints(settings, source);
+    const goal = known[0];
+    if (goal === undefined) throw refuse("Neither an anchor nor the copy has a checkpoint of this log.");
     const tree = await lockLogTree(tx);
     if (tree === null) throw refuse("This database has no log, or the log is in use. Stop the workers first.");
-    if (anchor.size <= tree.size) throw refuse(`The database has ${tree.size} leaves, the anchor ${anchor.size}.`);
+    if (goal.size <= tree.size) throw refuse(`The database has ${tree.size} leaves, the anchor ${goal.size}.`);
     const appender = new TreeAppender(tree.size, await selectLogTiles(tx, edgeTiles(tree.size)));
-    for (let index = Math.floor(tree.size / TILE_WIDTH); index * TILE_WIDTH < anchor.size; index++) {
-      const width = Math.min(TILE_WIDTH, anchor.size - index * TILE_WIDTH);
-      const leaves = await readBundle(source, index, width);
-      appender.append(leaves.subarray(Math.max(0, tree.size - index * TILE_WIDTH) * HASH_BYTES));
-    }
-    const after = { size: appender.size, root: appender.root() };
-    if (!after.root.equals(anchor.root)) {
+    const copied = await readLeaves(source, tree.size, goal.size);
+    appender.append(copied);
+    if (!appender.root().equals(goal.root)) {
       throw refuse(`The copy at ${source.from} does not continue this database's log to the anchor's root.`);
     }
-    const lost = { firstIndex: tree.size, leaves: after.size - tree.size };
-    await write(tx, [...growTree(tree, appender.grown(), after), ...insertLostLeaves(lost.firstIndex, lost.leaves)]);
-    return lost;
+    const unclaimed = new Map<string, number>();
+    for (let at = 0; at < copied.length; at += HASH_BYTES) {
+      unclaimed.set(keyOf(copied, at), tree.size + at / HASH_BYTES);
+    }
+    await addUnlogged(tx, unclaimed);
+    const added = await placeWaiting(tx, unclaimed, appender);
+    const lost = runsOf(unclaimed.values());
+    await write(tx, [
+      ...growTree(tree, appender.grown(), { size: appender.size, root: appender.root() }),
+      ...lost.flatMap(({ firstIndex, leaves }) => insertLostLeaves(firstIndex, leaves)),
+    ]);
+    for (const { size, root } of known) {
+      if (!root.equals(await computeRoot(tx, size))) throw refuse(`An anchor has another root for ${size} leaves.`);
+    }
+    return { firstIndex: tree.size, leaves: goal.size - tree.size, lost, added };
   });
+}
+
+/** A Pending event gets the same hash whenever it is sealed, so the copy may have its leaf. Events that begin to wait later are new. */
+async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<void> {
+  const startedAt = performance.now();
+  for (let overdue: string[] | null = null; overdue === null || overdue.length > 0; ) {
+    overdue = await withAuditEntry(
+      ctx,
+      { type: "Log", id: origin },
+      async (tx) => {
+        const voucherIds = await selectOverdueSeals(tx, Math.ceil(performance.now() - startedAt), SEALS);
+        for (const voucherId of voucherIds.sort()) await lockVoucher(tx, voucherId);
+        await write(tx, sealChains(voucherIds, await readUnsealed(tx, voucherIds)).writes);
+        return voucherIds;
+      },
+      { before: { chainsSealed: 0 }, after: ({ length }) => ({ chainsSealed: length }) },
+    );
+  }
+}
+
+/** The checkpoints of the anchors and of the copy, the largest first. */
+async function readCheckpoints({ anchors, keys, origin }: LogSettings, source: LogSource): Promise<CheckpointNote[]> {
+  const known = await Promise.all(anchors.map((file) => readAnchor(file, keys)));
+  const copied = parseCheckpoint(String(await source.read("checkpoint")));
+  if (copied?.origin === origin && isSignedBy(copied.note, keys)) known.push(copied);
+  return known.filter((checkpoint) => checkpoint !== null).sort((one, other) => other.size - one.size);
+}
+
+/** The data of the copy's leaves in a range. */
+async function readLeaves(source: LogSource, start: number, end: number): Promise<Buffer> {
+  const bundles: Buffer[] = [];
+  const first = Math.floor(start / TILE_WIDTH);
+  for (let index = first; index * TILE_WIDTH < end; index++) {
+    bundles.push(await readBundle(source, index, Math.min(TILE_WIDTH, end - index * TILE_WIDTH)));
+  }
+  return Buffer.concat(bundles).subarray((start - first * TILE_WIDTH) * HASH_BYTES);
+}
+
+/** Adds sealed events that belong to no batch, but have a leaf in the copy, to the batches that wait for their place. */
+async function addUnlogged(tx: Transaction, unclaimed: ReadonlyMap<string, number>): Promise<void> {
+  let after: Pick<UnloggedEvent, "voucherId" | "sequence"> = { voucherId: "", sequence: 0 };
+  for (;;) {
+    const events = await selectUnloggedEvents(tx, after.voucherId, after.sequence, EVENTS);
+    const last = events.at(-1);
+    if (last === undefined) return;
+    after = last;
+    const copied = events.filter(({ recordHash }) => unclaimed.has(keyOf(Buffer.from(recordHash, "hex"), 0)));
+    if (copied.length === 0) continue;
+    const batch = await openLogBatch(tx);
+    const slots = copied.map(({ recordHash }) => batch.add(recordHash));
+    await write(tx, [...writeLogSlots(copied, slots), ...batch.writes()]);
+  }
+}
+
+/**
+ * Gives every batch that waits the places that its leaves have in the copy, which are then no longer unclaimed, and its other leaves new
+ * ones at the end of the tree. In order of the batches, so that the leaves of each chain stay in order.
+ * @returns how many leaves got new places.
+ */
+async function placeWaiting(tx: Transaction, unclaimed: Map<string, number>, appender: TreeAppender): Promise<number> {
+  const before = appender.size;
+  for (;;) {
+    const batches = await selectWaitingBatches(tx, BATCHES, LEAVES);
+    if (batches.length === 0) return appender.size - before;
+    const added: Buffer[] = [];
+    const placed = batches.map(({ id, leaves, hashes }) => {
+      const places = Array.from({ length: leaves }, (_, leaf) => {
+        const key = keyOf(hashes, leaf * HASH_BYTES);
+        const copied = unclaimed.get(key);
+        unclaimed.delete(key);
+        if (copied !== undefined) return copied;
+        return appender.size + added.push(hashes.subarray(leaf * HASH_BYTES, (leaf + 1) * HASH_BYTES)) - 1;
+      });
+      return { id, places };
+    });
+    await write(tx, placeLeaves(placed));
+    if (added.length > 0) appender.append(Buffer.concat(added));
+  }
+}
+
+function keyOf(hashes: Buffer, at: number): string {
+  return hashes.toString("latin1", at, at + HASH_BYTES);
+}
+
+function runsOf(indexes: Iterable<number>): LeafRun[] {
+  const runs: LeafRun[] = [];
+  for (const index of indexes) {
+    const last = runs.at(-1);
+    if (last !== undefined && last.firstIndex + last.leaves === index) last.leaves += 1;
+    else runs.push({ firstIndex: index, leaves: 1 });
+  }
+  return runs;
 }
 
 function refuse(reason: string): AppError {

@@ -3,12 +3,11 @@ import type { Logger } from "pino";
 import type { LogReport } from "../../contract/jobs.ts";
 import { findPublished, publishCheckpoint, recordWitnessSizes, selectWitnessSizes } from "../../db/log-checkpoints.ts";
 import { findLogTree, type LogTree } from "../../db/log-tree.ts";
-import type { DeploymentIdentity } from "../../domain/deployment.ts";
 import { formatCheckpoint, parseCheckpoint, type TreeHead } from "../../domain/log/checkpoint.ts";
-import { signNote } from "../../domain/log/note.ts";
+import { isSignedBy, signNote } from "../../domain/log/note.ts";
 import { meetsQuorum } from "../../domain/log/policy.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
-import { integrateBatches } from "./integrate-batches.ts";
+import { assertServer, integrateBatches } from "./integrate-batches.ts";
 import type { LogSettings } from "./log-settings.ts";
 import { computeRoot } from "./tree-proofs.ts";
 import { askWitness, type Witness, type WitnessAnswer } from "./witnesses.ts";
@@ -24,7 +23,6 @@ export class LogRefused extends Error {}
 /** What the sequencer needs, and what it remembers between its passes. */
 export interface SequencerContext {
   pool: pg.Pool;
-  deployment: DeploymentIdentity;
   logSettings: LogSettings;
   log: Logger;
 }
@@ -32,8 +30,8 @@ export interface SequencerContext {
 /** The sequencer of one process. */
 export class Sequencer {
   readonly #ctx: SequencerContext;
-  /** The server, timeline and database that all witnesses were last compared with. */
-  #comparedWith = "";
+  /** The server that all witnesses were last compared with. */
+  #comparedWith: string | null = null;
   /** The last tree that this process has signed: one more memory outside of Postgres. */
   #signed: TreeHead | null = null;
   /** The anchors as this process has last read or written them. */
@@ -54,10 +52,10 @@ export class Sequencer {
       const tree = await this.#compare();
       if (tree !== null) {
         for (let placed = -1; placed !== 0 && performance.now() - startedAt < INTEGRATE_MAX_MS; ) {
-          placed = await integrateBatches(this.#ctx);
+          placed = await integrateBatches(this.#ctx, tree.server);
           report.placed += placed;
         }
-        Object.assign(report, await this.#publish());
+        Object.assign(report, await this.#publish(tree.server));
       }
     } catch (error) {
       if (!(error instanceof LogRefused)) throw error;
@@ -73,7 +71,7 @@ export class Sequencer {
    * @throws LogRefused
    */
   async #compare(): Promise<LogTree | null> {
-    const { pool, logSettings, deployment } = this.#ctx;
+    const { pool, logSettings } = this.#ctx;
     const { origin, keys, anchors } = logSettings;
     // The anchors first: another process may advance both, the tree before the anchor.
     const found = await Promise.all(anchors.map((file) => readAnchor(file, keys))).catch((error: Error) => {
@@ -94,23 +92,48 @@ export class Sequencer {
         throw new LogRefused(`An anchor has another root for ${size} leaves than the database.`);
       }
     }
-    const isNew = this.#comparedWith !== deployment.origin;
+    const isNew = this.#comparedWith !== tree.server;
     if (isNew || known.length < anchors.length) {
-      const agreed = await this.#compareWithWitnesses(tree);
+      // An anchor on another host may remember more, so a server that is new to this process must agree with the witnesses too.
+      const mustAnswer = known.length === 0 || (isNew && this.#comparedWith !== null);
+      const agreed = await this.#compareWithWitnesses(tree, mustAnswer);
       if (remembered.length === 0 && agreed === 0 && anchors.length > 0) {
         throw new LogRefused("No anchor and no witness remembers the log. See: voucherctl log init --accept-anchor");
       }
-      this.#comparedWith = deployment.origin;
+      this.#comparedWith = tree.server;
     }
     return tree;
   }
 
-  /** @returns how many witnesses know the log and agree. @throws LogRefused when one has seen more, or something else. */
-  async #compareWithWitnesses(tree: LogTree): Promise<number> {
-    const published = await findPublished(this.#ctx.pool);
-    if (published === null) return 0;
-    const asked = await this.#ask(published.note.slice(0, published.note.indexOf("\n\n") + 1), tree);
-    return asked.filter(({ answer }) => answer.kind === "cosigned" || answer.kind === "ahead").length;
+  /**
+   * Sends the served checkpoint to the witnesses again, or the empty tree's before there is one, so that nothing new is signed.
+   * @param mustAnswer whether the witnesses are the memory of the log. Those that do not answer must then be too few for a quorum, or they
+   * may have cosigned a checkpoint that this database has lost.
+   * @returns how many witnesses know the log and agree.
+   * @throws LogRefused when one has seen more, or something else.
+   */
+  async #compareWithWitnesses(tree: LogTree, mustAnswer: boolean): Promise<number> {
+    const { pool, logSettings } = this.#ctx;
+    const { policy, keys, witnesses } = logSettings;
+    if (witnesses.length === 0) return 0;
+    const published = await findPublished(pool);
+    const empty = { origin: tree.origin, size: 0, root: await computeRoot(pool, 0) };
+    const served = published === null ? null : parseCheckpoint(published.note);
+    if (published !== null) {
+      // Only what this log has signed is signed again, whatever the database serves.
+      const isSigned = served !== null && isSignedBy(served.note, keys);
+      if (!isSigned || served.size > tree.size || !served.root.equals(await computeRoot(pool, served.size))) {
+        throw new LogRefused("The served checkpoint is not one that this log has signed for its tree.");
+      }
+    }
+    const asked = await this.#ask(served?.note.text ?? formatCheckpoint(empty), tree);
+    const silent = asked.filter(({ answer }) => answer.kind === "failed").map(({ witness }) => witness.key);
+    const names = policy.witnesses.filter(({ key }) => silent.includes(key)).map(({ name }) => name);
+    if (mustAnswer && names.length > 0 && meetsQuorum(policy, new Set(names))) {
+      throw new LogRefused(`Too few witnesses answer to say what was signed. Without an answer: ${names.join(", ")}.`);
+    }
+    const isKnown = published !== null;
+    return isKnown ? asked.length - silent.length : asked.filter(({ answer }) => answer.kind === "ahead").length;
   }
 
   /**
@@ -153,11 +176,12 @@ export class Sequencer {
   }
 
   /** Signs the tree, writes the anchors, collects cosignatures and, if they are enough, serves the checkpoint. */
-  async #publish(): Promise<Pick<LogReport, "size" | "published" | "cosigned">> {
+  async #publish(server: string): Promise<Pick<LogReport, "size" | "published" | "cosigned">> {
     const { pool, logSettings, log } = this.#ctx;
     const { keys, anchors, policy, policyText } = logSettings;
     const [tree, published] = [await findLogTree(pool), await findPublished(pool)];
     if (tree === null) throw new Error("the log has disappeared");
+    assertServer(tree, server);
     const isNews = published === null || tree.size > published.size || published.policy !== policyText;
     if (!isNews && published.ageMs < PUBLISH_AGAIN_MS) {
       return { size: tree.size, published: published.size, cosigned: 0 };

@@ -23,6 +23,8 @@ export type WitnessAnswer =
   | { kind: "ahead"; size: number }
   /** It has cosigned another tree of this size, or has found the proof wrong: this database has another log. */
   | { kind: "contradicts"; reason: string }
+  /** It does not cosign an empty tree, and has cosigned no larger one. */
+  | { kind: "knowsNothing" }
   | { kind: "failed"; reason: string };
 
 /**
@@ -46,6 +48,8 @@ export async function askWitness(
     if (status === 200) return readCosignature(key, checkpoint, note, text);
     const told = status === 409 ? parseDecimal(text.replace(/\n$/, "")) : null;
     if (told !== null && told > checkpoint.size) return { kind: "ahead", size: told };
+    const isRefusal = status >= 400 && status < 500 && status !== 409;
+    if (checkpoint.size === 0 && (isRefusal || told === 0)) return { kind: "knowsNothing" };
     if (status === 422 || (told === from && told === checkpoint.size)) {
       return { kind: "contradicts", reason: `it answered ${status} for the tree of ${checkpoint.size} leaves` };
     }

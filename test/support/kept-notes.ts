@@ -1,0 +1,49 @@
+import { existsSync, readFileSync } from "node:fs";
+import type pg from "pg";
+import { parseCheckpoint } from "../../src/domain/log/checkpoint.ts";
+import { verifyConsistency } from "../../src/domain/log/merkle.ts";
+import { proveConsistency } from "../../src/services/log/tree-proofs.ts";
+
+/** Every checkpoint of a log that a test has seen: none may contradict another. */
+export class KeptNotes {
+  readonly #roots = new Map<number, Buffer>();
+  readonly #problems: string[] = [];
+
+  /** The number of different sizes. */
+  get count(): number {
+    return this.#roots.size;
+  }
+
+  get largest(): number {
+    return Math.max(0, ...this.#roots.keys());
+  }
+
+  keep(note: string): void {
+    const checkpoint = parseCheckpoint(note);
+    if (checkpoint === null) throw new Error(`this is no checkpoint:\n${note}`);
+    const { size, root } = checkpoint;
+    const before = this.#roots.get(size);
+    if (before !== undefined && !before.equals(root)) this.#problems.push(`two roots for ${size} leaves`);
+    this.#roots.set(size, root);
+  }
+
+  /** Keeps an anchor's checkpoint, if there is one. */
+  keepAnchor(file: string): void {
+    if (existsSync(file)) this.keep(readFileSync(file, "utf8"));
+  }
+
+  /** What is wrong: two roots for one size, or a checkpoint that does not continue the one before. */
+  async findProblems(db: pg.Pool): Promise<string[]> {
+    const problems = [...this.#problems];
+    const sizes = [...this.#roots.keys()].sort((one, other) => one - other);
+    for (const [at, size] of sizes.entries()) {
+      const old = sizes[at - 1] ?? 0;
+      const [oldRoot, root] = [this.#roots.get(old) ?? Buffer.alloc(0), this.#roots.get(size) ?? Buffer.alloc(0)];
+      const proof = await proveConsistency(db, old, size).catch(() => null);
+      if (proof === null) problems.push(`the database has no tree of ${size} leaves`);
+      else if (!verifyConsistency(old, oldRoot, size, root, proof))
+        problems.push(`${size} leaves do not continue ${old}`);
+    }
+    return problems;
+  }
+}
