@@ -499,7 +499,15 @@ const LOG_CHANGES = ["log init", "log backfill", "log recover"];
 /** Commands tested in voucherctl-log.test.ts, voucherctl-webhook.test.ts, test/workers and test/cluster: they need a key, a receiver or Redis. */
 const WITH_MORE = [
   ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
-  ...["receipt get", "receipt verify", "witness keygen", "witness serve", "queue shards", "queue drop-shards", "webhook test"],
+  ...[
+    "receipt get",
+    "receipt verify",
+    "witness keygen",
+    "witness serve",
+    "queue shards",
+    "queue drop-shards",
+    "webhook test",
+  ],
 ];
 
 function leavesOf(command: Command): Command[] {
