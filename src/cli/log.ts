@@ -141,7 +141,7 @@ tell whether the leaves are events of vouchers that were not named.`,
         .requiredOption("--from <copy>", "a monitor's or an export's directory, or the address of a cache")
         .addHelpText(
           "after",
-          "\nReads LOG_KEY_FILE and LOG_ANCHOR. Events that this database still has keep their leaves. The others stay lost; their leaves are noted.",
+          "\nReads LOG_KEY_FILE and LOG_ANCHOR. Events that this database still has keep\ntheir leaves. The others stay lost; their leaves are noted.",
         ),
       ["log recover --from /srv/mirror", "log recover --from https://mirror.example.net/log"],
       async (ctx, { from }) => {

@@ -16,7 +16,7 @@ SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.even
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.failing_since AS "failingSince",
        CASE WHEN w.previous_secret_until > clock_timestamp() THEN w.previous_secret_until END AS "previousSecretUntil",
        w.secret_version AS "secretVersion", w.created_at AS "createdAt", date_trunc('milliseconds', clock_timestamp()) AS "readAt"
-  FROM webhook_endpoints AS w WHERE w.organization_id = $1::text AND w.deleted_at IS NULL ORDER BY w.id;
+  FROM webhook_endpoints AS w WHERE w.organization_id = $1::text AND w.deleted_at IS NULL ORDER BY w.created_at, w.id;
 
 -- name: find_webhook_endpoint
 -- One endpoint, of the given organization or of any.
@@ -34,7 +34,7 @@ SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.even
 UPDATE webhook_endpoints AS w
    SET url = coalesce($3::text, w.url), description = coalesce($4::text, w.description), event_types = coalesce($5::text[], w.event_types),
        failing_since = CASE WHEN coalesce($3::text, w.url) = w.url THEN w.failing_since END
- WHERE w.id = $1::text AND w.organization_id = $2::text AND w.deleted_at IS NULL;
+ WHERE w.id = $1::text AND (w.organization_id = $2::text) IS NOT FALSE AND w.deleted_at IS NULL;
 
 -- name: enable_webhook_endpoint
 -- Enables a disabled endpoint. Writes no row when it is enabled, or when an operator disabled it and a partner calls.
@@ -64,4 +64,4 @@ RETURNING w.id, w.secret_version AS "secretVersion", w.previous_secret_until AS 
 UPDATE webhook_endpoints AS w
    SET deleted_at = clock_timestamp(), place = NULL, enabled = false, disabled_reason = coalesce(w.disabled_reason, 'partner'),
        disabled_at = coalesce(w.disabled_at, date_trunc('milliseconds', clock_timestamp()))
- WHERE w.id = $1::text AND w.organization_id = $2::text AND w.deleted_at IS NULL;
+ WHERE w.id = $1::text AND (w.organization_id = $2::text) IS NOT FALSE AND w.deleted_at IS NULL;

@@ -109,8 +109,10 @@ const NOTHING: Record<string, unknown> = {
   "GET /partner/redemptions/:externalRef/receipt": notFound("redemption_not_found"),
 };
 
-it("every partner route has a probe", () => {
-  expect(partnerRoutes().sort()).toEqual(Object.keys(PROBES).sort());
+it("every partner route that names a voucher or a redemption has a probe", () => {
+  // Those of webhooks: webhooks.test.ts.
+  const routes = partnerRoutes().filter((route) => !route.includes("/partner/webhooks"));
+  expect(routes.sort()).toEqual(Object.keys(PROBES).sort());
 });
 
 describe.each(Object.entries(PROBES))("%s", (route, probe) => {

@@ -383,6 +383,8 @@ describe("labels", () => {
         "phase",
         "task",
         "message",
+        "result",
+        "reason",
         // Names of brands, at most 100 of them.
         "brand",
       ];

@@ -57,6 +57,8 @@ const finished = (endpointId: string, count: number) =>
   until(async () => {
     const all = await deliveries(endpointId);
     return all.length === count && all.every(({ state }) => state !== "Pending") ? all : null;
+  }).catch(async (error) => {
+    throw new Error(`${error.message}: ${JSON.stringify(await deliveries(endpointId))}`);
   });
 
 /** Seconds until the next attempt, once a delivery has had `attempts`. */

@@ -119,6 +119,9 @@ GRANT SELECT, INSERT, UPDATE (size) ON log_witnesses TO pva_log;
 
 -- pva_admin: voucherctl.
 
+-- Whether the database has the migrations of this release.
+GRANT SELECT ON migrations TO pva_admin;
+
 -- The adoption of a restored database.
 GRANT SELECT, UPDATE (id, system_identifier, database_oid) ON deployment TO pva_admin;
 
