@@ -377,7 +377,15 @@ async function untilOverloaded(operation: Operation, valid: Call, submit: () => 
   let done = false;
   const keepFull = async () => {
     while (!done) {
-      for (let i = 0; i < 200; i++) submit().catch(() => undefined);
+      // Until one is refused: no call of this turn may find room.
+      let refused = false;
+      const refuse = () => {
+        refused = true;
+      };
+      for (let chunk = 0; chunk < 60 && !refused; chunk++) {
+        for (let i = 0; i < 200; i++) submit().catch(refuse);
+        for (let i = 0; i < 4; i++) await null;
+      }
       await nextTurn();
     }
   };
