@@ -24,7 +24,7 @@ CREATE TABLE webhook_deliveries (
   -- When the next attempt is due. NULL: finished, or waits for the end of an earlier delivery of the same voucher.
   next_attempt_at timestamptz,
   finished_at timestamptz,
-  -- Since then, the delivery is a repetition that somebody has asked for.
+  -- When a partner or an operator last asked to send a finished delivery again.
   replayed_at timestamptz,
   -- NULL: a reservation has expired.
   sequence integer,

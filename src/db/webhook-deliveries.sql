@@ -219,7 +219,8 @@ UPDATE webhook_deliveries AS d SET next_attempt_at = NULL
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY (ARRAY[later.event_id]) AND d.next_attempt_at IS NOT NULL;
 
 -- name: measure_webhooks
--- Deliveries that are not finished and rows of the outbox, each counted up to a limit, and the age of the oldest delivery that is due.
+-- Deliveries that are not finished and rows of the outbox, each counted up to a limit, and the age of the oldest delivery that is due at an
+-- endpoint that accepts requests. Those of failing endpoints wait because of the endpoint.
 -- $1 limit int
 SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries AS d WHERE d.finished_at IS NULL LIMIT $1::int) AS p)::int AS pending,
        (SELECT count(*) FROM (SELECT FROM webhook_outbox AS o LIMIT $1::int) AS p)::int AS outbox,
@@ -228,4 +229,4 @@ SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries AS d WHERE d.finish
          CROSS JOIN LATERAL (SELECT d.next_attempt_at FROM webhook_deliveries AS d
                               WHERE d.endpoint_id = e.id AND d.next_attempt_at <= (SELECT clock_timestamp())
                               ORDER BY d.next_attempt_at LIMIT 1) AS f
-         WHERE e.enabled), 0)::bigint AS "oldestDueMs";
+         WHERE e.enabled AND e.failing_since IS NULL), 0)::bigint AS "oldestDueMs";

@@ -284,7 +284,7 @@ export const METRICS = {
     name: "voucher_webhook_oldest_due_seconds",
     type: "gauge",
     process: "api",
-    help: "How long the delivery that is due longest has been due; 0 when none is.",
+    help: "How long the delivery that is due longest has been due, without those of failing endpoints; 0 when none is.",
     labels: [],
   },
   webhookOutbox: {
