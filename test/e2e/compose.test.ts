@@ -151,10 +151,10 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         "ha-postgres": [],
         "ha-database": ["POSTGRES_PASSWORD"],
         "ha-migrate": ["POSTGRES_PASSWORD", "PVA_API_PASSWORD", "PVA_ADMIN_PASSWORD"],
-        "ha-api-1": ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "OPS_TOKEN"],
-        "ha-api-2": ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "OPS_TOKEN"],
-        "ha-worker": ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET"],
-        "ha-voucherctl": ["REDIS_PASSWORD", "PVA_ADMIN_PASSWORD"],
+        "ha-api-1": ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "WEBHOOK_SECRET", "OPS_TOKEN"],
+        "ha-api-2": ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "WEBHOOK_SECRET", "OPS_TOKEN"],
+        "ha-worker": ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "WEBHOOK_SECRET"],
+        "ha-voucherctl": ["REDIS_PASSWORD", "PVA_ADMIN_PASSWORD", "WEBHOOK_SECRET"],
       });
     });
   });
