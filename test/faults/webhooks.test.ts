@@ -12,7 +12,7 @@ import { type Cluster, openCluster } from "./cluster.ts";
 import type { ServiceProcess } from "./service-process.ts";
 
 /** Kills of workers; WEBHOOK_KILLS=1000 for a long run. */
-const KILLS = Number(process.env.WEBHOOK_KILLS ?? 40);
+const KILLS = Number(process.env.WEBHOOK_KILLS ?? 20);
 /** Vouchers redeemed between two kills. Every second one has a reservation that ends with the redemption. */
 const REDEEMS_PER_KILL = 10;
 /** Redis is emptied and Postgres restarted once in so many kills. */

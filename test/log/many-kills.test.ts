@@ -14,9 +14,9 @@ import { openTestServers } from "../support/servers.ts";
 import { issueVouchers, makePartner, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
-/** `LOG_KILLS=10000` runs until so many sequencers were killed; without it, the run takes a minute. */
+/** `LOG_KILLS=10000` runs until so many sequencers were killed; without it, the run takes half a minute. */
 const KILLS = Number(process.env.LOG_KILLS ?? Number.POSITIVE_INFINITY);
-const RUN_MS = KILLS === Number.POSITIVE_INFINITY ? 60_000 : Number.POSITIVE_INFINITY;
+const RUN_MS = KILLS === Number.POSITIVE_INFINITY ? 30_000 : Number.POSITIVE_INFINITY;
 const SEQUENCERS = 2;
 const WRITERS = 3;
 
