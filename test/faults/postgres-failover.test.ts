@@ -15,6 +15,9 @@ const GAP_MS = 5_000;
 /** How long the lock of a dead Patroni holds up its successor. Milliseconds. */
 const LOCK_MS = PATRONI_TIMES.ttl * 1_000;
 
+/** Without it, the shorter half runs: two minutes less. */
+const ALL = process.env.FAILOVER === "all";
+
 let cluster: Cluster;
 let postgres: PatroniPostgres;
 let partner: TestPartner;
@@ -58,10 +61,16 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     await api.ended;
   });
 
-  it.each([
-    [1_000, "the processes of the primary die", GAP_MS, (primary: PatroniNode) => primary.killPostgresOnly()],
-    [3_000, "its host dies", GAP_MS + LOCK_MS, (primary: PatroniNode) => primary.kill()],
-  ])("loses none of %i confirmed redemptions when %s, and confirms again within %i ms", async (count, _what, gapMax, kill) => {
+  it.each(
+    [
+      { count: 3_000, what: "its host dies", gapMax: GAP_MS + LOCK_MS, kill: (node: PatroniNode) => node.kill() },
+      { count: 1_000, what: "its processes die", gapMax: GAP_MS, kill: (node: PatroniNode) => node.killPostgresOnly() },
+    ].slice(0, ALL ? 2 : 1),
+  )("loses none of $count confirmed redemptions of a primary when $what, and confirms again within $gapMax ms", async ({
+    count,
+    gapMax,
+    kill,
+  }) => {
     expect(await check()).toEqual({ exitCode: 0, codes: [] });
     const load = await startPartners();
     await until(() => confirmed(load) >= count / 2, 90_000);
@@ -77,7 +86,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     await assertInvariants(cluster.db);
   });
 
-  it("loses no confirmed redemption when a frozen primary wakes after a standby was promoted", async () => {
+  it.runIf(ALL)("loses no confirmed redemption when a frozen primary wakes after a standby was promoted", async () => {
     const load = await startPartners();
     await until(() => confirmed(load) >= 300, 90_000);
     const primary = await postgres.primary();
@@ -109,8 +118,9 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     const missing = await findMissing(cluster, load.answers);
     expect(missing.length).toBeGreaterThan(0);
     const { rows } = await cluster.db.query("SELECT code FROM vouchers WHERE id = $1", missing.slice(0, 1));
-    const again = await tills[0]?.redeem({ code: rows[0]?.code, externalRef: "another buyer" });
-    expect(again).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
+    const redeemAgain = async () =>
+      (await tills[0]?.redeem({ code: rows[0]?.code, externalRef: "another buyer" }))?.body;
+    expect(await until(async () => ((await redeemAgain())?.redeemed ? true : null))).toBe(true);
     primary.replication.mend();
   });
 });

@@ -57,7 +57,7 @@ const at = (sorted: readonly number[], part: number) => sorted[Math.ceil(sorted.
 it("delivers what has accumulated in one worker process", async () => {
   worker = await startWorkers(servers, { WORKER_QUEUES: "redeem" });
   const endpoints = 16;
-  const each = 500;
+  const each = 250;
   const done: string[] = [];
   for (let n = 0; n < endpoints; n++) {
     const partner = await makePartner(servers.db);
