@@ -24,7 +24,19 @@ describe("npm run bench", () => {
     "measures every contender, including another working copy, and prints one table per case",
     async () => {
       const { exitCode, stdout, stderr } = await runBench(
-        ...["--quick", "--connections", "4", "--cases", "redeem,checkout,claim,drop-3000", "--against", ROOT],
+        ...[
+          "--quick",
+          "--seconds",
+          "1",
+          "--warm-up",
+          "1",
+          "--connections",
+          "4",
+          "--cases",
+          "redeem,checkout,claim,drop-3000",
+          "--against",
+          ROOT,
+        ],
       );
       expect(exitCode, stderr).toBe(0);
       const rows = stdout.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| -"));
