@@ -38,7 +38,7 @@ CREATE TABLE webhook_deliveries (
   ticket text COLLATE "C",
   event_type text NOT NULL,
   state text COLLATE "C" NOT NULL DEFAULT 'Pending' CHECK (state IN ('Pending', 'Delivered', 'Failed')),
-  -- A fixed word; never text of the other side.
+  -- A fixed word, never text from the partner's server.
   last_failure text CHECK (last_failure ~ '^[a-z_]{1,32}$'),
   PRIMARY KEY (endpoint_id, event_id),
   CONSTRAINT webhook_deliveries_finished CHECK ((state = 'Pending') = (finished_at IS NULL)),

@@ -1,6 +1,6 @@
 -- The tables of vouchers may lie in a schema of their own, and on another server than the one that a client is connected to.
 
--- As before, but reads `redemptions_closed` of the schema that `redemptions` is in. The static text was looked up in the search path.
+-- As before, but reads `redemptions_closed` in the schema of `redemptions`. Before, the search path chose the schema.
 CREATE OR REPLACE FUNCTION check_redemption_times() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   earliest timestamptz := (SELECT min(i.redeemed_at) FROM inserted AS i);

@@ -31,7 +31,7 @@ export const WEBHOOK_TEST_TYPE = "webhook.test";
 export const WEBHOOK_DISABLED_REASONS = ["partner", "operator", "gone", "failing"] as const;
 export type WebhookDisabledReason = (typeof WEBHOOK_DISABLED_REASONS)[number];
 
-/** States of a delivery. Failed: given up, or its endpoint was disabled for good. */
+/** States of a delivery. Failed: given up, or its endpoint was disabled. */
 export const DELIVERY_STATES = ["Pending", "Delivered", "Failed"] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
@@ -52,7 +52,7 @@ export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
 export const DELIVERIES_KEPT_DAYS = 30;
 /** Most deliveries that one call sends again. */
 export const REPLAY_MAX = 10_000;
-/** Most event ids in one call: with the others' text, they fit in a body. */
+/** Most event ids in one call, so that a request stays below the limit of bodies. */
 const REPLAY_IDS_MAX = 200;
 export const WEBHOOK_URL_MAX = 2_048;
 const DESCRIPTION_MAX = 200;
@@ -129,7 +129,7 @@ const eventTypes = z
   });
 const enabled = z
   .boolean({ error: "must be true or false" })
-  .meta({ description: "Whether events are sent. Events of the time in which it is disabled are never sent." });
+  .meta({ description: "Whether events are sent. Events that happen while it is disabled are never sent." });
 
 export const createWebhookRequest = z
   .object({
@@ -181,11 +181,11 @@ export const webhookEndpoint = z
     enabled: z.boolean().meta({ description: "Whether events are sent." }),
     disabledReason: z.enum(WEBHOOK_DISABLED_REASONS).nullable().meta({
       description:
-        "Why no events are sent: `partner` (a request said so), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled.",
+        "Why no events are sent: `partner` (a request disabled it), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled.",
     }),
     disabledAt: timestamp("When it was disabled; null while it is enabled.", EXAMPLE.redeemedAt).nullable(),
     failingSince: timestamp(
-      "The first failure since the last success; null when the last one succeeded.",
+      "The first failure since the last success; null when the last attempt succeeded.",
       EXAMPLE.redeemedAt,
     ).nullable(),
     previousSecretUntil: timestamp(
@@ -322,11 +322,11 @@ export const webhookDelivery = z
       description:
         "Delivered: it answered with a status from 200 to 299. Failed: no attempt follows, unless it is replayed.",
     }),
-    attempts: count(0, "How often it was tried.", 1),
+    attempts: count(0, "Number of attempts.", 1),
     nextAttemptAt: timestamp("When it is tried again; null when no attempt follows.", EXAMPLE.redeemedAt).nullable(),
     lastStatus,
     lastFailure,
-    createdAt: timestamp("When the event was taken over for delivery.", EXAMPLE.redeemedAt),
+    createdAt: timestamp("When the event was queued.", EXAMPLE.redeemedAt),
     finishedAt: timestamp("When it was delivered or given up; null before.", EXAMPLE.redeemedAt).nullable(),
   })
   .meta({ id: "WebhookDelivery" });
@@ -385,8 +385,8 @@ export const DELIVERIES_EXAMPLES: Examples<DeliveriesResponse> = {
 
 export const replayRequest = z
   .object({
-    from: queryTime("Replays events that were taken over at or after this time.", "2026-11-21T00:00:00+01:00"),
-    to: queryTime("Replays events that were taken over before this time.", "2026-11-22T00:00:00+01:00"),
+    from: queryTime("Replays events that were queued at or after this time.", "2026-11-21T00:00:00+01:00"),
+    to: queryTime("Replays events that were queued before this time.", "2026-11-22T00:00:00+01:00"),
     eventIds: z
       .array(text("must be a list of event ids").max(EVENT_ID_MAX, "has an entry that is no event id"), {
         error: "must be a list of event ids",

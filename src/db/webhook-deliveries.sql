@@ -38,8 +38,8 @@ SELECT e.id FROM webhook_endpoints AS e
  ORDER BY e.id FOR NO KEY UPDATE;
 
 -- name: insert_deliveries
--- Makes one delivery per event and locked endpoint that wants it, and returns the endpoints with something due. A delivery waits while its
--- voucher has an earlier one that is not finished.
+-- Makes one delivery per event and locked endpoint subscribed to it, and returns the endpoints with due deliveries. A delivery waits while
+-- its voucher has an earlier one that is not finished.
 -- $1 id bigint[] of outbox rows, $2 endpoint_id text[]
 WITH made AS (
   INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id, voucher_id, ticket, event_type)
@@ -71,14 +71,14 @@ SELECT DISTINCT m.endpoint_id AS "endpointId" FROM made AS m WHERE m.next_attemp
 DELETE FROM webhook_outbox AS o WHERE o.id = ANY ($1::bigint[]);
 
 -- name: find_target
--- An enabled endpoint as its requests need it, with the database's time. No row when it is disabled or deleted.
+-- What requests to an enabled endpoint need, with the database's time. No row if it is disabled or deleted.
 -- $1 endpoint_id text
 SELECT e.id, e.url, e.secret_version AS "secretVersion", coalesce(e.previous_secret_until > clock_timestamp(), false) AS "previousSecretSigns",
        e.failing_since IS NOT NULL AS "isFailing", clock_timestamp() AS now
   FROM webhook_endpoints AS e WHERE e.id = $1::text AND (e.enabled) IS NOT FALSE;
 
 -- name: select_due_deliveries
--- The next due deliveries of an endpoint except some, with what their bodies say.
+-- The next due deliveries of an endpoint except some, with the contents of their bodies.
 -- $1 endpoint_id text, $2 event_id text[] to leave out, $3 limit int
 SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event_type AS "eventType", d.attempts,
        d.replayed_at IS NOT NULL AS "isReplay", (extract(epoch FROM clock_timestamp() - d.created_at) * 1000)::bigint AS "ageMs",
@@ -96,7 +96,7 @@ SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event
 SELECT e.id FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) ORDER BY e.id FOR NO KEY UPDATE;
 
 -- name: read_endpoints
--- The state of endpoints, and the time that a transaction uses which has locked them.
+-- The state of endpoints, and the current time for a transaction that has locked them.
 -- $1 endpoint_id text[]
 SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since AS "failingSince", clock.now
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock, webhook_endpoints AS e WHERE e.id = ANY ($1::text[]);
@@ -174,7 +174,7 @@ DELETE FROM webhook_endpoints AS e
  WHERE e.deleted_at IS NOT NULL AND NOT EXISTS (SELECT FROM webhook_deliveries AS d WHERE d.endpoint_id = e.id OFFSET 0);
 
 -- name: select_deliveries
--- An endpoint's deliveries in some states before a place, newest first.
+-- An endpoint's deliveries in some states before a position, newest first.
 -- $1 endpoint_id text, $2 state text[], $3 created_at timestamptz (exclusive, with $4), $4 event_id text, $5 limit int
 SELECT p.event_id AS "eventId", p.event_type AS "eventType", p.voucher_id AS "voucherId", p.sequence, p.state, p.attempts,
        p.next_attempt_at AS "nextAttemptAt", p.last_status AS "lastStatus", p.last_failure AS "lastFailure", p.created_at AS "createdAt",
@@ -186,7 +186,7 @@ SELECT p.event_id AS "eventId", p.event_type AS "eventType", p.voucher_id AS "vo
  ORDER BY p.created_at DESC, p.event_id DESC LIMIT $5::int;
 
 -- name: select_replayable_by_time
--- Finished deliveries of an endpoint whose events were written in a time, oldest first.
+-- Finished deliveries of an endpoint whose events were written in a period, oldest first.
 -- $1 endpoint_id text, $2 from timestamptz, $3 to timestamptz (exclusive), $4 limit int
 SELECT p.event_id AS "eventId", p.voucher_id AS "voucherId"
   FROM (VALUES ('Delivered'), ('Failed')) AS s (state)
@@ -196,7 +196,7 @@ SELECT p.event_id AS "eventId", p.voucher_id AS "voucherId"
  ORDER BY p.created_at, p.event_id LIMIT $4::int;
 
 -- name: select_replayable_by_id
--- Finished ones of some deliveries of an endpoint.
+-- The given deliveries of an endpoint that are finished.
 -- $1 endpoint_id text, $2 event_id text[]
 SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId" FROM webhook_deliveries AS d
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY ($2::text[]) AND (d.finished_at IS NULL) IS NOT TRUE;
@@ -220,7 +220,7 @@ UPDATE webhook_deliveries AS d SET next_attempt_at = NULL
 
 -- name: measure_webhooks
 -- Deliveries that are not finished and rows of the outbox, each counted up to a limit, and the age of the oldest delivery that is due at an
--- endpoint that accepts requests. Those of failing endpoints wait because of the endpoint.
+-- endpoint that accepts requests. Failing endpoints do not count: their deliveries are late because of their servers.
 -- $1 limit int
 SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries AS d WHERE d.finished_at IS NULL LIMIT $1::int) AS p)::int AS pending,
        (SELECT count(*) FROM (SELECT FROM webhook_outbox AS o LIMIT $1::int) AS p)::int AS outbox,

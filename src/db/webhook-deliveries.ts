@@ -27,10 +27,10 @@ const DUE_DELIVERY = {
   voucherId: text,
   sequence: orNull(integer),
   eventType: textOf<WebhookEventType>(),
-  /** Attempts before. */
+  /** Attempts so far. */
   attempts: integer,
   isReplay: boolean,
-  /** Time since its event was written. */
+  /** Time since its event was written to the outbox. */
   ageMs: bigint,
   /** Of a sealed event. */
   occurredAt: orNull(timestamptz),
@@ -123,7 +123,7 @@ export function selectOutbox(tx: Transaction, limit: number): Promise<OutboxRow[
   return readRows(tx, sql.select_outbox, [limit]);
 }
 
-/** Makes the deliveries of outbox rows and deletes the rows. Returns the endpoints that have something due. */
+/** Makes the deliveries of outbox rows and deletes the rows. Returns the endpoints with due deliveries. */
 export async function fanOutRows(tx: Transaction, rows: readonly OutboxRow[]): Promise<string[]> {
   const ids = rows.map(({ id }) => id);
   const organizations = [...new Set(rows.map(({ organizationId }) => organizationId))];
@@ -144,7 +144,7 @@ export function findTarget(db: Queryable, endpointId: string): Promise<WebhookTa
 
 export type DueDelivery = Row<typeof DUE_DELIVERY>;
 
-/** At most `limit` due deliveries of an endpoint, those that are due longest first, without those in `except`. */
+/** At most `limit` due deliveries of an endpoint, the longest due first, without those in `except`. */
 export function selectDueDeliveries(
   db: Queryable,
   endpointId: string,
@@ -156,7 +156,7 @@ export function selectDueDeliveries(
 
 export type LockedEndpoint = Row<typeof LOCKED_ENDPOINT>;
 
-/** The state of endpoints. */
+/** Reads the state of endpoints. */
 export function readEndpoints(db: Queryable, endpointIds: readonly string[]): Promise<LockedEndpoint[]> {
   return readRows(db, sql.read_endpoints, [endpointIds]);
 }
@@ -234,7 +234,7 @@ export function deleteDeletedEndpoints(db: Queryable): Promise<number> {
   return execute(db, sql.delete_deleted_endpoints, []);
 }
 
-/** A place in the list of deliveries, which runs from the newest to the oldest. */
+/** A position in the list of deliveries, which runs from the newest to the oldest. */
 export interface DeliveryPosition {
   createdAt: Date;
   eventId: string;
@@ -242,7 +242,7 @@ export interface DeliveryPosition {
 
 export type ListedDelivery = Row<typeof LISTED_DELIVERY>;
 
-/** At most `limit` deliveries of an endpoint in these states that come after a place, newest first. */
+/** At most `limit` deliveries of an endpoint in these states that come after a position, newest first. */
 export function selectDeliveries(
   db: Queryable,
   endpointId: string,
@@ -253,7 +253,7 @@ export function selectDeliveries(
   return readRows(db, sql.select_deliveries, [endpointId, states, after.createdAt, after.eventId, limit]);
 }
 
-/** Which deliveries to repeat: those of events of a time, or with these ids. */
+/** Which deliveries to send again: those of events in a period, or those with these ids. */
 export type ReplayChoice = { from: Date; to: Date } | { eventIds: readonly string[] };
 
 /** Starts finished deliveries of a locked endpoint again, at most `limit`; returns how many. */
@@ -280,10 +280,10 @@ export async function replayFinished(
   return chosen.length;
 }
 
-/** Unfinished work for endpoints. */
+/** Unfinished deliveries and outbox rows. */
 export type WebhookBacklog = Row<typeof BACKLOG>;
 
-/** Measures what waits; each number is counted up to `limit`. */
+/** Measures the backlog; counts each number up to `limit`. */
 export async function measureWebhooks(db: Queryable, limit: number): Promise<WebhookBacklog> {
   return (await readRow(db, sql.measure_webhooks, [limit])) ?? { pending: 0, outbox: 0, oldestDueMs: 0 };
 }

@@ -29,7 +29,7 @@ SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.even
  WHERE w.id = $1::text AND ($2::text IS NULL OR w.organization_id = $2::text) AND w.deleted_at IS NULL;
 
 -- name: change_webhook_endpoint
--- Changes what is not null. Another address begins without failures. Writes no row when there is no such endpoint.
+-- Changes the values that are not null. A new URL begins without failures. Writes no row when there is no such endpoint.
 -- $1 id text, $2 organization_id text, $3 url text or null, $4 description text or null, $5 event_types text[] or null
 UPDATE webhook_endpoints AS w
    SET url = coalesce($3::text, w.url), description = coalesce($4::text, w.description), event_types = coalesce($5::text[], w.event_types),
@@ -50,7 +50,7 @@ UPDATE webhook_endpoints AS w
  WHERE w.id = $1::text AND w.deleted_at IS NULL AND (w.enabled OR ($2::text = 'operator' AND w.disabled_reason <> 'operator'));
 
 -- name: rotate_webhook_secret
--- Begins the next version of an endpoint's secret; the one before signs too for some hours.
+-- Begins the next version of an endpoint's secret; the previous one also signs for some hours.
 -- $1 id text, $2 organization_id text or null, $3 hours int
 UPDATE webhook_endpoints AS w
    SET secret_version = w.secret_version + 1,

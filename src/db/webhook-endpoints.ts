@@ -16,7 +16,7 @@ const ENDPOINT = {
   disabledAt: orNull(timestamptz),
   /** The first failure since the last success. */
   failingSince: orNull(timestamptz),
-  /** Until when the previous secret signs too; null: it does not. */
+  /** The previous secret also signs until then; null: it does not. */
   previousSecretUntil: orNull(timestamptz),
   secretVersion: integer,
   createdAt: timestamptz,
@@ -43,7 +43,7 @@ export type WebhookRow = Row<typeof ENDPOINT>;
 /** Who disables or enables an endpoint. */
 export type WebhookActor = Extract<WebhookDisabledReason, "partner" | "operator">;
 
-/** Inserts an endpoint. False when no place is free, or another transaction took the one it was to get. */
+/** Inserts an endpoint. False when no place is free, or another transaction took the chosen one. */
 export async function insertWebhookEndpoint(
   db: Queryable,
   endpoint: NewWebhook & { id: string; organizationId: string },
@@ -72,7 +72,7 @@ export function findWebhookEndpoint(
   return readRow(db, sql.find_webhook_endpoint, [id, organizationId]);
 }
 
-/** Changes where and what an endpoint gets; returns whether it exists. */
+/** Changes an endpoint's URL, description or event types; returns whether it exists. */
 export async function changeWebhookEndpoint(
   db: Queryable,
   id: string,

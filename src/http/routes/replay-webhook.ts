@@ -17,7 +17,7 @@ export const replayWebhook = endpoint({
   tag: "Webhooks",
   summary: "Send deliveries of a webhook endpoint again",
   description:
-    "Sends deliveries that have finished again, with the same ids: those of a time, or those with the given `eventIds`. At most 10,000, the oldest first: call it again with a later `from` for more. Deliveries that still wait are not affected.",
+    "Sends finished deliveries again, with the same ids: those of events in a period, or those with the given `eventIds`. At most 10,000, the oldest first: call it again with a later `from` for more. Deliveries that still wait are not affected.",
   access: partnerKey("voucher.webhook"),
   parameters: { id: webhookIdInPath },
   body: replayRequest,

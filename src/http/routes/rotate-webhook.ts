@@ -11,7 +11,7 @@ export const rotateWebhook = endpoint({
   tag: "Webhooks",
   summary: "Give a webhook endpoint a new secret",
   description:
-    "For 24 hours, each request has two signatures: of the new secret and of the one before. Rotating again within that time ends the oldest one at once.",
+    "For 24 hours, each request has two signatures: of the new secret and of the previous one. Rotating again within that time ends the oldest one at once.",
   access: partnerKey("voucher.webhook"),
   parameters: { id: webhookIdInPath },
   response: rotatedWebhook,

@@ -11,7 +11,7 @@ export const testWebhook = endpoint({
   tag: "Webhooks",
   summary: "Send a test to a webhook endpoint",
   description:
-    "Sends one signed event of the type `webhook.test` now, and says how it went, within about 15 seconds. It is not repeated and not listed among the deliveries.",
+    "Sends one signed event of the type `webhook.test` now, and returns the result within about 15 seconds. It is not repeated and not listed among the deliveries.",
   access: partnerKey("voucher.webhook"),
   parameters: { id: webhookIdInPath },
   response: testedWebhook,

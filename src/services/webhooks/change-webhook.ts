@@ -7,7 +7,7 @@ import { selectWebhook } from "./read-webhooks.ts";
 import { assertWebhookUrl, requireWebhookSecret, viewWebhook, type WebhookDeps } from "./webhook-view.ts";
 
 /**
- * Changes an endpoint as its partner asks: all of it, or nothing.
+ * Applies a partner's change to an endpoint, completely or not at all.
  * @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for its URL, `webhook_disabled` when it is to be enabled and an
  * operator has disabled it.
  */

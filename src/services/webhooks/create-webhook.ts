@@ -13,7 +13,7 @@ import { assertWebhookUrl, requireWebhookSecret, viewWebhook, type WebhookDeps }
 
 /** Most endpoints of an organization. Migration 00019 has as many places. */
 const ENDPOINTS_MAX = 20;
-/** Each failed attempt means that another one has succeeded, so this many are enough unless endpoints are deleted meanwhile. */
+/** An attempt fails only when a concurrent one succeeds, so this many are enough unless endpoints are deleted meanwhile. */
 const ATTEMPTS_MAX = ENDPOINTS_MAX + 1;
 
 /**

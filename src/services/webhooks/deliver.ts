@@ -17,11 +17,11 @@ export const REQUESTS_PER_ENDPOINT = 4;
 export const REQUESTS_MAX = 64;
 /** Failing endpoints that one process tries at the same time: half of its requests stay for the others. */
 export const FAILING_MAX = 32;
-/** Deliveries that one look reads, and most that one endpoint has in memory. */
+/** Most deliveries that a run reads at once, and has in memory. */
 const PORTION_MAX = 64;
-/** A run looks again when no more than this number is left. */
+/** A run reads more when at most this many are unfinished. */
 const PORTION_LOW = 16;
-/** A run ends after this many failures without a success between them. The sweeper asks again. */
+/** A run ends after this many failures without a success between them. The sweeper requests the next run. */
 const FAILURES_MAX = 4;
 /** A run begins no request after this time, so that other endpoints get their turn. Milliseconds. */
 const RUN_MAX_MS = 10_000;
@@ -36,9 +36,9 @@ export interface DeliveryContext {
   /** The secret that the endpoints' secrets derive from. */
   secret: string;
   webhookSender: WebhookSender;
-  /** Of the process's requests. */
+  /** Limits the process's requests. */
   requests: LimitFunction;
-  /** Endpoints that fail and are tried now. */
+  /** Failing endpoints that are tried now. */
   failing: Set<string>;
   /** Aborts when the process stops: no request begins then. */
   stopping: AbortSignal;
@@ -120,7 +120,7 @@ class Run {
     });
   }
 
-  /** Waits until at most `left` are unfinished or, because a slow one must not hold up new ones, for a short time. */
+  /** Waits until at most `left` are unfinished, but only briefly: a slow one must not delay new ones. */
   async #waitForSome(left: number): Promise<void> {
     const looked = sleep(LOOK_MS, "time" as const, { ref: false });
     while (this.#unfinished.size > left) {
@@ -149,7 +149,7 @@ class Run {
     if (state === "Delivered" && !delivery.isReplay) this.#ctx.metrics?.webhookDelay.with().observe(answeredMs / 1_000);
   }
 
-  /** Null: the run has ended before its turn. */
+  /** Returns null if the run ended before the request began. */
   async #send(delivery: DueDelivery): Promise<WebhookResult | null> {
     if (!this.#goesOn()) return null;
     const { url, now } = this.#target;
@@ -164,7 +164,7 @@ class Run {
     const result = await sendWebhook(this.#ctx, { url, headers, body });
     this.#failures = result.failure === null ? 0 : this.#failures + 1;
     if (result.failure === null) this.#requests.concurrency = REQUESTS_PER_ENDPOINT;
-    // One that does not answer holds a request of this process each time.
+    // A timeout occupies one of the process's requests for long, so a failing endpoint gets only one a run.
     else if (result.failure === "timeout" && this.#requests.concurrency === 1) this.#failures = FAILURES_MAX;
     if (result.failure === "refused_address") this.#ctx.metrics?.webhookRefusedAddresses.with().inc();
     return result;

@@ -8,7 +8,7 @@ import type { WebhookRequests } from "../../queues/webhook-requests.ts";
 
 /** How often a process looks into the outbox. Milliseconds. */
 const INTERVAL_MS = 1_000;
-/** How soon it looks again when another process was at it, and so may have missed a commit. Milliseconds. */
+/** Time until it looks again after another process held the lock, which may have missed the last commit. Milliseconds. */
 const AGAIN_MS = 50;
 /** Outbox rows that one transaction reads. */
 const ROWS_MAX = 500;
@@ -25,7 +25,7 @@ interface Deps {
   log: Logger;
 }
 
-/** Looks into the outbox every second after `start`, and at once after `nudge`. Any number of processes may run it; one at a time works. */
+/** Looks into the outbox every second after `start`, and at once after `nudge`. Any number of processes may run it; a lock lets one work at a time. */
 export class FanOut {
   readonly #ctx: Deps;
   #timer: NodeJS.Timeout | undefined;
@@ -38,7 +38,7 @@ export class FanOut {
     this.#ctx = ctx;
   }
 
-  /** Begins to look. */
+  /** Starts the timer. */
   start(): void {
     this.#timer = setInterval(() => this.nudge(), INTERVAL_MS);
     this.nudge();
@@ -73,13 +73,13 @@ export class FanOut {
         this.#nudged ||= done === "more";
       } catch (error) {
         const level = isDatabaseUnavailable(error) || isLockTimeout(error) ? "debug" : "error";
-        this.#ctx.log[level]({ err: error }, "the webhook outbox was not emptied; the next look repeats it");
+        this.#ctx.log[level]({ err: error }, "the webhook outbox was not emptied; it will be tried again");
       }
     }
   }
 }
 
-/** Turns the oldest rows of the outbox into deliveries, and requests a job for each endpoint that has something due. */
+/** Turns the oldest rows of the outbox into deliveries, and requests a job for each endpoint with due deliveries. */
 export async function fanOut(ctx: Deps): Promise<"done" | "more" | "busy"> {
   const { pool, webhookReads, webhookRequests, log } = ctx;
   const result = await webhookReads(() => inTransaction(pool, takeOutbox));
@@ -90,7 +90,7 @@ export async function fanOut(ctx: Deps): Promise<"done" | "more" | "busy"> {
   return result.more ? "more" : "done";
 }
 
-/** Null: another process is at it. */
+/** Returns null if another process holds the lock. */
 async function takeOutbox(tx: Transaction): Promise<{ more: boolean; due: string[] } | null> {
   const [locked, , rows] = await Promise.all([
     tryFanOut(tx),

@@ -15,7 +15,7 @@ const WAITING_MAX = 10_000;
 /** Longest wait for an endpoint that the fan-out, another process or a change has locked. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 
-/** A delivery and what its attempt led to. */
+/** A delivery and the result of its attempt. */
 export interface Attempt {
   endpointId: string;
   delivery: DueDelivery;
@@ -31,7 +31,7 @@ interface Deps {
   log: Logger;
 }
 
-/** Opens the batcher that records attempts. It gives the state that the attempt leads to, once it is committed. */
+/** Opens the batcher that records attempts. It returns the delivery's new state once it is committed. */
 export function openAttemptRecorder(ctx: Deps): AttemptRecorder {
   return new Batcher((attempts: Attempt[]) => record(ctx, attempts), { batchMax: BATCH_MAX, waitingMax: WAITING_MAX });
 }

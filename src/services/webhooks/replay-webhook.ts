@@ -24,7 +24,7 @@ export async function replayWebhook(
   return replayDeliveries(ctx, { organizationId, endpointId, ...chooseReplay(request) });
 }
 
-/** What a valid request chooses. */
+/** The deliveries that a valid request selects. */
 export function chooseReplay({ from, to, eventIds }: ReplayRequest): ReplayChoice {
   if (eventIds !== undefined) return { eventIds };
   if (from === undefined || to === undefined) throw new AppError("invalid_request", "from and to are required.");

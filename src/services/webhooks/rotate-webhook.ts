@@ -6,7 +6,7 @@ import { deriveWebhookSecret } from "../../domain/webhook-signature.ts";
 import { requireWebhookSecret, type WebhookDeps } from "./webhook-view.ts";
 
 /**
- * Gives an endpoint its next secret, which is shown only here. The one before signs too for 24 hours; older ones end at once.
+ * Gives an endpoint its next secret, which is shown only here. The previous one also signs for 24 hours; older ones end at once.
  * `organizationId` null: of any organization.
  * @throws AppError `webhooks_off`, `webhook_not_found`.
  */

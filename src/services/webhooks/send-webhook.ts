@@ -67,7 +67,7 @@ export function openWebhookSender(options: SenderOptions) {
     mayConnectTo,
     agents,
     connection: {
-      // Called once per connection, which then goes to one of the addresses that it gives.
+      // Called once per connection, which then uses one of the returned addresses.
       lookup: lookupOf(resolve, mayConnectTo),
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: ADDRESS_MAX_MS,
@@ -83,14 +83,14 @@ export function openWebhookSender(options: SenderOptions) {
 
 export type WebhookSender = ReturnType<typeof openWebhookSender>;
 
-/** Keeps idle connections only while few hosts have some. */
+/** Keeps idle connections for at most KEPT_HOSTS_MAX hosts. */
 function boundHosts<Agent extends http.Agent>(agent: Agent): Agent {
   const keep = agent.keepSocketAlive.bind(agent) as (socket: Duplex) => boolean;
   const bounded = (socket: Duplex) => Object.keys(agent.freeSockets).length < KEPT_HOSTS_MAX && keep(socket);
   return Object.assign(agent, { keepSocketAlive: bounded });
 }
 
-/** Names from a hosts file and of other containers too. */
+/** Also resolves names of the hosts file and of other containers. */
 async function resolveLocally(host: string): Promise<string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
@@ -131,12 +131,12 @@ class SendFailure extends Error {
   }
 }
 
-/** An idle connection was closed by the other side when it was to be used again. */
+/** The server closed an idle connection just before its next request. */
 class StaleConnection extends SendFailure {}
 
 /**
  * Sends one signed request and reads its answer: without redirects, without credentials, to an address that is checked whenever a
- * connection is opened. Never throws because of the other side.
+ * connection is opened. Never throws because of what the server does.
  */
 export async function sendWebhook(
   ctx: { webhookSender: WebhookSender },
