@@ -40,7 +40,7 @@ export const log: Noun = {
         .command("keygen")
         .description("make the key that signs the log, and print its vkey, which partners pin")
         .requiredOption("--origin <name>", "the log's name, such as vouchers.example.com/log")
-        .requiredOption("--out <file>", "the key file; never written over"),
+        .requiredOption("--out <file>", "the key file; never overwritten"),
       ["log keygen --origin vouchers.example.com/log --out log.key"],
       async (ctx, { origin, out }) => {
         const vkey = makeKeyFile("log", origin, out);
@@ -51,7 +51,7 @@ export const log: Noun = {
       noun
         .command("init")
         .description("begin the log of this database, and write its first anchors")
-        .option("--accept-anchor", "write anchors that are missing: nothing else was ever signed")
+        .option("--accept-anchor", "write missing anchors: confirms that no other tree was ever signed")
         .addHelpText("after", "\nReads LOG_KEY_FILE, LOG_ORIGIN, LOG_ANCHOR and LOG_POLICY."),
       ["log init"],
       async (ctx, { acceptAnchor = false }) => {
@@ -66,7 +66,7 @@ export const log: Noun = {
       },
     );
     action(
-      noun.command("checkpoint").description("show what is in the log, and the checkpoint that is served"),
+      noun.command("checkpoint").description("show the size of the log and the served checkpoint"),
       ["log checkpoint", "log checkpoint --json"],
       async (ctx) => {
         const [tree, published] = [await findLogTree(ctx.pool), await findPublished(ctx.pool)];
@@ -112,7 +112,7 @@ tell whether the leaves are events of vouchers that were not named.`,
       },
     );
     action(
-      noun.command("backfill").description("put events into the log that were sealed before there was one"),
+      noun.command("backfill").description("add the events that were sealed before the log began"),
       ["log backfill"],
       async (ctx) => {
         const progress = ctx.progress("Added", "events", await countIssuedVouchers(ctx.pool));
@@ -165,7 +165,7 @@ tell whether the leaves are events of vouchers that were not named.`,
     actionWithoutServers<{ policy: string; state: string; keep?: boolean; receipt?: string[] }>(
       noun
         .command("monitor")
-        .description("check that a log continues what was seen of it; exit status 1 when it does not")
+        .description("check that a log continues what was seen before; exit status 1 when it does not")
         .argument("<url>", "the log's address, such as https://vouchers.example.com/log")
         .requiredOption("--policy <file>", "your own copy of the policy")
         .requiredOption("--state <directory>", "remembers the last checkpoint")
@@ -266,7 +266,7 @@ export function makeKeyFile(use: KeyUse, name: string, file: string): string {
     writeFileSync(file, `${formatSecretKey(use, name, seed)}\n`, { mode: 0o600, flag: "wx" });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") {
-      throw new AppError("invalid_request", `${file} exists already. A key file is never written over.`);
+      throw new AppError("invalid_request", `${file} exists already. A key file is never overwritten.`);
     }
     throw error;
   }

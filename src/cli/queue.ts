@@ -19,8 +19,8 @@ export const queue: Noun = {
         .description("show which numbers of shards API processes and workers use")
         .addHelpText(
           "after",
-          "\nTells how far a change of QUEUE_SHARDS has come: whether workers serve the\n" +
-            "new shards, which ones API processes add jobs to, and what is left in the old.",
+          "\nShows the progress of a change of QUEUE_SHARDS: whether workers serve the\n" +
+            "new shards, where API processes add jobs, and how many the old ones have left.",
         ),
       ["queue shards", "queue shards --json"],
       async (ctx) => {

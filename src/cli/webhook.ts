@@ -52,7 +52,7 @@ interface DeliveriesOptions {
 
 export const webhook: Noun = {
   name: "webhook",
-  description: "addresses of partners that get events",
+  description: "partners' endpoints that receive events",
   addVerbs(noun) {
     action<CreateOptions>(
       noun
@@ -116,7 +116,7 @@ export const webhook: Noun = {
     action(
       noun
         .command("rotate <id>")
-        .description("give an endpoint a new secret, which is shown only once; the old one signs too for 24 hours")
+        .description("give an endpoint a new secret, which is shown only once; the old one also signs for 24 hours")
         .addHelpText("after", NEEDS_SECRET),
       ["webhook rotate whk_…"],
       async (ctx, _options, id = "") => {
@@ -124,7 +124,7 @@ export const webhook: Noun = {
         ctx.print(
           rotated,
           () =>
-            `${describeSecret(rotated.secret)}\nThe previous secret signs too until ${formatUtcWithZone(new Date(rotated.previousSecretUntil))}.`,
+            `${describeSecret(rotated.secret)}\nThe previous secret also signs until ${formatUtcWithZone(new Date(rotated.previousSecretUntil))}.`,
         );
       },
     );
@@ -148,8 +148,8 @@ export const webhook: Noun = {
       noun
         .command("replay <id>")
         .description(`send finished deliveries again, at most ${REPLAY_MAX}, the oldest first`)
-        .option("--from <time>", "those of events at or after this time, with --to", isoDate)
-        .option("--to <time>", "those of events before this time, with --from", isoDate)
+        .option("--from <time>", "events at or after this time, with --to", isoDate)
+        .option("--to <time>", "events before this time, with --from", isoDate)
         .option("--event-id <id>", "this event; repeatable", (id: string, ids: string[] = []) => [...ids, id]),
       ["webhook replay whk_… --from 2026-11-21 --to 2026-11-22", "webhook replay whk_… --event-id vch_…-2"],
       async (ctx, { from, to, eventId }, id = "") => {

@@ -22,7 +22,7 @@ export const witness: Noun = {
         .command("keygen")
         .description("make a witness's key, and print its vkey for the policy")
         .requiredOption("--name <name>", "the witness's name, such as witness.example.net/w1")
-        .requiredOption("--out <file>", "the key file; never written over"),
+        .requiredOption("--out <file>", "the key file; never overwritten"),
       ["witness keygen --name witness.example.net/w1 --out witness.key"],
       async (ctx, { name, out }) => {
         const vkey = makeKeyFile("witness", name, out);

@@ -35,9 +35,9 @@ export interface CampaignOptions {
   seed: number;
   /** Duration of the faults; recovery and checks take extra time. */
   faultsMs: number;
-  /** Limits faults to these targets, to tell causes apart. */
+  /** Limits faults to these targets, to isolate a cause. */
   targets?: readonly TargetName[] | undefined;
-  /** Runs on a Redis Cluster, and on a Postgres that fails over where Patroni can be had. */
+  /** Runs on a Redis Cluster, and on a Postgres that fails over if Patroni is available. */
   onCluster?: boolean;
   keepLogsIn?: string | undefined;
   /** Ends the campaign early and skips the checks. */
@@ -131,7 +131,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Totals> {
   }
 }
 
-/** A Redis Cluster, a Postgres that fails over if there is one, and the targets that these have. */
+/** A Redis Cluster, a Postgres that fails over if Patroni is available, and their targets. */
 function clusterServers() {
   const openPostgres = hasPatroni() ? (directory: string, logs: string) => PatroniPostgres.open(directory, logs) : null;
   const targets = targetsOnCluster(openPostgres !== null);

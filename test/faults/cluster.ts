@@ -18,7 +18,7 @@ export interface ClusterOptions {
   env?: Record<string, string>;
   /** Folder to which the processes' logs are copied at the end. */
   keepLogsIn?: string | undefined;
-  /** Opens another Postgres than the embedded one, in a folder that does not exist yet, with its logs in another. */
+  /** Opens a Postgres other than the embedded one, in a folder that does not exist yet, with its logs in another. */
   openPostgres?: (directory: string, logs: string) => Promise<FaultyDatabase>;
   /** Uses a Redis Cluster of three masters with a replica each, and two shards per master, instead of one Redis. */
   redisCluster?: boolean;
@@ -126,7 +126,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     REDEEM_WAIT_MS: String(options.redeemWaitMs),
     RESERVATION_SECONDS: String(options.reservationSeconds),
     SWEEP_INTERVAL_MS: "500",
-    // Limits would only get in the way of the faults.
+    // Rate limits would refuse requests that the faults should meet.
     RATE_LIMIT_RPS: "0",
     MISS_LIMIT_PER_MINUTE: "0",
     ...options.env,

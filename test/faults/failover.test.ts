@@ -10,7 +10,7 @@ import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 
-// Failures that killing a server does not show: hosts that vanish without closing connections, and read-only servers.
+// Failures other than killed servers: hosts that vanish without closing connections, and read-only servers.
 
 let servers: TestServers;
 let partner: TestPartner;

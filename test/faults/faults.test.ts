@@ -8,7 +8,7 @@ import { describeViolation } from "./violation.ts";
 const FAULTS_MS = 25_000;
 /** Its plan contains nearly every kind of fault, including a worker frozen for longer than its jobs stay locked. */
 const SEED = 2469;
-/** Its plan kills masters, also that of the replies, promotes a stale replica, and freezes and breaks the primary of Postgres. */
+/** Its plan kills masters, including that of the replies, promotes a stale replica, and freezes and breaks the primary of Postgres. */
 const CLUSTER_SEED = 1879;
 
 describe("partners and users during kills, freezes, fail-overs and shared servers", () => {
@@ -25,7 +25,7 @@ describe("partners and users during kills, freezes, fail-overs and shared server
 });
 
 describe.skipIf(onPath("redis-server") === null)("the same on a Redis Cluster, and a Postgres that fails over", () => {
-  it("keeps every promise while masters die, slots move, stale replicas are promoted and standbys take over", async () => {
+  it("break no rule while masters die, slots move, stale replicas are promoted and standbys take over", async () => {
     const totals = await runCampaign({ seed: CLUSTER_SEED, faultsMs: FAULTS_MS, onCluster: true });
     expect(totals.violations.map(describeViolation)).toEqual([]);
     expect(totals.confirmed).toBeGreaterThan(10);

@@ -70,7 +70,7 @@ const POSTGRES_ACTIONS = { kill: 3, killOne: 2, freeze: 2, lockRows: 3, stallCom
  */
 const LONG_FREEZE_CHANCE = 0.2;
 const LONG_FREEZE_MS = { min: 16_000, max: 24_000 };
-/** Pause between two faults of one target, so that some faults hit a service at work. */
+/** Pause between two faults of one target, so that some faults hit a working service. */
 const RECOVERY_MS = { min: 100, max: 3_000 };
 /** Pause between two faults; every fifth starts together with the one before. */
 const GAP_MS = { min: 100, max: 2_600 };

@@ -5,7 +5,7 @@ import type { Ask, AskFor, Exchange, History, PartnerAsk, SuppliedKey, SuppliedV
 import { type Answer, type Call, sendCall } from "./http-call.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** Longer than a redeem's wait and shorter than some freezes: partners do give up. Milliseconds. */
+/** Longer than a redeem's wait and shorter than some freezes, so that partners do give up. Milliseconds. */
 const CALL_TIMEOUT_MS = 5_000;
 /** When an impatient caller gives up a redeem that is still running, and the share of impatient calls. */
 const IMPATIENT_AFTER_MS = 1_200;

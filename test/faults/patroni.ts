@@ -27,7 +27,7 @@ export const PATRONI_TIMES = { ttl: 5, loop_wait: 1, retry_timeout: 2 };
 /** Time for nodes to rewind and follow, on a busy machine. Milliseconds. */
 const WHOLE_MS = 180_000;
 
-/** Whether Patroni, etcd, HAProxy and Postgres's programs are there, after trying to install Debian's packages. Says what is missing. */
+/** Tries to install Patroni, etcd, HAProxy and Postgres from Debian's packages; returns whether all are there, and says what is missing. */
 export function hasPatroni(say = (line: string): void => void process.stderr.write(`${line}\n`)): boolean {
   const missing = () => [
     ...["patroni", "etcd", "haproxy"].filter((program) => onPath(program) === null),
@@ -121,7 +121,7 @@ export class PatroniPostgres implements FaultyDatabase {
     return this.untilFollowedBy(1);
   }
 
-  /** Starts dead nodes and waits until so many standbys stream from the primary. */
+  /** Starts dead nodes and waits until this many standbys stream from the primary. */
   async untilFollowedBy(standbys: number): Promise<void> {
     for (const node of this.nodes) node.start();
     await until(async () => {
@@ -130,7 +130,7 @@ export class PatroniPostgres implements FaultyDatabase {
     }, WHOLE_MS);
   }
 
-  /** Lets COMMIT wait for no standby, as without a synchronous mode. */
+  /** Makes COMMIT wait for no standby, as in asynchronous mode. */
   async makeAsynchronous(): Promise<void> {
     this.#synchronous = false;
     const { patroniPort } = await this.primary();
@@ -233,7 +233,7 @@ export class PatroniNode {
     return `postgresql://${USER}:${PASSWORD}@127.0.0.1:${this.port}/${database}`;
   }
 
-  /** Whether so many standbys stream, and one is synchronous or none, as wanted. */
+  /** Whether this many standbys stream, and one is synchronous or none, as wanted. */
   async isFollowedBy(standbys: number, synchronous: boolean): Promise<boolean> {
     const states = await withClient(this.url("postgres"), async (db) => {
       const { rows } = await db.query<{ state: string; sync: string }>(

@@ -51,7 +51,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     return startLoad(cluster, partner, tills, { partners: 24, vouchers });
   }
 
-  it("names a proxy that leads to a standby, in db check and in the log of a process that starts", async () => {
+  it("reports a proxy that leads to a standby, in db check and in the log of a starting process", async () => {
     const [standby] = postgres.standbys(await postgres.primary()) as [PatroniNode, PatroniNode];
     expect(await check(standby.url())).toEqual({ exitCode: 1, codes: ["standby"] });
     const env = { DATABASE_URL: standby.url(), REDIS_URL: cluster.redis.url, PORT: "0" };
@@ -101,7 +101,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     await assertInvariants(cluster.db);
   });
 
-  it("loses confirmed redemptions when an asynchronous standby that lags is promoted, of which db check warns", async () => {
+  it("loses confirmed redemptions when an asynchronous standby that lags is promoted, and db check warns of it before", async () => {
     await postgres.makeAsynchronous();
     expect(await check()).toEqual({ exitCode: 1, codes: ["no_synchronous_standby"] });
     const load = await startPartners();

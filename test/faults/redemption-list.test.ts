@@ -36,7 +36,7 @@ const SLOW_COMMITS = `
   CREATE CONSTRAINT TRIGGER delay_commit AFTER INSERT ON redemptions DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION delay_commit()`;
 
-/** What a reader was told at the end of its list: that it has listed this many, all of them before this time. */
+/** A reader's end of the list: how many redemptions it has listed, and the time before which they are all. */
 interface Final {
   completeUntil: string;
   listed: number;

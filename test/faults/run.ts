@@ -10,7 +10,7 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     /** Limits the targets: `--only redis --only allWorkers`. */
     only: { type: "string", multiple: true },
-    /** Runs on a Redis Cluster, and on a Postgres that fails over where Patroni can be had. */
+    /** Runs on a Redis Cluster, and on a Postgres that fails over if Patroni is available. */
     cluster: { type: "boolean", default: false },
     /** Folder for the processes' logs. */
     logs: { type: "string" },

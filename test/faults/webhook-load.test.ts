@@ -35,7 +35,7 @@ afterAll(() => endService(servers));
 const redeem = (partner: TestPartner, { id }: IssuedVoucher) =>
   runRedeemJob(worker.ctx, newAttempt(id), redeemJob(partner, "key", id, `order-${id}`));
 
-/** Redeems at a steady rate; gives the times from each commit to the receiver's request, sorted. Milliseconds. */
+/** Redeems at a steady rate; returns the times from each commit to the receiver's request, sorted. Milliseconds. */
 async function measureDelays(partner: TestPartner, endpoint: string): Promise<number[]> {
   const vouchers = await issueVouchers(servers.db, partner, REDEEMS);
   const committedAt = new Map<string, number>();
@@ -54,7 +54,7 @@ async function measureDelays(partner: TestPartner, endpoint: string): Promise<nu
 
 const at = (sorted: readonly number[], part: number) => sorted[Math.ceil(sorted.length * part) - 1] as number;
 
-it("delivers what has accumulated in one worker process", async () => {
+it("delivers a backlog with one worker process", async () => {
   worker = await startWorkers(servers, { WORKER_QUEUES: "redeem" });
   const endpoints = 16;
   const each = 250;
@@ -146,7 +146,7 @@ it("delivers to a healthy endpoint as fast as before while ten endpoints hang, o
   process.stdout.write(
     `commit to receiver, ms: alone p50 ${best(alone, 0.5)} p99 ${best(alone, 0.99)}; beside ${HANGING} that hang p50 ${best(together, 0.5)} p99 ${best(together, 0.99)}; heap ${grown.toFixed(0)} MB\n`,
   );
-  // The part that a busy machine adds is not proportional.
+  // A constant for a busy machine: what it adds is not proportional.
   expect(best(together, 0.99)).toBeLessThanOrEqual(1.1 * best(alone, 0.99) + 100);
   expect(best(together, 0.5)).toBeLessThanOrEqual(1_000);
   expect(best(together, 0.99)).toBeLessThanOrEqual(3_000);

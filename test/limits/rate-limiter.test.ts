@@ -6,7 +6,7 @@ import { useCounting } from "../support/counting.ts";
 import { until } from "../support/until.ts";
 
 const LIMIT = 200;
-/** What a process may let through too much or too little: half as much again as a twentieth of the limit. */
+/** Tolerated error of a process, in either direction: one and a half twentieths of the limit. */
 const SLACK = 15;
 /** Long enough for a test to be over before its window is. */
 const LONG_S = 60;
@@ -33,17 +33,17 @@ describe("a rate limiter", () => {
     const limiter = await openLimiter(counting.newName(), { limit });
     const verdicts = await burst(limiter, 3 * limit + 5);
     expect(countAllowed(verdicts)).toBe(limit);
-    // The first so many, not just any.
+    // The first ones, not any others.
     expect(verdicts.slice(0, limit).every((verdict) => verdict.allowed)).toBe(true);
     expect(countAllowed(await burst(limiter, 10))).toBe(0);
   });
 
-  it("counts callers apart", async () => {
+  it("counts callers separately", async () => {
     const limiter = await openLimiter(counting.newName(), { limit: 5 });
     for (const id of ["one", "two", "three"]) expect(countAllowed(await burst(limiter, 20, id))).toBe(5);
   });
 
-  it("tells what is left: one less with each call, and 0 with a refusal", async () => {
+  it("returns what is left: one less with each call, and 0 with a refusal", async () => {
     const limiter = await openLimiter(counting.newName(), { limit: 40 });
     const left: number[] = [];
     for (let i = 0; i < 42; i++) left.push((await limiter.take("caller")).remaining);
@@ -108,7 +108,7 @@ describe("the calls of Redis that a rate limiter makes", () => {
     for (let call = 0; call < LIMIT; call++) await limiter.take("caller");
     const asked = await counting.monitor.count(`limit:${name}`);
     expect(asked).toBeGreaterThan(0);
-    // The script's own commands are told as well as the call of it: up to five each.
+    // The count includes the script's own commands: up to five for each call.
     expect(asked / 5).toBeLessThanOrEqual(20);
     for (let call = 0; call < 1_000; call++) expect((await limiter.take("caller")).allowed).toBe(false);
     expect(await counting.monitor.count(`limit:${name}`)).toBe(asked);
@@ -171,7 +171,7 @@ describe("without Redis", () => {
       await count("after", 1);
       return (await counting.servers.redis.exists(`limit:${name}:after`)) === 1;
     });
-    // What was under way when the wire jammed arrived in the end; of a hundred calls hardly any was sent.
+    // Calls sent before the jam arrive in the end; of the hundred after it, hardly any is sent.
     expect(Number(await counting.servers.redis.get(`limit:${name}:caller`))).toBeLessThanOrEqual(5);
   });
 });

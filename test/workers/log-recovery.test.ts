@@ -48,7 +48,7 @@ async function leavesByEvent(): Promise<Map<string, number | null>> {
   return leaves;
 }
 
-/** Runs statements without triggers, like an operator who owns the database. */
+/** Runs statements without triggers, as the owner of the database can. */
 async function tamper(...statements: string[]): Promise<void> {
   await servers.db.query(["BEGIN", "SET LOCAL session_replication_role = replica", ...statements, "COMMIT"].join(";"));
 }
@@ -63,7 +63,7 @@ describe("log audit on a tampered log", () => {
   });
   afterAll(close);
 
-  /** Audits what a tampering leaves, which is then undone. */
+  /** Audits the log after a tampering, and then undoes it. */
   async function auditTampered(statement: string): Promise<LogAudit> {
     const tx = await servers.db.connect();
     try {
@@ -173,7 +173,7 @@ describe("an event that is cut off the end of a chain", () => {
   beforeEach(open);
   afterEach(close);
 
-  it("is missed by log audit, while the chain alone looks whole", async () => {
+  it("is found by log audit, although the chain alone looks complete", async () => {
     await beginLog(servers.db, files);
     const [cut] = await issue(3);
     if (cut === undefined) throw new Error("no voucher");
@@ -206,7 +206,7 @@ describe("a database that was restored from an older backup", () => {
       ...TABLES.map((table) => `INSERT INTO ${table} SELECT * FROM backup_${table}`),
     );
 
-  it("signs nothing until the log is recovered from an export, and then goes on behind what it lost", async () => {
+  it("signs nothing until the log is recovered from an export, and then continues after the lost leaves", async () => {
     await beginLog(servers.db, files);
     await issue(300);
     await run();
@@ -260,7 +260,7 @@ describe("a database that was restored from an older backup", () => {
     if (!sealedAlone || !sealedTogether || !later) throw new Error("no vouchers");
     for (const voucher of [sealedAlone, sealedTogether]) await voidOne(voucher);
     await backUp();
-    // The lost time: all of this gets its place, and more.
+    // What the restore loses: all of these events, and more, get their places.
     await backfillLog(provisioning(servers.db), () => undefined);
     for (const { id } of [sealedTogether, sealedAlone]) await sealVoucher({ pool: servers.db }, id);
     await issue(100);

@@ -37,7 +37,7 @@ const issue = (count: number) => issueVouchers(servers.db, partner, count);
 const run = () => openSequencer(servers, files).run();
 const audit = () => onSnapshot(servers.db, auditLog);
 
-/** Runs statements without triggers, like an operator who owns the database. */
+/** Runs statements without triggers, as the owner of the database can. */
 async function tamper(...statements: string[]): Promise<void> {
   await servers.db.query(["BEGIN", "SET LOCAL session_replication_role = replica", ...statements, "COMMIT"].join(";"));
 }
@@ -109,7 +109,7 @@ describe("log audit", () => {
 });
 
 describe("log audit --url", () => {
-  it("finds nothing wrong in an export, and every tile, leaf or checkpoint that was changed", async () => {
+  it("finds no problem in an export, and reports every changed tile, leaf or checkpoint", async () => {
     await beginLog(servers.db, files);
     await issue(700);
     await run();
@@ -174,7 +174,7 @@ describe("log audit --url", () => {
 });
 
 describe("log backfill", () => {
-  it("adds events that were sealed before there was a log, once, and interrupted runs continue", async () => {
+  it("adds the events that were sealed before the log began, once, and can be interrupted and continued", async () => {
     await issue(5_000);
     await tamper("UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
     await issue(10);
@@ -195,7 +195,7 @@ describe("log backfill", () => {
 });
 
 describe("log monitor", () => {
-  it("refuses a log that shrinks, forks or is signed by another, and keeps the evidence", async () => {
+  it("refuses a log that shrinks, forks or is signed with another key, and keeps the evidence", async () => {
     await beginLog(servers.db, files);
     await issue(300);
     await run();

@@ -72,7 +72,7 @@ const waitAfter = (endpointId: string, attempts: number) =>
   });
 
 describe("an event", () => {
-  it("is delivered to each endpoint of its organization that wants it, signed, with a thin body", async () => {
+  it("is delivered, signed and with a minimal body, to each endpoint of its organization that is subscribed to it", async () => {
     const stranger = await makePartner(servers.db);
     const all = await receiver.addEndpoint(servers.db, partner.organizationId);
     const other = await receiver.addEndpoint(servers.db, partner.organizationId, ["voucher.instance.voided"]);
@@ -91,7 +91,7 @@ describe("an event", () => {
     expect([...receiver.of(other), ...receiver.of(foreign)]).toEqual([]);
   });
 
-  it("is announced by every transaction that makes one: void, void of a batch, expiry, and the end of a reservation", async () => {
+  it("is announced by every transaction that writes one: void, void of a batch, expiry, and the end of a reservation", async () => {
     const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
     const [voided, held] = await issueVouchers(servers.db, partner, 2);
     if (voided === undefined || held === undefined) throw new Error("no vouchers");
@@ -191,7 +191,7 @@ describe("a delivery that fails", () => {
     expect(failed).toMatchObject({ state: "Failed", attempts: 10, sequence: null, nextAttemptAt: null });
   });
 
-  it("disables the endpoint at once after 410, and after five days of nothing but failures; the sweeper ends what waits", async () => {
+  it("disables the endpoint at once after 410, and after five days without a success; the sweeper ends its waiting deliveries", async () => {
     const [gone, failing] = [
       await receiver.addEndpoint(servers.db, partner.organizationId),
       await receiver.addEndpoint(servers.db, partner.organizationId),

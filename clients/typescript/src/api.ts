@@ -202,7 +202,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook endpoint
-         * @description Events of your organization's vouchers are sent to `url` from now on, signed with the `secret` of the response as [Standard Webhooks](https://www.standardwebhooks.com/) says. The secret is shown only here. An organization has at most 20 endpoints. Names are resolved, and addresses checked, whenever a request is sent: use the test to see whether it arrives.
+         * @description Events of your organization's vouchers are sent to `url` from now on, signed with the `secret` of the response as [Standard Webhooks](https://www.standardwebhooks.com/) specifies. The secret is shown only here. An organization has at most 20 endpoints. The name is resolved and its addresses are checked when a request is sent, so send a test to see whether it arrives.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -250,7 +250,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test to a webhook endpoint
-         * @description Sends one signed event of the type `webhook.test` now, and says how it went, within about 15 seconds. It is not repeated and not listed among the deliveries.
+         * @description Sends one signed event of the type `webhook.test` now, and returns the result within about 15 seconds. It is not repeated and not listed among the deliveries.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -270,7 +270,7 @@ export interface paths {
         put?: never;
         /**
          * Give a webhook endpoint a new secret
-         * @description For 24 hours, each request has two signatures: of the new secret and of the one before. Rotating again within that time ends the oldest one at once.
+         * @description For 24 hours, each request has two signatures: of the new secret and of the previous one. Rotating again within that time ends the oldest one at once.
          */
         post: operations["rotateWebhook"];
         delete?: never;
@@ -290,7 +290,7 @@ export interface paths {
         put?: never;
         /**
          * Send deliveries of a webhook endpoint again
-         * @description Sends deliveries that have finished again, with the same ids: those of a time, or those with the given `eventIds`. At most 10,000, the oldest first: call it again with a later `from` for more. Deliveries that still wait are not affected.
+         * @description Sends finished deliveries again, with the same ids: those of events in a period, or those with the given `eventIds`. At most 10,000, the oldest first: call it again with a later `from` for more. Deliveries that still wait are not affected.
          */
         post: operations["replayWebhook"];
         delete?: never;
@@ -620,7 +620,7 @@ export interface components {
              */
             eventTypes: ("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired")[];
             /**
-             * @description Whether events are sent. Events of the time in which it is disabled are never sent.
+             * @description Whether events are sent. Events that happen while it is disabled are never sent.
              * @default true
              */
             enabled: boolean;
@@ -644,18 +644,18 @@ export interface components {
              *     ]
              */
             eventTypes?: ("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired")[];
-            /** @description Whether events are sent. Events of the time in which it is disabled are never sent. */
+            /** @description Whether events are sent. Events that happen while it is disabled are never sent. */
             enabled?: boolean;
         };
         ReplayWebhookRequest: {
             /**
              * Format: date-time
-             * @description Replays events that were taken over at or after this time. ISO 8601 with a time zone; encode a plus sign as %2B.
+             * @description Replays events that were queued at or after this time. ISO 8601 with a time zone; encode a plus sign as %2B.
              */
             from?: string;
             /**
              * Format: date-time
-             * @description Replays events that were taken over before this time. ISO 8601 with a time zone; encode a plus sign as %2B.
+             * @description Replays events that were queued before this time. ISO 8601 with a time zone; encode a plus sign as %2B.
              */
             to?: string;
             /**
@@ -1124,7 +1124,7 @@ export interface components {
             eventTypes: ("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired")[];
             /** @description Whether events are sent. */
             enabled: boolean;
-            /** @description Why no events are sent: `partner` (a request said so), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled. */
+            /** @description Why no events are sent: `partner` (a request disabled it), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled. */
             disabledReason: ("partner" | "operator" | "gone" | "failing") | null;
             /**
              * Format: date-time
@@ -1134,7 +1134,7 @@ export interface components {
             disabledAt: string | null;
             /**
              * Format: date-time
-             * @description The first failure since the last success; null when the last one succeeded. ISO 8601 in UTC, with milliseconds.
+             * @description The first failure since the last success; null when the last attempt succeeded. ISO 8601 in UTC, with milliseconds.
              * @example 2026-11-21T12:02:58.137Z
              */
             failingSince: string | null;
@@ -1177,7 +1177,7 @@ export interface components {
             eventTypes: ("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired")[];
             /** @description Whether events are sent. */
             enabled: boolean;
-            /** @description Why no events are sent: `partner` (a request said so), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled. */
+            /** @description Why no events are sent: `partner` (a request disabled it), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled. */
             disabledReason: ("partner" | "operator" | "gone" | "failing") | null;
             /**
              * Format: date-time
@@ -1187,7 +1187,7 @@ export interface components {
             disabledAt: string | null;
             /**
              * Format: date-time
-             * @description The first failure since the last success; null when the last one succeeded. ISO 8601 in UTC, with milliseconds.
+             * @description The first failure since the last success; null when the last attempt succeeded. ISO 8601 in UTC, with milliseconds.
              * @example 2026-11-21T12:02:58.137Z
              */
             failingSince: string | null;
@@ -1325,7 +1325,7 @@ export interface components {
              */
             state: "Pending" | "Delivered" | "Failed";
             /**
-             * @description How often it was tried.
+             * @description Number of attempts.
              * @example 1
              */
             attempts: number;
@@ -1344,7 +1344,7 @@ export interface components {
             lastFailure: ("timeout" | "refused_address" | "unknown_host" | "connection" | "tls" | "redirect" | "status" | "invalid_response") | null;
             /**
              * Format: date-time
-             * @description When the event was taken over for delivery. ISO 8601 in UTC, with milliseconds.
+             * @description When the event was queued. ISO 8601 in UTC, with milliseconds.
              * @example 2026-11-21T12:02:58.137Z
              */
             createdAt: string;

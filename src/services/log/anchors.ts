@@ -5,7 +5,7 @@ import { isSignedBy, type VerifierKey } from "../../domain/log/note.ts";
 
 /**
  * Reads an anchor: the last checkpoint that this log has signed, kept in a file outside of Postgres. Null when there is no file.
- * @throws Error when the file holds anything else than a checkpoint that one of the keys has signed.
+ * @throws Error when the file holds anything other than a checkpoint that one of the keys has signed.
  */
 export async function readAnchor(file: string, keys: readonly VerifierKey[]): Promise<CheckpointNote | null> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {

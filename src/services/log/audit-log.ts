@@ -68,7 +68,7 @@ export async function auditLog(
   };
   const chunks = recomputeTree(tx, tree, published, report);
   let leaves: Leaves = { start: 0, end: 0, data: Buffer.alloc(0) };
-  /** The first leaf that no event has had yet. */
+  /** The leaf after that of the last event. */
   let next = 0;
   for await (const events of readLoggedInOrder(tx)) {
     for (const event of events) {
@@ -83,7 +83,7 @@ export async function auditLog(
       }
       audit.events += 1;
       if (logIndex >= audit.leaves) {
-        tell(event, `has leaf ${logIndex}, which the tree has not`);
+        tell(event, `has leaf ${logIndex}, which the tree does not have`);
         continue;
       }
       while (logIndex >= leaves.end) leaves = (await chunks.next()).value as Leaves;

@@ -153,7 +153,7 @@ async function readChainPage(histories: LogSource, voucher: string, after: numbe
   const bytes = await histories.read(path);
   if (bytes === null) throw new NotAccepted(`${histories.from} has no history of ${voucher}.`);
   const parsed = publicChain.safeParse(parseJson(bytes.toString()));
-  if (!parsed.success) throw new NotAccepted(`The history of ${voucher} is not one.`);
+  if (!parsed.success) throw new NotAccepted(`The history of ${voucher} is not valid.`);
   return parsed.data;
 }
 

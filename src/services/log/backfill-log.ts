@@ -9,7 +9,7 @@ const BATCH = 4_096;
 const BATCHES = 4;
 
 /**
- * Adds the events that were sealed before there was a log to those that wait for their place, in order of voucher and sequence. May be
+ * Adds the events that were sealed without a place in the log to those that wait for one, in order of voucher and sequence. May be
  * interrupted and started again, and runs beside live traffic.
  * @param onProgress receives the number of events so far. If it throws, the run ends after what was committed.
  * @returns how many events were added.

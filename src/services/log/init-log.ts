@@ -21,8 +21,8 @@ export interface LogInit {
 
 /**
  * Begins the log of a database with an empty tree, and writes the first anchors. On a database with a log, writes the anchors that are
- * missing, from the tree as it is: only a person can say that nothing else was ever signed.
- * @throws AppError `invalid_request` when an anchor knows a log that the database has not, or is missing and was not accepted.
+ * missing, from the stored tree: only a person can confirm that no other tree was ever signed.
+ * @throws AppError `invalid_request` when an anchor knows a log that the database does not have, or is missing and was not accepted.
  */
 export async function initLog(ctx: AuditContext, settings: LogSettings, acceptAnchor: boolean): Promise<LogInit> {
   const { origin, keys, anchors } = settings;

@@ -20,15 +20,15 @@ const TURN_LEAVES = 2_048;
 
 /**
  * Gives the next waiting batches their places at the end of the tree, and writes the bundles and tiles that grow, in one transaction. So
- * there is nothing to repair after a crash. When another process is at it, does nothing.
- * @param server the server that was compared with what is remembered outside of it.
+ * there is nothing to repair after a crash. Does nothing while another process does it.
+ * @param server the server that was compared with the anchors and witnesses.
  * @returns the number of leaves that got a place.
  */
 export function integrateBatches(ctx: { pool: pg.Pool }, server: string): Promise<number> {
   return inTransaction(ctx.pool, async (tx) => {
     const [tree, batches] = await Promise.all([
       lockLogTree(tx),
-      // Also sent when the tree is locked elsewhere: one trip is worth more than a read in vain.
+      // Sent before the lock is known: saving a round trip is worth an occasional useless read.
       selectWaitingBatches(tx, BATCHES_MAX, LEAVES_MAX),
     ]);
     if (tree === null || batches.length === 0) return 0;

@@ -15,9 +15,9 @@ const RETRY_MAX_MS = 10_000;
 
 /** A copy of a log in the form of C2SP tlog-tiles: a served one, or the files of an export or a monitor. */
 export interface LogSource {
-  /** Where it is, for people. */
+  /** Its address or directory, for messages. */
   from: string;
-  /** The bytes at a path under the log's address, or null when there is nothing. */
+  /** The bytes at a path under the log's address, or null when there are none. */
   read(path: string): Promise<Buffer | null>;
 }
 
@@ -58,7 +58,7 @@ export async function readIfThere(file: string): Promise<Buffer | null> {
 
 /**
  * The data of a bundle's first `width` leaves.
- * @throws NotAccepted when the copy has not got them.
+ * @throws NotAccepted when the copy does not have them.
  */
 export async function readBundle(source: LogSource, index: number, width: number): Promise<Buffer> {
   // A copy of a larger tree may have only the full bundle.

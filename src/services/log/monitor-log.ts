@@ -15,7 +15,7 @@ export interface MonitorOptions {
   /** Where the last checkpoint is kept, and with `keep` every bundle. */
   state: string;
   keep: boolean;
-  /** Receipts that must lie in the log. */
+  /** Receipts of events that must be in the log. */
   receipts: readonly string[];
 }
 
@@ -28,8 +28,8 @@ export interface Monitored {
 }
 
 /**
- * Compares a served log with what was seen of it before: its checkpoint is signed and cosigned, continues the last one, and has every
- * receipt that is given. Remembers it for the next run.
+ * Compares a served log with what was seen of it before: its checkpoint is signed and cosigned, continues the last one, and includes
+ * the event of every given receipt. Remembers it for the next run.
  * @throws NotAccepted with what does not hold. The checkpoint in question is kept beside the state.
  */
 export async function monitorLog(options: MonitorOptions): Promise<Monitored> {

@@ -74,7 +74,7 @@ async function findEvent(pool: pg.Pool, voucherId: string, sequence: string): Pr
   return isPossible ? findLoggedEvent(pool, voucherId, Number(sequence)) : null;
 }
 
-/** Proves an event in the served checkpoint, and verifies the proof before anybody else does. */
+/** Proves an event in the served checkpoint, and verifies the proof before returning it. */
 async function proveEvent(pool: pg.Pool, event: LoggedEvent, withPayload: boolean): Promise<string> {
   const { payload, recordHash, logIndex } = event;
   const published = await findPublished(pool);

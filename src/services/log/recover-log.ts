@@ -50,7 +50,7 @@ export interface Recovered {
 
 /**
  * Appends the leaves that this database does not have, from a copy of the log, up to the largest checkpoint that an anchor or the copy has.
- * Then every sealed event has one leaf: the one that the copy has, or else a new one at the end. Leaves of the copy without an event are
+ * Then every sealed event has one leaf: its leaf in the copy, or a new one at the end. Leaves of the copy without an event are
  * noted as lost: the log says how many there were, and receipts prove what they were.
  * @throws AppError `invalid_request` when there is nothing to recover, or the copy does not lead to the checkpoints' roots.
  */
@@ -87,7 +87,7 @@ export async function recoverLog(ctx: AuditContext, settings: LogSettings, sourc
   });
 }
 
-/** A Pending event gets the same hash whenever it is sealed, so the copy may have its leaf. Events that begin to wait later are new. */
+/** A Pending event gets the same hash whenever it is sealed, so the copy may have its leaf. Events that become Pending later are new. */
 async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<void> {
   const startedAt = performance.now();
   for (let overdue: string[] | null = null; overdue === null || overdue.length > 0; ) {

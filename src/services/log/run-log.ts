@@ -14,7 +14,7 @@ import { askWitness, type Witness, type WitnessAnswer } from "./witnesses.ts";
 
 /** How long one pass gives batches their places, before it publishes. Milliseconds. */
 const INTEGRATE_MAX_MS = 2_000;
-/** A tree that does not change is published again after this time, so that its cosignatures stay young. Milliseconds. */
+/** A tree that does not change is published again after this time, so that its cosignatures stay recent. Milliseconds. */
 const PUBLISH_AGAIN_MS = 600_000;
 
 /** Something outside of Postgres contradicts the database, or does not answer. Nothing gets a place, and nothing is signed. */
@@ -32,7 +32,7 @@ export class Sequencer {
   readonly #ctx: SequencerContext;
   /** The server that all witnesses were last compared with. */
   #comparedWith: string | null = null;
-  /** The last tree that this process has signed: one more memory outside of Postgres. */
+  /** The last tree that this process has signed, which Postgres cannot change. */
   #signed: TreeHead | null = null;
   /** The anchors as this process has last read or written them. */
   #anchors: LogReport["anchors"] = [];
@@ -42,7 +42,7 @@ export class Sequencer {
   }
 
   /**
-   * One pass: compares the database with every memory outside of it, gives waiting batches their places, and publishes a checkpoint. Any
+   * One pass: compares the database with the anchors and witnesses, gives waiting batches their places, and publishes a checkpoint. Any
    * number of processes may run it, and each may die at any point.
    */
   async run(): Promise<LogReport> {
@@ -94,7 +94,7 @@ export class Sequencer {
     }
     const isNew = this.#comparedWith !== tree.server;
     if (isNew || known.length < anchors.length) {
-      // An anchor on another host may remember more, so a server that is new to this process must agree with the witnesses too.
+      // An anchor on another host may be newer, so a server that is new to this process must agree with the witnesses too.
       const mustAnswer = known.length === 0 || (isNew && this.#comparedWith !== null);
       const agreed = await this.#compareWithWitnesses(tree, mustAnswer);
       if (remembered.length === 0 && agreed === 0 && anchors.length > 0) {
@@ -107,10 +107,10 @@ export class Sequencer {
 
   /**
    * Sends the served checkpoint to the witnesses again, or the empty tree's before there is one, so that nothing new is signed.
-   * @param mustAnswer whether the witnesses are the memory of the log. Those that do not answer must then be too few for a quorum, or they
+   * @param mustAnswer whether only the witnesses can detect a loss. Those that do not answer must then be too few for a quorum, or they
    * may have cosigned a checkpoint that this database has lost.
    * @returns how many witnesses know the log and agree.
-   * @throws LogRefused when one has seen more, or something else.
+   * @throws LogRefused when one has cosigned a larger tree, or a different one.
    */
   async #compareWithWitnesses(tree: LogTree, mustAnswer: boolean): Promise<number> {
     const { pool, logSettings } = this.#ctx;
@@ -120,7 +120,7 @@ export class Sequencer {
     const empty = { origin: tree.origin, size: 0, root: await computeRoot(pool, 0) };
     const served = published === null ? null : parseCheckpoint(published.note);
     if (published !== null) {
-      // Only what this log has signed is signed again, whatever the database serves.
+      // Never signs a checkpoint that was forged in the database.
       const isSigned = served !== null && isSignedBy(served.note, keys);
       if (!isSigned || served.size > tree.size || !served.root.equals(await computeRoot(pool, served.size))) {
         throw new LogRefused("The served checkpoint is not one that this log has signed for its tree.");

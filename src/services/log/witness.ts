@@ -22,7 +22,7 @@ export class WitnessServer {
   readonly #logs: readonly VerifierKey[];
   readonly #file: string;
   readonly #seen: Map<string, TreeHead>;
-  /** Requests are answered one after another: comparing and remembering must not interleave. */
+  /** Requests are answered one after another: each must see the tree that the one before it cosigned. */
   #last: Promise<unknown> = Promise.resolve();
 
   private constructor(key: SignerKey, logs: readonly VerifierKey[], file: string, seen: Map<string, TreeHead>) {

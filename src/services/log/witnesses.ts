@@ -29,7 +29,7 @@ export type WitnessAnswer =
 
 /**
  * Asks a witness to cosign a checkpoint (C2SP tlog-witness), with the proof that it continues the tree of `oldSize`; when the witness
- * names another size, with the proof from that one. Never throws on what the witness does.
+ * names another size, with the proof from that one. Never throws because of what the witness does.
  */
 export async function askWitness(
   db: Queryable,
@@ -70,7 +70,7 @@ export interface WitnessRequest {
   note: string;
 }
 
-/** Parses the body of a request to a witness, strictly; null when it is none. */
+/** Parses the body of a request to a witness, strictly; null when it is not valid. */
 export function parseRequest(body: string): WitnessRequest | null {
   const end = body.indexOf("\n\n");
   const [first = "", ...lines] = body.slice(0, Math.max(0, end)).split("\n");
