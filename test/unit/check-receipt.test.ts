@@ -4,7 +4,7 @@ import { parsePolicy } from "../../src/domain/log/policy.ts";
 import { verifyProof } from "../../src/domain/log/receipt.ts";
 import { LOG_VECTORS_FILE, type LogVectors } from "../support/write-log-vectors.ts";
 
-// The script of the pages, which runs here as it runs in a browser: it needs WebCrypto and nothing of a page to verify.
+// The script of the pages runs here as in a browser: to verify, it needs WebCrypto but no page.
 const SCRIPT: string = "../../src/http/pages/static/check-receipt.js";
 const { verifyReceipt, parsePolicy: parseInBrowser } = await import(SCRIPT);
 
@@ -73,7 +73,7 @@ describe("the pages' verifier of receipts", () => {
     expect(await inBrowser(good, text)).toBe(messageOf(() => verifyProof(good, parsePolicy(text))));
   });
 
-  it("takes a vkey alone as a policy without witnesses", async () => {
+  it("accepts a vkey alone as a policy without witnesses", async () => {
     expect(await inBrowser(good, `${log.vkey}\n`)).toBe("accepted");
     expect(await parseInBrowser(log.vkey)).toMatchObject({ witnesses: [], quorum: null });
     expect(await inBrowser(good, `${witness.vkey}\n`)).toMatch(/has no key of a log/);

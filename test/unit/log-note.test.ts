@@ -26,7 +26,7 @@ then you don't know what your problem is.
 `;
 
 describe("a note", () => {
-  it("that Go's package signed verifies, and no longer with another text", () => {
+  it("signed by Go's package verifies, but not with another text", () => {
     const key = parseVerifierKey("log", KNOWN_KEY);
     const note = parseNote(KNOWN_NOTE);
     if (key === null || note === null) throw new Error("the known note does not parse");

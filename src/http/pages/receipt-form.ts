@@ -1,6 +1,6 @@
 import { type Html, html } from "./html.ts";
 
-/** The form that check-receipt.js shows and handles. `advice` says where the policy comes from; `policy` is entered already. */
+/** The form that check-receipt.js shows and handles. `advice` says where the policy comes from; `policy` is prefilled. */
 export function renderReceiptForm(advice: Html, policy = ""): Html {
   return html`<form id="receipt-form">
 <label for="receipt">Receipt</label>
