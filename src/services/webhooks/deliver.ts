@@ -75,7 +75,7 @@ class Run {
   readonly #startedAt = performance.now();
   readonly #unfinished = new Map<string, Promise<void>>();
   #failures = 0;
-  #lost: unknown;
+  #error: unknown;
 
   constructor(ctx: DeliveryContext, target: WebhookTarget) {
     this.#ctx = ctx;
@@ -93,7 +93,7 @@ class Run {
       if (more) await this.#waitForSome(due.length > 0 ? PORTION_LOW : 0);
     }
     await Promise.all(this.#unfinished.values());
-    if (this.#lost !== undefined) throw this.#lost;
+    if (this.#error !== undefined) throw this.#error;
     // Failing endpoints wait for the sweeper, so that they do not take the turns of others.
     if (more && this.#failures < FAILURES_MAX && !this.#ctx.stopping.aborted) {
       await this.#ctx.webhookRequests.add([this.#target.id]);
@@ -104,7 +104,7 @@ class Run {
   #goesOn(): boolean {
     const { stopping } = this.#ctx;
     const isLate = performance.now() - this.#startedAt > RUN_MAX_MS;
-    return !stopping.aborted && !isLate && this.#failures < FAILURES_MAX && this.#lost === undefined;
+    return !stopping.aborted && !isLate && this.#failures < FAILURES_MAX && this.#error === undefined;
   }
 
   /** Reads the endpoint again, which may have changed, and its next deliveries. */
@@ -132,7 +132,7 @@ class Run {
     const { eventId } = delivery;
     const done = this.#attempt(delivery, readAt)
       .catch((error) => {
-        this.#lost = error;
+        this.#error = error;
       })
       .finally(() => this.#unfinished.delete(eventId));
     this.#unfinished.set(eventId, done);
