@@ -45,11 +45,11 @@ export interface Deployment {
 export interface Cluster extends Deployment {
   postgres: FaultyDatabase;
   redis: FaultRedis;
-  /** Runs only during a fail-over of Redis. */
+  /** Runs only during a failover of Redis. */
   replica: FaultRedis;
   /** The proxy through which the workers reach Redis. */
   workerWire: TcpProxy;
-  /** Replaces these three if there is one. */
+  /** Replaces `redis`, `replica` and `workerWire` unless null. */
   redisCluster: TestCluster | null;
   /** Creates, but does not start, an unrelated deployment on the same servers. */
   addDeployment(): Promise<Deployment>;

@@ -76,7 +76,7 @@ export class FaultRedis {
     });
   }
 
-  /** Becomes a primary, as after a fail-over. */
+  /** Becomes a primary, as after a failover. */
   async promote(): Promise<void> {
     await withClient(this.#server, (client) => client.replicaof("NO", "ONE"));
   }

@@ -11,7 +11,7 @@ const SEED = 2469;
 /** Its plan kills masters, including that of the replies, promotes a stale replica, and freezes and breaks the primary of Postgres. */
 const CLUSTER_SEED = 1879;
 
-describe("partners and users during kills, freezes, fail-overs and shared servers", () => {
+describe("partners and users during kills, freezes, failovers and shared servers", () => {
   it("get at most one redemption per voucher and reference, true answers, and a service that recovers within 10 s", async () => {
     const totals = await runCampaign({ seed: SEED, faultsMs: FAULTS_MS });
     expect(totals.violations.map(describeViolation)).toEqual([]);

@@ -111,7 +111,7 @@ function planFault(random: SeededRandom, target: TargetName, atMs: number): Faul
   if (target === "redis") {
     const action = random.weigh(REDIS_ACTIONS);
     const down = random.between(0, 1_500);
-    // Long enough for callers to get their answers before the fail-over ends.
+    // Long enough for callers to get their answers before the failover ends.
     const forMs =
       { freeze: random.between(200, 4_000), failOver: random.between(3_500, 5_000) }[action as string] ?? down;
     return { target, action, atMs, forMs };
@@ -239,7 +239,7 @@ async function inflictOnProcess(
   process.start();
 }
 
-/** Time for jobs to gather before a fail-over, so that the replica has some that no worker has started. Milliseconds. */
+/** Time for jobs to gather before a failover, so that the replica has some that no worker has started. Milliseconds. */
 const GATHER_MS = 500;
 
 async function inflictOnRedis(

@@ -377,7 +377,7 @@ describe("SIGTERM under load", () => {
 
 describe("after all of these faults", () => {
   it("the jobs of dead workers end within 25 s and redeem nothing", async () => {
-    // A job that changes workers waits for a moment in between.
+    // A job waits briefly when another worker takes it over.
     await until(async () => (await scenario.countJobs()) === 0, 25_000);
     expect(await scenario.countRedemptions(neverRedeemed)).toBe(0);
     await assertInvariants(scenario.cluster.db);

@@ -15,7 +15,7 @@ import type { ServiceProcess } from "./service-process.ts";
 const KILLS = Number(process.env.WEBHOOK_KILLS ?? 20);
 /** Vouchers redeemed between two kills. Every second one has a reservation that ends with the redemption. */
 const REDEEMS_PER_KILL = 10;
-/** Redis is emptied and Postgres restarted once in so many kills. */
+/** Redis is emptied and Postgres restarted once every so many kills. */
 const SERVER_FAULT_EVERY = 10;
 
 let cluster: Cluster;
@@ -49,7 +49,7 @@ afterAll(async () => {
 /** How many requests the receiver got before a worker is killed: it dies in the middle of its work. */
 async function killAtWork(worker: ServiceProcess, requests: number): Promise<void> {
   const from = receiver.received.length;
-  // A worker without work is killed too, so that nothing waits for ever.
+  // A worker without work is killed too, so that the test does not wait for ever.
   await until(() => receiver.received.length >= from + requests, 1_000).catch(() => undefined);
   await worker.kill();
   worker.start();
