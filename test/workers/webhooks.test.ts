@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { webhookEvent } from "../../src/contract/webhooks.ts";
+import { type ReplayRequest, webhookEvent } from "../../src/contract/webhooks.ts";
 import { voidBatch } from "../../src/services/admin/void-batch.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
@@ -9,7 +9,7 @@ import { recordExpiries } from "../../src/services/sweep/record-expiries.ts";
 import { removeDeliveries } from "../../src/services/sweep/remove-deliveries.ts";
 import { requestWebhooks } from "../../src/services/sweep/request-webhooks.ts";
 import { listDeliveries } from "../../src/services/webhooks/list-deliveries.ts";
-import { replayDeliveries } from "../../src/services/webhooks/replay-deliveries.ts";
+import { replayWebhook } from "../../src/services/webhooks/replay-webhook.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { scrape } from "../support/scrape.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -243,7 +243,8 @@ describe("a delivery that fails", () => {
 describe("a replay", () => {
   it("sends finished deliveries again with the same ids, in the order of each voucher, by ids or by time", async () => {
     const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
-    const names = { organizationId: partner.organizationId, endpointId: endpoint };
+    const replay = (request: ReplayRequest, organizationId = partner.organizationId) =>
+      replayWebhook(worker.ctx, organizationId, endpoint, request);
     const voucher = await issueVoucher(servers.db, partner);
     await servers.db.query(
       `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
@@ -254,15 +255,15 @@ describe("a replay", () => {
     await redeem(voucher.id);
     const [newest] = await finished(endpoint, 2);
     const ids = receiver.of(endpoint).map(({ id }) => id);
-    expect(await replayDeliveries(worker.ctx, { ...names, eventIds: ids })).toEqual({ replayed: 2 });
+    expect(await replay({ eventIds: ids })).toEqual({ replayed: 2 });
     await requestWebhooks(worker.ctx);
     await until(() => receiver.of(endpoint).length === 4);
     expect(receiver.of(endpoint).map(({ id }) => id)).toEqual([...ids, ...ids]);
     await finished(endpoint, 2);
     const at = new Date(newest?.createdAt ?? "");
     const time = { from: at, to: new Date(at.getTime() + 1) };
-    expect(await replayDeliveries(worker.ctx, { ...names, ...time })).toEqual({ replayed: 1 });
-    await expect(replayDeliveries(worker.ctx, { ...names, organizationId: "org_x", ...time })).rejects.toThrow();
+    expect(await replay(time)).toEqual({ replayed: 1 });
+    await expect(replay(time, "org_x")).rejects.toMatchObject({ code: "webhook_not_found" });
     await requestWebhooks(worker.ctx);
     await until(() => receiver.of(endpoint).length === 5);
     await finished(endpoint, 2);

@@ -1,25 +1,23 @@
 import { AppError } from "../../contract/errors.ts";
 import { markSandbox } from "../../contract/sandbox.ts";
-import {
-  type DeliveriesResponse,
-  type DeliveryState,
-  type NewWebhook,
-  type NewWebhookView,
-  REPLAY_MAX,
-  type ReplayRequest,
-  type ReplayResponse,
-  type RotatedWebhook,
-  type WebhookList,
-  type WebhookView,
+import type {
+  DeliveriesResponse,
+  DeliveryState,
+  NewWebhook,
+  NewWebhookView,
+  ReplayRequest,
+  ReplayResponse,
+  RotatedWebhook,
+  WebhookList,
+  WebhookView,
 } from "../../contract/webhooks.ts";
 import { findOrganization } from "../../db/catalog.ts";
-import { lockEndpoints, replayFinished } from "../../db/webhook-deliveries.ts";
 import { disableWebhookEndpoint, enableWebhookEndpoint, selectWebhookEndpoints } from "../../db/webhook-endpoints.ts";
 import { newId } from "../../domain/ids.ts";
 import { createWebhook } from "../webhooks/create-webhook.ts";
 import { listDeliveries } from "../webhooks/list-deliveries.ts";
 import { selectWebhook } from "../webhooks/read-webhooks.ts";
-import { chooseReplay } from "../webhooks/replay-webhook.ts";
+import { replayDeliveries } from "../webhooks/replay-webhook.ts";
 import { rotateWebhook } from "../webhooks/rotate-webhook.ts";
 import { viewWebhook, type WebhookDeps } from "../webhooks/webhook-view.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
@@ -72,11 +70,8 @@ export function replayEndpoint(ctx: AuditContext, id: string, request: ReplayReq
     ctx,
     { type: "WebhookEndpoint", id },
     async (tx) => {
-      const { enabled } = await selectWebhook(tx, id, null);
-      if (!enabled) throw new AppError("webhook_disabled", `The endpoint ${id} is disabled. Enable it first.`);
-      const [endpoint] = await lockEndpoints(tx, [id]);
-      if (endpoint === undefined) throw new AppError("webhook_not_found");
-      return { replayed: await replayFinished(tx, id, endpoint.now, chooseReplay(request), REPLAY_MAX) };
+      await selectWebhook(tx, id, null);
+      return replayDeliveries(tx, id, request);
     },
     { before: { replayed: 0 }, after: ({ replayed }) => ({ replayed }) },
   );

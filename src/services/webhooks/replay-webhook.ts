@@ -1,10 +1,14 @@
 import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
-import type { ReplayRequest, ReplayResponse } from "../../contract/webhooks.ts";
-import type { ReplayChoice } from "../../db/webhook-deliveries.ts";
+import { REPLAY_MAX, type ReplayRequest, type ReplayResponse } from "../../contract/webhooks.ts";
+import type { Transaction } from "../../db/pool.ts";
+import { inTransaction, waitForLocks } from "../../db/transaction.ts";
+import { lockEndpoints, type ReplayChoice, replayFinished } from "../../db/webhook-deliveries.ts";
 import { selectWebhook } from "./read-webhooks.ts";
-import { replayDeliveries } from "./replay-deliveries.ts";
 import { requireWebhookSecret, type WebhookDeps } from "./webhook-view.ts";
+
+/** Longest wait for an endpoint whose attempts are being recorded. Milliseconds. */
+const LOCK_WAIT_MS = 5_000;
 
 /**
  * Sends finished deliveries of a partner's endpoint again.
@@ -17,15 +21,32 @@ export async function replayWebhook(
   request: ReplayRequest,
 ): Promise<ReplayResponse> {
   requireWebhookSecret(ctx);
-  const { disabledReason } = await selectWebhook(ctx.pool, endpointId, organizationId);
-  if (disabledReason === "operator") throw new AppError("webhook_disabled");
-  if (disabledReason !== null)
-    throw new AppError("webhook_disabled", "This webhook endpoint is disabled. Enable it first.");
-  return replayDeliveries(ctx, { organizationId, endpointId, ...chooseReplay(request) });
+  return inTransaction(ctx.pool, async (tx) => {
+    await waitForLocks(tx, LOCK_WAIT_MS);
+    const { disabledReason } = await selectWebhook(tx, endpointId, organizationId);
+    if (disabledReason === "operator") throw new AppError("webhook_disabled");
+    return replayDeliveries(tx, endpointId, request);
+  });
+}
+
+/**
+ * Starts finished deliveries of an endpoint again, with the same ids and in the order of each voucher, at most REPLAY_MAX, the oldest first.
+ * The sweeper requests the job.
+ * @throws AppError `webhook_disabled`.
+ */
+export async function replayDeliveries(
+  tx: Transaction,
+  endpointId: string,
+  request: ReplayRequest,
+): Promise<ReplayResponse> {
+  const [endpoint] = await lockEndpoints(tx, [endpointId]);
+  if (endpoint?.enabled !== true)
+    throw new AppError("webhook_disabled", `The webhook endpoint ${endpointId} is disabled. Enable it first.`);
+  return { replayed: await replayFinished(tx, endpointId, endpoint.now, chooseReplay(request), REPLAY_MAX) };
 }
 
 /** The deliveries that a valid request selects. */
-export function chooseReplay({ from, to, eventIds }: ReplayRequest): ReplayChoice {
+function chooseReplay({ from, to, eventIds }: ReplayRequest): ReplayChoice {
   if (eventIds !== undefined) return { eventIds };
   if (from === undefined || to === undefined) throw new AppError("invalid_request", "from and to are required.");
   return { from, to };
