@@ -8,7 +8,7 @@ import { buildProgram } from "../../src/cli/program.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { startNode } from "../support/child-process.ts";
 import { assertInvariants } from "../support/invariants.ts";
-import { type LogFiles, makeLogFiles, ORIGIN, openSequencer } from "../support/log-setup.ts";
+import { type LogFiles, makeLogFiles, ORIGIN, openSequencer, tamper } from "../support/log-setup.ts";
 import { makeContract, makeMember, newUser } from "../support/marketplace.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -751,9 +751,7 @@ describe("voucherctl log", () => {
     );
 
     expect(await entriesBy("log", "backfill")).toEqual(nothing);
-    const tamper = (...statements: string[]) =>
-      own.db.query(["BEGIN", "SET LOCAL session_replication_role = replica", ...statements, "COMMIT"].join(";"));
-    await tamper("UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
+    await tamper(own.db, "UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
     expect(await entriesBy("log", "backfill")).toEqual(
       entry("log backfill", {}, "backfill", { events: 0 }, { events: 3 }),
     );
@@ -764,6 +762,7 @@ describe("voucherctl log", () => {
     expect(await entriesBy("log", "recover", "--from", copy)).toEqual({ exitCode: 1, entries: [] });
     const { rows } = await own.db.query("SELECT encode(root, 'base64') AS root FROM log_tree");
     await tamper(
+      own.db,
       ...["log_bundles", "log_tiles", "log_published", "log_batches"].map((table) => `DELETE FROM ${table}`),
       `UPDATE log_tree SET size = 0, root = decode('${empty.root}', 'base64')`,
     );

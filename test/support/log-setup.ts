@@ -56,6 +56,23 @@ export function makeLogFiles(): LogFiles {
   return files;
 }
 
+/** Runs statements in one transaction without triggers, as the owner of the database can. */
+export async function tamper(db: pg.Pool, ...statements: string[]): Promise<void> {
+  await db.query(["BEGIN", "SET LOCAL session_replication_role = replica", ...statements, "COMMIT"].join(";"));
+}
+
+/** Copies vouchers, events and the log; gives the function that restores them. */
+export async function backUp(db: pg.Pool): Promise<() => Promise<void>> {
+  const tables = ["voucher_events", "vouchers", "log_batches", "log_bundles", "log_tiles", "log_tree", "log_published"];
+  await tamper(db, ...tables.map((table) => `CREATE TABLE backup_${table} AS SELECT * FROM ${table}`));
+  return () =>
+    tamper(
+      db,
+      ...tables.map((table) => `DELETE FROM ${table}`),
+      ...tables.map((table) => `INSERT INTO ${table} SELECT * FROM backup_${table}`),
+    );
+}
+
 /** The settings of these files, as a process reads them. */
 export function settingsOf(files: LogFiles, anchors = [files.anchor]) {
   const policyFile = files.env.LOG_POLICY ?? null;

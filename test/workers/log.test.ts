@@ -10,6 +10,7 @@ import { integrateBatches } from "../../src/services/log/integrate-batches.ts";
 import { recordExpiries } from "../../src/services/sweep/record-expiries.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import {
+  backUp,
   beginLog,
   type LogFiles,
   logKey,
@@ -297,27 +298,6 @@ describe("witnesses", () => {
 
 describe("witnesses without an anchor", () => {
   /** The log's tables as they are now, to be restored later: the database then has lost what follows. */
-  async function backUp(): Promise<() => Promise<void>> {
-    const tables = [
-      "vouchers",
-      "voucher_events",
-      "log_batches",
-      "log_bundles",
-      "log_tiles",
-      "log_tree",
-      "log_published",
-    ];
-    const tamper = (statements: string[]) =>
-      servers.db.query(["BEGIN", "SET LOCAL session_replication_role = replica", ...statements, "COMMIT"].join(";"));
-    await tamper(tables.map((table) => `CREATE TABLE backup_${table} AS SELECT * FROM ${table}`));
-    return async () => {
-      await tamper([
-        ...tables.map((table) => `DELETE FROM ${table}`),
-        ...tables.map((table) => `INSERT INTO ${table} SELECT * FROM backup_${table}`),
-      ]);
-    };
-  }
-
   const withoutAnchor = () => openSequencer(servers, files, []);
 
   it.each([
@@ -331,7 +311,7 @@ describe("witnesses without an anchor", () => {
       await issueVouchers(servers.db, partner, count);
       await withoutAnchor().run();
     }
-    const restore = await backUp();
+    const restore = await backUp(servers.db);
     await issueVouchers(servers.db, partner, 6);
     await withoutAnchor().run();
     const seen = state();
