@@ -392,45 +392,39 @@ describe("the end of a reservation", () => {
     }
   });
 
-  it("refuses the holder's redeem that began to wait for the row before it", async () => {
+  it.each([
+    {
+      title: "refuses the holder's redeem",
+      action: redeemBy(byHolder, "ticket"),
+      role: "worker" as const,
+      outcome: "reservation_ended",
+      state: "Active, free",
+    },
+    {
+      title: "allows another key's redeem",
+      action: redeemBy(byRival, "code"),
+      role: "worker" as const,
+      outcome: "redeemed",
+      state: "Redeemed, free, nothing consumed",
+    },
+    {
+      title: "leaves nothing to release for a release",
+      action: release,
+      role: "api" as const,
+      outcome: "nothing",
+      state: "Active, kept",
+    },
+  ])("$title that began to wait for the row before it", async ({ action, role, outcome, state }) => {
     const [round] = (await makeRounds(1, true)) as [Round];
-    const { redeem } = await whileLocked(servers.db, [round.id], async () => {
-      const redeem = redeemBy(byHolder, "ticket")(round, 0);
-      await untilWaiting(servers.db, 1, "worker");
-      await endSoonBesideLock(round);
-      return { redeem };
+    const { done } = await whileLocked(servers.db, [round.id], async () => {
+      const done = action(round, 0);
+      await untilWaiting(servers.db, 1, role);
+      await untilPast(servers.db, await endSoon(round, 20));
+      return { done };
     });
-    expect(await redeem).toBe("reservation_ended");
-    expect(await stateOf(round)).toBe("Active, free");
+    expect(await done).toBe(outcome);
+    expect(await stateOf(round)).toBe(state);
   });
-
-  it("allows another key's redeem that began to wait for the row before it", async () => {
-    const [round] = (await makeRounds(1, true)) as [Round];
-    const { redeem } = await whileLocked(servers.db, [round.id], async () => {
-      const redeem = redeemBy(byRival, "code")(round, 0);
-      await untilWaiting(servers.db, 1, "worker");
-      await endSoonBesideLock(round);
-      return { redeem };
-    });
-    expect(await redeem).toBe("redeemed");
-    expect(await stateOf(round)).toBe("Redeemed, free, nothing consumed");
-  });
-
-  it("leaves nothing to release for a release that began to wait for the row before it", async () => {
-    const [round] = (await makeRounds(1, true)) as [Round];
-    const { released } = await whileLocked(servers.db, [round.id], async () => {
-      const released = release(round, 0);
-      await untilWaiting(servers.db, 1, "api");
-      await endSoonBesideLock(round);
-      return { released };
-    });
-    expect(await released).toBe("nothing");
-  });
-
-  /** Ends a reservation while its voucher's row is locked, and waits until that end has passed. */
-  async function endSoonBesideLock(round: Round): Promise<void> {
-    await untilPast(servers.db, await endSoon(round, 20));
-  }
 });
 
 describe("the end of a voucher's validity", () => {
