@@ -1,13 +1,13 @@
 import { writeFileSync } from "node:fs";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { signCheckpoint } from "../../src/domain/log/checkpoint.ts";
 import { findAxeViolations, LOOKS, measureOverflow, openPage, photograph, startBrowser } from "../support/browser.ts";
 import { partnerClient } from "../support/client.ts";
 import { beginLog, type LogFiles, logKey, makeLogFiles, startWitness } from "../support/log-setup.ts";
 import { makeOffer } from "../support/marketplace.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi } from "../support/service.ts";
+import { signCheckpoint } from "../support/sign-checkpoint.ts";
 import { makeKey } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { formatCheckpoint, signCheckpoint } from "../../src/domain/log/checkpoint.ts";
+import { formatCheckpoint } from "../../src/domain/log/checkpoint.ts";
 import { consistencyRanges, hashLeaves, inclusionRanges, rootOfRange } from "../../src/domain/log/merkle.ts";
 import { cosignNote, makeSigner, type SignerKey } from "../../src/domain/log/note.ts";
 import { formatProof } from "../../src/domain/log/receipt.ts";
 import { TreeAppender } from "../../src/domain/log/tiles.ts";
+import { signCheckpoint } from "./sign-checkpoint.ts";
 import { VECTORS_FILE, type Vectors } from "./write-vectors.ts";
 
 /** The published file of the vectors. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseCheckpoint, signCheckpoint } from "../../src/domain/log/checkpoint.ts";
+import { parseCheckpoint } from "../../src/domain/log/checkpoint.ts";
 import {
   cosignNote,
   formatSecretKey,
@@ -11,6 +11,7 @@ import {
   verifySignatures,
 } from "../../src/domain/log/note.ts";
 import { meetsQuorum, parsePolicy, verifyCheckpoint } from "../../src/domain/log/policy.ts";
+import { signCheckpoint } from "../support/sign-checkpoint.ts";
 
 const seed = (byte: number) => Buffer.alloc(32, byte);
 const log = makeSigner("log", "log.example", seed(1));

@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
 import { onSnapshot } from "../../src/db/transaction.ts";
 import { ANCHOR_NAMESPACE } from "../../src/domain/chain.ts";
-import { signCheckpoint } from "../../src/domain/log/checkpoint.ts";
 import type { SignerKey } from "../../src/domain/log/note.ts";
 import { parsePolicy } from "../../src/domain/log/policy.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
@@ -24,6 +23,7 @@ import {
   witnessKeys,
 } from "../support/log-setup.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
+import { signCheckpoint } from "../support/sign-checkpoint.ts";
 import { issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 
 let servers: TestServers;

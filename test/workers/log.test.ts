@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
 import { findLogTree } from "../../src/db/log-tree.ts";
-import { parseCheckpoint, signCheckpoint } from "../../src/domain/log/checkpoint.ts";
+import { parseCheckpoint } from "../../src/domain/log/checkpoint.ts";
 import { cosignNote, makeSigner } from "../../src/domain/log/note.ts";
 import { parsePolicy, verifyCheckpoint } from "../../src/domain/log/policy.ts";
 import { integrateBatches } from "../../src/services/log/integrate-batches.ts";
@@ -22,6 +22,7 @@ import {
   witnessKeys,
 } from "../support/log-setup.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
+import { signCheckpoint } from "../support/sign-checkpoint.ts";
 import { issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 
 let servers: TestServers;

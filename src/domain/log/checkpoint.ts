@@ -1,6 +1,6 @@
 import { decodeBase64, parseDecimal } from "./base64.ts";
 import { HASH_BYTES } from "./merkle.ts";
-import { type ParsedNote, parseNote, type SignerKey, signNote } from "./note.ts";
+import { type ParsedNote, parseNote } from "./note.ts";
 
 /** A tree by its size and root. */
 export interface TreeHead {
@@ -22,12 +22,6 @@ export interface CheckpointNote extends Checkpoint {
 /** The text of a checkpoint, which is signed. */
 export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${root.toString("base64")}\n`;
-}
-
-/** A checkpoint with its log's signature: a note. */
-export function signCheckpoint(key: SignerKey, head: TreeHead): string {
-  const text = formatCheckpoint({ origin: key.name, ...head });
-  return `${text}\n${signNote(key, text)}\n`;
 }
 
 /** Parses a note with a checkpoint, strictly; null when it is none. Lines after the root mean nothing. */

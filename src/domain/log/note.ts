@@ -93,9 +93,10 @@ function typed(use: KeyUse, bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.of(TYPE_OF[use]), bytes]);
 }
 
-/** The signature line of a log under a note's text. Ed25519 is deterministic, so the same text gives the same line. */
-export function signNote(key: SignerKey, text: string): string {
-  return signatureLine(key, sign(null, Buffer.from(text), key.privateKey));
+/** A note: a text and the signature line of each of a log's keys. Ed25519 is deterministic, so the same text gives the same note. */
+export function signNote(keys: readonly SignerKey[], text: string): string {
+  const lines = keys.map((key) => `${signatureLine(key, sign(null, Buffer.from(text), key.privateKey))}\n`);
+  return `${text}\n${lines.join("")}`;
 }
 
 /** The signature line of a witness under a note's text. @param time seconds since 1970. */

@@ -47,8 +47,7 @@ export async function initLog(ctx: AuditContext, settings: LogSettings, acceptAn
       }
       if (before === null) await insertLogTree(tx, origin, EMPTY_ROOT);
       const tree = before ?? { origin, size: 0, root: EMPTY_ROOT };
-      const text = formatCheckpoint(tree);
-      const note = `${text}\n${keys.map((key) => `${signNote(key, text)}\n`).join("")}`;
+      const note = signNote(keys, formatCheckpoint(tree));
       for (const file of missing) await writeAnchor(file, note, keys);
       return { origin, size: tree.size, begun: before === null, anchorsWritten: missing };
     },

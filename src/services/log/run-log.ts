@@ -143,7 +143,7 @@ export class Sequencer {
   async #ask(text: string, tree: LogTree): Promise<{ witness: Witness; answer: WitnessAnswer }[]> {
     const { pool, logSettings, log } = this.#ctx;
     const { witnesses, keys } = logSettings;
-    const note = `${text}\n${keys.map((key) => `${signNote(key, text)}\n`).join("")}`;
+    const note = signNote(keys, text);
     const sizes = await selectWitnessSizes(
       pool,
       witnesses.map(({ key }) => key.name),
@@ -187,7 +187,7 @@ export class Sequencer {
       return { size: tree.size, published: published.size, cosigned: 0 };
     }
     const text = formatCheckpoint(tree);
-    const signed = `${text}\n${keys.map((key) => `${signNote(key, text)}\n`).join("")}`;
+    const signed = signNote(keys, text);
     this.#signed = tree;
     for (const file of anchors) await writeAnchor(file, signed, keys);
     this.#anchors = anchors.map((file) => ({ file, size: tree.size }));
