@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import { VOUCHER_TYPES, type VoucherType } from "../domain/voucher.ts";
+import { VOUCHER_TYPES } from "../domain/voucher.ts";
 import { createProduct } from "../services/admin/manage-catalog.ts";
 import { action, type Noun } from "./command.ts";
 import { confirmName } from "./confirm-name.ts";
@@ -7,17 +7,11 @@ import { formatUsd } from "./format.ts";
 import { addList } from "./list.ts";
 import { dollars, FORCE_NAME, integer, name } from "./option-parsers.ts";
 
-interface Options {
+type Options = Omit<Parameters<typeof createProduct>[1], "brandId" | "usageUnitLabel"> & {
   brand: string;
-  key: string;
-  name: string;
-  type: VoucherType;
-  retailPriceUsd: number;
-  priceUsd: number;
-  benefitMonths: number;
   usageUnitLabel?: string;
   force?: boolean;
-}
+};
 
 export const product: Noun = {
   name: "product",

@@ -37,6 +37,21 @@ const BATCH = {
   sandbox: boolean,
 };
 
+/** A product. Prices are US dollars. */
+export const PRODUCT = {
+  id: text,
+  brandId: text,
+  key: text,
+  name: text,
+  type: textOf<VoucherType>(),
+  retailPriceUsd: numeric,
+  priceUsd: numeric,
+  /** 0: the product states no duration. */
+  benefitMonths: integer,
+  usageUnitLabel: orNull(text),
+};
+export type NewProduct = Row<typeof PRODUCT>;
+
 /** `sandbox`: its organization is a sandbox. */
 const BRAND = { id: text, name: text, organizationId: text, sandbox: boolean };
 
@@ -84,20 +99,6 @@ export async function findNamesake(db: Queryable, parentId: string | null, name:
 
 export async function insertBrand(db: Queryable, id: string, organizationId: string, name: string): Promise<void> {
   await execute(db, sql.insert_brand, [id, organizationId, name]);
-}
-
-/** A product to insert. Prices are US dollars. */
-export interface NewProduct {
-  id: string;
-  brandId: string;
-  key: string;
-  name: string;
-  type: VoucherType;
-  retailPriceUsd: number;
-  priceUsd: number;
-  /** 0: the product states no duration. */
-  benefitMonths: number;
-  usageUnitLabel: string | null;
 }
 
 export async function insertProduct(db: Queryable, product: NewProduct): Promise<void> {

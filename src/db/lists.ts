@@ -1,6 +1,7 @@
 import type { ContractStatus } from "../domain/audience.ts";
 import type { WindowKind } from "../domain/offer.ts";
-import type { Audience, VoucherType } from "../domain/voucher.ts";
+import type { Audience } from "../domain/voucher.ts";
+import { PRODUCT } from "./catalog.ts";
 import { arrayOf, type Columns, integer, numeric, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
 import { loadStatements, readRow, readRows, type TypedStatement } from "./statements.ts";
@@ -9,18 +10,7 @@ import { loadStatements, readRow, readRows, type TypedStatement } from "./statem
 export const sql = loadStatements(new URL("./lists.sql", import.meta.url), {
   list_organizations: { id: text, name: text, createdAt: timestamptz },
   list_brands: { id: text, organizationId: text, name: text, createdAt: timestamptz },
-  list_products: {
-    id: text,
-    brandId: text,
-    key: text,
-    name: text,
-    type: textOf<VoucherType>(),
-    retailPriceUsd: numeric,
-    priceUsd: numeric,
-    benefitMonths: integer,
-    usageUnitLabel: orNull(text),
-    createdAt: timestamptz,
-  },
+  list_products: { ...PRODUCT, createdAt: timestamptz },
   list_batches: {
     id: text,
     productId: text,
