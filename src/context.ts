@@ -105,6 +105,8 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
   service.onClose(() => reservationCommitter.drain());
   const acquisitions = new AcquisitionCommitter({ ...observed, randomBytes: service.randomBytes });
   service.onClose(() => acquisitions.drain());
+  const webhookRequests = new WebhookRequests(redis, config.queueShards[0], deployment, log);
+  service.onClose(() => webhookRequests.close());
   const webhookSender = openWebhookSender(config.webhooks);
   service.onClose(() => webhookSender.close());
   const queueViews = new QueueViews(config, deployment, log);
@@ -126,6 +128,7 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     partnerReads: openBoundedReads({ connections: PARTNER_READS, waitingMax: PARTNER_READS_WAITING_MAX }),
     /** Moves of sandboxes' times. */
     sandboxMoves: openBoundedReads({ connections: SANDBOX_MOVES, waitingMax: SANDBOX_MOVES_WAITING_MAX }),
+    webhookRequests,
     webhookSender,
     /** Tests of webhook endpoints. */
     webhookTests: openBoundedReads({ connections: WEBHOOK_TESTS, waitingMax: WEBHOOK_TESTS_WAITING_MAX }),

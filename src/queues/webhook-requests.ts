@@ -40,6 +40,13 @@ export class WebhookRequests {
     );
   }
 
+  /** Like `add`, but logs a failure: the sweeper adds the jobs then. */
+  async tryAdd(endpointIds: readonly string[]): Promise<void> {
+    await this.add(endpointIds).catch((error) => {
+      this.#log.warn({ err: error }, "webhook jobs could not be added; the sweeper adds them");
+    });
+  }
+
   async close(): Promise<void> {
     await this.#queue?.close();
   }

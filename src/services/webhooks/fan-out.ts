@@ -81,12 +81,10 @@ export class FanOut {
 
 /** Turns the oldest rows of the outbox into deliveries, and requests a job for each endpoint with due deliveries. */
 export async function fanOut(ctx: Deps): Promise<"done" | "more" | "busy"> {
-  const { pool, webhookReads, webhookRequests, log } = ctx;
+  const { pool, webhookReads, webhookRequests } = ctx;
   const result = await webhookReads(() => inTransaction(pool, takeOutbox));
   if (result === null) return "busy";
-  await webhookRequests.add(result.due).catch((error) => {
-    log.warn({ err: error }, "webhook jobs could not be added; the sweeper adds them");
-  });
+  await webhookRequests.tryAdd(result.due);
   return result.more ? "more" : "done";
 }
 

@@ -4,6 +4,7 @@ import { REPLAY_MAX, type ReplayRequest, type ReplayResponse } from "../../contr
 import type { Transaction } from "../../db/pool.ts";
 import { inTransaction, waitForLocks } from "../../db/transaction.ts";
 import { lockEndpoints, type ReplayChoice, replayFinished } from "../../db/webhook-deliveries.ts";
+import type { WebhookRequests } from "../../queues/webhook-requests.ts";
 import { selectWebhook } from "./read-webhooks.ts";
 import { requireWebhookSecret, type WebhookDeps } from "./webhook-view.ts";
 
@@ -15,23 +16,25 @@ const LOCK_WAIT_MS = 5_000;
  * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_disabled`.
  */
 export async function replayWebhook(
-  ctx: WebhookDeps & { pool: pg.Pool },
+  ctx: WebhookDeps & { pool: pg.Pool; webhookRequests: WebhookRequests },
   organizationId: string,
   endpointId: string,
   request: ReplayRequest,
 ): Promise<ReplayResponse> {
   requireWebhookSecret(ctx);
-  return inTransaction(ctx.pool, async (tx) => {
+  const response = await inTransaction(ctx.pool, async (tx) => {
     await waitForLocks(tx, LOCK_WAIT_MS);
     const { disabledReason } = await selectWebhook(tx, endpointId, organizationId);
     if (disabledReason === "operator") throw new AppError("webhook_disabled");
     return replayDeliveries(tx, endpointId, request);
   });
+  await ctx.webhookRequests.tryAdd([endpointId]);
+  return response;
 }
 
 /**
  * Starts finished deliveries of an endpoint again, with the same ids and in the order of each voucher, at most REPLAY_MAX, the oldest first.
- * The sweeper requests the job.
+ * The sweeper requests the job, unless the caller does.
  * @throws AppError `webhook_disabled`.
  */
 export async function replayDeliveries(
