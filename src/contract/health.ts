@@ -8,7 +8,7 @@ const status = z
 export const healthResponse = z.object({ status }).meta({ id: "Health" });
 
 /** The state of each dependency, in the success and the error response of the readiness probe. */
-export const serverStates = z.object({
+const serverStates = z.object({
   postgres: z.enum(["ok", "unavailable", "outdated", "copied"]).meta({
     description:
       "`unavailable`: Postgres does not answer; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database; run `voucherctl db adopt`.",

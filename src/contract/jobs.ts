@@ -80,7 +80,6 @@ export type SweepReport = z.output<typeof sweepReport>;
 
 /** A request to send what is due for one endpoint. It finds its work in Postgres. */
 export const webhookJob = z.object({ endpointId: z.string() });
-export type WebhookJob = z.output<typeof webhookJob>;
 
 /** What one job has sent. */
 export const webhookReport = z.object({

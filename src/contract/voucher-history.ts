@@ -35,7 +35,7 @@ export const foundVoucher = z.object({
 export type FoundVoucher = z.output<typeof foundVoucher>;
 
 /** The result of a search. */
-export const foundVouchers = z.object({ items: z.array(foundVoucher).meta({ description: "In order of ids." }) });
+const foundVouchers = z.object({ items: z.array(foundVoucher).meta({ description: "In order of ids." }) });
 
 export type FoundVouchers = z.output<typeof foundVouchers>;
 

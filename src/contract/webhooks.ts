@@ -28,7 +28,7 @@ export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
 export const WEBHOOK_TEST_TYPE = "webhook.test";
 
 /** Why an endpoint gets no requests. */
-export const WEBHOOK_DISABLED_REASONS = ["partner", "operator", "gone", "failing"] as const;
+const WEBHOOK_DISABLED_REASONS = ["partner", "operator", "gone", "failing"] as const;
 export type WebhookDisabledReason = (typeof WEBHOOK_DISABLED_REASONS)[number];
 
 /** States of a delivery. Failed: given up, or its endpoint was disabled. */
@@ -36,7 +36,7 @@ export const DELIVERY_STATES = ["Pending", "Delivered", "Failed"] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** Why an attempt failed. Fixed words: nothing that the endpoint sends is stored or shown. */
-export const DELIVERY_FAILURES = [
+const DELIVERY_FAILURES = [
   "timeout",
   "refused_address",
   "unknown_host",
@@ -54,7 +54,7 @@ export const DELIVERIES_KEPT_DAYS = 30;
 export const REPLAY_MAX = 10_000;
 /** Most event ids in one call, so that a request stays below the limit of bodies. */
 const REPLAY_IDS_MAX = 200;
-export const WEBHOOK_URL_MAX = 2_048;
+const WEBHOOK_URL_MAX = 2_048;
 const DESCRIPTION_MAX = 200;
 const DELIVERIES_LIMIT_MAX = 1_000;
 const CURSOR_INPUT_MAX = 512;
@@ -312,7 +312,7 @@ const eventId = z.string().meta({
   examples: [`${EXAMPLE.voucherId}-2`],
 });
 
-export const webhookDelivery = z
+const webhookDelivery = z
   .object({
     eventId,
     eventType: z.enum(WEBHOOK_EVENT_TYPES).meta({ description: "What happened." }),

@@ -20,7 +20,7 @@ const JITTER = 0.2;
 /** A receiver may ask for at most this many times the step. */
 const RETRY_AFTER_STEPS = 2;
 /** An endpoint that has only failed for this long is disabled. */
-export const FAILING_MAX_MS = 120 * HOUR;
+const FAILING_MAX_MS = 120 * HOUR;
 
 /** The result of one request to an endpoint. */
 export type AttemptResult<Failure extends string> =
@@ -35,7 +35,7 @@ export interface DecidedAttempt {
 }
 
 /** Whether the receiver has asked for no further requests. */
-export function isGone(result: { status: number | null }): boolean {
+function isGone(result: { status: number | null }): boolean {
   return result.status === 410;
 }
 

@@ -14,7 +14,7 @@ export function hashLeaf(data: Uint8Array): Buffer {
 }
 
 /** The hash of an inner node (RFC 6962, section 2.1). */
-export function hashNode(left: Uint8Array, right: Uint8Array): Buffer {
+function hashNode(left: Uint8Array, right: Uint8Array): Buffer {
   NODE.set(left, 1);
   NODE.set(right, 1 + HASH_BYTES);
   return sha256(NODE);

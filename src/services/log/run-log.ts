@@ -18,7 +18,7 @@ const INTEGRATE_MAX_MS = 2_000;
 const PUBLISH_AGAIN_MS = 600_000;
 
 /** Something outside of Postgres contradicts the database, or does not answer. Nothing gets a place, and nothing is signed. */
-export class LogRefused extends Error {}
+class LogRefused extends Error {}
 
 /** What the sequencer needs, and what it remembers between its passes. */
 export interface SequencerContext {

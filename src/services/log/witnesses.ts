@@ -59,7 +59,7 @@ export async function askWitness(
 }
 
 /** The body of a request to a witness. */
-export function formatRequest(oldSize: number, proof: readonly Buffer[], note: string): string {
+function formatRequest(oldSize: number, proof: readonly Buffer[], note: string): string {
   return [`old ${oldSize}`, ...proof.map((node) => node.toString("base64")), "", note].join("\n");
 }
 

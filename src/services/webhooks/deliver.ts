@@ -12,11 +12,11 @@ import { sendWebhook, type WebhookResult, type WebhookSender } from "./send-webh
 import { webhookBody } from "./webhook-body.ts";
 
 /** Requests to one endpoint at the same time. */
-export const REQUESTS_PER_ENDPOINT = 4;
+const REQUESTS_PER_ENDPOINT = 4;
 /** Requests of one process at the same time. */
 export const REQUESTS_MAX = 64;
 /** Failing endpoints that one process tries at the same time: half of its requests stay for the others. */
-export const FAILING_MAX = 32;
+const FAILING_MAX = 32;
 /** Most deliveries that a run reads at once, and has in memory. */
 const PORTION_MAX = 64;
 /** A run reads more when at most this many are unfinished. */
