@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { ConfigError, readApiConfig, readConfig, readDatabaseUrl } from "../../src/config.ts";
+import {
+  ConfigError,
+  readApiConfig,
+  readConfig,
+  readDatabaseUrl,
+  readWebhookConfig,
+  readWorkerConfig,
+} from "../../src/config.ts";
 import { parseRedisUrl } from "../../src/redis/addresses.ts";
 
 type Environment = Record<string, string | undefined>;
@@ -449,5 +456,28 @@ describe("QUEUE_SHARDS and WORKER_SHARDS", () => {
 
   it.each(["6", "0,6", "x", "-1"])("WORKER_SHARDS is refused as %j with six shards", (value) => {
     expect(() => read({ QUEUE_SHARDS: "6,4", WORKER_SHARDS: value })).toThrow(/^WORKER_SHARDS /);
+  });
+});
+
+describe("webhooks", () => {
+  it("are off without WEBHOOK_SECRET, which has at least 32 characters", () => {
+    expect(read({}).webhooks).toEqual({ secret: null, allowPrivate: false });
+    expect(read({ WEBHOOK_SECRET: "s".repeat(32) }).webhooks.secret).toBe("s".repeat(32));
+    expect(complaints({ WEBHOOK_SECRET: "s".repeat(31) })).toEqual([expect.stringMatching(/^WEBHOOK_SECRET .*32/)]);
+  });
+
+  it("go to private addresses only outside of production", () => {
+    const open = { ...REQUIRED, RESERVATION_TOKEN_SECRET: OWN_SECRET, WEBHOOK_ALLOW_PRIVATE: "true" };
+    expect(readConfig(open).webhooks.allowPrivate).toBe(true);
+    expect(() => readConfig({ ...open, NODE_ENV: "production" })).toThrow(/^WEBHOOK_ALLOW_PRIVATE is true/);
+    expect(() => readWebhookConfig({ ...open, NODE_ENV: "production" })).toThrow(ConfigError);
+  });
+
+  it("need the secret in a worker process that serves their queue alone", () => {
+    const worker = { ...REQUIRED, RESERVATION_TOKEN_SECRET: OWN_SECRET, WORKER_QUEUES: "webhook" };
+    expect(() => readWorkerConfig(worker)).toThrow(/^WEBHOOK_SECRET is not set/);
+    expect(readWorkerConfig({ ...worker, WEBHOOK_SECRET: OWN_SECRET.padEnd(32, "x") }).workerQueues).toEqual([
+      "webhook",
+    ]);
   });
 });
