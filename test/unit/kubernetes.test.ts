@@ -385,7 +385,7 @@ it("the guide's numbers of connections are those of the limits", () => {
     (apis + 1) * CONNECTIONS_MAX.api + (workers + 1 + 1) * CONNECTIONS_MAX.worker + 20;
   const [small, large] = [limits(false), limits(true)];
   expect(GUIDE.replace(/\s+/g, " ")).toContain(
-    `limits of ${small[0]} API pods and ${small[1]} workers ${needed(small)}, with the overlay's ${large[0]} and ${large[1]} ${needed(large)}.`,
+    `That is ${needed(small)} with the base's limits of ${small[0]} API pods and ${small[1]} workers, and ${needed(large)} with the overlay's ${large[0]} and ${large[1]}.`,
   );
 });
 
