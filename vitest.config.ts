@@ -35,8 +35,6 @@ export default defineConfig({
     globalSetup: "test/support/global-setup.ts",
     reporters: ["default", "test/support/proved-reporter.ts"],
     pool: "forks",
-    // A Redis Cluster has one database, which each file empties.
-    maxWorkers: onCluster ? 1 : 2,
     // Longer than three patient starts in a row on a busy machine.
     testTimeout: 200_000,
     hookTimeout: 200_000,
@@ -44,10 +42,29 @@ export default defineConfig({
     retry: 0,
     // Each test file has its own Postgres database and starts from an empty Redis database.
     projects: [
-      // Files share a process: loading the service once per file would take a sixth of the run.
-      { extends: true, test: { name: "guarantees", include: GUARANTEES, exclude: notOnCluster, isolate: false } },
+      {
+        extends: true,
+        test: {
+          name: "guarantees",
+          include: GUARANTEES,
+          exclude: notOnCluster,
+          // Files share a process: loading the service once per file would take a sixth of the run.
+          isolate: false,
+          // Three on two cores, because most tests wait for something. A Redis Cluster has one database, which each file empties.
+          maxWorkers: onCluster ? 1 : 3,
+        },
+      },
       // Campaigns, browsers, hostile input, benchmarks and long end-to-end runs.
-      { extends: true, test: { name: "campaigns", include: ["test/**/*.test.ts"], exclude: GUARANTEES } },
+      {
+        extends: true,
+        test: {
+          name: "campaigns",
+          include: ["test/**/*.test.ts"],
+          exclude: GUARANTEES,
+          maxWorkers: onCluster ? 1 : 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
     ],
   },
 });

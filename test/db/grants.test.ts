@@ -25,7 +25,7 @@ const RUN_BY: Record<RoleName, Set<string>> = {
     "workers/seal.ts",
     "workers/sweep.ts",
     "workers/webhook.ts",
-    "src/services/webhooks/replay-deliveries.ts",
+    "src/services/webhooks/replay-webhook.ts",
     "src/services/webhooks/list-deliveries.ts",
   ),
   pva_log: new Set([

@@ -96,7 +96,7 @@ async function redisServer(stops: Stop[], containers: boolean): Promise<string> 
 }
 
 /** The Redis databases of the vitest workers, one each. Database 0 may be in use. */
-const REDIS_DATABASES = [1, 2];
+const REDIS_DATABASES = [1, 2, 3];
 
 /** Refuses a Redis that contains data, and empties it after the tests. */
 async function useGivenRedis(url: string, stops: Stop[]): Promise<void> {
