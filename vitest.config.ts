@@ -7,6 +7,13 @@ const GUARANTEES = [
   "test/e2e/{migrate,smoke}.test.ts",
 ];
 
+/** Runs of minutes that `npm run test:endurance` makes and CI does not: it must end within twenty minutes. */
+const ENDURANCE = [
+  "test/faults/{postgres-failover,webhook-load,webhooks}.test.ts",
+  "test/log/many-kills.test.ts",
+  "test/scale/*.test.ts",
+];
+
 const onCluster = Boolean(process.env.TEST_CLUSTER_SHARDS);
 
 /** What `npm run test:cluster` leaves out: most need the one server of a single Redis. */
@@ -60,10 +67,14 @@ export default defineConfig({
         test: {
           name: "campaigns",
           include: ["test/**/*.test.ts"],
-          exclude: GUARANTEES,
+          exclude: [...GUARANTEES, ...ENDURANCE],
           maxWorkers: onCluster ? 1 : 2,
           sequence: { groupOrder: 1 },
         },
+      },
+      {
+        extends: true,
+        test: { name: "endurance", include: ENDURANCE, maxWorkers: 1, sequence: { groupOrder: 2 } },
       },
     ],
   },
