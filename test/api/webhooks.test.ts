@@ -319,7 +319,7 @@ describe("a test", () => {
         data: { webhookId: id },
       });
     }
-    // The first API may not connect to loopback, whatever the row says.
+    // The first API may not connect to loopback, even if the row has such an address.
     expect((await call("POST", `/${id}/test`)).body).toMatchObject({ delivered: false, failure: "refused_address" });
     expect(receiver.received).toHaveLength(1);
     await local.close();

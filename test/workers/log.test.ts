@@ -340,7 +340,7 @@ describe("witnesses without an anchor", () => {
     expect(await withoutAnchor().run()).toMatchObject({ placed: 4, published: 4, cosigned: 1, refused: null });
   });
 
-  it("are sent no text that the log has not signed, whatever the database serves", async () => {
+  it("are sent only text that the log has signed, even if the database serves other text", async () => {
     const { url, state } = await startWitness(servers, files);
     files.setWitnesses([url]);
     await beginLog(servers.db, files);

@@ -48,7 +48,7 @@ export function disableEndpoint(ctx: AuditContext, id: string): Promise<WebhookV
   });
 }
 
-/** Enables an endpoint, whoever disabled it. A repeat changes nothing. @throws AppError `webhook_not_found`. */
+/** Enables an endpoint, also one that an operator disabled. A repeat changes nothing. @throws AppError `webhook_not_found`. */
 export function enableEndpoint(ctx: AuditContext, id: string): Promise<WebhookView> {
   return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, async (tx) => {
     await enableWebhookEndpoint(tx, id, "operator");
