@@ -1,7 +1,7 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { ApiContext } from "../../context.ts";
-import { AppError, ERRORS_OF } from "../../contract/errors.ts";
+import { AppError } from "../../contract/errors.ts";
 import { healthResponse, readinessError, readinessResponse } from "../../contract/health.ts";
 import { assertMigrated, UnusableDatabase } from "../../db/schema.ts";
 import { probeShards } from "../../queues/measure-queues.ts";
@@ -23,7 +23,6 @@ export const health = endpoint({
   response: healthResponse,
   responseDescription: "The process is up.",
   responseExamples: { ok: { summary: "Up", value: { status: "ok" } } },
-  errors: ERRORS_OF.health,
   handler: async () => ({ status: "ok" as const }),
 });
 
@@ -43,7 +42,6 @@ export const readiness = endpoint({
     schema: readinessError,
     example: { error: "No answer from Redis.", postgres: "ok", redis: "unavailable" },
   },
-  errors: ERRORS_OF.readiness,
   async handler(ctx) {
     const [unusable, { answers, silentShards }] = await Promise.all([
       orOnFailure(findDatabaseProblem(ctx.probes), new UnusableDatabase("unavailable", "No answer from Postgres.")),
