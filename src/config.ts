@@ -31,8 +31,26 @@ const origins = z
     "must be a comma-separated list of origins as browsers send them, such as https://shop.example.com: in lower case, without a path, a default port, * or null",
   );
 
-const environment = z.object({
+const logEnvironment = z.object({
+  LOG_KEY_FILE: z.string().optional(),
+  LOG_ORIGIN: z.string().refine(isKeyName, "must be a name like vouchers.example.com/log").optional(),
+  LOG_ANCHOR: z
+    .string()
+    .transform((text) => splitList(text))
+    .refine((entries) => entries.every((entry) => /^file:\/./.test(entry)), "must be like file:/absolute/path")
+    .transform((entries) => entries.map((entry) => entry.slice("file:".length)))
+    .default([]),
+  LOG_POLICY: z.string().optional(),
+  LOG_INTERVAL_MS: integer(100, 600_000).default(1_000),
+});
+
+const webhookEnvironment = z.object({
   NODE_ENV: z.string().default("development"),
+  WEBHOOK_SECRET: z.string().min(32, "must be at least 32 characters long").optional(),
+  WEBHOOK_ALLOW_PRIVATE: z.enum(["true", "false"]).default("false"),
+});
+
+const environment = z.object({
   PORT: integer(0, 65_535).default(3000),
   BASE_URL: z
     .url({ protocol: /^https?$/, error: "must be an address like https://vouchers.example.com" })
@@ -104,18 +122,8 @@ const environment = z.object({
   SWEEP_INTERVAL_MS: integer(100, 600_000).default(5_000),
   CHAIN_CHECK_HOURS: integer(1, 8_760).default(168),
   METRICS_PORT: integer(0, 65_535).optional(),
-  LOG_KEY_FILE: z.string().optional(),
-  LOG_ORIGIN: z.string().refine(isKeyName, "must be a name like vouchers.example.com/log").optional(),
-  LOG_ANCHOR: z
-    .string()
-    .transform((text) => splitList(text))
-    .refine((entries) => entries.every((entry) => /^file:\/./.test(entry)), "must be like file:/absolute/path")
-    .transform((entries) => entries.map((entry) => entry.slice("file:".length)))
-    .default([]),
-  LOG_POLICY: z.string().optional(),
-  LOG_INTERVAL_MS: integer(100, 600_000).default(1_000),
-  WEBHOOK_SECRET: z.string().min(32, "must be at least 32 characters long").optional(),
-  WEBHOOK_ALLOW_PRIVATE: z.enum(["true", "false"]).default("false"),
+  ...logEnvironment.shape,
+  ...webhookEnvironment.shape,
   // Only the OpenTelemetry variables that decide whether to load it. OpenTelemetry reads the others itself.
   OTEL_SDK_DISABLED: z.string().optional(),
   OTEL_TRACES_EXPORTER: z.string().optional(),
@@ -124,17 +132,6 @@ const environment = z.object({
   OTEL_SERVICE_NAME: z.string().optional(),
   OTEL_RESOURCE_ATTRIBUTES: z.string().optional(),
 });
-
-const LOG_VARIABLES = {
-  LOG_KEY_FILE: true,
-  LOG_ORIGIN: true,
-  LOG_ANCHOR: true,
-  LOG_POLICY: true,
-  LOG_INTERVAL_MS: true,
-} as const;
-type LogVariable = keyof typeof LOG_VARIABLES;
-
-const WEBHOOK_VARIABLES = { NODE_ENV: true, WEBHOOK_SECRET: true, WEBHOOK_ALLOW_PRIVATE: true } as const;
 
 /** Webhooks of partners. */
 export interface WebhookConfig {
@@ -229,7 +226,7 @@ export function readConfig(env: Environment) {
   };
 }
 
-function logConfig(values: Pick<z.output<typeof environment>, LogVariable>): LogConfig {
+function logConfig(values: z.output<typeof logEnvironment>): LogConfig {
   return {
     keyFile: values.LOG_KEY_FILE ?? null,
     origin: values.LOG_ORIGIN ?? null,
@@ -239,7 +236,7 @@ function logConfig(values: Pick<z.output<typeof environment>, LogVariable>): Log
   };
 }
 
-function webhookConfig(values: Pick<z.output<typeof environment>, keyof typeof WEBHOOK_VARIABLES>): WebhookConfig {
+function webhookConfig(values: z.output<typeof webhookEnvironment>): WebhookConfig {
   const allowPrivate = values.WEBHOOK_ALLOW_PRIVATE === "true";
   if (allowPrivate && values.NODE_ENV === "production") {
     throw new ConfigError("WEBHOOK_ALLOW_PRIVATE is true, which NODE_ENV=production refuses");
@@ -294,20 +291,14 @@ export function readWorkerConfig(env: Environment): Config {
   return config;
 }
 
-/**
- * Reads only the log's variables.
- * @throws ConfigError naming every variable that is invalid.
- */
+/** Reads only the log's variables. @throws ConfigError naming each bad variable. */
 export function readLogConfig(env: Environment): LogConfig {
-  return logConfig(parse(environment.pick(LOG_VARIABLES), env));
+  return logConfig(parse(logEnvironment, env));
 }
 
-/**
- * Reads only the webhooks' variables.
- * @throws ConfigError naming every variable that is invalid.
- */
+/** Reads only the webhooks' variables. @throws ConfigError naming each bad variable. */
 export function readWebhookConfig(env: Environment): WebhookConfig {
-  return webhookConfig(parse(environment.pick(WEBHOOK_VARIABLES), env));
+  return webhookConfig(parse(webhookEnvironment, env));
 }
 
 /** Reads only the database's address. @throws ConfigError when it is missing or invalid. */
@@ -315,10 +306,7 @@ export function readDatabaseUrl(env: Environment): string {
   return parse(environment.pick({ DATABASE_URL: true }), env).DATABASE_URL;
 }
 
-/**
- * Reads the service's public address.
- * @throws ConfigError when it is invalid.
- */
+/** Reads the service's public address. @throws ConfigError when it is invalid. */
 export function readBaseUrl(env: Environment): string {
   return baseUrlOf(parse(environment.pick({ BASE_URL: true, PORT: true }), env));
 }
@@ -334,27 +322,24 @@ export function readTokenClaims(env: Environment): Pick<Config["users"], "issuer
   return { issuer: claims.AUTH_ISSUER ?? null, audience: claims.AUTH_AUDIENCE ?? null };
 }
 
-const ROLE_PASSWORD = z
+const rolePassword = z
   .string()
   .regex(/^[\x21-\x7e]{16,}$/, "must be 16 or more visible ASCII characters")
-  .optional();
+  .nullable()
+  .default(null);
 
 /**
  * Reads the passwords that `voucherctl db roles` sets for the roles. Null sets none.
  * @throws ConfigError when a password is too short or has invalid characters.
  */
 export function readRolePasswords(env: Environment): Record<"pva_api" | "pva_log" | "pva_admin", string | null> {
-  const passwords = {
-    PVA_API_PASSWORD: ROLE_PASSWORD,
-    PVA_LOG_PASSWORD: ROLE_PASSWORD,
-    PVA_ADMIN_PASSWORD: ROLE_PASSWORD,
-  };
-  const given = parse(z.object(passwords), env);
-  return {
-    pva_api: given.PVA_API_PASSWORD ?? null,
-    pva_log: given.PVA_LOG_PASSWORD ?? null,
-    pva_admin: given.PVA_ADMIN_PASSWORD ?? null,
-  };
+  const passwords = z.object({
+    PVA_API_PASSWORD: rolePassword,
+    PVA_LOG_PASSWORD: rolePassword,
+    PVA_ADMIN_PASSWORD: rolePassword,
+  });
+  const given = parse(passwords, env);
+  return { pva_api: given.PVA_API_PASSWORD, pva_log: given.PVA_LOG_PASSWORD, pva_admin: given.PVA_ADMIN_PASSWORD };
 }
 
 /** Servers that the environment names. Null means that commands and `npm start` use the embedded server. */

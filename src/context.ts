@@ -85,11 +85,8 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
   });
   service.onClose(() => probes.end());
   const observed = { pool, metrics, traces };
-  const keys = new KeyAuthenticator(pool, log);
-  service.onClose(() => keys.drain());
-  const reservationCommitter = openReservationCommitter(observed);
-  const inbox = new ReplyInbox(config.redisUrl, log);
-  service.onClose(() => inbox.close());
+  const keys = service.drainLater(new KeyAuthenticator(pool, log));
+  const inbox = service.closeLater(new ReplyInbox(config.redisUrl, log));
   const links = {
     redis,
     inbox,
@@ -98,19 +95,6 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     log,
     onForeignReply: () => metrics?.foreignMessages.with("reply").inc(),
   };
-  const redeems = new AwaitedQueue(redeemQueue, links);
-  service.onClose(() => redeems.close());
-  const seals = new AwaitedQueue(sealQueue, links);
-  service.onClose(() => seals.close());
-  service.onClose(() => reservationCommitter.drain());
-  const acquisitions = new AcquisitionCommitter({ ...observed, randomBytes: service.randomBytes });
-  service.onClose(() => acquisitions.drain());
-  const webhookRequests = new WebhookRequests(redis, config.queueShards[0], deployment, log);
-  service.onClose(() => webhookRequests.close());
-  const webhookSender = openWebhookSender(config.webhooks);
-  service.onClose(() => webhookSender.close());
-  const queueViews = new QueueViews(config, deployment, log);
-  service.onClose(() => queueViews.close());
   return {
     ...service,
     metrics,
@@ -118,18 +102,18 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     limits: openLimits(config, redis, log),
     voucherReads: openVoucherReads(observed),
     outcomeReads: openOutcomeReads(service),
-    reservationCommitter,
-    redeemQueue: redeems,
-    sealQueue: seals,
-    acquisitions,
+    redeemQueue: service.closeLater(new AwaitedQueue(redeemQueue, links)),
+    sealQueue: service.closeLater(new AwaitedQueue(sealQueue, links)),
+    reservationCommitter: service.drainLater(openReservationCommitter(observed)),
+    acquisitions: service.drainLater(new AcquisitionCommitter({ ...observed, randomBytes: service.randomBytes })),
     /** Unbatched reads that need no partner key. */
     publicReads: openBoundedReads({ connections: PUBLIC_READS, waitingMax: PUBLIC_READS_WAITING_MAX }),
     /** Unbatched reads of partners. */
     partnerReads: openBoundedReads({ connections: PARTNER_READS, waitingMax: PARTNER_READS_WAITING_MAX }),
     /** Moves of sandboxes' times. */
     sandboxMoves: openBoundedReads({ connections: SANDBOX_MOVES, waitingMax: SANDBOX_MOVES_WAITING_MAX }),
-    webhookRequests,
-    webhookSender,
+    webhookRequests: service.closeLater(new WebhookRequests(redis, config.queueShards[0], deployment, log)),
+    webhookSender: service.closeLater(openWebhookSender(config.webhooks)),
     /** Tests of webhook endpoints. */
     webhookTests: openBoundedReads({ connections: WEBHOOK_TESTS, waitingMax: WEBHOOK_TESTS_WAITING_MAX }),
     preservedSince: openPreservedSince(pool),
@@ -138,7 +122,7 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     /** One connection for readiness probes, so that a busy pool does not make Postgres look unavailable. */
     probes,
     users: new UserAuthenticator(config.users),
-    queueViews,
+    queueViews: service.closeLater(new QueueViews(config, deployment, log)),
   };
 }
 
@@ -156,38 +140,37 @@ export function openWorkerContext(config: Config, traces: Traces = TRACES_OFF) {
       : null;
   const service = openServiceContext(config, traces, "worker", CONNECTIONS_MAX.worker);
   const metrics = config.metricsPort === null ? null : openWorkerMetrics(service.pool);
-  const webhookRequests = new WebhookRequests(service.redis, config.queueShards[0], service.deployment, service.log);
-  service.onClose(() => webhookRequests.close());
+  const { redis, deployment, log } = service;
+  const webhookRequests = service.closeLater(new WebhookRequests(redis, config.queueShards[0], deployment, log));
   const webhooks = openWebhooks({ ...service, webhookRequests, metrics });
   // Without it, another process looks into the outbox within a second.
   const onAnnounced = () => webhooks?.fanOut.nudge();
-  const redeemCommitter = openRedeemCommitter({ ...service, metrics, onAnnounced });
-  service.onClose(() => redeemCommitter.drain());
-  const sealCommitter = openSealCommitter({ ...service, metrics, onAnnounced });
-  service.onClose(() => sealCommitter.drain());
-  const sealRequests = new SealRequests(service.redis, config.queueShards[0], service.deployment, service.log);
-  service.onClose(() => sealRequests.close());
-  return { ...service, metrics, redeemCommitter, sealCommitter, sealRequests, webhookRequests, webhooks, logSettings };
+  return {
+    ...service,
+    metrics,
+    redeemCommitter: service.drainLater(openRedeemCommitter({ ...service, metrics, onAnnounced })),
+    sealCommitter: service.drainLater(openSealCommitter({ ...service, metrics, onAnnounced })),
+    sealRequests: service.closeLater(new SealRequests(redis, config.queueShards[0], deployment, log)),
+    webhookRequests,
+    webhooks,
+    logSettings,
+  };
 }
 
 /** Opens what deliveries need, in a process that serves their queue. Null in others, and without WEBHOOK_SECRET. */
 function openWebhooks(
   service: ReturnType<typeof openServiceContext> & { webhookRequests: WebhookRequests; metrics: WorkerMetrics | null },
 ) {
-  const { config, onClose } = service;
+  const { config } = service;
   const { secret, allowPrivate } = config.webhooks;
   if (secret === null || !config.workerQueues.includes("webhook")) return null;
-  const webhookSender = openWebhookSender({ allowPrivate });
-  onClose(() => webhookSender.close());
-  const attempts = openAttemptRecorder(service);
-  onClose(() => attempts.drain());
   const webhookReads = pLimit(WEBHOOK_READS);
   const stopping = new AbortController();
   return {
     ...service,
     webhookReads,
-    webhookSender,
-    attempts,
+    webhookSender: service.closeLater(openWebhookSender({ allowPrivate })),
+    attempts: service.drainLater(openAttemptRecorder(service)),
     secret,
     requests: pLimit(REQUESTS_MAX),
     failing: new Set<string>(),
@@ -240,6 +223,16 @@ function openServiceContext(config: Config, traces: Traces, role: string, poolMa
     tokenSecrets: nameTokenSecrets(config.reservationTokenSecrets),
     randomBytes: pooledRandomBytes,
     onClose: (closer: () => Promise<unknown>) => closers.add(closer),
+    /** Has a resource closed with the context, before those that were opened earlier. Returns the resource. */
+    closeLater<Resource extends { close(): Promise<unknown> }>(resource: Resource): Resource {
+      closers.add(() => resource.close());
+      return resource;
+    },
+    /** As closeLater, for a resource that is drained. */
+    drainLater<Resource extends { drain(): Promise<unknown> }>(resource: Resource): Resource {
+      closers.add(() => resource.drain());
+      return resource;
+    },
     close: () => closers.close(),
   };
 }

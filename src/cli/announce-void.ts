@@ -4,10 +4,10 @@ import { openPool } from "../db/pool.ts";
 import { Leases } from "../holds/lease.ts";
 import { openLog } from "../log.ts";
 import { SealRequests } from "../queues/seal-requests.ts";
-import { openFailFast, type RedisClient, untilReady } from "../redis/connections.ts";
 import type { VoidResult } from "../services/admin/void-voucher.ts";
 import { sealVoucher } from "../services/redeem/seal-events.ts";
 import type { CommandContext } from "./command.ts";
+import { withRedis } from "./with-redis.ts";
 
 /**
  * Adds a job that seals a voided voucher's event, and releases its reservation's lease. Without Redis or room in the queue, seals the event
@@ -15,41 +15,35 @@ import type { CommandContext } from "./command.ts";
  * @returns whether the event is sealed or has a job; if not, the sweeper adds one. Never throws, because the voucher is voided.
  */
 export async function announceVoid(
-  { databaseUrl, redisUrl, queueShards }: Pick<CommandContext, "databaseUrl" | "redisUrl" | "queueShards">,
-  { voucherId, endedTicket }: VoidResult,
+  ctx: Pick<CommandContext, "databaseUrl" | "redisUrl" | "queueShards">,
+  voided: VoidResult,
 ): Promise<boolean> {
   const log = openLog("silent", "voucherctl");
   const deployment = new Deployment(log);
-  const pool = openPool({ databaseUrl, max: 1, applicationName: "voucherctl", deployment, log });
-  const redis = redisUrl === null ? null : openFailFast(redisUrl, "voucherctl", log);
+  const pool = openPool({ databaseUrl: ctx.databaseUrl, max: 1, applicationName: "voucherctl", deployment, log });
   try {
     // Connecting sets the id of `deployment`, which is part of the queue's name.
     await pool.query("SELECT 1");
-    await requestSeal(redis, queueShards[0], deployment, voucherId, endedTicket, log).catch(() =>
-      sealVoucher({ pool }, voucherId),
-    );
+    await requestSeal({ ...ctx, deployment, log }, voided).catch(() => sealVoucher({ pool }, voided.voucherId));
     return true;
   } catch {
     // The void is committed; failing would suggest that nothing was changed.
     return false;
   } finally {
-    redis?.disconnect();
     await pool.end();
   }
 }
 
 async function requestSeal(
-  redis: RedisClient | null,
-  shards: number,
-  deployment: Deployment,
-  voucherId: string,
-  endedTicket: string | null,
-  log: Logger,
+  ctx: Pick<CommandContext, "redisUrl" | "queueShards"> & { deployment: Deployment; log: Logger },
+  { voucherId, endedTicket }: VoidResult,
 ): Promise<void> {
-  if (redis === null) throw new Error("REDIS_URL is not set");
-  await untilReady(redis);
-  const requests = new SealRequests(redis, shards, deployment, log);
-  const added = await requests.add([voucherId]).finally(() => requests.close());
-  if (endedTicket !== null) await new Leases(redis, deployment).release(voucherId, endedTicket);
-  if (added === 0) throw new Error("the seal queue is full");
+  const { redisUrl, queueShards, deployment, log } = ctx;
+  if (redisUrl === null) throw new Error("REDIS_URL is not set");
+  await withRedis({ redisUrl, log }, async (redis) => {
+    const requests = new SealRequests(redis, queueShards[0], deployment, log);
+    const added = await requests.add([voucherId]).finally(() => requests.close());
+    if (endedTicket !== null) await new Leases(redis, deployment).release(voucherId, endedTicket);
+    if (added === 0) throw new Error("the seal queue is full");
+  });
 }

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { AuditEntry } from "../db/audit-entries.ts";
-import { readAuditEntries } from "../services/admin/read-audit-entries.ts";
+import { type AuditEntry, selectAuditEntries } from "../db/audit-entries.ts";
 import { action, type Noun } from "./command.ts";
 import { formatUtc } from "./format.ts";
 import { formatTable, type TableRow } from "./layout.ts";
@@ -22,7 +21,7 @@ export const audit: Noun = {
         .option("--entity <id>", "only changes of this organization, key, batch, …"),
       ["audit list", "audit list --entity key_…", "audit list --limit 1000 --json"],
       async (ctx, options) => {
-        const acts = await readAuditEntries(ctx, options.entity ?? null, options.limit);
+        const acts = await selectAuditEntries(ctx.pool, options.entity ?? null, options.limit);
         ctx.print({ acts }, () =>
           acts.length === 0
             ? "There are no audit entries."

@@ -52,21 +52,13 @@ export function action<Options>(
   examples: readonly string[],
   run: (ctx: CommandContext, options: Options, ...args: string[]) => Promise<void>,
 ): void {
-  setAction<Options>(command, examples, (interaction, options, ...args) =>
+  actionWithoutServers<Options>(command, examples, (interaction, options, ...args) =>
     withServers(command, interaction, (ctx) => run(ctx, options, ...args)),
   );
 }
 
 /** As {@link action}, for a command that needs no server. */
 export function actionWithoutServers<Options>(
-  command: Command,
-  examples: readonly string[],
-  run: (interaction: Interaction, options: Options, ...args: string[]) => Promise<void>,
-): void {
-  setAction(command, examples, run);
-}
-
-function setAction<Options>(
   command: Command,
   examples: readonly string[],
   run: (interaction: Interaction, options: Options, ...args: string[]) => Promise<void>,

@@ -1,5 +1,5 @@
 import { AppError } from "../contract/errors.ts";
-import { readNamesake } from "../services/admin/manage-catalog.ts";
+import { findNamesake } from "../db/catalog.ts";
 import type { CommandContext } from "./command.ts";
 
 /**
@@ -13,7 +13,7 @@ export async function confirmName(
   parentId: string | null,
   { name, force }: { name: string; force?: boolean },
 ): Promise<void> {
-  const namesake = force ? null : await readNamesake(ctx, parentId, name);
+  const namesake = force ? null : await findNamesake(ctx.pool, parentId, name);
   if (namesake === null) return;
   const found = `There is already ${namesake} with the name ${name}.`;
   const answer = await ctx.confirm(`${found} Create another one?`);

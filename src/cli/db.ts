@@ -5,7 +5,8 @@ import { applyRoleGrants } from "../services/admin/apply-roles.ts";
 import { type ClusterRisk, findClusterRisks } from "../services/admin/find-cluster-risks.ts";
 import { type DurabilityRisk, findDurabilityRisks } from "../services/admin/find-durability-risks.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
-import { EXIT, ServersUnavailable } from "./exit-code.ts";
+import { EXIT } from "./exit-code.ts";
+import { withRedis } from "./with-redis.ts";
 
 export const db: Noun = {
   name: "db",
@@ -69,27 +70,20 @@ export const db: Noun = {
   },
 };
 
-async function findRisks(ctx: CommandContext): Promise<(DurabilityRisk | ClusterRisk)[]> {
-  const { redisUrl, queueShards } = ctx;
+async function findRisks({
+  pool,
+  redisUrl,
+  queueShards,
+  log,
+}: CommandContext): Promise<(DurabilityRisk | ClusterRisk)[]> {
   const clusterRisks = redisUrl === null ? [] : await findClusterRisks(redisUrl, queueShards[0]);
   // Without a usable Redis, these say why.
-  if (clusterRisks.some(({ code }) => code !== "redis_shards"))
-    return [...(await findDurabilityRisks({ ...ctx, redis: null })), ...clusterRisks];
-  return [...(await findSettings(ctx)), ...clusterRisks];
-}
-
-async function findSettings({ pool, redisUrl, log }: CommandContext): Promise<DurabilityRisk[]> {
-  if (redisUrl === null) return await findDurabilityRisks({ pool, redis: null });
-  const { openFailFast, untilReady } = await import("../redis/connections.ts");
-  const redis = openFailFast(redisUrl, "voucherctl", log);
-  try {
-    await untilReady(redis).catch((cause) => {
-      throw new ServersUnavailable("Redis does not answer. Check REDIS_URL.", { cause });
-    });
-    return await findDurabilityRisks({ pool, redis });
-  } finally {
-    redis.disconnect();
-  }
+  const isRedisUsable = clusterRisks.every(({ code }) => code === "redis_shards");
+  const durabilityRisks =
+    redisUrl !== null && isRedisUsable
+      ? await withRedis({ redisUrl, log }, (redis) => findDurabilityRisks({ pool, redis }))
+      : await findDurabilityRisks({ pool, redis: null });
+  return [...durabilityRisks, ...clusterRisks];
 }
 
 function describe({ name, created, login, passwordSet }: AppliedRole): string {

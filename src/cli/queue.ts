@@ -4,10 +4,11 @@ import type { Division } from "../queues/read-shards.ts";
 import { SHARDS_MAX } from "../queues/shards.ts";
 import { withAuditEntry } from "../services/admin/with-audit-entry.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
-import { ServersUnavailable, UsageError } from "./exit-code.ts";
+import { UsageError } from "./exit-code.ts";
 import { pluralize } from "./format.ts";
 import { formatTable } from "./layout.ts";
 import { integer } from "./option-parsers.ts";
+import { withRedis } from "./with-redis.ts";
 
 export const queue: Noun = {
   name: "queue",
@@ -69,25 +70,18 @@ async function withQueues<T>(
   work: (queues: Queues) => Promise<T>,
 ): Promise<T> {
   if (redisUrl === null) throw new UsageError("REDIS_URL is not set.");
-  const [{ openFailFast, untilReady }, { readDivisions }, { dropShards }] = await Promise.all([
-    import("../redis/connections.ts"),
+  const [{ readDivisions }, { dropShards }] = await Promise.all([
     import("../queues/read-shards.ts"),
     import("../queues/drop-shards.ts"),
   ]);
-  const redis = openFailFast(redisUrl, "voucherctl", log);
-  try {
-    await untilReady(redis).catch((cause) => {
-      throw new ServersUnavailable("Redis does not answer. Check REDIS_URL.", { cause });
-    });
+  return withRedis({ redisUrl, log }, async (redis) => {
     const deploymentId = await readDeploymentId(pool);
-    return await work({
+    return work({
       deploymentId,
       read: () => readDivisions(redis, deploymentId),
       drop: (shards) => dropShards(redis, deploymentId, shards),
     });
-  } finally {
-    redis.disconnect();
-  }
+  });
 }
 
 type State = "unserved" | "in_use" | "ready" | "emptying" | "unreachable" | "unused";

@@ -78,6 +78,18 @@ export const sweepReport = z.object({
 });
 export type SweepReport = z.output<typeof sweepReport>;
 
+/** The tasks of a pass, and where the report counts what each did. The check of chains, whose counts differ, is not among them. */
+export const SWEEP_TASKS = {
+  expireReservations: "reservationsExpired",
+  restoreLeases: "leasesRestored",
+  removeOrphanLeases: "leasesRemoved",
+  recordExpiries: "expiriesRecorded",
+  endContracts: "contractsEnded",
+  requestSeals: "sealsRequested",
+  requestWebhooks: "webhooksRequested",
+  removeDeliveries: "deliveriesRemoved",
+} as const satisfies Record<string, keyof SweepReport>;
+
 /** A request to send what is due for one endpoint. It finds its work in Postgres. */
 export const webhookJob = z.object({ endpointId: z.string() });
 

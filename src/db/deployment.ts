@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
 import { boolean, text } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { findMissingMigrations, outdated, rejectAsOutdated, UnusableDatabase } from "./schema.ts";
+import { assertMigrated, rejectAsOutdated, UnusableDatabase } from "./schema.ts";
 import { loadStatements, readRow } from "./statements.ts";
 
 export const sql = loadStatements(new URL("./deployment.sql", import.meta.url), {
@@ -62,9 +62,8 @@ export class Deployment implements DeploymentIdentity {
     let reported = "";
     while (!this.#closed) {
       try {
-        const missing = await findMissingMigrations(db);
-        if (missing.length === 0) return this.#ready.resolve();
-        throw outdated(missing);
+        await assertMigrated(db);
+        return this.#ready.resolve();
       } catch (error) {
         const { message } = error as Error;
         if (message !== reported) this.#log.error({ err: error }, "the database cannot be used yet");

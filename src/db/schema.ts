@@ -15,12 +15,12 @@ export const MIGRATIONS = fileURLToPath(new URL("../../migrations", import.meta.
 /** SQLSTATE undefined_table and undefined_column. */
 const UNDEFINED = ["42P01", "42703"];
 
-/** Why a process cannot use its database. Readiness reports `state`. */
+/** Why a process cannot use its database. Readiness reports `state` and the message to anyone; the cause is for the log. */
 export class UnusableDatabase extends Error {
   readonly state: "unavailable" | "copied" | "outdated";
 
-  constructor(state: UnusableDatabase["state"], message: string) {
-    super(message);
+  constructor(state: UnusableDatabase["state"], message: string, options?: ErrorOptions) {
+    super(message, options);
     this.name = "UnusableDatabase";
     this.state = state;
   }
@@ -28,8 +28,11 @@ export class UnusableDatabase extends Error {
 
 let migrations: ReturnType<typeof loadMigrationFiles> | undefined;
 
-/** The migrations of this release that the database lacks or has with other contents. It may have more, of a newer release. */
-export async function findMissingMigrations(db: Queryable): Promise<string[]> {
+/**
+ * Asserts that the database has every migration of this release with the same contents. It may have more, of a newer release.
+ * @throws UnusableDatabase, with the missing ones in its cause.
+ */
+export async function assertMigrated(db: Queryable): Promise<void> {
   migrations ??= loadMigrationFiles(MIGRATIONS).catch((error) => {
     migrations = undefined;
     throw error;
@@ -37,18 +40,18 @@ export async function findMissingMigrations(db: Queryable): Promise<string[]> {
   const wanted = await migrations;
   const rows = await readRows(db, sql.select_applied_migrations, []).catch(rejectAsOutdated);
   const applied = new Map(rows.map(({ name, hash }) => [name, hash]));
-  return wanted.filter(({ name, hash }) => applied.get(name) !== hash).map(({ fileName }) => fileName);
+  const missing = wanted.filter(({ name, hash }) => applied.get(name) !== hash).map(({ fileName }) => fileName);
+  if (missing.length > 0) throw outdated(new Error(`the database lacks ${missing.join(", ")}`));
 }
 
-/** The error for a database that lacks migrations. */
-export function outdated(missing: readonly string[]): UnusableDatabase {
-  return new UnusableDatabase("outdated", `The database lacks ${missing.join(", ")}. Run: npm run migrate`);
+function outdated(cause: Error): UnusableDatabase {
+  return new UnusableDatabase("outdated", "The database lacks migrations of this release. Run: npm run migrate", {
+    cause,
+  });
 }
 
 /** Throws {@link UnusableDatabase} for an error about a missing table or column, and any other error unchanged. */
 export function rejectAsOutdated(error: unknown): never {
-  if (error instanceof pg.DatabaseError && UNDEFINED.includes(error.code ?? "")) {
-    throw new UnusableDatabase("outdated", "The database lacks migrations. Run: npm run migrate");
-  }
+  if (error instanceof pg.DatabaseError && UNDEFINED.includes(error.code ?? "")) throw outdated(error);
   throw error;
 }

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { ApiContext } from "../context.ts";
-import { BODY_ERRORS, type ErrorCode } from "../contract/errors.ts";
+import { BODY_ERRORS, ERRORS_OF, type ErrorCode } from "../contract/errors.ts";
 import type { Examples } from "../contract/example.ts";
 import type { TEXT } from "../contract/receipt.ts";
 import type { Access } from "./access.ts";
@@ -40,8 +40,8 @@ interface Definition<
 > {
   method: Method;
   path: Path;
-  /** Names the operation in generated clients. */
-  operationId: string;
+  /** Names the operation in generated clients, and its errors in {@link ERRORS_OF}. */
+  operationId: keyof typeof ERRORS_OF;
   tag: Tag;
   /** A few words, without a full stop. */
   summary: string;
@@ -61,8 +61,6 @@ interface Definition<
   responseExamples: Examples<z.output<Response>>;
   /** The schema of its error responses, if they have more fields than others. */
   errorDetails?: { schema: z.ZodObject; example: { error: string; [field: string]: string } };
-  /** What the handler throws; errors of access and input are added. */
-  errors: readonly ErrorCode[];
   handler(
     ctx: ApiContext,
     request: EndpointRequest<Caller, ParameterOf<Path>, z.output<Query>, z.output<Body>>,
@@ -71,10 +69,7 @@ interface Definition<
 
 /** An endpoint as the route table and the API reference see it. */
 export interface Endpoint
-  extends Omit<
-    Definition<string, unknown, z.ZodObject, z.ZodObject, z.ZodType>,
-    "parameters" | "handler" | "access" | "errors"
-  > {
+  extends Omit<Definition<string, unknown, z.ZodObject, z.ZodObject, z.ZodType>, "parameters" | "handler" | "access"> {
   parameters: Record<string, z.ZodType>;
   security: Access<unknown>["security"];
   /** Every error it may answer with, except those of any address. */
@@ -100,7 +95,7 @@ export function endpoint<
     ...access.errors,
     ...(query === undefined ? [] : (["invalid_request"] as const)),
     ...(body === undefined ? [] : BODY_ERRORS),
-    ...definition.errors,
+    ...ERRORS_OF[definition.operationId],
   ]);
   return {
     ...described,

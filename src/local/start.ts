@@ -3,9 +3,9 @@ import { fileURLToPath } from "node:url";
 import { openAdminContext } from "../admin-context.ts";
 import { readApiConfig, readGivenServers } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
+import { hasKeys } from "../db/api-keys.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { openLog } from "../log.ts";
-import { isInUse } from "../services/admin/manage-keys.ts";
 import { assertPortFree } from "./assert-port-free.ts";
 import { type ChosenServers, chooseServers, webhookEnvOf } from "./choose-servers.ts";
 import { makeDemo, showDemo } from "./demo.ts";
@@ -70,7 +70,8 @@ try {
   // So that the banner comes after the first lines of every process.
   for (const port of workerMetricsPorts) await untilReady(`http://127.0.0.1:${port}/metrics`);
   const admin = openAdminContext(config.databaseUrl, openLog("fatal", "start"));
-  const demo = await isInUse(admin)
+  // Before there is a key, no partner can have used the database.
+  const demo = await hasKeys(admin.pool)
     .then((used) => (used ? null : makeDemo(admin)))
     .finally(() => admin.close());
   console.log(

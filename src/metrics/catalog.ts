@@ -1,3 +1,5 @@
+import { SWEEP_TASKS } from "../contract/jobs.ts";
+
 /** Seconds; from a look-up on a quiet machine to a redeem that waited in vain. */
 const REQUEST_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 /** Seconds; from a lone job on a quiet machine to a wait that timed out. */
@@ -13,17 +15,6 @@ const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /** Brands that one process tells apart. Each is a series in Prometheus for as long as the process runs. */
 const BRANDS_MAX = 100;
-
-const SWEEP_TASKS = [
-  "expireReservations",
-  "restoreLeases",
-  "removeOrphanLeases",
-  "recordExpiries",
-  "endContracts",
-  "requestSeals",
-  "requestWebhooks",
-  "removeDeliveries",
-];
 
 /** One metric, as Prometheus sees it. */
 export interface MetricDefinition {
@@ -204,7 +195,7 @@ export const METRICS = {
     process: "worker",
     help: "Items that the sweeper processed, by task.",
     labels: ["task"],
-    zero: SWEEP_TASKS,
+    zero: Object.keys(SWEEP_TASKS),
   },
   sweepFailures: {
     name: "voucher_sweep_failures_total",
@@ -212,7 +203,7 @@ export const METRICS = {
     process: "worker",
     help: "Failures of the sweeper's tasks; the next pass retries them.",
     labels: ["task"],
-    zero: [...SWEEP_TASKS, "checkChains"],
+    zero: [...Object.keys(SWEEP_TASKS), "checkChains"],
   },
   logSize: {
     name: "voucher_log_size",

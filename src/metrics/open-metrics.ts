@@ -1,5 +1,6 @@
 import type { ShardBacklog } from "../queues/measure-queues.ts";
-import { type ApiMetrics, openMetrics, type ServiceMetrics, type WorkerMetrics } from "./metrics.ts";
+import { METRICS } from "./catalog.ts";
+import { type ApiMetrics, openMetrics, type Scrapable, type ServiceMetrics, type WorkerMetrics } from "./metrics.ts";
 
 /** The state of a pool of database connections. */
 interface MeasuredPool {
@@ -54,55 +55,32 @@ function recordPool(metrics: ServiceMetrics, pool: MeasuredPool): void {
   metrics.poolWaitingCalls.with().set(pool.waitingCount);
 }
 
+/** The gauges that only API processes report: each scrape measures them anew. */
+const MEASURED_GAUGES = Object.entries(METRICS)
+  .filter(([, { type, process }]) => type === "gauge" && process === "api")
+  .map(([key]) => key as keyof Omit<ApiMetrics, keyof Scrapable>);
+
 /** Replaces the last backlog. What could not be measured is left out, rather than reported as it was. */
-function recordBacklog(metrics: Omit<ApiMetrics, "scrape" | "contentType">, { shards, database }: Backlog): void {
-  const {
-    serverUp,
-    shardUp,
-    queueJobs,
-    queueOldestWaiting,
-    liveReservations,
-    sealLag,
-    brokenChains,
-    stockLeft,
-    logSize,
-    logLag,
-    webhookPending,
-    webhookOldestDue,
-    webhookOutbox,
-  } = metrics;
-  const ofWebhooks = [webhookPending, webhookOldestDue, webhookOutbox];
-  const ofQueues = [shardUp, queueJobs, queueOldestWaiting];
-  for (const metric of [
-    ...ofQueues,
-    liveReservations,
-    sealLag,
-    brokenChains,
-    stockLeft,
-    logSize,
-    logLag,
-    ...ofWebhooks,
-  ])
-    metric.clear();
-  serverUp.with("redis").set(shards?.some(({ queues }) => queues !== null) ? 1 : 0);
-  serverUp.with("postgres").set(database === null ? 0 : 1);
-  for (const { shard, queues } of shards ?? []) shardUp.with(shard.name).set(queues === null ? 0 : 1);
+function recordBacklog(metrics: Omit<ApiMetrics, keyof Scrapable>, { shards, database }: Backlog): void {
+  for (const gauge of MEASURED_GAUGES) metrics[gauge].clear();
+  metrics.serverUp.with("redis").set(shards?.some(({ queues }) => queues !== null) ? 1 : 0);
+  metrics.serverUp.with("postgres").set(database === null ? 0 : 1);
+  for (const { shard, queues } of shards ?? []) metrics.shardUp.with(shard.name).set(queues === null ? 0 : 1);
   for (const { queue, shard, oldestWaitingMs, ...jobs } of (shards ?? []).flatMap(({ queues }) => queues ?? [])) {
-    for (const [state, count] of Object.entries(jobs)) queueJobs.with(queue, shard, state).set(count);
-    queueOldestWaiting.with(queue, shard).set(oldestWaitingMs / 1_000);
+    for (const [state, count] of Object.entries(jobs)) metrics.queueJobs.with(queue, shard, state).set(count);
+    metrics.queueOldestWaiting.with(queue, shard).set(oldestWaitingMs / 1_000);
   }
-  if (database !== null) {
-    liveReservations.with().set(database.liveReservations);
-    sealLag.with().set(database.sealLagMs / 1_000);
-    brokenChains.with().set(database.brokenChains);
-    if (database.log !== null) {
-      logSize.with().set(database.log.size);
-      logLag.with().set(database.log.lagMs / 1_000);
-    }
-    webhookPending.with().set(database.webhooks.pending);
-    webhookOldestDue.with().set(database.webhooks.oldestDueMs / 1_000);
-    webhookOutbox.with().set(database.webhooks.outbox);
-    // Adds, because listings share brands, and many brands may be `other`.
-    for (const { brand, left } of database.stock) stockLeft.with(brand).inc(left);
+  if (database === null) return;
+  metrics.liveReservations.with().set(database.liveReservations);
+  metrics.sealLag.with().set(database.sealLagMs / 1_000);
+  metrics.brokenChains.with().set(database.brokenChains);
+  if (database.log !== null) {
+    metrics.logSize.with().set(database.log.size);
+    metrics.logLag.with().set(database.log.lagMs / 1_000);
   }
+  metrics.webhookPending.with().set(database.webhooks.pending);
+  metrics.webhookOldestDue.with().set(database.webhooks.oldestDueMs / 1_000);
+  metrics.webhookOutbox.with().set(database.webhooks.outbox);
+  // Adds, because listings share brands, and many brands may be `other`.
+  for (const { brand, left } of database.stock) metrics.stockLeft.with(brand).inc(left);
 }

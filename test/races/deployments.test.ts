@@ -143,9 +143,10 @@ describe("a database that lacks a migration of this release", () => {
     try {
       const unready = await fetch(`${reader.url}/readyz`);
       expect(unready.status).toBe(503);
+      // The names of migrations are for the log only.
       expect(await unready.json()).toMatchObject({
         postgres: "outdated",
-        error: expect.stringContaining(`${rows[0].name}.sql`),
+        error: expect.stringMatching(/^The database lacks migrations of this release\. Run: npm run migrate( No answer from Redis\.)?$/),
       });
       expect(working).toBe(false);
       const { id, name, hash } = rows[0];

@@ -1,4 +1,5 @@
 import type { ClientResult, ClientStep } from "../../contract/client-hook.ts";
+import { ERRORS } from "../../contract/errors.ts";
 import { ADVANCE_SECONDS_MAX } from "../../contract/sandbox.ts";
 import { ClientFault, runClient } from "./client-hook.ts";
 import type { Call, Fault, Faults, FaultyProxy } from "./faulty-proxy.ts";
@@ -254,48 +255,27 @@ export const CHECKS: readonly Check[] = [
   {
     name: "redeem",
     about: "An order is paid with a voucher.",
-    async run(check) {
-      const [order, code] = [check.order(1), check.code(0)];
-      await check.expectRedeemed(await check.settle({ step: "checkout", order, code }), code);
-    },
+    run: mustRedeem(1, 0),
   },
   {
     name: "repeat",
     about: "The shop crashed after the redeem and runs the same order again.",
-    async run(check) {
-      const [order, code] = [check.order(1), check.code(0)];
-      await check.expectRedeemed(await check.settle({ step: "checkout", order, code }), code);
-    },
+    run: mustRedeem(1, 0),
   },
   {
     name: "lost answer",
     about: "The voucher is redeemed, but the response is lost.",
-    async run(check) {
-      const [order, code] = [check.order(2), check.code(1)];
-      const faults = onRedeem({ kind: "lose response" });
-      await check.expectRedeemed(await check.settle({ step: "checkout", order, code }, faults), code);
-    },
+    run: mustRedeem(2, 1, onRedeem({ kind: "lose response" })),
   },
   {
     name: "slow answer",
     about: `The response takes ${SLOW_MS / 1_000} seconds.`,
-    async run(check) {
-      const [order, code] = [check.order(3), check.code(2)];
-      const faults = onRedeem({ kind: "delay", ms: SLOW_MS });
-      await check.expectRedeemed(await check.settle({ step: "checkout", order, code }, faults), code);
-    },
+    run: mustRedeem(3, 2, onRedeem({ kind: "delay", ms: SLOW_MS })),
   },
   {
     name: "busy service",
     about: `The service answers 503 with Retry-After: ${RETRY_AFTER_SECONDS}, twice.`,
-    async run(check) {
-      const [order, code] = [check.order(4), check.code(3)];
-      const faults = onRedeem(
-        madeUp(503, "overloaded", "The service is busy. Please try again.", RETRY_AFTER_SECONDS),
-        2,
-      );
-      await check.expectRedeemed(await check.settle({ step: "checkout", order, code }, faults), code);
-    },
+    run: mustRedeem(4, 3, onRedeem(madeUp("overloaded", RETRY_AFTER_SECONDS), 2)),
   },
   {
     name: "used voucher",
@@ -354,7 +334,7 @@ export const CHECKS: readonly Check[] = [
     about: "Another checkout has reserved the voucher.",
     async run(check) {
       const [order, code] = [check.order(10), check.code(6)];
-      const refusal = madeUp(409, "voucher_reserved", "This voucher is reserved by another checkout at the moment.");
+      const refusal = madeUp("voucher_reserved");
       const settled = await check.settle({ step: "checkout", order, code }, (kind) =>
         kind === "redeem" || kind === "reserve" ? refusal : null,
       );
@@ -392,8 +372,18 @@ export const CHECKS: readonly Check[] = [
   },
 ];
 
-function madeUp(status: number, code: string, error: string, retryAfterSeconds?: number): Fault {
-  const body = { error, code, requestId: "sandbox-check" };
+/** A checkout that must redeem the voucher, also when faults hit its calls. */
+function mustRedeem(orderNumber: number, codeIndex: number, faults = NO_FAULTS): Check["run"] {
+  return async (check) => {
+    const [order, code] = [check.order(orderNumber), check.code(codeIndex)];
+    await check.expectRedeemed(await check.settle({ step: "checkout", order, code }, faults), code);
+  };
+}
+
+/** The service's answer with this error. */
+function madeUp(code: "overloaded" | "voucher_reserved", retryAfterSeconds?: number): Fault {
+  const { status, sentence } = ERRORS[code];
+  const body = { error: sentence, code, requestId: "sandbox-check" };
   return { kind: "answer", status, body, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
 }
 

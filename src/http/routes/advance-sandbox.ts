@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { ADVANCE_EXAMPLES, ADVANCE_REQUEST_EXAMPLES, advanceRequest, advanceResponse } from "../../contract/sandbox.ts";
 import { advanceSandbox as advance } from "../../services/partner/advance-sandbox.ts";
 import { endpoint } from "../endpoint.ts";
@@ -20,6 +19,5 @@ Each call moves the times again, so do not repeat it blindly. It applies to the 
   response: advanceResponse,
   responseDescription: "The times have moved.",
   responseExamples: ADVANCE_EXAMPLES,
-  errors: ERRORS_OF.advanceSandbox,
   handler: (ctx, { caller, body }) => advance(ctx, caller, body.seconds),
 });

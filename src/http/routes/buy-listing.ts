@@ -1,5 +1,4 @@
 import { ACQUIRE_EXAMPLES, acquireResponse, BUY_REQUEST_EXAMPLES, buyRequest } from "../../contract/acquire.ts";
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { listingId } from "../../contract/listings.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
 import { endpoint } from "../endpoint.ts";
@@ -21,7 +20,6 @@ export const buyListing = endpoint({
   response: acquireResponse,
   responseDescription: "The user's voucher.",
   responseExamples: ACQUIRE_EXAMPLES,
-  errors: ERRORS_OF.buyListing,
   handler: (ctx, { caller, parameters, body }) =>
     acquireVoucher(ctx, { userId: caller, way: "listing", id: pathId(parameters.id), paymentRef: body.paymentRef }),
 });

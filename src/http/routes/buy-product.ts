@@ -5,7 +5,6 @@ import {
   buyRequest,
   productId,
 } from "../../contract/acquire.ts";
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
 import { endpoint } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
@@ -26,7 +25,6 @@ export const buyProduct = endpoint({
   response: acquireResponse,
   responseDescription: "The user's voucher.",
   responseExamples: ACQUIRE_EXAMPLES,
-  errors: ERRORS_OF.buyProduct,
   handler: (ctx, { caller, parameters, body }) =>
     acquireVoucher(ctx, { userId: caller, way: "product", id: pathId(parameters.id), paymentRef: body.paymentRef }),
 });

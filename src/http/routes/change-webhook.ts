@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import {
   CHANGE_WEBHOOK_REQUEST_EXAMPLES,
   changeWebhookRequest,
@@ -25,7 +24,6 @@ export const changeWebhook = endpoint({
   response: webhookEndpoint,
   responseDescription: "The endpoint after the change.",
   responseExamples: WEBHOOK_EXAMPLES,
-  errors: ERRORS_OF.changeWebhook,
   handler: (ctx, { caller, parameters, body }) =>
     ctx.partnerReads(() => change(ctx, caller.organizationId, parameters.id, body)),
 });

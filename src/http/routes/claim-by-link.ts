@@ -1,5 +1,4 @@
 import { ACQUIRE_EXAMPLES, acquireResponse, claimRequest, linkCode } from "../../contract/acquire.ts";
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
 import { endpoint } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
@@ -20,7 +19,6 @@ export const claimByLink = endpoint({
   response: acquireResponse,
   responseDescription: "The user's voucher.",
   responseExamples: ACQUIRE_EXAMPLES,
-  errors: ERRORS_OF.claimByLink,
   handler: (ctx, { caller, parameters }) =>
     acquireVoucher(ctx, { userId: caller, way: "link", id: pathId(parameters.code), paymentRef: null }),
 });

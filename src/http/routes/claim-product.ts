@@ -1,5 +1,4 @@
 import { ACQUIRE_EXAMPLES, acquireResponse, claimRequest, productId } from "../../contract/acquire.ts";
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
 import { endpoint } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
@@ -19,7 +18,6 @@ export const claimProduct = endpoint({
   response: acquireResponse,
   responseDescription: "The user's voucher.",
   responseExamples: ACQUIRE_EXAMPLES,
-  errors: ERRORS_OF.claimProduct,
   handler: (ctx, { caller, parameters }) =>
     acquireVoucher(ctx, { userId: caller, way: "product", id: pathId(parameters.id), paymentRef: null }),
 });

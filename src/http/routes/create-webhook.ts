@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import {
   CREATE_WEBHOOK_REQUEST_EXAMPLES,
   createWebhookRequest,
@@ -24,6 +23,5 @@ export const createWebhook = endpoint({
   response: newWebhook,
   responseDescription: "The endpoint is created.",
   responseExamples: NEW_WEBHOOK_EXAMPLES,
-  errors: ERRORS_OF.createWebhook,
   handler: (ctx, { caller, body }) => ctx.partnerReads(() => create(ctx, ctx.pool, caller.organizationId, body)),
 });

@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { DELETED_WEBHOOK_EXAMPLES, deletedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
 import { deleteWebhook as remove } from "../../services/webhooks/delete-webhook.ts";
 import { endpoint } from "../endpoint.ts";
@@ -16,6 +15,5 @@ export const deleteWebhook = endpoint({
   response: deletedWebhook,
   responseDescription: "The endpoint is deleted.",
   responseExamples: DELETED_WEBHOOK_EXAMPLES,
-  errors: ERRORS_OF.deleteWebhook,
   handler: (ctx, { caller, parameters }) => ctx.partnerReads(() => remove(ctx, caller.organizationId, parameters.id)),
 });

@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { entityId, entityType } from "../../contract/events.ts";
 import { PROOF_EXAMPLES, receipt, sequenceParameter, TEXT } from "../../contract/receipt.ts";
 import { readEventProof } from "../../services/log/read-receipt.ts";
@@ -19,7 +18,6 @@ export const eventProof = endpoint({
   contentType: TEXT,
   responseDescription: "The proof.",
   responseExamples: PROOF_EXAMPLES,
-  errors: ERRORS_OF.readEventProof,
   handler: (ctx, { parameters }) =>
     readEventProof(ctx, parameters.entityType, parameters.entityId, parameters.sequence),
 });

@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { codeOrTicket } from "../../contract/fields.ts";
 import { PROOF_EXAMPLES, receipt, sequenceParameter, TEXT } from "../../contract/receipt.ts";
 import { readEventReceipt } from "../../services/log/read-receipt.ts";
@@ -19,6 +18,5 @@ export const eventReceipt = endpoint({
   contentType: TEXT,
   responseDescription: "The receipt.",
   responseExamples: PROOF_EXAMPLES,
-  errors: ERRORS_OF.readEventReceipt,
   handler: (ctx, { caller, parameters }) => readEventReceipt(ctx, caller, parameters.codeOrTicket, parameters.sequence),
 });

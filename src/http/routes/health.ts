@@ -1,9 +1,9 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { ApiContext } from "../../context.ts";
-import { AppError, ERRORS_OF } from "../../contract/errors.ts";
+import { AppError } from "../../contract/errors.ts";
 import { healthResponse, readinessError, readinessResponse } from "../../contract/health.ts";
-import { findMissingMigrations, outdated, UnusableDatabase } from "../../db/schema.ts";
+import { assertMigrated, UnusableDatabase } from "../../db/schema.ts";
 import { probeShards } from "../../queues/measure-queues.ts";
 import { probe } from "../access.ts";
 import { endpoint } from "../endpoint.ts";
@@ -23,7 +23,6 @@ export const health = endpoint({
   response: healthResponse,
   responseDescription: "The process is up.",
   responseExamples: { ok: { summary: "Up", value: { status: "ok" } } },
-  errors: ERRORS_OF.health,
   handler: async () => ({ status: "ok" as const }),
 });
 
@@ -43,29 +42,23 @@ export const readiness = endpoint({
     schema: readinessError,
     example: { error: "No answer from Redis.", postgres: "ok", redis: "unavailable" },
   },
-  errors: ERRORS_OF.readiness,
   async handler(ctx) {
-    const [postgres, { answers, silentShards }] = await Promise.all([
-      orOnFailure(readDatabaseState(ctx.probes), { state: "unavailable", reason: "No answer from Postgres." }),
+    const [unusable, { answers, silentShards }] = await Promise.all([
+      orOnFailure(findDatabaseProblem(ctx.probes), new UnusableDatabase("unavailable", "No answer from Postgres.")),
       orOnFailure(readRedisState(ctx), { answers: false, silentShards: [] }),
     ]);
-    const redis = answers && (ctx.redeemQueue.isOpen || postgres.state !== "ok");
-    if (postgres.state === "ok" && redis) {
+    const redis = answers && (ctx.redeemQueue.isOpen || unusable !== null);
+    if (unusable === null && redis) {
       return { status: "ok", postgres: "ok", redis: "ok", ...(silentShards.length > 0 && { silentShards }) } as const;
     }
-    const reasons = [postgres.reason, redis ? null : "No answer from Redis."].filter((reason) => reason !== null);
-    throw new AppError("unavailable", reasons.join(" "), {
+    const reasons = [unusable?.message, redis ? undefined : "No answer from Redis."];
+    throw new AppError("unavailable", reasons.filter(Boolean).join(" "), {
+      cause: unusable?.cause,
       retryAfterSeconds: 1,
-      details: { postgres: postgres.state, redis: redis ? "ok" : "unavailable" },
+      details: { postgres: unusable?.state ?? "ok", redis: redis ? "ok" : "unavailable" },
     });
   },
 });
-
-interface DatabaseState {
-  state: "ok" | UnusableDatabase["state"];
-  /** Null when the state is ok. */
-  reason: string | null;
-}
 
 /** Whether Redis answers. One shard suffices, because a missing one stops only its own vouchers. */
 async function readRedisState(ctx: ApiContext): Promise<{ answers: boolean; silentShards: string[] }> {
@@ -80,15 +73,14 @@ async function readRedisState(ctx: ApiContext): Promise<{ answers: boolean; sile
   return { answers: silentShards.length < count, silentShards };
 }
 
-/** Whether this release can use the database. */
-async function readDatabaseState(pool: pg.Pool): Promise<DatabaseState> {
+/** Why this release cannot use the database, or null. */
+async function findDatabaseProblem(pool: pg.Pool): Promise<UnusableDatabase | null> {
   try {
-    const missing = await findMissingMigrations(pool);
-    if (missing.length > 0) throw outdated(missing);
-    return { state: "ok", reason: null };
+    await assertMigrated(pool);
+    return null;
   } catch (error) {
-    if (!(error instanceof UnusableDatabase)) throw error;
-    return { state: error.state, reason: error.message };
+    if (error instanceof UnusableDatabase) return error;
+    throw error;
   }
 }
 

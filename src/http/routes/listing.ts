@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { LISTING_EXAMPLES, listingId, listingResponse } from "../../contract/listings.ts";
 import { viewOneListing } from "../../services/marketplace/view-listings.ts";
 import { endpoint } from "../endpoint.ts";
@@ -17,6 +16,5 @@ export const listing = endpoint({
   response: listingResponse,
   responseDescription: "The listing.",
   responseExamples: LISTING_EXAMPLES,
-  errors: ERRORS_OF.readListing,
   handler: (ctx, { caller, parameters }) => viewOneListing(ctx, caller, pathId(parameters.id)),
 });

@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { LISTINGS_EXAMPLES, listingsQuery, listingsResponse } from "../../contract/listings.ts";
 import { viewListings } from "../../services/marketplace/view-listings.ts";
 import { endpoint } from "../endpoint.ts";
@@ -18,6 +17,5 @@ export const listings = endpoint({
   response: listingsResponse,
   responseDescription: "A page of listings.",
   responseExamples: LISTINGS_EXAMPLES,
-  errors: ERRORS_OF.readListings,
   handler: (ctx, { caller, query }) => viewListings(ctx, caller, query.cursor, query.limit),
 });

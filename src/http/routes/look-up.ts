@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { codeOrTicket } from "../../contract/fields.ts";
 import { LOOK_UP_EXAMPLES, lookUpResponse } from "../../contract/look-up.ts";
 import { lookUpVoucher } from "../../services/partner/look-up-voucher.ts";
@@ -18,6 +17,5 @@ export const lookUp = endpoint({
   response: lookUpResponse,
   responseDescription: "The voucher's current state.",
   responseExamples: LOOK_UP_EXAMPLES,
-  errors: ERRORS_OF.lookUpVoucher,
   handler: (ctx, { caller, parameters }) => lookUpVoucher(ctx, caller, parameters.codeOrTicket),
 });

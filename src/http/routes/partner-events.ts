@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { eventsQuery, PARTNER_CHAIN_EXAMPLES, partnerChain } from "../../contract/events.ts";
 import { codeOrTicket } from "../../contract/fields.ts";
 import { readPartnerChain } from "../../services/partner/read-chain.ts";
@@ -19,6 +18,5 @@ export const partnerEvents = endpoint({
   response: partnerChain,
   responseDescription: "A page of the chain, oldest events first.",
   responseExamples: PARTNER_CHAIN_EXAMPLES,
-  errors: ERRORS_OF.readVoucherEvents,
   handler: (ctx, { caller, parameters, query }) => readPartnerChain(ctx, caller, parameters.codeOrTicket, query),
 });

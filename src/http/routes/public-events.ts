@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { entityId, entityType, eventsQuery, PUBLIC_CHAIN_EXAMPLES, publicChain } from "../../contract/events.ts";
 import { readPublicChain } from "../../services/partner/read-chain.ts";
 import { anyone } from "../access.ts";
@@ -18,6 +17,5 @@ export const publicEvents = endpoint({
   response: publicChain,
   responseDescription: "A page of the chain, oldest events first.",
   responseExamples: PUBLIC_CHAIN_EXAMPLES,
-  errors: ERRORS_OF.readPublicEvents,
   handler: (ctx, { parameters, query }) => readPublicChain(ctx, parameters.entityType, parameters.entityId, query),
 });

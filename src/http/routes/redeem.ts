@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { REDEEM_EXAMPLES, REDEEM_REQUEST_EXAMPLES, redeemRequest, redeemResponse } from "../../contract/redeem.ts";
 import { isTicket } from "../../domain/ids.ts";
 import { redeemVoucher } from "../../services/redeem/redeem-voucher.ts";
@@ -28,7 +27,6 @@ A refusal confirms nothing, so its \`externalRef\` can be used again. A reservat
   response: redeemResponse,
   responseDescription: "The redemption under this `externalRef`, new or repeated.",
   responseExamples: REDEEM_EXAMPLES,
-  errors: ERRORS_OF.redeemVoucher,
   handler: (ctx, { caller, body }) =>
     redeemVoucher(ctx, caller, {
       codeOrTicket: body.code ?? ticketOnly(body.ticket ?? ""),

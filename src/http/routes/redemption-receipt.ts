@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { externalRefParameter, PROOF_EXAMPLES, receipt, TEXT } from "../../contract/receipt.ts";
 import { readRedemptionReceipt } from "../../services/log/read-receipt.ts";
 import { endpoint } from "../endpoint.ts";
@@ -18,6 +17,5 @@ export const redemptionReceipt = endpoint({
   contentType: TEXT,
   responseDescription: "The receipt.",
   responseExamples: PROOF_EXAMPLES,
-  errors: ERRORS_OF.readRedemptionReceipt,
   handler: (ctx, { caller, parameters }) => readRedemptionReceipt(ctx, caller, parameters.externalRef),
 });

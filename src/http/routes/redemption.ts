@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { REDEMPTION_EXAMPLES, redeemResponse } from "../../contract/redeem.ts";
 import { externalRefInPath } from "../../contract/redemptions.ts";
 import { readRedemption } from "../../services/partner/read-redemptions.ts";
@@ -18,6 +17,5 @@ export const redemption = endpoint({
   response: redeemResponse,
   responseDescription: "The redemption under this reference. `alreadyConfirmed` is true.",
   responseExamples: REDEMPTION_EXAMPLES,
-  errors: ERRORS_OF.readRedemption,
   handler: (ctx, { caller, parameters }) => readRedemption(ctx, caller, parameters.externalRef),
 });

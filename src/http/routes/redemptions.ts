@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { REDEMPTIONS_EXAMPLES, redemptionsQuery, redemptionsResponse } from "../../contract/redemptions.ts";
 import { listRedemptions } from "../../services/partner/read-redemptions.ts";
 import { endpoint } from "../endpoint.ts";
@@ -19,6 +18,5 @@ Follow \`nextCursor\` until it is null, and each redemption is listed exactly on
   response: redemptionsResponse,
   responseDescription: "A page of redemptions.",
   responseExamples: REDEMPTIONS_EXAMPLES,
-  errors: ERRORS_OF.listRedemptions,
   handler: (ctx, { caller, query }) => listRedemptions(ctx, caller, query),
 });

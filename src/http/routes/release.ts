@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { RELEASE_EXAMPLES, RELEASE_REQUEST_EXAMPLES, releaseRequest, releaseResponse } from "../../contract/release.ts";
 import { releaseReservation } from "../../services/partner/release-reservation.ts";
 import { endpoint } from "../endpoint.ts";
@@ -19,6 +18,5 @@ export const release = endpoint({
   response: releaseResponse,
   responseDescription: "The ticket no longer has a live reservation.",
   responseExamples: RELEASE_EXAMPLES,
-  errors: ERRORS_OF.releaseReservation,
   handler: (ctx, { caller, body }) => releaseReservation(ctx, caller, body.ticket, body.reason ?? null),
 });

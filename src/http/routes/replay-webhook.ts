@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import {
   REPLAY_EXAMPLES,
   REPLAY_REQUEST_EXAMPLES,
@@ -25,7 +24,6 @@ export const replayWebhook = endpoint({
   response: replayResponse,
   responseDescription: "The deliveries are sent again within seconds.",
   responseExamples: REPLAY_EXAMPLES,
-  errors: ERRORS_OF.replayWebhook,
   handler: (ctx, { caller, parameters, body }) =>
     ctx.partnerReads(() => replay(ctx, caller.organizationId, parameters.id, body)),
 });

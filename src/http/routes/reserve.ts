@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { RESERVE_EXAMPLES, RESERVE_REQUEST_EXAMPLES, reserveRequest, reserveResponse } from "../../contract/reserve.ts";
 import { reserveVoucher } from "../../services/partner/reserve-voucher.ts";
 import { endpoint } from "../endpoint.ts";
@@ -19,7 +18,6 @@ export const reserve = endpoint({
   response: reserveResponse,
   responseDescription: "The reservation, new or repeated.",
   responseExamples: RESERVE_EXAMPLES,
-  errors: ERRORS_OF.reserveVoucher,
   handler: (ctx, { caller, body }) => reserveVoucher(ctx, caller, body.code),
 });
 

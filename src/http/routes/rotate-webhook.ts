@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { ROTATED_WEBHOOK_EXAMPLES, rotatedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
 import { rotateWebhook as rotate } from "../../services/webhooks/rotate-webhook.ts";
 import { endpoint } from "../endpoint.ts";
@@ -17,7 +16,6 @@ export const rotateWebhook = endpoint({
   response: rotatedWebhook,
   responseDescription: "The new secret, which is shown only here.",
   responseExamples: ROTATED_WEBHOOK_EXAMPLES,
-  errors: ERRORS_OF.rotateWebhook,
   handler: (ctx, { caller, parameters }) =>
     ctx.partnerReads(() => rotate(ctx, ctx.pool, caller.organizationId, parameters.id)),
 });

@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { TESTED_WEBHOOK_EXAMPLES, testedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
 import { testWebhook as test } from "../../services/webhooks/test-webhook.ts";
 import { endpoint } from "../endpoint.ts";
@@ -17,7 +16,6 @@ export const testWebhook = endpoint({
   response: testedWebhook,
   responseDescription: "The test was sent; `delivered` says whether it was accepted.",
   responseExamples: TESTED_WEBHOOK_EXAMPLES,
-  errors: ERRORS_OF.testWebhook,
   handler: (ctx, { caller, parameters }) =>
     ctx.webhookTests(() => test(ctx, ctx.pool, caller.organizationId, parameters.id)),
 });

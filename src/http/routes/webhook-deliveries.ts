@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { DELIVERIES_EXAMPLES, deliveriesQuery, deliveriesResponse, webhookIdInPath } from "../../contract/webhooks.ts";
 import { readDeliveries } from "../../services/webhooks/read-webhooks.ts";
 import { endpoint } from "../endpoint.ts";
@@ -18,7 +17,6 @@ export const webhookDeliveries = endpoint({
   response: deliveriesResponse,
   responseDescription: "A page of deliveries.",
   responseExamples: DELIVERIES_EXAMPLES,
-  errors: ERRORS_OF.listWebhookDeliveries,
   handler: (ctx, { caller, parameters, query }) =>
     ctx.partnerReads(() => readDeliveries(ctx, caller.organizationId, parameters.id, query)),
 });

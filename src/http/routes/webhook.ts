@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { WEBHOOK_EXAMPLES, webhookEndpoint, webhookIdInPath } from "../../contract/webhooks.ts";
 import { readWebhook } from "../../services/webhooks/read-webhooks.ts";
 import { endpoint } from "../endpoint.ts";
@@ -17,7 +16,6 @@ export const webhook = endpoint({
   response: webhookEndpoint,
   responseDescription: "The endpoint.",
   responseExamples: WEBHOOK_EXAMPLES,
-  errors: ERRORS_OF.readWebhook,
   handler: (ctx, { caller, parameters }) =>
     ctx.partnerReads(() => readWebhook(ctx, ctx.pool, caller.organizationId, parameters.id)),
 });

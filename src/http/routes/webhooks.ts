@@ -1,4 +1,3 @@
-import { ERRORS_OF } from "../../contract/errors.ts";
 import { WEBHOOK_LIST_EXAMPLES, webhookList } from "../../contract/webhooks.ts";
 import { listWebhooks } from "../../services/webhooks/read-webhooks.ts";
 import { endpoint } from "../endpoint.ts";
@@ -16,6 +15,5 @@ export const webhooks = endpoint({
   response: webhookList,
   responseDescription: "The endpoints.",
   responseExamples: WEBHOOK_LIST_EXAMPLES,
-  errors: ERRORS_OF.listWebhooks,
   handler: (ctx, { caller }) => ctx.partnerReads(() => listWebhooks(ctx, ctx.pool, caller.organizationId)),
 });

@@ -1,25 +1,9 @@
 import { AppError } from "../../contract/errors.ts";
-import {
-  findNamesake,
-  insertBrand,
-  insertOrganization,
-  insertProduct,
-  type NewProduct,
-  selectWindows,
-} from "../../db/catalog.ts";
+import { insertBrand, insertOrganization, insertProduct, type NewProduct, selectWindows } from "../../db/catalog.ts";
 import { insertListing } from "../../db/listings.ts";
 import { violates } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
-
-/** The id of an existing organization (`parentId` null), brand of an organization or product of a brand with this name, or null. */
-export function readNamesake(
-  ctx: Pick<AuditContext, "pool">,
-  parentId: string | null,
-  name: string,
-): Promise<string | null> {
-  return findNamesake(ctx.pool, parentId, name);
-}
 
 /** Creates an organization, live or a sandbox for good, and returns its id. */
 export async function createOrganization(ctx: AuditContext, name: string, sandbox = false): Promise<string> {

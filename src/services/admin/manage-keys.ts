@@ -2,7 +2,6 @@ import { AppError } from "../../contract/errors.ts";
 import { markSandbox } from "../../contract/sandbox.ts";
 import {
   findKeySandbox,
-  hasKeys,
   insertKey,
   insertSecret,
   type ListedKey,
@@ -23,11 +22,6 @@ export interface ShownKey {
   key: string;
   /** Present for a key of a sandbox organization, which begins with `pvt_`. */
   sandbox?: true;
-}
-
-/** Whether the database has any key: before that, no partner can have used it. */
-export function isInUse(ctx: Pick<AuditContext, "pool">): Promise<boolean> {
-  return hasKeys(ctx.pool);
 }
 
 /** An organization's API keys, newest first, without secrets. @throws AppError `not_found`. */

@@ -1,6 +1,5 @@
 import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
-import { countIssuedVouchers } from "../../db/catalog.ts";
 import { selectEventsOfRange, selectEventsPage } from "../../db/events.ts";
 import { onSnapshot } from "../../db/transaction.ts";
 import { findChainHead, findLastOfNext, selectChainHeadsOfRange } from "../../db/vouchers.ts";
@@ -24,11 +23,6 @@ export interface VerifyResult {
   vouchers: number;
   events: number;
   broken: BrokenChain[];
-}
-
-/** How many chains there are: one for each voucher. */
-export function countChains(ctx: { pool: pg.Pool }): Promise<number> {
-  return countIssuedVouchers(ctx.pool);
 }
 
 /** Vouchers in id order, after `afterId` and up to `lastId`. */

@@ -1,5 +1,4 @@
 import type { Logger } from "pino";
-import { BatcherFull } from "../../batching/batcher.ts";
 import type { Config } from "../../config.ts";
 import type { AcquireResponse } from "../../contract/acquire.ts";
 import { AppError, voucherBusy } from "../../contract/errors.ts";
@@ -29,11 +28,10 @@ interface Deps {
  * Gives a user a voucher from an open window, once per claim or payment. A repeat returns the same voucher, even if audience,
  * window or availability have changed since.
  * @throws AppError `listing_not_found`, `product_not_found`, `link_not_found`, `referrers_only`, `window_closed`, `sold_out`,
- * `voucher_busy`, `overloaded`.
+ * `voucher_busy`; BatcherFull.
  */
 export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Promise<AcquireResponse> {
   const outcome = await ctx.acquisitions.submit(request).catch((error: unknown) => {
-    if (error instanceof BatcherFull) throw new AppError("overloaded");
     throw isLockTimeout(error) ? voucherBusy() : error;
   });
   if (outcome.kind === "refused") throw new AppError(outcome.code);

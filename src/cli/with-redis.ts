@@ -1,0 +1,20 @@
+import type { Logger } from "pino";
+import type { RedisClient } from "../redis/connections.ts";
+import { ServersUnavailable } from "./exit-code.ts";
+
+/** Runs `work` on a connection to Redis, whose client is loaded on demand. @throws ServersUnavailable when Redis does not answer. */
+export async function withRedis<T>(
+  { redisUrl, log }: { redisUrl: string; log: Logger },
+  work: (redis: RedisClient) => Promise<T>,
+): Promise<T> {
+  const { openFailFast, untilReady } = await import("../redis/connections.ts");
+  const redis = openFailFast(redisUrl, "voucherctl", log);
+  try {
+    await untilReady(redis).catch((cause) => {
+      throw new ServersUnavailable("Redis does not answer. Check REDIS_URL.", { cause });
+    });
+    return await work(redis);
+  } finally {
+    redis.disconnect();
+  }
+}
