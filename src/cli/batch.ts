@@ -103,7 +103,6 @@ export const batch: Noun = {
     );
     addList(noun, {
       list: "batches",
-      filters: ["org", "brand", "product"],
       cursor: /^bat_/,
       headings: ["ID", "VOUCHERS", "VALID UNTIL (UTC)", "PRODUCT"],
       toRow: ({ id, count, validUntil, audience, windows, productName, productId }) => ({

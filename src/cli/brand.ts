@@ -26,7 +26,6 @@ export const brand: Noun = {
     );
     addList(noun, {
       list: "brands",
-      filters: ["org", "name"],
       cursor: /^brd_/,
       headings: ["ID", "CREATED (UTC)", "NAME"],
       toRow: ({ id, createdAt, name, organizationId }) => ({

@@ -46,7 +46,6 @@ export const contract: Noun = {
     }
     addList(noun, {
       list: "contracts",
-      filters: ["brand", "user", "status"],
       cursor: /^ctr_/,
       headings: ["ID", "STATUS", "ENDS (UTC)", "USER"],
       toRow: ({ id, status, offeredAt, endsAt, userId, brand, brandId }) => ({

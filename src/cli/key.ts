@@ -6,7 +6,7 @@ import { createKey, endKey, readKeys, rotateKey, type ShownKey } from "../servic
 import { action, type Noun } from "./command.ts";
 import { formatDuration, formatUtcWithZone } from "./format.ts";
 import { formatTable, type TableRow } from "./layout.ts";
-import { duration, isoDate, name } from "./option-parsers.ts";
+import { duration, isoDate, name, repeatable } from "./option-parsers.ts";
 import { paint } from "./paint.ts";
 
 interface CreateOptions {
@@ -26,7 +26,11 @@ export const key: Noun = {
         .command("create")
         .description("create a key; its secret is shown only once")
         .option("--org <id>", "its organization; without one, every request with the key is refused")
-        .requiredOption(`--scope <scope>`, `what it allows; repeatable: ${SCOPES.join(", ")}`, scope)
+        .requiredOption(
+          `--scope <scope>`,
+          `what it allows; repeatable: ${SCOPES.join(", ")}`,
+          repeatable("scope", SCOPES),
+        )
         .addOption(
           new Option("--allow-ip <cidr>", "address or network it is accepted from; repeatable")
             .argParser(network)
@@ -116,12 +120,6 @@ function toRow(key: ListedKey): TableRow {
   const allows = scopes.map((name) => name.replace("voucher.", "")).join(" ");
   const used = lastUsedAt === null ? "never" : `${formatDuration(Date.now() - lastUsedAt.getTime())} ago`;
   return { cells: [id, state, allows, used, label ?? ""], note: note.join("; ") };
-}
-
-function scope(text: string, previous: Scope[] = []): Scope[] {
-  const known = SCOPES.find((candidate) => candidate === text);
-  if (known === undefined) throw new InvalidArgumentError(`Unknown scope. Allowed: ${SCOPES.join(", ")}.`);
-  return [...new Set([...previous, known])];
 }
 
 function network(text: string, previous: string[]): string[] {

@@ -22,7 +22,6 @@ export const link: Noun = {
     );
     addList(noun, {
       list: "links",
-      filters: ["contract", "product", "user"],
       cursor: /^[0-9a-z]+$/,
       headings: ["CODE", "CREATED (UTC)", "PRODUCT", "REFERRER"],
       toRow: ({ code, createdAt, productId, userId, contractId }) => ({

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
-import type { ListFilter, ListItem, ListName } from "../db/lists.ts";
+import { LISTS, type ListFilter, type ListItem, type ListName } from "../db/lists.ts";
 import { CONTRACT_STATUSES } from "../domain/audience.ts";
 import { listCatalog } from "../services/admin/list-catalog.ts";
 import { action } from "./command.ts";
@@ -25,7 +25,6 @@ const FILTERS = {
 /** How a noun lists its entries. */
 interface ListOptions<Name extends ListName> {
   list: Name;
-  filters: readonly ListFilter<Name>[];
   /** Matches cursors: ids of the noun, or codes. */
   cursor: RegExp;
   headings: readonly string[];
@@ -35,9 +34,9 @@ interface ListOptions<Name extends ListName> {
 
 /** Adds `list` to a noun: filters, `--limit` and `--after`. */
 export function addList<Name extends ListName>(noun: Command, options: ListOptions<Name>): void {
-  const { list, filters, cursor, headings, toRow, examples } = options;
+  const { list, cursor, headings, toRow, examples } = options;
   const command = noun.command("list").description(`list ${list} in a fixed order, page by page`);
-  for (const filter of filters) {
+  for (const filter of LISTS[list].filters) {
     const [flags, description] = FILTERS[filter];
     const option = new Option(flags, description);
     command.addOption(filter === "status" ? option.choices(CONTRACT_STATUSES) : option);

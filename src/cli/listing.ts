@@ -24,7 +24,6 @@ export const listing: Noun = {
     );
     addList(noun, {
       list: "listings",
-      filters: ["org", "product", "batch"],
       cursor: /^lst_/,
       headings: ["ID", "VALID UNTIL (UTC)", "PRODUCT"],
       toRow: ({ id, batchId, validUntil, audience, productName }) => ({

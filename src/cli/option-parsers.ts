@@ -29,6 +29,18 @@ export function dollars(text: string): number {
   return Number(text);
 }
 
+/** Option parser: one of some values. The option may be repeated. */
+export function repeatable<T extends string>(
+  what: string,
+  allowed: readonly T[],
+): (text: string, previous?: T[]) => T[] {
+  return (text, previous = []) => {
+    const known = allowed.find((candidate) => candidate === text);
+    if (known === undefined) throw new InvalidArgumentError(`Unknown ${what}. Allowed: ${allowed.join(", ")}.`);
+    return [...new Set([...previous, known])];
+  };
+}
+
 const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Option parser: a duration like 30m, 24h or 7d, in milliseconds. */

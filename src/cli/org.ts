@@ -31,7 +31,6 @@ export const org: Noun = {
     );
     addList(noun, {
       list: "organizations",
-      filters: ["name"],
       cursor: /^org_/,
       headings: ["ID", "CREATED (UTC)", "NAME"],
       toRow: ({ id, createdAt, name }) => ({ cells: [id, formatUtc(createdAt), name] }),

@@ -48,7 +48,6 @@ export const product: Noun = {
     );
     addList(noun, {
       list: "products",
-      filters: ["org", "brand", "name"],
       cursor: /^prd_/,
       headings: ["ID", "PRICE", "TYPE", "NAME"],
       toRow: ({ id, priceUsd, type, key, name, brandId }) => ({

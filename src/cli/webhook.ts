@@ -1,4 +1,4 @@
-import { InvalidArgumentError, Option } from "commander";
+import { Option } from "commander";
 import { ConfigError } from "../config.ts";
 import {
   DELIVERY_STATES,
@@ -25,7 +25,7 @@ import { action, type CommandContext, type Noun } from "./command.ts";
 import { EXIT, UsageError } from "./exit-code.ts";
 import { formatUtcWithZone, pluralize } from "./format.ts";
 import { formatTable, type TableRow } from "./layout.ts";
-import { integer, isoDate, name } from "./option-parsers.ts";
+import { integer, isoDate, name, repeatable } from "./option-parsers.ts";
 import { paint } from "./paint.ts";
 
 const LIMIT_MAX = 1_000;
@@ -64,7 +64,7 @@ export const webhook: Noun = {
         .option(
           "--event-type <type>",
           `what is sent; repeatable, default all: ${WEBHOOK_EVENT_TYPES.join(", ")}`,
-          eventType,
+          repeatable("type", WEBHOOK_EVENT_TYPES),
         )
         .addHelpText("after", NEEDS_SECRET),
       ["webhook create --org org_… --url https://shop.example.com/hooks"],
@@ -191,12 +191,6 @@ function settingsOf(ctx: CommandContext): WebhookDeps {
   const webhooks = ctx.readWebhookConfig();
   if (webhooks.secret === null) throw new ConfigError("WEBHOOK_SECRET is not set");
   return { config: { webhooks } };
-}
-
-function eventType(text: string, previous: WebhookEventType[] = []): WebhookEventType[] {
-  const known = WEBHOOK_EVENT_TYPES.find((candidate) => candidate === text);
-  if (known === undefined) throw new InvalidArgumentError(`Unknown type. Allowed: ${WEBHOOK_EVENT_TYPES.join(", ")}.`);
-  return [...new Set([...previous, known])];
 }
 
 function describeSecret(secret: string): string {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXAMPLE, EXAMPLE_VERIFY_URL, type Examples } from "./example.ts";
+import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
 import { reference, verifyUrl } from "./fields.ts";
 import { sandbox } from "./sandbox.ts";
 import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
@@ -16,9 +16,9 @@ export const buyRequest = z
   })
   .meta({ id: "BuyRequest" });
 
-export const BUY_REQUEST_EXAMPLES: Examples<z.input<typeof buyRequest>> = {
+examples.add(buyRequest, {
   payment: { summary: "A captured payment", value: { paymentRef: EXAMPLE.paymentRef } },
-};
+});
 
 export const claimRequest = z
   .object({})
@@ -39,7 +39,7 @@ export const acquireResponse = z
 
 export type AcquireResponse = z.output<typeof acquireResponse>;
 
-export const ACQUIRE_EXAMPLES: Examples<AcquireResponse> = {
+examples.add(acquireResponse, {
   acquired: {
     summary: "The user now has the voucher",
     value: { voucher: VOUCHER_EXAMPLE, alreadyConfirmed: false, verifyUrl: EXAMPLE_VERIFY_URL },
@@ -48,4 +48,4 @@ export const ACQUIRE_EXAMPLES: Examples<AcquireResponse> = {
     summary: "A repeat: the same voucher",
     value: { voucher: VOUCHER_EXAMPLE, alreadyConfirmed: true, verifyUrl: EXAMPLE_VERIFY_URL },
   },
-};
+});

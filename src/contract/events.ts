@@ -8,7 +8,7 @@ import {
   GENESIS_HASH,
   sealEvent,
 } from "../domain/chain.ts";
-import { EXAMPLE, type Examples } from "./example.ts";
+import { EXAMPLE, examples } from "./example.ts";
 import { count, INTEGER_MAX, pickFields, queryInteger, sha256, timestamp, voucherId } from "./fields.ts";
 import { sandbox } from "./sandbox.ts";
 
@@ -181,13 +181,13 @@ const CHAIN: PartnerChain = {
   hasMore: false,
 };
 
-export const PARTNER_CHAIN_EXAMPLES: Examples<PartnerChain> = {
+examples.add(partnerChain, {
   chain: { summary: "Issued and redeemed", value: CHAIN },
-};
+});
 
-export const PUBLIC_CHAIN_EXAMPLES: Examples<PublicChain> = {
+examples.add(publicChain, {
   chain: {
     summary: "Issued and redeemed",
     value: { ...CHAIN, events: CHAIN.events.map((event) => pickFields(publicEvent, event)) },
   },
-};
+});

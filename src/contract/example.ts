@@ -1,5 +1,10 @@
+import { z } from "zod";
+
 /** Named requests or responses that the API reference shows. */
 export type Examples<Value> = Record<string, { summary: string; value: Value }>;
+
+/** The examples of requests and responses, by their schema. */
+export const examples = z.registry<Examples<z.$input>>();
 
 /** The values of every example in the API reference: one fictional voucher's life. */
 export const EXAMPLE = {

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { errorResponse } from "./error-response.ts";
+import { examples } from "./example.ts";
 
 const status = z
   .literal("ok")
   .meta({ description: "Always `ok`. When the service is not ready, it sends an error response instead." });
 
 export const healthResponse = z.object({ status }).meta({ id: "Health" });
+examples.add(healthResponse, { ok: { summary: "Up", value: { status: "ok" } } });
 
 /** The state of each dependency, in the success and the error response of the readiness probe. */
 const serverStates = z.object({
@@ -24,6 +26,7 @@ const silentShards = z.array(z.string()).optional().meta({
 });
 
 export const readinessResponse = z.object({ status, ...serverStates.shape, silentShards }).meta({ id: "Readiness" });
+examples.add(readinessResponse, { ok: { summary: "Ready", value: { status: "ok", postgres: "ok", redis: "ok" } } });
 
 /** The error response of the readiness probe. */
 export const readinessError = errorResponse.extend(serverStates.shape).meta({ id: "ReadinessError" });

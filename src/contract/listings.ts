@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AUDIENCES, VOUCHER_TYPES } from "../domain/voucher.ts";
-import { EXAMPLE, type Examples } from "./example.ts";
+import { EXAMPLE, examples } from "./example.ts";
 import {
   benefitMonths,
   brand,
@@ -93,14 +93,14 @@ const LISTING = pickFields(listingResponse, {
   canBuy: true,
 });
 
-export const LISTING_EXAMPLES: Examples<ListingResponse> = {
+examples.add(listingResponse, {
   open: { summary: "Open to everyone", value: LISTING },
   referrersOnly: {
     summary: "Referrers only, seen by a user who is not a referrer",
     value: { ...LISTING, audience: "ReferrerOnly", referrerOnly: true, canBuy: false },
   },
-};
+});
 
-export const LISTINGS_EXAMPLES: Examples<ListingsResponse> = {
+examples.add(listingsResponse, {
   page: { summary: "A page that is not the last", value: { listings: [LISTING], nextCursor: EXAMPLE.listingId } },
-};
+});

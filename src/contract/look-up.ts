@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXAMPLE, EXAMPLE_VERIFY_URL, type Examples } from "./example.ts";
+import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
 import { timestamp, verifyUrl } from "./fields.ts";
 import { sandbox } from "./sandbox.ts";
 import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
@@ -30,7 +30,7 @@ export const lookUpResponse = z
 
 export type LookUpResponse = z.output<typeof lookUpResponse>;
 
-export const LOOK_UP_EXAMPLES: Examples<LookUpResponse> = {
+examples.add(lookUpResponse, {
   free: {
     summary: "Active and not reserved",
     value: { voucher: VOUCHER_EXAMPLE, reservation: null, verifyUrl: EXAMPLE_VERIFY_URL },
@@ -56,4 +56,4 @@ export const LOOK_UP_EXAMPLES: Examples<LookUpResponse> = {
       verifyUrl: EXAMPLE_VERIFY_URL,
     },
   },
-};
+});

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXAMPLE } from "./example.ts";
+import { EXAMPLE, examples } from "./example.ts";
 
 /** The media type of receipts and proofs. */
 export const TEXT = "text/plain; charset=utf-8";
@@ -32,4 +32,4 @@ W/CWE38o7Tx6TALeVO+pxAve1xO4Gv5r0XwTS1u537U=
 — vouchers.example.com/log QSpTVP0os6B+O0mbJDdx66llR2zI5j/0kDNL/wZ1WSwwodRrzdr8vskuGFYkrkEIRbAwjJNPmAekbWsqz72e29FmeQ0=
 `;
 
-export const PROOF_EXAMPLES = { proof: { summary: "A proof without a payload", value: EXAMPLE_PROOF } };
+examples.add(receipt, { proof: { summary: "A proof without a payload", value: EXAMPLE_PROOF } });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXAMPLE, EXAMPLE_VERIFY_URL, type Examples } from "./example.ts";
+import { EXAMPLE, EXAMPLE_VERIFY_URL, type Examples, examples } from "./example.ts";
 import {
   benefitMonths,
   code,
@@ -59,7 +59,7 @@ function onlyOne(given: string, absent: string) {
   };
 }
 
-export const REDEEM_REQUEST_EXAMPLES: Examples<z.input<typeof redeemRequest>> = {
+examples.add(redeemRequest, {
   code: { summary: "By its code", value: { code: EXAMPLE.code, externalRef: EXAMPLE.externalRef } },
   ticket: {
     summary: "By a reservation's ticket, with a note",
@@ -69,7 +69,7 @@ export const REDEEM_REQUEST_EXAMPLES: Examples<z.input<typeof redeemRequest>> = 
     summary: "At a till: reserved by the web shop's key",
     value: { ticket: EXAMPLE.ticket, token: EXAMPLE.token, externalRef: EXAMPLE.externalRef },
   },
-};
+});
 
 /** The fields of a redemption, in the order in which every response shows them. */
 export const redeemedVoucher = {
@@ -126,11 +126,11 @@ export const REDEMPTION_EXAMPLES: Examples<RedeemResponse> = {
   redeemed: { summary: "Redeemed under this reference", value: { ...REDEEMED, alreadyConfirmed: true } },
 };
 
-export const REDEEM_EXAMPLES: Examples<RedeemResponse> = {
+examples.add(redeemResponse, {
   redeemed: { summary: "Redeemed by this call", value: REDEEMED },
   repeated: { summary: "A repeat: redeemed by an earlier call", value: { ...REDEEMED, alreadyConfirmed: true } },
   otherVoucher: {
     summary: "A reused reference: it has redeemed another voucher, and this request's voucher is not redeemed",
     value: { ...REDEEMED, alreadyConfirmed: true, otherVoucher: true },
   },
-};
+});

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXAMPLE, EXAMPLE_VERIFY_URL, type Examples } from "./example.ts";
+import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
 import { queryInteger, queryTime, timestamp, verifyUrl } from "./fields.ts";
 import { REDEEMED_VOUCHER, redeemedVoucher } from "./redeem.ts";
 import { sandbox } from "./sandbox.ts";
@@ -86,7 +86,7 @@ const LISTED: ListedRedemptionView = {
   verifyUrl: EXAMPLE_VERIFY_URL,
 };
 
-export const REDEMPTIONS_EXAMPLES: Examples<RedemptionsResponse> = {
+examples.add(redemptionsResponse, {
   last: {
     summary: "The last page of a day that is over",
     value: { redemptions: [LISTED], nextCursor: null, completeUntil: EXAMPLE.completeUntil },
@@ -95,4 +95,4 @@ export const REDEMPTIONS_EXAMPLES: Examples<RedemptionsResponse> = {
     summary: "Nothing new yet: keep the cursor",
     value: { redemptions: [], nextCursor: EXAMPLE.redemptionsCursor, completeUntil: EXAMPLE.completeUntil },
   },
-};
+});

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXAMPLE, type Examples } from "./example.ts";
+import { EXAMPLE, examples } from "./example.ts";
 import { textUpTo, ticket } from "./fields.ts";
 import { sandbox } from "./sandbox.ts";
 
@@ -16,9 +16,9 @@ export const releaseRequest = z
   })
   .meta({ id: "ReleaseRequest" });
 
-export const RELEASE_REQUEST_EXAMPLES: Examples<z.input<typeof releaseRequest>> = {
+examples.add(releaseRequest, {
   ticket: { summary: "The customer left", value: { ticket: EXAMPLE.ticket, reason: "customer left" } },
-};
+});
 
 export const releaseResponse = z
   .discriminatedUnion("released", [
@@ -43,7 +43,7 @@ export const NOTHING_RELEASED: ReleaseResponse = {
   reason: "This ticket has no live reservation. Nothing needs to be released.",
 };
 
-export const RELEASE_EXAMPLES: Examples<ReleaseResponse> = {
+examples.add(releaseResponse, {
   released: { summary: "The reservation was ended", value: { released: true } },
   nothing: { summary: "There was nothing to release", value: NOTHING_RELEASED },
-};
+});

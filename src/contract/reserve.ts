@@ -1,13 +1,13 @@
 import { z } from "zod";
-import { EXAMPLE, type Examples } from "./example.ts";
+import { EXAMPLE, examples } from "./example.ts";
 import { code, timestamp, voucherId } from "./fields.ts";
 import { sandbox } from "./sandbox.ts";
 
 export const reserveRequest = z.object({ code }).meta({ id: "ReserveRequest" });
 
-export const RESERVE_REQUEST_EXAMPLES: Examples<z.input<typeof reserveRequest>> = {
+examples.add(reserveRequest, {
   code: { summary: "By its code", value: { code: EXAMPLE.code } },
-};
+});
 
 export const reserveResponse = z
   .object({
@@ -29,7 +29,7 @@ export const reserveResponse = z
 
 export type ReserveResponse = z.output<typeof reserveResponse>;
 
-export const RESERVE_EXAMPLES: Examples<ReserveResponse> = {
+examples.add(reserveResponse, {
   reserved: {
     summary: "Reserved",
     value: {
@@ -39,4 +39,4 @@ export const RESERVE_EXAMPLES: Examples<ReserveResponse> = {
       voucher: EXAMPLE.voucherId,
     },
   },
-};
+});

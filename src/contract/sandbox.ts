@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Examples } from "./example.ts";
+import { examples } from "./example.ts";
 import { count } from "./fields.ts";
 
 /** The mark of every response about a voucher of a sandbox organization. */
@@ -28,9 +28,9 @@ export const advanceRequest = z
   })
   .meta({ id: "AdvanceSandboxRequest" });
 
-export const ADVANCE_REQUEST_EXAMPLES: Examples<z.input<typeof advanceRequest>> = {
+examples.add(advanceRequest, {
   reservation: { summary: "As long as a reservation lasts", value: { seconds: 900 } },
-};
+});
 
 export const advanceResponse = z
   .object({
@@ -42,9 +42,9 @@ export const advanceResponse = z
 
 export type AdvanceResponse = z.output<typeof advanceResponse>;
 
-export const ADVANCE_EXAMPLES: Examples<AdvanceResponse> = {
+examples.add(advanceResponse, {
   advanced: {
     summary: "One reservation has ended",
     value: { advancedSeconds: 900, reservationsEnded: 1, vouchersExpired: 0 },
   },
-};
+});

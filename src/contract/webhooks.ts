@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXAMPLE, type Examples } from "./example.ts";
+import { EXAMPLE, examples } from "./example.ts";
 import {
   count,
   filledTextUpTo,
@@ -142,7 +142,7 @@ export const createWebhookRequest = z
 
 export type NewWebhook = z.output<typeof createWebhookRequest>;
 
-export const CREATE_WEBHOOK_REQUEST_EXAMPLES: Examples<z.input<typeof createWebhookRequest>> = {
+examples.add(createWebhookRequest, {
   all: { summary: "All events", value: { url: EXAMPLE.webhookUrl } },
   some: {
     summary: "Two types of events",
@@ -152,7 +152,7 @@ export const CREATE_WEBHOOK_REQUEST_EXAMPLES: Examples<z.input<typeof createWebh
       eventTypes: ["voucher.instance.redeemed", "voucher.instance.voided"],
     },
   },
-};
+});
 
 export const changeWebhookRequest = z
   .object({
@@ -165,9 +165,9 @@ export const changeWebhookRequest = z
 
 export type WebhookChange = z.output<typeof changeWebhookRequest>;
 
-export const CHANGE_WEBHOOK_REQUEST_EXAMPLES: Examples<z.input<typeof changeWebhookRequest>> = {
+examples.add(changeWebhookRequest, {
   enable: { summary: "Enable it again", value: { enabled: true } },
-};
+});
 
 export const webhookIdInPath = z.string().meta({ description: "The endpoint's id.", examples: [EXAMPLE.webhookId] });
 const webhookId = z.string().meta({ description: "The endpoint's id.", examples: [EXAMPLE.webhookId] });
@@ -212,13 +212,13 @@ const WEBHOOK: WebhookView = {
   createdAt: EXAMPLE.issuedAt,
 };
 
-export const WEBHOOK_EXAMPLES: Examples<WebhookView> = {
+examples.add(webhookEndpoint, {
   enabled: { summary: "Enabled", value: WEBHOOK },
   gone: {
     summary: "Disabled after the answer 410",
     value: { ...WEBHOOK, enabled: false, disabledReason: "gone", disabledAt: EXAMPLE.redeemedAt },
   },
-};
+});
 
 const secret = z.string().meta({
   description:
@@ -229,18 +229,18 @@ const secret = z.string().meta({
 export const newWebhook = webhookEndpoint.extend({ secret }).meta({ id: "NewWebhook" });
 export type NewWebhookView = z.output<typeof newWebhook>;
 
-export const NEW_WEBHOOK_EXAMPLES: Examples<NewWebhookView> = {
+examples.add(newWebhook, {
   created: { summary: "Created", value: { ...WEBHOOK, secret: EXAMPLE.webhookSecret } },
-};
+});
 
 export const webhookList = z
   .object({ webhooks: z.array(webhookEndpoint).meta({ description: "Oldest first, at most 20." }), sandbox })
   .meta({ id: "WebhookList" });
 export type WebhookList = z.output<typeof webhookList>;
 
-export const WEBHOOK_LIST_EXAMPLES: Examples<WebhookList> = {
+examples.add(webhookList, {
   one: { summary: "One endpoint", value: { webhooks: [WEBHOOK] } },
-};
+});
 
 export const deletedWebhook = z
   .object({
@@ -251,9 +251,9 @@ export const deletedWebhook = z
   .meta({ id: "DeletedWebhook" });
 export type DeletedWebhook = z.output<typeof deletedWebhook>;
 
-export const DELETED_WEBHOOK_EXAMPLES: Examples<DeletedWebhook> = {
+examples.add(deletedWebhook, {
   deleted: { summary: "Deleted", value: { id: EXAMPLE.webhookId, deleted: true } },
-};
+});
 
 /** How long requests are signed with the previous secret too. */
 export const PREVIOUS_SECRET_HOURS = 24;
@@ -271,12 +271,12 @@ export const rotatedWebhook = z
   .meta({ id: "RotatedWebhook" });
 export type RotatedWebhook = z.output<typeof rotatedWebhook>;
 
-export const ROTATED_WEBHOOK_EXAMPLES: Examples<RotatedWebhook> = {
+examples.add(rotatedWebhook, {
   rotated: {
     summary: "Both secrets sign for 24 hours",
     value: { id: EXAMPLE.webhookId, secret: EXAMPLE.webhookSecret, previousSecretUntil: EXAMPLE.redeemedAt },
   },
-};
+});
 
 const lastStatus = z
   .int()
@@ -298,14 +298,14 @@ export const testedWebhook = z
   .meta({ id: "WebhookTestResult" });
 export type TestedWebhook = z.output<typeof testedWebhook>;
 
-export const TESTED_WEBHOOK_EXAMPLES: Examples<TestedWebhook> = {
+examples.add(testedWebhook, {
   delivered: { summary: "It works", value: { delivered: true, status: 204, failure: null, durationMs: 87 } },
   refused: { summary: "It answered 500", value: { delivered: false, status: 500, failure: "status", durationMs: 31 } },
   timeout: {
     summary: "It did not answer",
     value: { delivered: false, status: null, failure: "timeout", durationMs: 15_000 },
   },
-};
+});
 
 const eventId = z.string().meta({
   description: "The `webhook-id` header: the same in every attempt.",
@@ -359,7 +359,7 @@ export const deliveriesResponse = z
   .meta({ id: "WebhookDeliveries" });
 export type DeliveriesResponse = z.output<typeof deliveriesResponse>;
 
-export const DELIVERIES_EXAMPLES: Examples<DeliveriesResponse> = {
+examples.add(deliveriesResponse, {
   last: {
     summary: "The last page",
     value: {
@@ -381,7 +381,7 @@ export const DELIVERIES_EXAMPLES: Examples<DeliveriesResponse> = {
       nextCursor: null,
     },
   },
-};
+});
 
 export const replayRequest = z
   .object({
@@ -404,19 +404,19 @@ export const replayRequest = z
   .meta({ id: "ReplayWebhookRequest" });
 export type ReplayRequest = z.output<typeof replayRequest>;
 
-export const REPLAY_REQUEST_EXAMPLES: Examples<z.input<typeof replayRequest>> = {
+examples.add(replayRequest, {
   time: {
     summary: "By time",
     value: { from: "2026-11-21T00:00:00+01:00", to: "2026-11-22T00:00:00+01:00" },
   },
   ids: { summary: "By ids", value: { eventIds: [`${EXAMPLE.voucherId}-2`] } },
-};
+});
 
 export const replayResponse = z
   .object({ replayed: count(0, `Deliveries that are sent again: at most ${REPLAY_MAX}, oldest first.`, 12), sandbox })
   .meta({ id: "WebhookReplay" });
 export type ReplayResponse = z.output<typeof replayResponse>;
 
-export const REPLAY_EXAMPLES: Examples<ReplayResponse> = {
+examples.add(replayResponse, {
   replayed: { summary: "Twelve are sent again", value: { replayed: 12 } },
-};
+});

@@ -53,12 +53,12 @@ interface Definition<
   query?: Query;
   /** Without it, the request body is not read. */
   body?: Body;
-  bodyExamples?: Examples<z.input<Body>>;
   response: Response;
   /** The media type of the response; JSON by default. A text is sent as it is. */
   contentType?: typeof TEXT;
   responseDescription: string;
-  responseExamples: Examples<z.output<Response>>;
+  /** Instead of the response schema's own examples. */
+  responseExamples?: Examples<z.input<Response>>;
   /** The schema of its error responses, if they have more fields than others. */
   errorDetails?: { schema: z.ZodObject; example: { error: string; [field: string]: string } };
   handler(

@@ -3,7 +3,8 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { ERRORS, type ErrorCode } from "../../src/contract/errors.ts";
-import { PARTNER_CHAIN_EXAMPLES } from "../../src/contract/events.ts";
+import { partnerChain } from "../../src/contract/events.ts";
+import { examples } from "../../src/contract/example.ts";
 import { RESERVATION_SECONDS } from "../../src/domain/reservation.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { describeApi } from "../../src/http/openapi/describe-api.ts";
@@ -127,7 +128,7 @@ describe("the API's description", () => {
   });
 
   it("shows an example chain that a verifier accepts", () => {
-    expect(verifyServedChain(PARTNER_CHAIN_EXAMPLES.chain?.value.events ?? [])).toBeNull();
+    expect(verifyServedChain(examples.get(partnerChain)?.chain?.value.events ?? [])).toBeNull();
   });
 
   it("describes every operation, parameter, header and field, and gives each operation a unique id", () => {

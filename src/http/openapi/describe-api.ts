@@ -7,6 +7,7 @@ import {
   type ZodOpenApiPathsObject,
 } from "zod-openapi";
 import packageJson from "../../../package.json" with { type: "json" };
+import { examples } from "../../contract/example.ts";
 import type { DescribedSettings, Endpoint } from "../endpoint.ts";
 import { GUIDE_PATH } from "../pages/layout.ts";
 import { ErrorDescriptions } from "./describe-errors.ts";
@@ -64,7 +65,7 @@ function describeOperation(
       requestBody: {
         required: !body.safeParse({}).success,
         content: {
-          "application/json": { schema: body, ...(endpoint.bodyExamples && { examples: endpoint.bodyExamples }) },
+          "application/json": { schema: body, ...(examples.has(body) && { examples: examples.get(body) }) },
         },
       },
     }),
@@ -75,7 +76,7 @@ function describeOperation(
         content: {
           [endpoint.contentType?.replace(/;.*/, "") ?? "application/json"]: {
             schema: endpoint.response,
-            examples: endpoint.responseExamples,
+            examples: endpoint.responseExamples ?? examples.get(endpoint.response),
           },
         },
       },

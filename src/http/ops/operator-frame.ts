@@ -44,12 +44,14 @@ ${main}`,
   });
 }
 
-/** A table that scrolls sideways on narrow screens. */
+/** A table that scrolls sideways on narrow screens, or `none` when it has no rows. */
 export function renderTable(
   caption: string,
   columns: readonly string[],
   rows: readonly (readonly (Html | string)[])[],
+  none: Html = html`There are none.`,
 ): Html {
+  if (rows.length === 0) return html`<p class="notice">${none}</p>`;
   return html`<div class="scroll" role="group" aria-label="${caption}" tabindex="0"><table class="list">
 <caption class="hidden">${caption}</caption>
 <thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>

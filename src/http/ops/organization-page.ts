@@ -32,21 +32,17 @@ export function renderOrganizationPage(site: Site, organization: OrganizationSum
 <p class="entity"><span class="label">Organization</span> <code>${id}</code></p>
 <section aria-labelledby="redemptions">
 <h2 id="redemptions">${page.redemptionsBefore === null ? "Last redemptions" : "Earlier redemptions"}</h2>
-${
-  redemptions.length === 0
-    ? html`<p class="notice">There are none.</p>`
-    : renderTable(
-        "Redemptions",
-        ["Redeemed", "Reference", "Voucher", "Product", "Price"],
-        redemptions.map((redemption) => [
-          renderTime(redemption.redeemedAt, MINUTES),
-          redemption.reference,
-          linkVoucher(site, redemption.voucherId),
-          redemption.productName,
-          USD.format(redemption.priceUsd),
-        ]),
-      )
-}
+${renderTable(
+  "Redemptions",
+  ["Redeemed", "Reference", "Voucher", "Product", "Price"],
+  redemptions.map((redemption) => [
+    renderTime(redemption.redeemedAt, MINUTES),
+    redemption.reference,
+    linkVoucher(site, redemption.voucherId),
+    redemption.productName,
+    USD.format(redemption.priceUsd),
+  ]),
+)}
 ${
   organization.moreRedemptions && oldest !== undefined
     ? html`<p><a rel="next" href="${path}?redeemedBefore=${oldest.redeemedAt.toISOString()}&voucherBefore=${encodeURIComponent(oldest.voucherId)}">Earlier redemptions</a></p>`
@@ -56,25 +52,21 @@ ${
 <section aria-labelledby="batches">
 <h2 id="batches">Batches</h2>
 <p>What is left in a batch's windows is counted up to ${COUNT.format(LEFT_MAX)}. The batch's page counts all of its vouchers.</p>
-${
-  batches.length === 0
-    ? html`<p class="notice">There are none.</p>`
-    : renderTable(
-        "Batches",
-        ["Batch", "Product", "Issued", "Left in windows", "Valid until"],
-        batches.map((batch) => [
-          linkBatch(site, batch.id),
-          batch.productName,
-          COUNT.format(batch.count),
-          batch.hasWindow
-            ? batch.left > LEFT_MAX
-              ? `more than ${COUNT.format(LEFT_MAX)}`
-              : String(batch.left)
-            : "no window",
-          html`${renderTime(batch.validUntil, MINUTES)}${batch.isValid ? null : html` <span class="badge waiting">Expired</span>`}`,
-        ]),
-      )
-}
+${renderTable(
+  "Batches",
+  ["Batch", "Product", "Issued", "Left in windows", "Valid until"],
+  batches.map((batch) => [
+    linkBatch(site, batch.id),
+    batch.productName,
+    COUNT.format(batch.count),
+    batch.hasWindow
+      ? batch.left > LEFT_MAX
+        ? `more than ${COUNT.format(LEFT_MAX)}`
+        : String(batch.left)
+      : "no window",
+    html`${renderTime(batch.validUntil, MINUTES)}${batch.isValid ? null : html` <span class="badge waiting">Expired</span>`}`,
+  ]),
+)}
 ${organization.moreBatches && oldestBatch !== undefined ? html`<p><a rel="next" href="${path}?batchesBefore=${encodeURIComponent(oldestBatch.id)}">Earlier batches</a></p>` : null}
 </section>
 <section aria-labelledby="webhooks">

@@ -22,18 +22,15 @@ export function renderBrandsPage(
     site,
     "Brands",
     html`<h1>Brands</h1>
-${
-  brands.length === 0
-    ? html`<p class="notice">There are no brands. Create one with <code>voucherctl brand create</code>.</p>`
-    : renderTable(
-        "Brands",
-        ["Brand", "Organization"],
-        brands.map((brand) => [
-          html`${brand.name}${renderSandbox(brand.sandbox)}`,
-          linkOrganization(site, brand.organizationId),
-        ]),
-      )
-}
+${renderTable(
+  "Brands",
+  ["Brand", "Organization"],
+  brands.map((brand) => [
+    html`${brand.name}${renderSandbox(brand.sandbox)}`,
+    linkOrganization(site, brand.organizationId),
+  ]),
+  html`There are no brands. Create one with <code>voucherctl brand create</code>.`,
+)}
 ${hasMore && last !== undefined ? html`<p><a rel="next" href="${opsPath(site)}?after=${encodeURIComponent(last.id)}">Newer brands</a></p>` : null}`,
   );
 }

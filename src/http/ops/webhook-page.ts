@@ -67,21 +67,17 @@ ${renderFacts([
           ? html`, <strong>${state}</strong>`
           : html`, <a href="${path}?state=${state}">${state}</a>`,
     )}.</p>
-${
-  deliveries.length === 0
-    ? html`<p class="notice">There are none.</p>`
-    : renderTable(
-        "Deliveries",
-        ["Event", "Happened", "State", "Attempts", "Last attempt"],
-        deliveries.map((delivery) => [
-          html`${delivery.eventType}${delivery.sequence === null ? "" : ` ${delivery.sequence}`}<br>${linkVoucher(site, delivery.voucherId)}`,
-          renderTime(delivery.createdAt),
-          html`${renderStatus(delivery.state)}${renderNext(delivery)}`,
-          String(delivery.attempts),
-          describeAttempt(delivery),
-        ]),
-      )
-}
+${renderTable(
+  "Deliveries",
+  ["Event", "Happened", "State", "Attempts", "Last attempt"],
+  deliveries.map((delivery) => [
+    html`${delivery.eventType}${delivery.sequence === null ? "" : ` ${delivery.sequence}`}<br>${linkVoucher(site, delivery.voucherId)}`,
+    renderTime(delivery.createdAt),
+    html`${renderStatus(delivery.state)}${renderNext(delivery)}`,
+    String(delivery.attempts),
+    describeAttempt(delivery),
+  ]),
+)}
 ${nextCursor === null ? null : html`<p><a rel="next" href="${path}?${filter}cursor=${nextCursor}">Earlier deliveries</a></p>`}
 </section>`,
   );
@@ -89,18 +85,16 @@ ${nextCursor === null ? null : html`<p><a rel="next" href="${path}?${filter}curs
 
 /** An organization's endpoints, for its page. */
 export function renderWebhooks(site: Site, endpoints: readonly WebhookRow[]): Html {
-  return endpoints.length === 0
-    ? html`<p class="notice">There are none.</p>`
-    : renderTable(
-        "Webhook endpoints",
-        ["Endpoint", "URL", "Description", "State"],
-        endpoints.map((endpoint) => [
-          html`<a href="${opsPath(site, "webhooks", endpoint.id)}"><code>${endpoint.id}</code></a>`,
-          endpoint.url,
-          endpoint.description,
-          renderEndpointState(endpoint),
-        ]),
-      );
+  return renderTable(
+    "Webhook endpoints",
+    ["Endpoint", "URL", "Description", "State"],
+    endpoints.map((endpoint) => [
+      html`<a href="${opsPath(site, "webhooks", endpoint.id)}"><code>${endpoint.id}</code></a>`,
+      endpoint.url,
+      endpoint.description,
+      renderEndpointState(endpoint),
+    ]),
+  );
 }
 
 function renderEndpointState({ disabledReason, failingSince }: WebhookRow): Html {

@@ -1,5 +1,5 @@
 import { type Html, html } from "./html.ts";
-import type { Site } from "./layout.ts";
+import { layOut, type Site } from "./layout.ts";
 
 /** The path of the form that opens a voucher's history, after the base path. */
 export const CHECK_PATH = "/check";
@@ -16,6 +16,16 @@ ${problem === null ? null : html`<p class="problem" id="voucher-problem" role="a
  autocapitalize="off" spellcheck="false" placeholder="vch_…"${problem === null ? null : html` aria-invalid="true" aria-describedby="voucher-problem"`}>
 <button type="submit">Check</button></div>
 </form>`;
+}
+
+/** The page of the field alone. */
+export function renderCheckPage(site: Site, entered: string, problem: string | null): Html {
+  return layOut(site, {
+    title: "Check a voucher",
+    main: html`<h1>Check a voucher</h1>
+<p class="lead">See what happened to a voucher, and whether its history is intact. Receipts usually have the link or the id.</p>
+${renderCheckForm(site, entered, problem)}`,
+  });
 }
 
 /**

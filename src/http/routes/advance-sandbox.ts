@@ -1,4 +1,4 @@
-import { ADVANCE_EXAMPLES, ADVANCE_REQUEST_EXAMPLES, advanceRequest, advanceResponse } from "../../contract/sandbox.ts";
+import { advanceRequest, advanceResponse } from "../../contract/sandbox.ts";
 import { advanceSandbox as advance } from "../../services/partner/advance-sandbox.ts";
 import { endpoint } from "../endpoint.ts";
 import { sandboxKey } from "../middleware/authenticate.ts";
@@ -15,9 +15,7 @@ Each call moves the times again, so do not repeat it blindly. It applies to the 
   access: sandboxKey("voucher.redeem"),
   parameters: {},
   body: advanceRequest,
-  bodyExamples: ADVANCE_REQUEST_EXAMPLES,
   response: advanceResponse,
   responseDescription: "The times have moved.",
-  responseExamples: ADVANCE_EXAMPLES,
   handler: (ctx, { caller, body }) => advance(ctx, caller, body.seconds),
 });

@@ -1,4 +1,4 @@
-import { ACQUIRE_EXAMPLES, acquireResponse, BUY_REQUEST_EXAMPLES, buyRequest } from "../../contract/acquire.ts";
+import { acquireResponse, buyRequest } from "../../contract/acquire.ts";
 import { listingId } from "../../contract/listings.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
 import { endpoint } from "../endpoint.ts";
@@ -16,10 +16,8 @@ export const buyListing = endpoint({
   access: signedInUser,
   parameters: { id: listingId },
   body: buyRequest,
-  bodyExamples: BUY_REQUEST_EXAMPLES,
   response: acquireResponse,
   responseDescription: "The user's voucher.",
-  responseExamples: ACQUIRE_EXAMPLES,
   handler: (ctx, { caller, parameters, body }) =>
     acquireVoucher(ctx, { userId: caller, way: "listing", id: pathId(parameters.id), paymentRef: body.paymentRef }),
 });

@@ -1,10 +1,4 @@
-import {
-  ACQUIRE_EXAMPLES,
-  acquireResponse,
-  BUY_REQUEST_EXAMPLES,
-  buyRequest,
-  productId,
-} from "../../contract/acquire.ts";
+import { acquireResponse, buyRequest, productId } from "../../contract/acquire.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
 import { endpoint } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
@@ -21,10 +15,8 @@ export const buyProduct = endpoint({
   access: signedInUser,
   parameters: { id: productId },
   body: buyRequest,
-  bodyExamples: BUY_REQUEST_EXAMPLES,
   response: acquireResponse,
   responseDescription: "The user's voucher.",
-  responseExamples: ACQUIRE_EXAMPLES,
   handler: (ctx, { caller, parameters, body }) =>
     acquireVoucher(ctx, { userId: caller, way: "product", id: pathId(parameters.id), paymentRef: body.paymentRef }),
 });

@@ -1,10 +1,4 @@
-import {
-  CHANGE_WEBHOOK_REQUEST_EXAMPLES,
-  changeWebhookRequest,
-  WEBHOOK_EXAMPLES,
-  webhookEndpoint,
-  webhookIdInPath,
-} from "../../contract/webhooks.ts";
+import { changeWebhookRequest, webhookEndpoint, webhookIdInPath } from "../../contract/webhooks.ts";
 import { changeWebhook as change } from "../../services/webhooks/change-webhook.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -20,10 +14,8 @@ export const changeWebhook = endpoint({
   access: partnerKey("voucher.webhook"),
   parameters: { id: webhookIdInPath },
   body: changeWebhookRequest,
-  bodyExamples: CHANGE_WEBHOOK_REQUEST_EXAMPLES,
   response: webhookEndpoint,
   responseDescription: "The endpoint after the change.",
-  responseExamples: WEBHOOK_EXAMPLES,
   handler: (ctx, { caller, parameters, body }) =>
     ctx.partnerReads(() => change(ctx, caller.organizationId, parameters.id, body)),
 });

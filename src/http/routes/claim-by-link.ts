@@ -1,4 +1,4 @@
-import { ACQUIRE_EXAMPLES, acquireResponse, claimRequest, linkCode } from "../../contract/acquire.ts";
+import { acquireResponse, claimRequest, linkCode } from "../../contract/acquire.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
 import { endpoint } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
@@ -18,7 +18,6 @@ export const claimByLink = endpoint({
   body: claimRequest,
   response: acquireResponse,
   responseDescription: "The user's voucher.",
-  responseExamples: ACQUIRE_EXAMPLES,
   handler: (ctx, { caller, parameters }) =>
     acquireVoucher(ctx, { userId: caller, way: "link", id: pathId(parameters.code), paymentRef: null }),
 });

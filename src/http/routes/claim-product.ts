@@ -1,4 +1,4 @@
-import { ACQUIRE_EXAMPLES, acquireResponse, claimRequest, productId } from "../../contract/acquire.ts";
+import { acquireResponse, claimRequest, productId } from "../../contract/acquire.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
 import { endpoint } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
@@ -17,7 +17,6 @@ export const claimProduct = endpoint({
   body: claimRequest,
   response: acquireResponse,
   responseDescription: "The user's voucher.",
-  responseExamples: ACQUIRE_EXAMPLES,
   handler: (ctx, { caller, parameters }) =>
     acquireVoucher(ctx, { userId: caller, way: "product", id: pathId(parameters.id), paymentRef: null }),
 });

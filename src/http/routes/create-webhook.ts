@@ -1,9 +1,4 @@
-import {
-  CREATE_WEBHOOK_REQUEST_EXAMPLES,
-  createWebhookRequest,
-  NEW_WEBHOOK_EXAMPLES,
-  newWebhook,
-} from "../../contract/webhooks.ts";
+import { createWebhookRequest, newWebhook } from "../../contract/webhooks.ts";
 import { createWebhook as create } from "../../services/webhooks/create-webhook.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -19,9 +14,7 @@ export const createWebhook = endpoint({
   access: partnerKey("voucher.webhook"),
   parameters: {},
   body: createWebhookRequest,
-  bodyExamples: CREATE_WEBHOOK_REQUEST_EXAMPLES,
   response: newWebhook,
   responseDescription: "The endpoint is created.",
-  responseExamples: NEW_WEBHOOK_EXAMPLES,
   handler: (ctx, { caller, body }) => ctx.partnerReads(() => create(ctx, ctx.pool, caller.organizationId, body)),
 });

@@ -1,4 +1,4 @@
-import { DELETED_WEBHOOK_EXAMPLES, deletedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
+import { deletedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
 import { deleteWebhook as remove } from "../../services/webhooks/delete-webhook.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -14,6 +14,5 @@ export const deleteWebhook = endpoint({
   parameters: { id: webhookIdInPath },
   response: deletedWebhook,
   responseDescription: "The endpoint is deleted.",
-  responseExamples: DELETED_WEBHOOK_EXAMPLES,
   handler: (ctx, { caller, parameters }) => ctx.partnerReads(() => remove(ctx, caller.organizationId, parameters.id)),
 });

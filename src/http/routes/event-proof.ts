@@ -1,5 +1,5 @@
 import { entityId, entityType } from "../../contract/events.ts";
-import { PROOF_EXAMPLES, receipt, sequenceParameter, TEXT } from "../../contract/receipt.ts";
+import { receipt, sequenceParameter, TEXT } from "../../contract/receipt.ts";
 import { readEventProof } from "../../services/log/read-receipt.ts";
 import { anyone } from "../access.ts";
 import { endpoint } from "../endpoint.ts";
@@ -17,7 +17,6 @@ export const eventProof = endpoint({
   response: receipt,
   contentType: TEXT,
   responseDescription: "The proof.",
-  responseExamples: PROOF_EXAMPLES,
   handler: (ctx, { parameters }) =>
     readEventProof(ctx, parameters.entityType, parameters.entityId, parameters.sequence),
 });

@@ -1,5 +1,5 @@
 import { codeOrTicket } from "../../contract/fields.ts";
-import { PROOF_EXAMPLES, receipt, sequenceParameter, TEXT } from "../../contract/receipt.ts";
+import { receipt, sequenceParameter, TEXT } from "../../contract/receipt.ts";
 import { readEventReceipt } from "../../services/log/read-receipt.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -17,6 +17,5 @@ export const eventReceipt = endpoint({
   response: receipt,
   contentType: TEXT,
   responseDescription: "The receipt.",
-  responseExamples: PROOF_EXAMPLES,
   handler: (ctx, { caller, parameters }) => readEventReceipt(ctx, caller, parameters.codeOrTicket, parameters.sequence),
 });

@@ -22,7 +22,6 @@ export const health = endpoint({
   parameters: {},
   response: healthResponse,
   responseDescription: "The process is up.",
-  responseExamples: { ok: { summary: "Up", value: { status: "ok" } } },
   handler: async () => ({ status: "ok" as const }),
 });
 
@@ -37,7 +36,6 @@ export const readiness = endpoint({
   parameters: {},
   response: readinessResponse,
   responseDescription: "The process can serve requests.",
-  responseExamples: { ok: { summary: "Ready", value: { status: "ok", postgres: "ok", redis: "ok" } } },
   errorDetails: {
     schema: readinessError,
     example: { error: "No answer from Redis.", postgres: "ok", redis: "unavailable" },

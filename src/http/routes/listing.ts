@@ -1,4 +1,4 @@
-import { LISTING_EXAMPLES, listingId, listingResponse } from "../../contract/listings.ts";
+import { listingId, listingResponse } from "../../contract/listings.ts";
 import { viewOneListing } from "../../services/marketplace/view-listings.ts";
 import { endpoint } from "../endpoint.ts";
 import { anyUser } from "../middleware/authenticate-user.ts";
@@ -15,6 +15,5 @@ export const listing = endpoint({
   parameters: { id: listingId },
   response: listingResponse,
   responseDescription: "The listing.",
-  responseExamples: LISTING_EXAMPLES,
   handler: (ctx, { caller, parameters }) => viewOneListing(ctx, caller, pathId(parameters.id)),
 });

@@ -1,4 +1,4 @@
-import { LISTINGS_EXAMPLES, listingsQuery, listingsResponse } from "../../contract/listings.ts";
+import { listingsQuery, listingsResponse } from "../../contract/listings.ts";
 import { viewListings } from "../../services/marketplace/view-listings.ts";
 import { endpoint } from "../endpoint.ts";
 import { anyUser } from "../middleware/authenticate-user.ts";
@@ -16,6 +16,5 @@ export const listings = endpoint({
   query: listingsQuery,
   response: listingsResponse,
   responseDescription: "A page of listings.",
-  responseExamples: LISTINGS_EXAMPLES,
   handler: (ctx, { caller, query }) => viewListings(ctx, caller, query.cursor, query.limit),
 });

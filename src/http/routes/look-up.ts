@@ -1,5 +1,5 @@
 import { codeOrTicket } from "../../contract/fields.ts";
-import { LOOK_UP_EXAMPLES, lookUpResponse } from "../../contract/look-up.ts";
+import { lookUpResponse } from "../../contract/look-up.ts";
 import { lookUpVoucher } from "../../services/partner/look-up-voucher.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -16,6 +16,5 @@ export const lookUp = endpoint({
   parameters: { codeOrTicket },
   response: lookUpResponse,
   responseDescription: "The voucher's current state.",
-  responseExamples: LOOK_UP_EXAMPLES,
   handler: (ctx, { caller, parameters }) => lookUpVoucher(ctx, caller, parameters.codeOrTicket),
 });

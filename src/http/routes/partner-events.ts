@@ -1,4 +1,4 @@
-import { eventsQuery, PARTNER_CHAIN_EXAMPLES, partnerChain } from "../../contract/events.ts";
+import { eventsQuery, partnerChain } from "../../contract/events.ts";
 import { codeOrTicket } from "../../contract/fields.ts";
 import { readPartnerChain } from "../../services/partner/read-chain.ts";
 import { endpoint } from "../endpoint.ts";
@@ -17,6 +17,5 @@ export const partnerEvents = endpoint({
   query: eventsQuery,
   response: partnerChain,
   responseDescription: "A page of the chain, oldest events first.",
-  responseExamples: PARTNER_CHAIN_EXAMPLES,
   handler: (ctx, { caller, parameters, query }) => readPartnerChain(ctx, caller, parameters.codeOrTicket, query),
 });

@@ -1,4 +1,4 @@
-import { entityId, entityType, eventsQuery, PUBLIC_CHAIN_EXAMPLES, publicChain } from "../../contract/events.ts";
+import { entityId, entityType, eventsQuery, publicChain } from "../../contract/events.ts";
 import { readPublicChain } from "../../services/partner/read-chain.ts";
 import { anyone } from "../access.ts";
 import { endpoint } from "../endpoint.ts";
@@ -16,6 +16,5 @@ export const publicEvents = endpoint({
   query: eventsQuery,
   response: publicChain,
   responseDescription: "A page of the chain, oldest events first.",
-  responseExamples: PUBLIC_CHAIN_EXAMPLES,
   handler: (ctx, { parameters, query }) => readPublicChain(ctx, parameters.entityType, parameters.entityId, query),
 });

@@ -1,4 +1,4 @@
-import { REDEEM_EXAMPLES, REDEEM_REQUEST_EXAMPLES, redeemRequest, redeemResponse } from "../../contract/redeem.ts";
+import { redeemRequest, redeemResponse } from "../../contract/redeem.ts";
 import { isTicket } from "../../domain/ids.ts";
 import { redeemVoucher } from "../../services/redeem/redeem-voucher.ts";
 import { endpoint } from "../endpoint.ts";
@@ -23,10 +23,8 @@ A refusal confirms nothing, so its \`externalRef\` can be used again. A reservat
   access: partnerKey("voucher.redeem"),
   parameters: {},
   body: redeemRequest,
-  bodyExamples: REDEEM_REQUEST_EXAMPLES,
   response: redeemResponse,
   responseDescription: "The redemption under this `externalRef`, new or repeated.",
-  responseExamples: REDEEM_EXAMPLES,
   handler: (ctx, { caller, body }) =>
     redeemVoucher(ctx, caller, {
       codeOrTicket: body.code ?? ticketOnly(body.ticket ?? ""),

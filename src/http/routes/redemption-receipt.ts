@@ -1,4 +1,4 @@
-import { externalRefParameter, PROOF_EXAMPLES, receipt, TEXT } from "../../contract/receipt.ts";
+import { externalRefParameter, receipt, TEXT } from "../../contract/receipt.ts";
 import { readRedemptionReceipt } from "../../services/log/read-receipt.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -16,6 +16,5 @@ export const redemptionReceipt = endpoint({
   response: receipt,
   contentType: TEXT,
   responseDescription: "The receipt.",
-  responseExamples: PROOF_EXAMPLES,
   handler: (ctx, { caller, parameters }) => readRedemptionReceipt(ctx, caller, parameters.externalRef),
 });

@@ -1,4 +1,4 @@
-import { REDEMPTIONS_EXAMPLES, redemptionsQuery, redemptionsResponse } from "../../contract/redemptions.ts";
+import { redemptionsQuery, redemptionsResponse } from "../../contract/redemptions.ts";
 import { listRedemptions } from "../../services/partner/read-redemptions.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -17,6 +17,5 @@ Follow \`nextCursor\` until it is null, and each redemption is listed exactly on
   query: redemptionsQuery,
   response: redemptionsResponse,
   responseDescription: "A page of redemptions.",
-  responseExamples: REDEMPTIONS_EXAMPLES,
   handler: (ctx, { caller, query }) => listRedemptions(ctx, caller, query),
 });

@@ -1,4 +1,4 @@
-import { RELEASE_EXAMPLES, RELEASE_REQUEST_EXAMPLES, releaseRequest, releaseResponse } from "../../contract/release.ts";
+import { releaseRequest, releaseResponse } from "../../contract/release.ts";
 import { releaseReservation } from "../../services/partner/release-reservation.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -14,9 +14,7 @@ export const release = endpoint({
   access: partnerKey("voucher.redeem"),
   parameters: {},
   body: releaseRequest,
-  bodyExamples: RELEASE_REQUEST_EXAMPLES,
   response: releaseResponse,
   responseDescription: "The ticket no longer has a live reservation.",
-  responseExamples: RELEASE_EXAMPLES,
   handler: (ctx, { caller, body }) => releaseReservation(ctx, caller, body.ticket, body.reason ?? null),
 });

@@ -1,10 +1,4 @@
-import {
-  REPLAY_EXAMPLES,
-  REPLAY_REQUEST_EXAMPLES,
-  replayRequest,
-  replayResponse,
-  webhookIdInPath,
-} from "../../contract/webhooks.ts";
+import { replayRequest, replayResponse, webhookIdInPath } from "../../contract/webhooks.ts";
 import { replayWebhook as replay } from "../../services/webhooks/replay-webhook.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -20,10 +14,8 @@ export const replayWebhook = endpoint({
   access: partnerKey("voucher.webhook"),
   parameters: { id: webhookIdInPath },
   body: replayRequest,
-  bodyExamples: REPLAY_REQUEST_EXAMPLES,
   response: replayResponse,
   responseDescription: "The deliveries are sent again within seconds.",
-  responseExamples: REPLAY_EXAMPLES,
   handler: (ctx, { caller, parameters, body }) =>
     ctx.partnerReads(() => replay(ctx, caller.organizationId, parameters.id, body)),
 });

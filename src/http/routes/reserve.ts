@@ -1,4 +1,4 @@
-import { RESERVE_EXAMPLES, RESERVE_REQUEST_EXAMPLES, reserveRequest, reserveResponse } from "../../contract/reserve.ts";
+import { reserveRequest, reserveResponse } from "../../contract/reserve.ts";
 import { reserveVoucher } from "../../services/partner/reserve-voucher.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -14,10 +14,8 @@ export const reserve = endpoint({
   access: partnerKey("voucher.redeem"),
   parameters: {},
   body: reserveRequest,
-  bodyExamples: RESERVE_REQUEST_EXAMPLES,
   response: reserveResponse,
   responseDescription: "The reservation, new or repeated.",
-  responseExamples: RESERVE_EXAMPLES,
   handler: (ctx, { caller, body }) => reserveVoucher(ctx, caller, body.code),
 });
 

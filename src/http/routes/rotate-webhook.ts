@@ -1,4 +1,4 @@
-import { ROTATED_WEBHOOK_EXAMPLES, rotatedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
+import { rotatedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
 import { rotateWebhook as rotate } from "../../services/webhooks/rotate-webhook.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -15,7 +15,6 @@ export const rotateWebhook = endpoint({
   parameters: { id: webhookIdInPath },
   response: rotatedWebhook,
   responseDescription: "The new secret, which is shown only here.",
-  responseExamples: ROTATED_WEBHOOK_EXAMPLES,
   handler: (ctx, { caller, parameters }) =>
     ctx.partnerReads(() => rotate(ctx, ctx.pool, caller.organizationId, parameters.id)),
 });

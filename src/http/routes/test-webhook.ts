@@ -1,4 +1,4 @@
-import { TESTED_WEBHOOK_EXAMPLES, testedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
+import { testedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
 import { testWebhook as test } from "../../services/webhooks/test-webhook.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -15,7 +15,6 @@ export const testWebhook = endpoint({
   parameters: { id: webhookIdInPath },
   response: testedWebhook,
   responseDescription: "The test was sent; `delivered` says whether it was accepted.",
-  responseExamples: TESTED_WEBHOOK_EXAMPLES,
   handler: (ctx, { caller, parameters }) =>
     ctx.webhookTests(() => test(ctx, ctx.pool, caller.organizationId, parameters.id)),
 });

@@ -1,4 +1,4 @@
-import { DELIVERIES_EXAMPLES, deliveriesQuery, deliveriesResponse, webhookIdInPath } from "../../contract/webhooks.ts";
+import { deliveriesQuery, deliveriesResponse, webhookIdInPath } from "../../contract/webhooks.ts";
 import { readDeliveries } from "../../services/webhooks/read-webhooks.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -16,7 +16,6 @@ export const webhookDeliveries = endpoint({
   query: deliveriesQuery,
   response: deliveriesResponse,
   responseDescription: "A page of deliveries.",
-  responseExamples: DELIVERIES_EXAMPLES,
   handler: (ctx, { caller, parameters, query }) =>
     ctx.partnerReads(() => readDeliveries(ctx, caller.organizationId, parameters.id, query)),
 });

@@ -1,4 +1,4 @@
-import { WEBHOOK_EXAMPLES, webhookEndpoint, webhookIdInPath } from "../../contract/webhooks.ts";
+import { webhookEndpoint, webhookIdInPath } from "../../contract/webhooks.ts";
 import { readWebhook } from "../../services/webhooks/read-webhooks.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -15,7 +15,6 @@ export const webhook = endpoint({
   parameters: { id: webhookIdInPath },
   response: webhookEndpoint,
   responseDescription: "The endpoint.",
-  responseExamples: WEBHOOK_EXAMPLES,
   handler: (ctx, { caller, parameters }) =>
     ctx.partnerReads(() => readWebhook(ctx, ctx.pool, caller.organizationId, parameters.id)),
 });

@@ -1,4 +1,4 @@
-import { WEBHOOK_LIST_EXAMPLES, webhookList } from "../../contract/webhooks.ts";
+import { webhookList } from "../../contract/webhooks.ts";
 import { listWebhooks } from "../../services/webhooks/read-webhooks.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -14,6 +14,5 @@ export const webhooks = endpoint({
   parameters: {},
   response: webhookList,
   responseDescription: "The endpoints.",
-  responseExamples: WEBHOOK_LIST_EXAMPLES,
   handler: (ctx, { caller }) => ctx.partnerReads(() => listWebhooks(ctx, ctx.pool, caller.organizationId)),
 });

@@ -19,7 +19,6 @@ import type { Caller } from "../auth/caller.ts";
 import { resolveVoucher, type VoucherReads } from "../partner/resolve-voucher.ts";
 import { verifyUrl } from "../partner/voucher-view.ts";
 import type { Outcome, OutcomeReads, OutcomeRequest } from "./read-outcomes.ts";
-import { recordRedeemWait } from "./record-redeem-wait.ts";
 
 /** A partner's request to redeem. */
 export interface RedeemInput {
@@ -108,11 +107,22 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
     ctx.log.warn({ err: answer.cause, attemptId: attempt.attemptId }, "a redeem attempt got no reply");
     response = await resultOfOutcome(ctx, named, attempt);
   } else {
-    if (ctx.metrics !== null) recordRedeemWait(ctx.metrics, { ...answer, waitedMs: performance.now() - sentAt });
+    recordRedeemWait(ctx, answer, performance.now() - sentAt);
     response = await resultOfReply(ctx, named, attempt, voucher, answer.reply);
   }
   if (!response.alreadyConfirmed && !caller.sandbox) ctx.metrics?.redemptions.with(voucher.brand).inc();
   return response;
+}
+
+/** Records the phases of a redeem that got its reply. A difference between two hosts' clocks never makes a phase negative. */
+function recordRedeemWait(
+  { metrics }: Pick<Deps, "metrics">,
+  { queuedMs, workedMs }: { queuedMs: number; workedMs: number },
+  waitedMs: number,
+): void {
+  metrics?.redeemWait.with("queue").observe(Math.max(0, queuedMs) / 1_000);
+  metrics?.redeemWait.with("transaction").observe(Math.max(0, workedMs) / 1_000);
+  metrics?.redeemWait.with("reply").observe(Math.max(0, waitedMs - queuedMs - workedMs) / 1_000);
 }
 
 async function resultOfReply(
