@@ -16,26 +16,8 @@ const ENDURANCE = [
 
 const onCluster = Boolean(process.env.TEST_CLUSTER_SHARDS);
 
-/** What `npm run test:cluster` leaves out: most need the one server of a single Redis. */
-const NOT_ON_CLUSTER = [
-  // Read or write the keys of a queue's only shard.
-  "test/api/{dashboard,marketplace-seal,redeem,redeem-timeout,shutdown}.test.ts",
-  "test/races/{deployments,redeem-outcomes}.test.ts",
-  "test/workers/{drop-shards,redelivery,seal,sweep}.test.ts",
-  // Watch or count the commands that arrive at the server.
-  "test/api/{miss-limit,rate-limits}.test.ts",
-  // Put a proxy in front of the server, to cut its connections.
-  "test/limits/*.test.ts",
-  "test/observability/api-metrics.test.ts",
-  "test/workers/awaited-queue.test.ts",
-  // Not tried on a cluster yet.
-  "test/api/{log,marketplace-audience,reused-reference}.test.ts",
-  "test/e2e/smoke.test.ts",
-  "test/observability/metrics-port.test.ts",
-  "test/races/{one-voucher,reservations,row-locks}.test.ts",
-];
-
-const notOnCluster = onCluster ? NOT_ON_CLUSTER : [];
+/** What `npm run test:cluster` leaves out: it puts proxies in front of the one server. Tests marked `itOnOneRedis` are skipped there, too. */
+const NOT_ON_CLUSTER = ["test/workers/awaited-queue.test.ts"];
 
 export default defineConfig({
   test: {
@@ -54,7 +36,7 @@ export default defineConfig({
         test: {
           name: "guarantees",
           include: GUARANTEES,
-          exclude: notOnCluster,
+          exclude: onCluster ? NOT_ON_CLUSTER : [],
           // Files share a process: loading the service once per file would take a sixth of the run.
           isolate: false,
           // Three on two cores, because most tests wait for something. A Redis Cluster has one database, which each file empties.

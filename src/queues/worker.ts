@@ -82,14 +82,14 @@ export function startWorker<Data, Reply extends object>(
   const shards = listShardsOf(definition, deployment.id, options.queueShards).filter(
     ({ index }) => options.workerShards === null || options.workerShards.includes(index),
   );
-  // Each shard needs a fetcher. Together they fetch more than may run when there are more shards than jobs may run.
+  // The shards together may fetch more jobs than may run.
   const limit = pLimit(options.concurrency);
-  const limited = shards.length > options.concurrency ? (job: Job) => limit(work, job) : work;
-  const perShard = Math.max(1, Math.floor(FETCHERS_MAX / Math.max(1, shards.length)));
-  const shares = splitEvenly(Math.max(options.concurrency, shards.length), perShard * shards.length);
-  const fetchers = shares.map((concurrency, index) => {
+  const limited = shards.length > 1 ? (job: Job) => limit(work, job) : work;
+  const fetchersPerShard = Math.max(1, Math.floor(FETCHERS_MAX / Math.max(1, shards.length)));
+  const shares = splitEvenly(jobsOfShard(options.concurrency, shards.length), fetchersPerShard);
+  const startFetcher = ({ prefix }: Shard, concurrency: number) => {
     const worker = new Worker(definition.name, limited, {
-      prefix: (shards[index % shards.length] as Shard).prefix,
+      prefix,
       connection: redis,
       name: hostname(),
       concurrency,
@@ -105,16 +105,24 @@ export function startWorker<Data, Reply extends object>(
     worker.on("failed", (job, error) => log.error({ err: error, jobId: job?.id }, "a job failed"));
     worker.on("stalled", (jobId) => log.warn({ jobId }, "a job's worker died; the job runs again"));
     return worker;
-  });
-  for (const [index, { name }] of shards.entries()) {
-    options.onShard?.(definition.name, name, shares.filter((_, n) => n % shards.length === index).length);
-  }
+  };
+  const fetchers = shards.flatMap((shard) => shares.map((concurrency) => startFetcher(shard, concurrency)));
+  for (const { name } of shards) options.onShard?.(definition.name, name, shares.length);
   return {
     async close() {
       await Promise.all(fetchers.map((worker) => worker.close()));
       redis.disconnect();
     },
   };
+}
+
+/**
+ * The jobs that may be fetched from each shard: its share, and with several shards a quarter of all besides. That many jobs may wait for
+ * locked rows, so they cannot stop a shard.
+ */
+function jobsOfShard(concurrency: number, shards: number): number {
+  if (shards <= 1) return concurrency;
+  return Math.min(concurrency, Math.ceil(concurrency / shards) + Math.ceil(concurrency / 4));
 }
 
 /** Splits `total` into at most `shares` whole parts that differ by at most one. */

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { QUEUE_NAMES } from "../../src/queues/catalog.ts";
 import { startNode } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { until, untilStarted } from "../support/until.ts";
@@ -22,7 +22,7 @@ let partner: TestPartner;
 let queue: Queue;
 
 beforeAll(async () => {
-  servers = await openTestServers();
+  servers = await openTestServers(1);
   const TRUST_PROXY = "127.0.0.1";
   [api, writable, plain, without] = await Promise.all([
     startApi(servers, { OPS_TOKEN: TOKEN, TRUST_PROXY }),
@@ -34,7 +34,7 @@ beforeAll(async () => {
   partner = await makePartner(servers.db);
   queue = new Queue("redeem", {
     prefix: servers.queuePrefix,
-    connection: { url: servers.redisUrl },
+    connection: servers.redis,
     skipMetasUpdate: true,
   });
 });
@@ -252,7 +252,7 @@ describe("the password", () => {
 });
 
 describe("the dashboard", () => {
-  it("opens its connection to Redis with the first request", async () => {
+  itOnOneRedis("opens its connection to Redis with the first request", async () => {
     const fresh = await startApi(servers, { OPS_TOKEN: TOKEN });
     const connections = async () => {
       const list = (await servers.redis.call("CLIENT", "LIST")) as string;
@@ -276,7 +276,8 @@ describe("the dashboard", () => {
     await servers.redis.hset(settings, "opts.maxLenEvents", "4321");
     const fresh = await startApi(servers, { OPS_TOKEN: TOKEN });
     try {
-      // The API's own end of the queue has written what it writes.
+      // The API writes its settings when it opens the queue.
+      await until(async () => (await servers.redis.hget(settings, "opts.maxLenEvents")) !== "4321");
       await servers.redis.hset(settings, "opts.maxLenEvents", "4321");
       expect((await ask("GET", fresh.url + QUEUES, { headers: OPERATOR })).status).toBe(200);
       expect(await servers.redis.hget(settings, "opts.maxLenEvents")).toBe("4321");
@@ -415,7 +416,7 @@ describe("a writable dashboard", () => {
     expect((await put("seal/pause")).status).toBe(200);
     const seal = new Queue("seal", {
       prefix: servers.queuePrefix,
-      connection: { url: servers.redisUrl },
+      connection: servers.redis,
       skipMetasUpdate: true,
     });
     try {
@@ -477,7 +478,7 @@ describe("a writable dashboard", () => {
 });
 
 it("a webhook job leads to the operator page of its endpoint, and shows nothing else", async () => {
-  const webhooks = new Queue("webhook", { prefix: servers.queuePrefix, connection: { url: servers.redisUrl } });
+  const webhooks = new Queue("webhook", { prefix: servers.queuePrefix, connection: servers.redis });
   await webhooks.add("webhook", { endpointId: "whk_1", origin: { deployment: "x" } });
   await webhooks.close();
   const { text } = await ask("GET", api.url + QUEUES.replace("redeem", "webhook"), { headers: OPERATOR });

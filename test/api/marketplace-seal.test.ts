@@ -18,10 +18,10 @@ import {
   signedIn,
 } from "../support/marketplace.ts";
 import { readRecorded } from "../support/recorded.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startWorkers, type TestApi, testConfig } from "../support/service.ts";
 import { makeKey, type TestPartner } from "../support/supply.ts";
-import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until, untilStarted } from "../support/until.ts";
 import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 
@@ -29,20 +29,14 @@ let servers: TestServers;
 let key: IssuerKey;
 let keysFile: KeysFile;
 let api: TestApi;
-/** Reaches Redis by a wire that can be cut. */
-let wired: TestApi;
-let wire: TcpProxy;
 let ctx: WorkerContext;
 
 beforeAll(async () => {
   servers = await openTestServers();
   key = await makeIssuerKey();
   keysFile = writeKeysFile(key);
-  wire = await openTcpProxy(servers.redisUrl);
-  const env = { AUTH_JWKS_URL: keysFile.url };
-  [api, wired] = await Promise.all([
-    startApi(servers, env),
-    startApi(servers, { ...env, REDIS_URL: wire.url }),
+  [api] = await Promise.all([
+    startApi(servers, { AUTH_JWKS_URL: keysFile.url }),
     startWorkers(servers, { WORKER_QUEUES: "redeem" }),
   ]);
   ctx = openWorkerContext(testConfig(servers));
@@ -53,7 +47,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await ctx.close();
   await endService(servers);
-  await wire.close();
   keysFile.remove();
 });
 
@@ -206,52 +199,61 @@ describe("the event of an acquisition, while no worker seals", () => {
     await serve(offer, voucher.code);
   });
 
-  it.each([
-    ["away", () => wire.cut()],
-    ["hanging", () => wire.jam()],
-  ])("does not hold back the answer when Redis is %s, and is sealed later at the sweeper's request", async (_name, breakWire) => {
-    const offer = await makeOffer(servers.db, 2);
-    const { code } = await makeReferral(servers.db, offer);
-    const client = await signedIn(wired.url, key);
-    breakWire();
-    const [bought, claimed] = await Promise.all([client.buyProduct(offer.productId), client.claimByLink(code)]).finally(
-      () => wire.mend(),
-    );
-    for (const reply of [bought, claimed])
-      expect(reply).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
-    const ids = [bought, claimed].map(({ body }) => body.voucher.id);
-    for (const id of ids) expect((await statuses(id)).at(-1)).toMatch(/Pending$/);
-    // As if some seconds had passed: what is younger may have a job that is under way.
-    const aged = await servers.db.connect();
-    await aged.query("SET session_replication_role = replica");
-    await aged.query(
-      "UPDATE voucher_events SET occurred_at = occurred_at - interval '6 seconds' WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'",
-      [ids],
-    );
-    aged.release(true);
-    const { sealsRequested, failures } = await sweep(ctx);
-    expect({ failures, enough: sealsRequested >= 2 }).toEqual({ failures: {}, enough: true });
-    await whileSealing(async () => {
-      for (const id of ids) await until(async () => (await statuses(id)).at(-1)?.endsWith("Sealed"));
-    });
-    for (const { body } of [bought, claimed]) await serve(offer, body.voucher.code);
-    await until(() => wired.ctx.redis.status === "ready");
-  });
+  itOnOneRedis.each([
+    ["away", "cut"],
+    ["hanging", "jam"],
+  ] as const)(
+    "does not hold back the answer when Redis is %s, and is sealed later at the sweeper's request",
+    async (_name, fault) => {
+      const wire = await openTcpProxy(servers.redisUrl);
+      servers.onClose(() => wire.close());
+      const wired = await startApi(servers, { AUTH_JWKS_URL: keysFile.url, REDIS_URL: wire.url });
+      const offer = await makeOffer(servers.db, 2);
+      const { code } = await makeReferral(servers.db, offer);
+      const client = await signedIn(wired.url, key);
+      wire[fault]();
+      const [bought, claimed] = await Promise.all([
+        client.buyProduct(offer.productId),
+        client.claimByLink(code),
+      ]).finally(() => wire.mend());
+      for (const reply of [bought, claimed])
+        expect(reply).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
+      const ids = [bought, claimed].map(({ body }) => body.voucher.id);
+      for (const id of ids) expect((await statuses(id)).at(-1)).toMatch(/Pending$/);
+      // As if some seconds had passed: what is younger may have a job that is under way.
+      const aged = await servers.db.connect();
+      await aged.query("SET session_replication_role = replica");
+      await aged.query(
+        "UPDATE voucher_events SET occurred_at = occurred_at - interval '6 seconds' WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'",
+        [ids],
+      );
+      aged.release(true);
+      const { sealsRequested, failures } = await sweep(ctx);
+      expect({ failures, enough: sealsRequested >= 2 }).toEqual({ failures: {}, enough: true });
+      await whileSealing(async () => {
+        for (const id of ids) await until(async () => (await statuses(id)).at(-1)?.endsWith("Sealed"));
+      });
+      for (const { body } of [bought, claimed]) await serve(offer, body.voucher.code);
+      await wired.close();
+    },
+  );
 
   it("adds no job to a seal queue that is full, and the answer still comes", async () => {
     const offer = await makeOffer(servers.db, 1);
     const client = await signedIn(api.url, key);
-    const wait = `${servers.queuePrefix}:${sealQueue.name}:wait`;
+    const id = offer.vouchers[0]?.id ?? "";
+    const wait = `${servers.shardOf(id).prefix}:${sealQueue.name}:wait`;
+    const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
     await servers.redis.del(wait);
-    await servers.redis.rpush(wait, ...Array.from({ length: sealQueue.waitingMax }, (_, n) => `job-${n}`));
-    const hasRoom = () => api.ctx.sealQueue.hasRoomFor({ voucherId: "any" });
+    await servers.redis.rpush(wait, ...Array.from({ length: waitingMax }, (_, n) => `job-${n}`));
+    const hasRoom = () => api.ctx.sealQueue.hasRoomFor({ voucherId: id });
     await until(() => !hasRoom());
     const reply = await client.claimProduct(offer.productId);
     const waiting = await servers.redis.llen(wait);
     await servers.redis.del(wait);
     expect(outcome(reply)).toBe("200");
     expect(await statuses(reply.body.voucher.id)).toEqual(["issued Sealed", "claimed Pending"]);
-    expect(waiting).toBe(sealQueue.waitingMax);
+    expect(waiting).toBe(waitingMax);
     await until(hasRoom);
   });
 

@@ -1,34 +1,29 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { countOutcomes } from "../support/marketplace.ts";
 import { monitorRedis } from "../support/redis-monitor.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
-import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { openTcpProxy } from "../support/tcp-proxy.ts";
 
 const LIMIT = 20;
 
 let servers: TestServers;
-let proxy: TcpProxy;
 let api: TestApi;
 let other: TestApi;
 let partner: TestPartner;
 
 beforeAll(async () => {
   servers = await openTestServers();
-  proxy = await openTcpProxy(servers.redisUrl);
   const env = { MISS_LIMIT_PER_MINUTE: String(LIMIT) };
   [api, other] = await Promise.all([startApi(servers, env), startApi(servers, env)]);
   await startWorkers(servers);
   partner = await makePartner(servers.db);
 });
 
-afterEach(() => proxy.mend());
-
 afterAll(async () => {
   await endService(servers);
-  await proxy.close();
 });
 
 /** Codes that name nothing: they lack a symbol. */
@@ -159,7 +154,8 @@ describe("codes that do not exist", () => {
     expect(rows).toEqual([{ reservations: hits }]);
   });
 
-  it("are counted while Redis is away, by each process for itself", async () => {
+  itOnOneRedis("are counted while Redis is away, by each process for itself", async () => {
+    const proxy = await openTcpProxy(servers.redisUrl);
     const cut = await startApi({ ...servers, redisUrl: proxy.url }, { MISS_LIMIT_PER_MINUTE: String(LIMIT) });
     try {
       const { code } = await issueVoucher(servers.db, partner);
@@ -175,6 +171,7 @@ describe("codes that do not exist", () => {
     } finally {
       proxy.mend();
       await cut.close();
+      await proxy.close();
     }
   });
 });

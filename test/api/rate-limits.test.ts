@@ -1,13 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { makeApiKey } from "../../src/domain/api-keys.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
 import { monitorRedis } from "../support/redis-monitor.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
-import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 
@@ -18,7 +18,6 @@ const STORM = 60;
 const AMPLE = 100_000;
 
 let servers: TestServers;
-let proxy: TcpProxy;
 let issuer: IssuerKey;
 let keysFile: KeysFile;
 let api: TestApi;
@@ -27,7 +26,6 @@ let partner: TestPartner;
 
 beforeAll(async () => {
   servers = await openTestServers();
-  proxy = await openTcpProxy(servers.redisUrl);
   issuer = await makeIssuerKey();
   keysFile = writeKeysFile(issuer);
   [api, ample] = await Promise.all([
@@ -42,11 +40,8 @@ beforeAll(async () => {
   partner = await makePartner(servers.db);
 });
 
-afterEach(() => proxy.mend());
-
 afterAll(async () => {
   await endService(servers);
-  await proxy.close();
   keysFile.remove();
 });
 
@@ -191,7 +186,8 @@ describe("a key's limit", () => {
     }
   });
 
-  it("still holds in each process while Redis is down, and refuses no request within it", async () => {
+  itOnOneRedis("still holds in each process while Redis is down, and refuses no request within it", async () => {
+    const proxy = await openTcpProxy(servers.redisUrl);
     const cut = await startApi({ ...servers, redisUrl: proxy.url }, { RATE_LIMIT_RPS: String(RPS) });
     try {
       const [busy, calm] = [partnerClient(cut.url, await newKey()), partnerClient(cut.url, await newKey())];
@@ -203,6 +199,7 @@ describe("a key's limit", () => {
     } finally {
       proxy.mend();
       await cut.close();
+      await proxy.close();
     }
   });
 

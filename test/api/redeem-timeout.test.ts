@@ -2,6 +2,7 @@ import { Queue } from "bullmq";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { redeemQueue } from "../../src/queues/catalog.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
+import { countJobs } from "../support/redeem-jobs.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
@@ -12,22 +13,17 @@ const WAIT_MS = 500;
 
 let servers: TestServers;
 let api: TestApi;
-let queue: Queue;
 let partner: TestPartner;
 let till: PartnerClient;
 
 beforeAll(async () => {
   servers = await openTestServers();
   api = await startApi(servers, { REDEEM_WAIT_MS: String(WAIT_MS) });
-  queue = new Queue(redeemQueue.name, { prefix: servers.queuePrefix, connection: { url: servers.redisUrl } });
   partner = await makePartner(servers.db);
   till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
 });
 
-afterAll(async () => {
-  await queue.close();
-  await endService(servers);
-});
+afterAll(() => endService(servers));
 
 describe("POST /partner/vouchers/redeem while no worker runs", () => {
   it("answers 503 with Retry-After within the wait, takes the job back, and says that this attempt redeemed nothing", async () => {
@@ -43,8 +39,8 @@ describe("POST /partner/vouchers/redeem while no worker runs", () => {
     // Half of the default wait, which a busy machine does not need.
     expect(tookMs).toBeLessThan(WAIT_MS + 5_000);
     expect(await dumpRows(servers.db)).toEqual(before);
-    expect(await queue.getJobCounts()).toMatchObject({ waiting: 0, active: 0, delayed: 0, completed: 0, failed: 0 });
-    expect(await servers.redis.keys(`${servers.queuePrefix}:${redeemQueue.name}:${voucher.id}*`)).toEqual([]);
+    expect(await countJobs(servers, redeemQueue.name)).toBe(0);
+    expect(await servers.redis.keys(`*:${redeemQueue.name}:${voucher.id}*`)).toEqual([]);
   });
 
   it("answers 503 overloaded and adds no job when more jobs wait than workers can reach in time; retries are still confirmed", async () => {
@@ -55,8 +51,9 @@ describe("POST /partner/vouchers/redeem while no worker runs", () => {
       async () => (await till.redeem({ code: redeemed?.code, externalRef: "before-the-load" })).status === 200,
     );
     await worker.close();
-    const waiting = `${servers.queuePrefix}:${redeemQueue.name}:wait`;
-    const jobIds = Array.from({ length: redeemQueue.waitingMax }, (_, n) => `waiting-${n}`);
+    const waiting = `${servers.shardOf(other?.id ?? "").prefix}:${redeemQueue.name}:wait`;
+    const waitingMax = Math.ceil(redeemQueue.waitingMax / servers.shards.length);
+    const jobIds = Array.from({ length: waitingMax }, (_, n) => `waiting-${n}`);
     await servers.redis.rpush(waiting, ...jobIds);
     try {
       const { status, headers } = await until(async () => {
@@ -64,7 +61,7 @@ describe("POST /partner/vouchers/redeem while no worker runs", () => {
         return reply.body.code === "overloaded" ? reply : null;
       });
       expect(status).toBe(503);
-      expect(await servers.redis.llen(waiting)).toBe(redeemQueue.waitingMax);
+      expect(await servers.redis.llen(waiting)).toBe(waitingMax);
       expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
       const retry = await till.redeem({ code: redeemed?.code, externalRef: "before-the-load" });
       expect(retry).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
@@ -80,6 +77,8 @@ describe("POST /partner/vouchers/redeem while no worker runs", () => {
 
   it("takes back its own job only, when several wait", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 5);
+    const { prefix } = servers.shardOf(vouchers[0]?.id ?? "");
+    const queue = new Queue(redeemQueue.name, { prefix, connection: servers.redis });
     const foreignJob = await queue.add(redeemQueue.name, {}, { jobId: "of-another-caller" });
     const replies = await Promise.all(
       vouchers.map(({ code }, i) => till.redeem({ code, externalRef: `several-${i}` })),
@@ -88,6 +87,7 @@ describe("POST /partner/vouchers/redeem while no worker runs", () => {
       expect({ status, code: body.code }).toEqual({ status: 503, code: "redeem_timeout" });
     expect((await queue.getWaiting()).map((job) => job.id)).toEqual(["of-another-caller"]);
     await foreignJob.remove();
+    await queue.close();
   });
 
   it("leaves nothing that a worker started later would redeem, and a retry with that worker redeems once", async () => {

@@ -441,7 +441,8 @@ describe("POST /partner/vouchers/redeem of a reserved voucher", () => {
     const { ticket, token } = (await shop.reserve(voucher.code)).body;
     expect((await till.redeem({ ticket, token, externalRef: "queue-carries" })).status).toBe(200);
     const jobs = [];
-    for (const key of await servers.redis.keys(`${servers.queuePrefix}:redeem:*`)) {
+    const { prefix } = servers.shardOf(voucher.id);
+    for (const key of await servers.redis.keys(`${prefix}:redeem:*`)) {
       if ((await servers.redis.type(key)) === "hash") jobs.push(key, JSON.stringify(await servers.redis.hgetall(key)));
       if ((await servers.redis.type(key)) === "stream")
         jobs.push(JSON.stringify(await servers.redis.xrange(key, "-", "+")));
@@ -451,7 +452,7 @@ describe("POST /partner/vouchers/redeem of a reserved voucher", () => {
     expect(all).not.toContain(token);
     expect(all).not.toContain(voucher.code);
     // A job's id begins with its voucher's.
-    expect(all).toContain(`${servers.queuePrefix}:redeem:${voucher.id}`);
+    expect(all).toContain(`${prefix}:redeem:${voucher.id}`);
   });
 });
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { CONNECTION_LIMITS } from "../../src/http/server.ts";
 import { freePort } from "../../src/local/servers.ts";
 import { startNode } from "../support/child-process.ts";
+import { countJobs } from "../support/redeem-jobs.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, type TestApi } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
@@ -48,7 +49,7 @@ it("an API that is told to stop answers what is under way, ends that connection 
   expect((await send(agent, `${api.url}/healthz`, "GET")).connection).toBe("keep-alive");
   const body = JSON.stringify({ code, externalRef: "under-way" });
   const redeem = send(agent, `${api.url}/partner/vouchers/redeem`, "POST", body);
-  await until(async () => (await servers.redis.llen(`${servers.queuePrefix}:redeem:wait`)) === 1);
+  await until(async () => (await countJobs(servers, "redeem")) === 1);
   const startedAt = performance.now();
   const closed = api.close();
   expect(await redeem).toEqual({ status: 503, connection: "close" });

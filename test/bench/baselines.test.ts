@@ -33,6 +33,7 @@ describe.each<ContenderId>(["a", "b", "d"])("baseline %s", (id) => {
       root: ROOT,
       databaseUrl: servers.databaseUrl,
       redisUrl: servers.redisUrl,
+      redisPids: [],
       env: {
         LOG_LEVEL: "info",
         OPS_TOKEN: "ops-token-of-a-baseline-test",

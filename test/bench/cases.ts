@@ -67,7 +67,7 @@ export const CASES = {
   },
   redeem: {
     title: "Redeem by code",
-    contenders: ["service", "a", "b", "c", "d"],
+    contenders: ["service", "cluster", "a", "b", "c", "d"],
     connections: [64, 256],
     supply: "vouchers",
     supplyPerSecond: 4_000,

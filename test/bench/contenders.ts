@@ -4,7 +4,7 @@ import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../src/local/servers.ts";
-import type { Stage } from "./stage.ts";
+import type { BenchRedis, Stage } from "./stage.ts";
 
 const READY_MS = 60_000;
 /** Time for a process to drain before it is killed. Milliseconds. */
@@ -15,6 +15,8 @@ export interface Contender {
   title: string;
   apis: readonly string[];
   workers: readonly string[];
+  /** On a Redis Cluster of its own, with this many shards. */
+  shards?: number;
 }
 
 const SERVICE = { apis: ["src/main.ts"], workers: ["workers/main.ts"] };
@@ -25,6 +27,7 @@ const HAND_WRITTEN = `${BASELINES}/hand-written-api.ts`;
 export const CONTENDERS = {
   service: { title: "this service, 1 API + 1 worker", ...SERVICE },
   against: { title: "the service in --against, 1 API + 1 worker", ...SERVICE },
+  cluster: { title: "this service on 3 Redis masters, 6 shards", ...SERVICE, shards: 6 },
   a: { title: "(a) one transaction per request, 2 processes", apis: [HAND_WRITTEN, HAND_WRITTEN], workers: [] },
   b: {
     title: "(b) naive BullMQ, 1 API + 1 worker",
@@ -38,12 +41,13 @@ export const CONTENDERS = {
 export type ContenderId = keyof typeof CONTENDERS;
 
 /** The environment of a contender's processes. */
-type Setup = Pick<Stage, "root" | "databaseUrl" | "env" | "directory"> & { redisUrl: string };
+type Setup = Pick<Stage, "root" | "databaseUrl" | "env" | "directory"> & BenchRedis;
 
 /** A running contender. */
 export interface RunningContender {
   id: ContenderId;
   redisUrl: string;
+  redisPids: readonly number[];
   ports: number[];
   apiPids: number[];
   workerPids: number[];
@@ -54,17 +58,19 @@ export interface RunningContender {
 
 /** Starts a contender's processes. Resolves once every API is ready. */
 export async function startContender(id: ContenderId, setup: Setup): Promise<RunningContender> {
-  const { apis, workers }: Contender = CONTENDERS[id];
-  const { redisUrl, directory } = setup;
+  const { apis, workers, shards = 1 }: Contender = CONTENDERS[id];
+  const { redisUrl, redisPids, directory } = setup;
   const children: ChildProcess[] = [];
   const start = (script: string, env: Record<string, string>): number => {
-    const child = startProcess(script, join(directory, `${id}-${children.length + 1}.log`), setup, env);
+    const own = { QUEUE_SHARDS: String(shards), ...env };
+    const child = startProcess(script, join(directory, `${id}-${children.length + 1}.log`), setup, own);
     children.push(child);
     return child.pid as number;
   };
   const running: RunningContender = {
     id,
     redisUrl,
+    redisPids,
     ports: [],
     apiPids: [],
     workerPids: [],

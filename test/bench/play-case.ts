@@ -67,6 +67,11 @@ export async function playCase(
   return series;
 }
 
+/** NaN without values. */
+function sum(values: readonly number[]): number {
+  return values.length === 0 ? Number.NaN : values.reduce((total, value) => total + value, 0);
+}
+
 function warmUpParts(seconds: number): number[] {
   const parts = Math.max(0, Math.ceil((seconds - FIRST_PART_SECONDS) / PART_SECONDS));
   return [FIRST_PART_SECONDS, ...Array<number>(parts).fill(PART_SECONDS)];
@@ -101,16 +106,18 @@ async function playTurn(
   if (running.id !== "c") await checkAnswers(loadCase, running, stage, asked, units);
   await loadCase.afterwards?.(stage, running.redisUrl);
   const latencies = units.map(({ latencyMs }) => latencyMs).sort((one, other) => one - other);
-  const spent = (who: keyof Round["cpu"]) => (after.cpu[who] - before.cpu[who]) / units.length;
+  const spent = (who: keyof typeof after.cpu) => (after.cpu[who] - before.cpu[who]) / units.length;
+  const redisServers = after.redisServers.map((cpu, n) => (cpu - (before.redisServers[n] as number)) / units.length);
   const { idle, all } = { idle: after.idle - before.idle, all: after.all - before.all };
   return {
     rate: units.length / elapsed,
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
     cpu: {
-      ...{ api: spent("api"), worker: spent("worker"), redis: spent("redis"), postgres: spent("postgres") },
+      ...{ api: spent("api"), worker: spent("worker"), redis: sum(redisServers), postgres: spent("postgres") },
       client: spent("client"),
     },
+    redisServers,
     walBytes: (after.walBytes - before.walBytes) / units.length,
     commits: (after.transactions - before.transactions) / units.length,
     idleShare: idle / all,
@@ -134,7 +141,7 @@ async function checkAnswers(
 }
 
 /** What was used so far. CPU times are in microseconds. */
-async function readUsage({ redisPid, postgresPid }: BenchServers, running: RunningContender, { db }: Stage) {
+async function readUsage({ postgresPid }: BenchServers, running: RunningContender, { db }: Stage) {
   const { rows } = await db.query<{ walBytes: string; transactions: string }>(
     `SELECT pg_current_wal_insert_lsn() - '0/0' AS "walBytes", pg_snapshot_xmax(pg_current_snapshot())::text AS transactions`,
   );
@@ -143,10 +150,10 @@ async function readUsage({ redisPid, postgresPid }: BenchServers, running: Runni
     cpu: {
       api: readCpuMicros(running.apiPids),
       worker: readCpuMicros(running.workerPids),
-      redis: redisPid === null ? Number.NaN : readCpuMicros([redisPid]),
       postgres: readCpuMicros(withChildren(postgresPid)),
       client: user + system,
     },
+    redisServers: running.redisPids.map((pid) => readCpuMicros([pid])),
     walBytes: Number(rows[0]?.walBytes),
     /** Those that wrote. */
     transactions: Number(rows[0]?.transactions),

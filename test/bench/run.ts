@@ -19,10 +19,12 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 type EventId = keyof typeof DROPS | keyof typeof LOCKED;
 const CASE_IDS = [...Object.keys(CASES), ...Object.keys(DROPS), ...Object.keys(LOCKED)] as (CaseId | EventId)[];
 const CONTENDER_IDS = (Object.keys(CONTENDERS) as ContenderId[]).filter((id) => id !== "against");
+/** The others must be named: a Redis Cluster needs redis-server on this machine. */
+const DEFAULT_IDS = CONTENDER_IDS.filter((id) => id !== "cluster");
 
 const program = new Command("npm run bench --")
   .option("--cases <list>", `of ${CASE_IDS}; default: all`, namesOf(CASE_IDS))
-  .option("--contenders <list>", `of ${CONTENDER_IDS}; default: all`, namesOf(CONTENDER_IDS))
+  .option("--contenders <list>", `of ${CONTENDER_IDS}; default: ${DEFAULT_IDS}`, namesOf(CONTENDER_IDS))
   .option("--connections <n>", "concurrent requests, instead of those of each case", integer(1, 1_000))
   .option("--against <folder>", "another working copy of the service to compare with", workingCopy)
   .option("--rounds <n>", "turns per contender and case; default: 5", integer(1, 1_000))
@@ -89,7 +91,7 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
     };
     const stage = await open("this_copy", ROOT);
     const stageOf: Partial<Record<ContenderId, Stage>> = against ? { against: await open("against", against) } : {};
-    for (const id of options.contenders ?? CONTENDER_IDS) stageOf[id] = stage;
+    for (const id of options.contenders ?? DEFAULT_IDS) stageOf[id] = stage;
     const ids = options.cases ?? CASE_IDS;
     const cases = ids.flatMap((id): Case[] => (id in CASES ? [CASES[id as CaseId]] : []));
     const events = ids.flatMap((id) => (id in CASES ? [] : [openEvent(id as EventId)]));
@@ -98,7 +100,8 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
       const own = stageOf[id];
       const takesPart = cases.some((loadCase) => playsIn(loadCase, id)) || (events.length > 0 && isService(id));
       if (own === undefined || !takesPart) continue;
-      players.push({ running: await startContender(id, { ...own, redisUrl: servers.nextRedisUrl() }), stage: own });
+      const redis = id === "cluster" ? await servers.openRedisCluster() : servers.nextRedis();
+      players.push({ running: await startContender(id, { ...own, ...redis }), stage: own });
     }
     for (const loadCase of cases) {
       const playing = players.filter(({ running }) => playsIn(loadCase, running.id));

@@ -9,8 +9,16 @@ import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "..
 import { type LocalRedis, redisUrl, startRedis, stopRedis } from "../../src/local/redis.ts";
 import { freePort } from "../../src/local/servers.ts";
 import { mintUserToken, useLocalUserKeys } from "../../src/local/user-keys.ts";
+import { startRedisCluster, type TestCluster } from "../support/redis-cluster.ts";
 
 const run = promisify(execFile);
+
+/** The Redis of one contender. */
+export interface BenchRedis {
+  redisUrl: string;
+  /** The servers that take its commands. None when they run in containers, where their CPU time cannot be read. */
+  redisPids: readonly number[];
+}
 
 export type BenchServers = Awaited<ReturnType<typeof openBenchServers>>;
 
@@ -30,7 +38,9 @@ export async function openBenchServers(say: (line: string) => void) {
     settings: [`shared_buffers=${memoryMb}MB`, "max_wal_size=4GB", "checkpoint_timeout=15min"],
   };
   const redis: LocalRedis = { directory: join(directory, "redis"), port: await freePort() };
+  let cluster: TestCluster | undefined;
   const close = async () => {
+    await cluster?.close();
     if (existsSync(postgres.directory)) await stopPostgres(postgres);
     await stopRedis(redis);
     rmSync(directory, { recursive: true, force: true });
@@ -40,16 +50,21 @@ export async function openBenchServers(say: (line: string) => void) {
     await startRedis(redis, say);
     const info = await withRedis(redisUrl(redis), (client) => client.info("server"));
     const [{ server_version }] = await query(postgresUrl(postgres), "SHOW server_version");
+    const redisPids = findRedisPids([info]);
     let redisDatabases = 0;
     return {
       directory,
       postgresPid: Number(readFileSync(join(postgres.directory, "postmaster.pid"), "utf8").split("\n")[0]),
-      /** Null when Redis runs in a container, where its CPU time cannot be read. */
-      redisPid: findRedisPid(info),
       versions: `PostgreSQL ${server_version}, Redis ${/^redis_version:(\S+)/m.exec(info)?.[1]}`,
       postgresUrl: (database?: string) => postgresUrl(postgres, database),
       /** Another Redis database at each call: workers of two contenders must not take each other's jobs. */
-      nextRedisUrl: () => redisUrl(redis, ++redisDatabases),
+      nextRedis: (): BenchRedis => ({ redisUrl: redisUrl(redis, ++redisDatabases), redisPids }),
+      /** A Redis Cluster of three masters with a replica each, for one contender. */
+      async openRedisCluster(): Promise<BenchRedis> {
+        cluster = await startRedisCluster();
+        const infos = await Promise.all((await cluster.masters()).map(({ client }) => client.info("server")));
+        return { redisUrl: cluster.url, redisPids: findRedisPids(infos) };
+      },
       close,
     };
   } catch (error) {
@@ -58,11 +73,11 @@ export async function openBenchServers(say: (line: string) => void) {
   }
 }
 
-function findRedisPid(info: string): number | null {
-  const pid = Number(/^process_id:(\d+)/m.exec(info)?.[1]);
+function findRedisPids(infos: readonly string[]): number[] {
+  const pids = infos.map((info) => Number(/^process_id:(\d+)/m.exec(info)?.[1]));
   // In a container this is a number of the container's own.
-  const command = existsSync(`/proc/${pid}/comm`) ? readFileSync(`/proc/${pid}/comm`, "utf8") : "";
-  return /redis|valkey/.test(command) ? pid : null;
+  const command = (pid: number) => (existsSync(`/proc/${pid}/comm`) ? readFileSync(`/proc/${pid}/comm`, "utf8") : "");
+  return pids.filter((pid) => /redis|valkey/.test(command(pid)));
 }
 
 /** What requests are about: a voucher of the partner, or a user. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { median, quantile, type Round, showCase } from "./table.ts";
 
-function round(rate: number, worker = 0): Round {
+function round(rate: number, worker = 0, redisServers = [10]): Round {
   const cpu = { api: 100, worker, redis: 10, postgres: 1, client: 5 };
-  return { rate, p50Ms: 1, p99Ms: 2, cpu, walBytes: 2_000.4, commits: 1 / 64, idleShare: 0.125 };
+  return { rate, p50Ms: 1, p99Ms: 2, cpu, redisServers, walBytes: 2_000.4, commits: 1 / 64, idleShare: 0.125 };
 }
 
 function cells(table: string): string[][] {
@@ -51,6 +51,17 @@ describe("the table of a case", () => {
     ]);
     expect(first?.slice(13)).toEqual(["2000", "0.016", "13"]);
     expect(second?.slice(1, 8)).toEqual(["50", "50", "1.00", "1.0", "2.0", "111", "1.00"]);
+  });
+
+  it("shows the median of each Redis master of a cluster", () => {
+    const rounds = [round(90, 0, [3, 4, 5]), round(90, 0, [4, 9, 5]), round(90, 0, [8, 5, 6])];
+    const [head, , own, first] = cells(
+      showCase("Redeem", [
+        { contender: "service", rounds: [round(90)] },
+        { contender: "cluster", rounds },
+      ]),
+    );
+    expect([head, own, first].map((row) => row?.at(-1))).toEqual(["Redis masters", "10", "4 5 5"]);
   });
 
   it("compares with another working copy if present, and omits what could not be measured", () => {

@@ -6,8 +6,10 @@ export interface Round {
   rate: number;
   p50Ms: number;
   p99Ms: number;
-  /** CPU time per unit and process, in microseconds. The client is the load generator, on the same cores. */
+  /** CPU time per unit, in microseconds. The client is the load generator, on the same cores. */
   cpu: Record<"api" | "worker" | "redis" | "postgres" | "client", number>;
+  /** The part of each Redis server that takes commands. */
+  redisServers: number[];
   /** Bytes of Postgres's write-ahead log per unit. */
   walBytes: number;
   /** Writing transactions per unit. */
@@ -47,6 +49,7 @@ export function quantile(sorted: readonly number[], share: number): number {
 export function showCase(title: string, all: readonly Series[]): string {
   const reference = ["against", "a"].map((id) => all.find(({ contender }) => contender === id)).find((found) => found);
   const ratioHead = reference === undefined ? "" : `× ${reference.contender === "a" ? "(a)" : reference.contender}`;
+  const hasCluster = all.some(({ rounds }) => rounds.some(({ redisServers }) => redisServers.length > 1));
   const head = [
     ...[
       "/s",
@@ -63,6 +66,7 @@ export function showCase(title: string, all: readonly Series[]): string {
       "client",
     ],
     ...["WAL B", "commits", "idle %"],
+    ...(hasCluster ? ["Redis masters"] : []),
   ];
   const rows = all.map(({ contender, rounds }) => {
     const of = (what: (round: Round) => number) => median(rounds.map(what));
@@ -91,9 +95,16 @@ export function showCase(title: string, all: readonly Series[]): string {
         3,
       ),
       whole(of(({ idleShare }) => idleShare * 100)),
+      ...(hasCluster ? [showServers(rounds)] : []),
     ];
   });
   return formatTable([title, ...head], rows);
+}
+
+/** The median of each Redis server. */
+function showServers(rounds: readonly Round[]): string {
+  const servers = rounds[0]?.redisServers ?? [];
+  return servers.map((_, n) => whole(median(rounds.map(({ redisServers }) => redisServers[n] as number)))).join(" ");
 }
 
 /** Aligns the columns for reading on a terminal. The first column is text, the others are numbers. */

@@ -133,11 +133,16 @@ export class PatroniPostgres implements FaultyDatabase {
   /** Makes COMMIT wait for no standby, as in asynchronous mode. */
   async makeAsynchronous(): Promise<void> {
     this.#synchronous = false;
+    await this.configure({ synchronous_mode: false, synchronous_mode_strict: false });
+    await this.untilFollowedBy(2);
+  }
+
+  /** Changes Patroni's dynamic configuration, like `patronictl edit-config`. */
+  async configure(settings: Record<string, unknown>): Promise<void> {
     const { patroniPort } = await this.primary();
-    const body = JSON.stringify({ synchronous_mode: false, synchronous_mode_strict: false });
+    const body = JSON.stringify(settings);
     const changed = await fetch(`http://127.0.0.1:${patroniPort}/config`, { method: "PATCH", body });
     if (!changed.ok) throw new Error(`Patroni refused: ${await changed.text()}`);
-    await this.untilFollowedBy(2);
   }
 
   async kill(): Promise<void> {

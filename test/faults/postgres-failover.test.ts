@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { findMissing, type Load, longestGap, startLoad } from "../cluster/load.ts";
+import { during, findMissing, type Load, longestGap, startLoad } from "../cluster/load.ts";
 import { runNode, startNode } from "../support/child-process.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
@@ -84,6 +84,23 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     expect(longestGap(load.answers, null, killedAt)).toBeLessThan(gapMax);
     expect(cluster.accidents).toEqual([]);
     await assertInvariants(cluster.db);
+  });
+
+  it("waits for both standbys with a synchronous_node_count of 2, and goes on with one of them when the other dies", async () => {
+    const standbyNames = async () => (await cluster.db.query("SHOW synchronous_standby_names")).rows[0];
+    await postgres.configure({ synchronous_node_count: 2 });
+    await until(async () => (await standbyNames()).synchronous_standby_names.startsWith("2 ("), 60_000);
+    expect(await check()).toEqual({ exitCode: 0, codes: [] });
+    const load = await startPartners();
+    await until(() => confirmed(load) >= 100, 90_000);
+    const [standby] = postgres.standbys(await postgres.primary()) as [PatroniNode, PatroniNode];
+    const killedAt = Date.now();
+    await standby.kill();
+    await until(() => during(load.answers, killedAt).filter(({ status }) => status === 200).length >= 300, 90_000);
+    await load.end();
+    expect(longestGap(load.answers, null, killedAt)).toBeLessThan(GAP_MS);
+    expect(await findMissing(cluster, load.answers)).toEqual([]);
+    await postgres.configure({ synchronous_node_count: 1 });
   });
 
   it.runIf(ALL)("loses no confirmed redemption when a frozen primary wakes after a standby was promoted", async () => {

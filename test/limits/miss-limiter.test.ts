@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Guarded, MissLimiter } from "../../src/limits/miss-limiter.ts";
 import { useCounting } from "../support/counting.ts";
+import { itOnOneRedis } from "../support/servers.ts";
 import { until } from "../support/until.ts";
 
 const LIMIT = 60;
@@ -149,7 +150,7 @@ describe("a limit on misses in several processes", () => {
 });
 
 describe("a limit on misses without Redis", () => {
-  it.each(["cut", "jam", "muffle"] as const)("applies in each process alone: %s", async (fault) => {
+  itOnOneRedis.each(["cut", "jam", "muffle"] as const)("applies in each process alone: %s", async (fault) => {
     const name = counting.newName();
     const limiters = await Promise.all(times(2).map(() => openLimiter(name, { redisUrl: counting.proxy.url })));
     counting.proxy[fault]();
@@ -160,7 +161,7 @@ describe("a limit on misses without Redis", () => {
     }
   });
 
-  it("stays used when Redis fails during the window, and when it returns", async () => {
+  itOnOneRedis("stays used when Redis fails during the window, and when it returns", async () => {
     const limiter = await openLimiter(counting.newName(), { redisUrl: counting.proxy.url });
     const { guard } = lookUps();
     expect(countWithheld(await Promise.all(times(30).map(() => guard(limiter, false))))).toBe(0);
@@ -170,7 +171,7 @@ describe("a limit on misses without Redis", () => {
     expect(countWithheld(await Promise.all(times(300).map(() => guard(limiter, false))))).toBe(290);
   });
 
-  it("still answers hits", async () => {
+  itOnOneRedis("still answers hits", async () => {
     const limiter = await openLimiter(counting.newName(), { redisUrl: counting.proxy.url });
     counting.proxy.cut();
     const { guard } = lookUps();

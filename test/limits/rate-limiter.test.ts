@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { RateLimiter, type Verdict } from "../../src/limits/rate-limiter.ts";
 import type { Counter } from "../../src/limits/shared-counts.ts";
 import { useCounting } from "../support/counting.ts";
+import { itOnOneRedis } from "../support/servers.ts";
 import { until } from "../support/until.ts";
 
 const LIMIT = 200;
@@ -130,7 +131,7 @@ describe("a process that was blocked longer than it waits for Redis", () => {
 });
 
 describe("without Redis", () => {
-  it.each(["cut", "jam", "muffle"] as const)("each process keeps the limit alone: %s", async (fault) => {
+  itOnOneRedis.each(["cut", "jam", "muffle"] as const)("each process keeps the limit alone: %s", async (fault) => {
     const name = counting.newName();
     const limiters = [
       await openLimiter(name, { redisUrl: counting.proxy.url }),
@@ -143,7 +144,7 @@ describe("without Redis", () => {
     }
   });
 
-  it("what was used of a window stays used when Redis fails, and when it returns", async () => {
+  itOnOneRedis("what was used of a window stays used when Redis fails, and when it returns", async () => {
     const name = counting.newName();
     const limiter = await openLimiter(name, { redisUrl: counting.proxy.url });
     expect(countAllowed(await burst(limiter, 100))).toBe(100);
@@ -158,22 +159,25 @@ describe("without Redis", () => {
     expect(countAllowed(await burst(limiter, 3 * LIMIT))).toBe(50);
   });
 
-  it("a process tries Redis once a second, not for every call, and shares the limit again when Redis returns", async () => {
-    const name = counting.newName();
-    const counts = await counting.openCounts(counting.proxy.url);
-    const count = counts.open(name, LONG_S);
-    await count("before", 1);
-    counting.proxy.jam();
-    for (let i = 0; i < 100; i++) await count("caller", 1);
-    expect(await count("caller", 1)).toMatchObject({ total: 101 });
-    counting.proxy.mend();
-    await until(async () => {
-      await count("after", 1);
-      return (await counting.servers.redis.exists(`limit:${name}:after`)) === 1;
-    });
-    // Calls sent before the jam arrive in the end; of the hundred after it, hardly any is sent.
-    expect(Number(await counting.servers.redis.get(`limit:${name}:caller`))).toBeLessThanOrEqual(5);
-  });
+  itOnOneRedis(
+    "a process tries Redis once a second, not for every call, and shares the limit again when Redis returns",
+    async () => {
+      const name = counting.newName();
+      const counts = await counting.openCounts(counting.proxy.url);
+      const count = counts.open(name, LONG_S);
+      await count("before", 1);
+      counting.proxy.jam();
+      for (let i = 0; i < 100; i++) await count("caller", 1);
+      expect(await count("caller", 1)).toMatchObject({ total: 101 });
+      counting.proxy.mend();
+      await until(async () => {
+        await count("after", 1);
+        return (await counting.servers.redis.exists(`limit:${name}:after`)) === 1;
+      });
+      // Calls sent before the jam arrive in the end; of the hundred after it, hardly any is sent.
+      expect(Number(await counting.servers.redis.get(`limit:${name}:caller`))).toBeLessThanOrEqual(5);
+    },
+  );
 });
 
 describe("what a rate limiter remembers", () => {

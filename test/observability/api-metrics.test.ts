@@ -10,7 +10,7 @@ import { type PartnerClient, partnerClient, send } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { exchange } from "../support/raw-http.ts";
 import { type Scrape, scrape } from "../support/scrape.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
 import { issueVouchers, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
@@ -26,7 +26,7 @@ let worker: TestWorker;
 let partnerApi: PartnerClient;
 
 beforeAll(async () => {
-  servers = await openTestServers();
+  servers = await openTestServers(1);
   partner = await makePartner(servers.db);
   key = (await makeKey(servers.db, partner.organizationId)).key;
   api = await startApi(servers, { METRICS_PORT: "0" });
@@ -227,7 +227,7 @@ describe("the backlog", () => {
       expect(idle.value("voucher_queue_oldest_waiting_seconds", { queue }), queue).toBe(0);
     }
     const [first, second] = [await newVoucher(), await newVoucher()];
-    const requests = new SealRequests(api.ctx.redis, 1, api.ctx.deployment, api.ctx.log);
+    const requests = new SealRequests(api.ctx.redis, servers.shards.length, api.ctx.deployment, api.ctx.log);
     const add = (voucherId: string) => requests.add([voucherId]);
     await add(first.id);
     const oldest = { queue: "seal" };
@@ -266,7 +266,7 @@ describe("the backlog", () => {
     expect((await scrape(api.metricsUrl)).value("voucher_seal_lag_seconds")).toBe(0);
   });
 
-  it("leaves out the values of a server that does not answer, and reports it as down", async () => {
+  itOnOneRedis("leaves out the values of a server that does not answer, and reports it as down", async () => {
     const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
     const cutOff = await startApi(servers, { DATABASE_URL: postgres.url, REDIS_URL: redis.url, METRICS_PORT: "0" });
     const up = async () => {

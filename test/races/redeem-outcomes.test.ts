@@ -53,8 +53,9 @@ describe("a redeem without a reply before its deadline", () => {
   it("redeems nothing later when Redis loses the withdrawal of its job and a worker runs it", async () => {
     const voucher = await issueVoucher(servers.db, partner);
     const asked = till.redeem({ code: voucher.code, externalRef: "handed-out-late" });
-    const jobId = await until(() => servers.redis.lindex(`${servers.queuePrefix}:${redeemQueue.name}:wait`, 0));
-    const job = await servers.redis.hgetall(`${servers.queuePrefix}:${redeemQueue.name}:${jobId}`);
+    const queue = `${servers.shardOf(voucher.id).prefix}:${redeemQueue.name}`;
+    const jobId = await until(() => servers.redis.lindex(`${queue}:wait`, 0));
+    const job = await servers.redis.hgetall(`${queue}:${jobId}`);
     const reply = await asked;
     expect(reply).toMatchObject({ status: 503, body: { code: "redeem_timeout" } });
     expect(reply.body.error).toContain("This attempt redeemed nothing.");

@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { SharedCounts } from "../../src/limits/shared-counts.ts";
+import { parseRedisUrl } from "../../src/redis/addresses.ts";
 import { openFailFast } from "../../src/redis/connections.ts";
 import { monitorRedis, type RedisMonitor } from "./redis-monitor.ts";
 import { openTestServers, type TestServers } from "./servers.ts";
@@ -10,7 +11,7 @@ import { untilStarted } from "./until.ts";
 /** Shared counts of limits, for a test file. */
 export interface Counting {
   servers: TestServers;
-  /** A proxy to Redis. Restored after each test. */
+  /** A proxy to the one Redis. Restored after each test. */
   proxy: TcpProxy;
   monitor: RedisMonitor;
   /** Opens the counts of a process on its own connection, until the end of the file. */
@@ -34,7 +35,8 @@ export function useCounting(): Counting {
   } as Counting;
   beforeAll(async () => {
     counting.servers = await openTestServers();
-    counting.proxy = await openTcpProxy(counting.servers.redisUrl);
+    const [first] = parseRedisUrl(counting.servers.redisUrl);
+    counting.proxy = await openTcpProxy(first?.href ?? "");
     counting.monitor = await monitorRedis(counting.servers.redisUrl);
   });
   afterEach(() => {

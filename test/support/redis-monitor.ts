@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
-import { Redis } from "ioredis";
+import { mastersOf } from "../../src/redis/connections.ts";
+import { connectRedis } from "./servers.ts";
 import { until } from "./until.ts";
 
-/** Records the commands that Redis receives. */
+/** Records the commands that Redis receives, on all masters of a cluster. */
 export interface RedisMonitor {
   /** Counts the commands so far with a key of this prefix, in any database. */
   count(keyPrefix: string): Promise<number>;
@@ -12,29 +13,33 @@ export interface RedisMonitor {
 }
 
 /**
- * Monitors Redis on a plain socket, because ioredis's `monitor` throws when another connection sends a command while it starts.
+ * Monitors Redis on plain sockets, because ioredis's `monitor` throws when another connection sends a command while it starts.
  */
 export async function monitorRedis(redisUrl: string): Promise<RedisMonitor> {
-  const redis = new Redis(redisUrl);
-  const { hostname, port } = new URL(redisUrl);
-  const socket = connect(Number(port), hostname);
-  const lines = createInterface({ input: socket });
+  const redis = await connectRedis(redisUrl);
+  const masters = mastersOf(redis);
+  const sockets = masters.map(({ options: { host = "", port = 0 } }) => connect(port, host));
   const commands: string[][] = [];
-  // +1795335603.881700 [1 127.0.0.1:34438] "get" "key"
-  lines.on("line", (line) => commands.push(Array.from(line.matchAll(/"((?:[^"\\]|\\.)*)"/g), ([, text = ""]) => text)));
-  socket.write("MONITOR\r\n");
-  await once(lines, "line");
+  for (const socket of sockets) {
+    const lines = createInterface({ input: socket });
+    // +1795335603.881700 [1 127.0.0.1:34438] "get" "key"
+    lines.on("line", (line) =>
+      commands.push(Array.from(line.matchAll(/"((?:[^"\\]|\\.)*)"/g), ([, text = ""]) => text)),
+    );
+    socket.write("MONITOR\r\n");
+    await once(lines, "line");
+  }
   let marks = 0;
   return {
     async count(keyPrefix) {
       // The monitor reports commands in order, so all earlier commands come before the mark.
       const mark = `monitor-mark-${++marks}`;
-      await redis.get(mark);
-      await until(() => commands.some(([, argument]) => argument === mark));
+      await Promise.all(masters.map((master) => master.echo(mark)));
+      await until(() => commands.filter(([, argument]) => argument === mark).length === masters.length);
       return commands.filter((command) => command.some((argument) => argument.startsWith(keyPrefix))).length;
     },
     close() {
-      socket.destroy();
+      for (const socket of sockets) socket.destroy();
       redis.disconnect();
     },
   };

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { Cluster, Redis } from "ioredis";
 import pg from "pg";
-import { inject } from "vitest";
+import { inject, it } from "vitest";
 import { adoptDatabase } from "../../src/db/deployment.ts";
 import { leaseKey } from "../../src/holds/lease.ts";
-import { findShard, type Shard } from "../../src/queues/shards.ts";
+import { findShard, listShards, type Shard, shardOf } from "../../src/queues/shards.ts";
 import { parseRedisUrl } from "../../src/redis/addresses.ts";
 import { mastersOf } from "../../src/redis/connections.ts";
 import { cloneOnNodes, dropOnNodes } from "./citus.ts";
@@ -23,17 +23,19 @@ export interface TestServers {
   redisUrl: string;
   /** A pool of the owner: to issue vouchers, check the result and force interleavings. */
   db: pg.Pool;
+  /** On a cluster, the commands `keys`, `flushdb` and `exists` reach all masters. Others without a key reach one node. */
   redis: Redis;
   /** The database is a deployment of its own. */
   deploymentId: string;
   /** The number of shards that commands use. */
   queueShards: [number];
-  /** The only shard of every queue, and the prefix of its keys. */
-  shard: Shard;
+  /** The shards of queues with a job for each voucher. */
+  shards: readonly Shard[];
+  /** The shard of a voucher's jobs. */
+  shardOf(voucherId: string): Shard;
+  /** The prefix of keys in the first shard: the only one of one Redis, and of queues that are not divided. */
   queuePrefix: string;
   leaseKey(voucherId: string): string;
-  /** Deletes everything in Redis. */
-  emptyRedis(): Promise<unknown>;
   /** Registers what uses the servers; closeOpened closes it, the latest first. A closer may run twice. */
   onClose(closer: () => Promise<unknown>): void;
   closeOpened(): Promise<void>;
@@ -43,14 +45,29 @@ export interface TestServers {
 
 let clones = 0;
 
-async function openCluster(redisUrl: string): Promise<Cluster> {
+/** Whether the tests run on a Redis Cluster. */
+const ON_CLUSTER = inject("redisUrl").includes(",");
+
+/** A test that puts a proxy in front of the one server, or reads what only it knows. `npm run test:cluster` skips it. */
+export const itOnOneRedis = it.skipIf(ON_CLUSTER);
+
+/** Opens a connection to one Redis, or to all nodes of a cluster. */
+export async function connectRedis(redisUrl: string): Promise<Redis> {
+  if (!redisUrl.includes(",")) return new Redis(redisUrl);
   const cluster = new Cluster(parseRedisUrl(redisUrl).map(({ href }) => href));
   await once(cluster, "ready");
-  return cluster;
+  const onEach = <T>(run: (master: Redis) => Promise<T>) => Promise.all(mastersOf(cluster).map(run));
+  const existsOne = cluster.exists.bind(cluster);
+  return Object.assign(cluster, {
+    keys: async (pattern: string) => (await onEach((master) => master.keys(pattern))).flat(),
+    flushdb: () => onEach((master) => master.flushdb()),
+    exists: async (...keys: (string | string[])[]) =>
+      (await Promise.all(keys.flat().map((key) => existsOne(key)))).reduce((sum, found) => sum + found, 0),
+  }) as unknown as Redis;
 }
 
-/** Clones the migrated template and empties the Redis database of this vitest worker. */
-export async function openTestServers(): Promise<TestServers> {
+/** Clones the migrated template and empties the Redis database of this vitest worker. `shardCount` is that of each queue. */
+export async function openTestServers(shardCount = inject("queueShards")): Promise<TestServers> {
   clones += 1;
   const name = `voucher_test_${process.pid}_${clones}`;
   const nodes = inject("citusNodes");
@@ -59,18 +76,15 @@ export async function openTestServers(): Promise<TestServers> {
   const ownerUrl = withPath(inject("databaseUrl"), name);
   const logins = inject("logins");
   // Database 0 may be in use.
-  const onCluster = inject("redisUrl").includes(",");
-  const redisUrl = onCluster
+  const redisUrl = ON_CLUSTER
     ? inject("redisUrl")
     : withPath(inject("redisUrl"), String(Number(process.env.VITEST_POOL_ID ?? 1)));
   const db = new pg.Pool({ connectionString: ownerUrl, max: 8 });
   db.on("error", () => undefined);
-  // A Cluster has the commands of a Redis, except that those without a key reach one node only.
-  const redis = onCluster ? ((await openCluster(redisUrl)) as unknown as Redis) : new Redis(redisUrl);
-  const emptyRedis = () => Promise.all(mastersOf(redis).map((master) => master.flushdb()));
-  await emptyRedis();
+  const redis = await connectRedis(redisUrl);
+  await redis.flushdb();
   const deploymentId = await adoptDatabase(db);
-  const shard = findShard(deploymentId, 0, 1);
+  const shards = listShards(deploymentId, shardCount);
   const closers: (() => Promise<unknown>)[] = [];
   const closeOpened = async () => {
     for (const close of closers.splice(0).reverse()) await close();
@@ -84,11 +98,11 @@ export async function openTestServers(): Promise<TestServers> {
     db,
     redis,
     deploymentId,
-    queueShards: [inject("queueShards")],
-    shard,
-    queuePrefix: shard.prefix,
+    queueShards: [shardCount],
+    shards,
+    shardOf: (voucherId) => shards[shardOf(voucherId, shards.length)] as Shard,
+    queuePrefix: findShard(deploymentId, 0, shardCount).prefix,
     leaseKey: (voucherId) => leaseKey(deploymentId, voucherId),
-    emptyRedis,
     onClose: (closer) => void closers.push(closer),
     closeOpened,
     async close() {

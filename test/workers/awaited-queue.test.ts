@@ -9,7 +9,7 @@ import { AwaitedQueue, type AwaitedQueueLinks, type WaitResult } from "../../src
 import type { QueueDefinition } from "../../src/queues/catalog.ts";
 import { openQueue } from "../../src/queues/open-queue.ts";
 import { ReplyInbox } from "../../src/queues/replies.ts";
-import { findShard } from "../../src/queues/shards.ts";
+import { findShard, listShards } from "../../src/queues/shards.ts";
 import { type RunningWorker, startWorker } from "../../src/queues/worker.ts";
 import { openFailFast, type RedisClient } from "../../src/redis/connections.ts";
 import { makeGate } from "../support/gate.ts";
@@ -116,9 +116,9 @@ function links(connection: RedisClient): AwaitedQueueLinks {
   return { redis: connection, inbox, shards: 1, deployment, log, onForeignReply: () => void foreignReplies++ };
 }
 
-function work(process: (jobId: string, data: Sum) => Promise<object>, of: DeploymentIdentity = deployment): void {
+function work(process: (jobId: string, data: Sum) => Promise<object>, of = deployment, shardCount = 1): void {
   const onForeignJob = () => void foreignJobs++;
-  const shards = { queueShards: [1], workerShards: null };
+  const shards = { queueShards: [shardCount], workerShards: null };
   const options = { redisUrl: servers.redisUrl, ...shards, deployment: of, concurrency: 16, log, onForeignJob };
   workers.push(startWorker(sumQueue, options, process as typeof add));
 }
@@ -510,6 +510,37 @@ describe("while Redis cannot be reached", () => {
     proxy.cut();
     gate.open();
     expect(await asked).toMatchObject({ kind: "reply", reply: { sum: 11 } });
+  });
+});
+
+describe("a worker of six shards", () => {
+  it("runs a job of a shard in which a quarter of its jobs wait, and at most its 16 jobs together", async () => {
+    const gate = makeGate();
+    const running = new Set<string>();
+    const shards = listShards(servers.deploymentId, 6).map((shard) => openQueue(sumQueue, shard, outside, log));
+    const [crowded] = shards as [Queue];
+    const data = { ...SUM, origin: deployment.origin };
+    work(
+      async (id, sum) => {
+        running.add(id);
+        if (id !== "free") await gate.pass();
+        return add(id, sum);
+      },
+      deployment,
+      6,
+    );
+    for (let n = 0; n < 4; n++) await crowded.add(sumQueue.name, data);
+    await until(() => running.size === 4);
+    await crowded.add(sumQueue.name, data, { jobId: "free" });
+    await until(async () => (await crowded.getJobState("free")) === "completed");
+    for (const shard of shards) for (let n = 0; n < 4; n++) await shard.add(sumQueue.name, data);
+    await until(() => running.size === 1 + 16);
+    // The others are fetched, too, and wait in the process.
+    await until(async () => (await Promise.all(shards.map((shard) => shard.getWaitingCount()))).every((n) => n <= 1));
+    expect(running.size).toBe(1 + 16);
+    gate.open();
+    await until(() => running.size === 4 + 1 + 24);
+    await Promise.all(shards.map((shard) => shard.close()));
   });
 });
 

@@ -4,11 +4,12 @@ import type { WorkerContext } from "../../src/context.ts";
 import type { RedeemJob } from "../../src/contract/jobs.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
 import { openQueue } from "../../src/queues/open-queue.ts";
+import type { Shard } from "../../src/queues/shards.ts";
 import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
 import type { PartnerClient } from "../support/client.ts";
 import { databaseTime, untilPast, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
-import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
+import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import type { TestServers } from "../support/servers.ts";
 import { startWorkers, type TestApi } from "../support/service.ts";
 import { startService } from "../support/start-service.ts";
@@ -32,7 +33,7 @@ beforeAll(async () => {
   [api] = service.apis as [TestApi];
   [one, other] = service.contexts as [WorkerContext, WorkerContext];
   [till, rival] = [...service.tills, ...service.rivals] as [PartnerClient, PartnerClient];
-  queue = openQueue(redeemQueue, servers.shard, api.ctx.redis, api.ctx.log);
+  queue = openQueue(redeemQueue, servers.shards[0] as Shard, api.ctx.redis, api.ctx.log);
   return async () => {
     await queue.close();
     await service.close();
@@ -271,14 +272,14 @@ describe("a worker that is closed", () => {
     });
     expect((await Promise.all(redeems)).map(({ status }) => status)).toEqual([200, 200, 200]);
     await closing;
-    expect(await queue.getActiveCount()).toBe(0);
+    expect(await countJobs(servers, redeemQueue.name)).toBe(0);
   });
 
   it("leaves jobs that it has not started to the next worker", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     await (await startWorkers(servers)).close();
     const redeem = till.redeem({ code, externalRef: newRef() });
-    await until(async () => (await queue.getWaitingCount()) === 1);
+    await until(async () => (await countJobs(servers, redeemQueue.name)) === 1);
     await expectUntouched(id);
     const successor = await startWorkers(servers);
     expect(await redeem).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });

@@ -115,19 +115,20 @@ describe("a voided voucher's event", () => {
   it("is sealed by voucherctl itself when the queue is full", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     const voided = await voidByCode(code);
-    const wait = `${servers.queuePrefix}:${sealQueue.name}:wait`;
-    await servers.redis.rpush(wait, ...Array.from({ length: sealQueue.waitingMax }, (_, n) => `job-${n}`));
+    const wait = `${servers.shardOf(id).prefix}:${sealQueue.name}:wait`;
+    const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
+    await servers.redis.rpush(wait, ...Array.from({ length: waitingMax }, (_, n) => `job-${n}`));
     expect(await announceVoid(servers, voided)).toBe(true);
     const waiting = await servers.redis.llen(wait);
     await servers.redis.del(wait);
-    expect(waiting).toBe(sealQueue.waitingMax);
+    expect(waiting).toBe(waitingMax);
     expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 voided Sealed"]);
   });
 
   it("is sealed once by several seal jobs", async () => {
     const { id, code } = await issueVoucher(servers.db, partner);
     await voidByCode(code);
-    const queue = openQueue(sealQueue, servers.shard, api.ctx.redis, api.ctx.log);
+    const queue = openQueue(sealQueue, servers.shardOf(id), api.ctx.redis, api.ctx.log);
     const data = { voucherId: id, origin: api.ctx.deployment.origin };
     for (let n = 0; n < 6; n++) await queue.add(sealQueue.name, data);
     const workers = await Promise.all([startWorkers(servers), startWorkers(servers)]);
