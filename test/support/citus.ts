@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import type { Queryable } from "../../src/db/pool.ts";
 
 /** The schema of the voucher tables on Citus: one bucket, which one node holds. */
 export const BUCKET = "vs00";
@@ -15,6 +16,9 @@ const BUCKET_TABLES = [
   "purchases",
   "broken_chains",
   "log_batches",
+  "webhook_endpoints",
+  "webhook_outbox",
+  "webhook_deliveries",
 ];
 
 /** The catalog, of which each node holds a copy. */
@@ -88,10 +92,51 @@ export async function distributeBucket(databaseUrl: string): Promise<void> {
   for (const table of REFERENCE_TABLES) await client.query("SELECT create_reference_table($1)", [table]);
   await client.query("SELECT citus_schema_distribute($1)", [BUCKET]);
   for (const name of DISTRIBUTED_FUNCTIONS) await client.query("SELECT create_distributed_function($1)", [name]);
+  await continueSequence(databaseUrl, await findHolder(client, databaseUrl));
   await client.query(
     `ALTER FUNCTION advance_sandbox(text, integer, text, text, text) SET search_path = ${BUCKET}, public, pg_temp`,
   );
   await client.end();
+}
+
+/** Moves the bucket to another node while it is in use. */
+export async function moveBucket(databaseUrl: string, to: string): Promise<void> {
+  const client = await connect(databaseUrl);
+  await continueSequence(await findHolder(client, databaseUrl), to);
+  const { hostname, port } = new URL(to);
+  await client.query("SELECT citus_schema_move($1::regnamespace, $2::text, $3::integer)", [BUCKET, hostname, Number(port)]);
+  await client.end();
+}
+
+/** The address of the node that has the bucket. */
+export async function findHolder(db: Queryable, databaseUrl: string): Promise<string> {
+  const { rows } = await db.query<{ host: string; port: number }>(
+    "SELECT DISTINCT nodename AS host, nodeport AS port FROM citus_shards WHERE table_name = $1::regclass",
+    [`${BUCKET}.vouchers`],
+  );
+  if (rows.length !== 1) throw new Error(`${rows.length} nodes have the bucket`);
+  const url = new URL(databaseUrl);
+  Object.assign(url, { hostname: rows[0]?.host, port: rows[0]?.port });
+  return url.href;
+}
+
+/** More ids than the outbox gets while a bucket moves. */
+const MOVE_IDS = 1_000_000_000;
+
+/**
+ * Has the ids of the outbox, whose order is that of each voucher's events, continue on another node. Citus draws them on the node of the
+ * bucket, and gives each node a range of its own.
+ */
+async function continueSequence(from: string, to: string): Promise<void> {
+  const sequence = `${BUCKET}.webhook_outbox_id_seq`;
+  const source = await connect(from);
+  const { rows } = await source.query<{ last: string }>(`SELECT last_value AS last FROM ${sequence}`);
+  await source.end();
+  const target = await connect(to);
+  await target.query("SET citus.enable_ddl_propagation = off");
+  await target.query(`ALTER SEQUENCE ${sequence} MINVALUE 1 NO MAXVALUE`);
+  await target.query("SELECT setval($1, $2)", [sequence, Number(rows[0]?.last) + MOVE_IDS]);
+  await target.end();
 }
 
 /** Lets a database be cloned: ends its connections, also those of Citus' own process, and accepts no others. */
