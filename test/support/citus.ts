@@ -57,6 +57,16 @@ const OPTIONS = [
 /** Settings of the nodes' own connections, which the coordinator does not send. The lock timeout is the pool's. */
 const NODE_SETTINGS = ["lock_timeout='250ms'"];
 
+/** Settings of the coordinator's database. Some tests add triggers to tables of the bucket. */
+const COORDINATOR_SETTINGS = ["citus.enable_unsafe_triggers=on"];
+
+/** A query of the coordinator's connections whose statements wait for a lock on another node. Citus names them by node × 10^10 + pid. */
+export const WAITING_ON_NODES = `
+  SELECT substring(w.name FROM 'gpid=([0-9]+)')::bigint % 10000000000
+    FROM run_command_on_workers($$ SELECT coalesce(string_agg(application_name, ','), '') FROM pg_stat_activity
+                                    WHERE datname = current_database() AND wait_event_type = 'Lock' $$) AS r
+   CROSS JOIN LATERAL unnest(string_to_array(r.result, ',')) AS w (name)`;
+
 /** An address whose connections find the tables of the bucket. */
 export function bucketUrl(databaseUrl: string): string {
   const url = new URL(databaseUrl);
@@ -104,7 +114,11 @@ export async function moveBucket(databaseUrl: string, to: string): Promise<void>
   const client = await connect(databaseUrl);
   await continueSequence(await findHolder(client, databaseUrl), to);
   const { hostname, port } = new URL(to);
-  await client.query("SELECT citus_schema_move($1::regnamespace, $2::text, $3::integer)", [BUCKET, hostname, Number(port)]);
+  await client.query("SELECT citus_schema_move($1::regnamespace, $2::text, $3::integer)", [
+    BUCKET,
+    hostname,
+    Number(port),
+  ]);
   await client.end();
 }
 
@@ -161,7 +175,8 @@ export async function cloneOnNodes(nodes: readonly string[], name: string, templ
   await Promise.all(
     nodes.map(async (node, index) => {
       await run(node, `CREATE DATABASE ${name} TEMPLATE ${template}`);
-      for (const setting of index > 0 ? NODE_SETTINGS : []) await run(node, `ALTER DATABASE ${name} SET ${setting}`);
+      for (const setting of index > 0 ? NODE_SETTINGS : COORDINATOR_SETTINGS)
+        await run(node, `ALTER DATABASE ${name} SET ${setting}`);
     }),
   );
 }
