@@ -56,7 +56,7 @@ RETURNING s.expires_at AS "expiresAt";
 -- name: revoke_key
 -- A key that is revoked twice keeps the first moment.
 -- $1 id text
-UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, statement_timestamp()) WHERE k.id = $1::text;
+UPDATE api_keys AS k SET revoked_at = least(k.revoked_at, statement_timestamp()) WHERE k.id = $1::text;
 
 -- name: select_keys
 -- The keys of an organization, newest first, without their secrets.

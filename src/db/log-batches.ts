@@ -4,7 +4,8 @@ import { loadStatements, type PreparedStatements, prepare, readRow } from "./sta
 import { type AnnouncedEvent, announceEvents } from "./webhook-deliveries.ts";
 
 export const sql = loadStatements(new URL("./log-batches.sql", import.meta.url), {
-  next_log_batch: { id: bigint, hasEndpoints: boolean },
+  next_log_batch: { id: bigint },
+  find_enabled_endpoints: { hasEndpoints: boolean },
   insert_log_batch: {},
 });
 
@@ -52,7 +53,10 @@ export class LogBatch {
 
 /** Opens the batch of a transaction. Must be sent after the statement that locks its vouchers. */
 export async function openLogBatch(tx: Transaction): Promise<LogBatch> {
-  const row = await readRow(tx, sql.next_log_batch, []);
+  const [row, found] = await Promise.all([
+    readRow(tx, sql.next_log_batch, []),
+    readRow(tx, sql.find_enabled_endpoints, []),
+  ]);
   if (row === null) throw new Error("the log has no sequence");
-  return new LogBatch(row.id, row.hasEndpoints);
+  return new LogBatch(row.id, found?.hasEndpoints);
 }

@@ -76,7 +76,7 @@ export function placeLeaves(batches: readonly { id: number; places: readonly num
   ];
   return [
     prepare(sql.place_log_batches, [whole.map(({ id }) => id), whole.map(({ places }) => places[0] ?? 0)]),
-    ...scattered.map(({ id, places }) => prepare(sql.place_scattered_batch, [id, places])),
+    ...scattered.map(({ id, places }) => prepare(sql.place_scattered_batch, [id, places[0] ?? 0, places])),
   ];
 }
 

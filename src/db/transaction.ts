@@ -77,9 +77,9 @@ export async function write(tx: Transaction, writes: PreparedStatements): Promis
   for (const statement of writes) await tx.query(statement);
 }
 
-/** Sets how long the transaction waits for each lock. Milliseconds. */
+/** Sets how long the transaction waits for each lock, in whole milliseconds. As SET, which Citus sends on to the server with the rows. */
 export async function waitForLocks(tx: Transaction, timeoutMs: number): Promise<void> {
-  await tx.query("SELECT set_config('lock_timeout', $1, true)", [String(timeoutMs)]);
+  await tx.query(`SET LOCAL lock_timeout = ${timeoutMs}`);
 }
 
 /** Whether the transaction conflicted with another one. It may succeed when it is repeated on the new state. */

@@ -193,19 +193,18 @@ SELECT v.id FROM vouchers AS v
    AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0)
  ORDER BY v.id FOR NO KEY UPDATE OF v SKIP LOCKED;
 
--- name: advance_expiry
--- Advances a locked batch's mark to the end of a serial range, or to just before the first voucher in it whose expiry is not recorded.
+-- name: find_recorded_serial
+-- The end of a serial range of a locked batch, or the serial just before the first voucher in it whose expiry is not recorded.
 -- OFFSET 0 as in lock_unrecorded_expiries.
 -- $1 batch_id text, $2 after serial int (exclusive), $3 last serial int
-UPDATE batches AS b
-   SET expiry_recorded_to = coalesce((
-         SELECT min(v.serial) - 1 FROM vouchers AS v
-          WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.serial <= $3::int AND v.status = 'Active'
-            AND NOT EXISTS (
-                  SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0)
-       ), $3::int)
- WHERE b.id = $1::text
-RETURNING b.expiry_recorded_to AS "recordedTo";
+SELECT coalesce(min(v.serial) - 1, $3::int) AS "recordedTo" FROM vouchers AS v
+ WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.serial <= $3::int AND v.status = 'Active'
+   AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0);
+
+-- name: advance_expiry
+-- Writes the mark of a locked batch. Apart from find_recorded_serial, because Citus writes no copied table from one of a bucket.
+-- $1 batch_id text, $2 expiry_recorded_to int
+UPDATE batches AS b SET expiry_recorded_to = $2::int WHERE b.id = $1::text;
 
 -- name: estimate_voucher_count
 -- About how many vouchers there are, from the last ANALYZE; -1 before the first one.

@@ -116,7 +116,8 @@ export const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), {
   read_chain_heads: { id: text, ...CHAIN_HEAD },
   lock_expired_batch: EXPIRED_BATCH,
   lock_unrecorded_expiries: { id: text },
-  advance_expiry: { recordedTo: integer },
+  find_recorded_serial: { recordedTo: integer },
+  advance_expiry: {},
   estimate_voucher_count: { estimate: real },
 });
 
@@ -340,9 +341,11 @@ export async function advanceExpiry(
   afterSerial: number,
   lastSerial: number,
 ): Promise<number> {
-  const row = await readRow(tx, sql.advance_expiry, [batchId, afterSerial, lastSerial]);
-  if (row === null) throw new Error(`the locked batch ${batchId} does not exist`);
-  return row.recordedTo;
+  const row = await readRow(tx, sql.find_recorded_serial, [batchId, afterSerial, lastSerial]);
+  const recordedTo = row?.recordedTo ?? lastSerial;
+  if ((await execute(tx, sql.advance_expiry, [batchId, recordedTo])) !== 1)
+    throw new Error(`the locked batch ${batchId} does not exist`);
+  return recordedTo;
 }
 
 /** About how many vouchers there are. */

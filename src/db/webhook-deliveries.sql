@@ -104,13 +104,13 @@ SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since A
 -- name: record_attempts
 -- Records attempts of deliveries of locked endpoints. Leaves out a delivery that another process has attempted in the meantime.
 -- $1 now timestamptz, $2 endpoint_id text[], $3 event_id text[], $4 attempts int[] before, $5 state text[], $6 status int[],
--- $7 failure text[], $8 delay bigint[] in milliseconds
+-- $7 failure text[], $8 next_attempt_at timestamptz[]
 UPDATE webhook_deliveries AS d
    SET attempts = d.attempts + 1, state = w.state, last_status = w.status, last_failure = w.failure,
-       next_attempt_at = CASE WHEN w.state = 'Pending' THEN $1::timestamptz + w.delay * interval '1 millisecond' END,
+       next_attempt_at = w.next_attempt_at,
        finished_at = CASE WHEN w.state <> 'Pending' THEN $1::timestamptz END
-  FROM unnest($2::text[], $3::text[], $4::int[], $5::text[], $6::int[], $7::text[], $8::bigint[])
-       AS w (endpoint_id, event_id, attempts, state, status, failure, delay)
+  FROM unnest($2::text[], $3::text[], $4::int[], $5::text[], $6::int[], $7::text[], $8::timestamptz[])
+       AS w (endpoint_id, event_id, attempts, state, status, failure, next_attempt_at)
  WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = w.event_id AND (d.finished_at IS NULL) IS NOT FALSE AND d.attempts = w.attempts;
 
 -- name: release_next
@@ -150,7 +150,7 @@ SELECT e.id FROM webhook_endpoints AS e
 -- name: end_pending_deliveries
 -- Ends Pending deliveries of a locked endpoint that is disabled; whole vouchers first, the latest event first, so that none becomes due.
 -- $1 endpoint_id text, $2 limit int
-UPDATE webhook_deliveries AS d SET state = 'Failed', next_attempt_at = NULL, finished_at = date_trunc('milliseconds', clock_timestamp())
+UPDATE webhook_deliveries AS d SET state = 'Failed', next_attempt_at = NULL, finished_at = date_trunc('milliseconds', statement_timestamp())
   FROM (SELECT p.event_id FROM webhook_deliveries AS p WHERE p.endpoint_id = $1::text AND p.finished_at IS NULL
          ORDER BY p.voucher_id DESC, p.position DESC LIMIT $2::int) AS w
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY (ARRAY[w.event_id]);

@@ -197,9 +197,10 @@ export function recordAttempts(
   health: readonly EndpointHealth[],
   now: Date,
 ): PreparedStatements {
-  const columns = columnsOf(attempts, "endpointId", "eventId", "attempts", "state", "status", "failure", "delayMs");
+  const columns = columnsOf(attempts, "endpointId", "eventId", "attempts", "state", "status", "failure");
+  const next = attempts.map(({ delayMs }) => (delayMs === null ? null : new Date(now.getTime() + delayMs)));
   const finished = attempts.filter(({ state }) => state !== "Pending");
-  const writes = [prepare(sql.record_attempts, [now, ...columns])];
+  const writes = [prepare(sql.record_attempts, [now, ...columns, next])];
   if (finished.length > 0) writes.push(...releaseNext(finished, now));
   if (health.length > 0) {
     writes.push(

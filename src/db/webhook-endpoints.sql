@@ -46,7 +46,7 @@ UPDATE webhook_endpoints AS w SET enabled = true, disabled_reason = NULL, disabl
 -- Disables an enabled endpoint, or makes the operator the reason. Writes no row otherwise.
 -- $1 id text, $2 disabled_reason text
 UPDATE webhook_endpoints AS w
-   SET enabled = false, disabled_reason = $2::text, disabled_at = date_trunc('milliseconds', clock_timestamp())
+   SET enabled = false, disabled_reason = $2::text, disabled_at = date_trunc('milliseconds', statement_timestamp())
  WHERE w.id = $1::text AND w.deleted_at IS NULL AND (w.enabled OR ($2::text = 'operator' AND w.disabled_reason <> 'operator'));
 
 -- name: rotate_webhook_secret
@@ -54,7 +54,7 @@ UPDATE webhook_endpoints AS w
 -- $1 id text, $2 organization_id text or null, $3 hours int
 UPDATE webhook_endpoints AS w
    SET secret_version = w.secret_version + 1,
-       previous_secret_until = date_trunc('milliseconds', clock_timestamp()) + make_interval(hours => $3::int)
+       previous_secret_until = date_trunc('milliseconds', statement_timestamp()) + make_interval(hours => $3::int)
  WHERE w.id = $1::text AND ($2::text IS NULL OR w.organization_id = $2::text) AND w.deleted_at IS NULL
 RETURNING w.id, w.secret_version AS "secretVersion", w.previous_secret_until AS "previousSecretUntil";
 
@@ -62,6 +62,6 @@ RETURNING w.id, w.secret_version AS "secretVersion", w.previous_secret_until AS 
 -- Frees its place. The sweeper deletes its deliveries and the row.
 -- $1 id text, $2 organization_id text
 UPDATE webhook_endpoints AS w
-   SET deleted_at = clock_timestamp(), place = NULL, enabled = false, disabled_reason = coalesce(w.disabled_reason, 'partner'),
-       disabled_at = coalesce(w.disabled_at, date_trunc('milliseconds', clock_timestamp()))
+   SET deleted_at = statement_timestamp(), place = NULL, enabled = false, disabled_reason = coalesce(w.disabled_reason, 'partner'),
+       disabled_at = least(w.disabled_at, date_trunc('milliseconds', statement_timestamp()))
  WHERE w.id = $1::text AND (w.organization_id = $2::text) IS NOT FALSE AND w.deleted_at IS NULL;

@@ -271,7 +271,7 @@ describe("GET /marketplace/listings", () => {
       if (page === 1) last = (await offerBatch(servers.db, partner, 1)).listingId;
       if (page === 2)
         await servers.db.query(
-          "UPDATE batches SET valid_until = clock_timestamp() WHERE id = (SELECT batch_id FROM listings WHERE id = $1)",
+          "UPDATE batches SET valid_until = now() WHERE id = (SELECT batch_id FROM listings WHERE id = $1)",
           [before[3]],
         );
     });

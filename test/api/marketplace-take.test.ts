@@ -187,9 +187,7 @@ describe.each(ROUTES)("$name", ({ kind, take, path, unknown }) => {
       supply.vouchers[1]?.id,
     ]);
     await repeats();
-    await servers.db.query("UPDATE batch_windows SET closes_at = clock_timestamp() WHERE batch_id = $1", [
-      supply.batchId,
-    ]);
+    await servers.db.query("UPDATE batch_windows SET closes_at = now() WHERE batch_id = $1", [supply.batchId]);
     await repeats();
   });
 
@@ -232,10 +230,9 @@ describe.each(ROUTES)("$name", ({ kind, take, path, unknown }) => {
     await reservationVouchers(servers.db, [over], inSeconds(-1));
     expect((await take(await as(), supply)).body.voucher.id).toBe(over);
     await expectRefused(409, "sold_out", async () => take(await as(), supply));
-    await servers.db.query(
-      "UPDATE reservations SET state = 'Released', ended_at = clock_timestamp() WHERE voucher_id = $1",
-      [held],
-    );
+    await servers.db.query("UPDATE reservations SET state = 'Released', ended_at = now() WHERE voucher_id = $1", [
+      held,
+    ]);
     expect((await take(await as(), supply)).body.voucher.id).toBe(held);
   });
 

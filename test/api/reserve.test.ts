@@ -4,6 +4,7 @@ import { newId } from "../../src/domain/ids.ts";
 import { ORPHAN_AFTER_MS } from "../../src/holds/lease.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
+import { findBatchOf } from "../support/recorded.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
@@ -191,10 +192,8 @@ describe("POST /partner/vouchers/reserve", () => {
   it("refuses even the holder once the voucher has expired", async () => {
     const voucher = await issue();
     expect((await shop.reserve(voucher.code)).status).toBe(200);
-    await servers.db.query(
-      "UPDATE batches SET valid_until = now() WHERE id = (SELECT batch_id FROM vouchers WHERE id = $1)",
-      [voucher.id],
-    );
+    const batchId = await findBatchOf(servers.db, voucher.id);
+    await servers.db.query("UPDATE batches SET valid_until = now() WHERE id = $1", [batchId]);
     expectRefused(await shop.reserve(voucher.code), "voucher_expired");
   });
 

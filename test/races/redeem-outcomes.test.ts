@@ -3,7 +3,13 @@ import type { WorkerContext } from "../../src/context.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
 import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
-import { besideTransaction, databaseTime, untilPast, whileLocked } from "../support/outside-transaction.ts";
+import {
+  besideTransaction,
+  databaseTime,
+  longestWaitMs,
+  untilPast,
+  whileLocked,
+} from "../support/outside-transaction.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import type { TestServers } from "../support/servers.ts";
 import { startApi, startWorkers } from "../support/service.ts";
@@ -78,7 +84,7 @@ describe("a redeem of a voucher that has expired", () => {
         await outside.query("LOCK TABLE redemptions IN SHARE MODE");
         const earlier = client.redeem(order);
         // The batch gives up after 250 ms. After that it waits in its own transaction, which has made its decision.
-        await until(async () => (await longestLockWaitMs()) > 400);
+        await until(async () => (await longestWaitMs(servers.db)) > 400);
         await untilPast(servers.db, validUntil);
         const later = client.redeem(order);
         await until(async () => (await openJobs()) === 2);
@@ -94,11 +100,3 @@ describe("a redeem of a voucher that has expired", () => {
     }
   });
 });
-
-async function longestLockWaitMs(): Promise<number> {
-  const { rows } = await servers.db.query<{ ms: number | null }>(
-    `SELECT max(extract(epoch FROM clock_timestamp() - query_start) * 1000)::float8 AS ms FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = 'worker'`,
-  );
-  return rows[0]?.ms ?? 0;
-}

@@ -4,7 +4,7 @@ import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import type { PartnerClient, Reply } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { countWaiting, untilPast, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
-import { readRecorded, readReservation } from "../support/recorded.ts";
+import { findBatchOf, readRecorded, readReservation } from "../support/recorded.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
 import type { TestServers } from "../support/servers.ts";
 import { startService } from "../support/start-service.ts";
@@ -316,8 +316,8 @@ describe("two simultaneous calls for one voucher", () => {
 async function endSoon(round: Round, inMs: number): Promise<Date> {
   await servers.redis.del(servers.leaseKey(round.id));
   const { rows } = await servers.db.query<{ expires_at: Date }>(
-    `UPDATE reservations SET started_at = started_at - interval '900 seconds',
-            expires_at = date_trunc('milliseconds', clock_timestamp()) + make_interval(secs => $2::float8 / 1000)
+    `UPDATE reservations SET started_at = date_trunc('milliseconds', now()) - interval '900 seconds',
+            expires_at = date_trunc('milliseconds', now()) + make_interval(secs => $2::float8 / 1000)
       WHERE ticket = $1 RETURNING expires_at`,
     [round.ticket, inMs],
   );
@@ -430,9 +430,8 @@ describe("the end of a reservation", () => {
 describe("the end of a voucher's validity", () => {
   async function passValidity(voucherId: string): Promise<void> {
     const { rows } = await servers.db.query<{ valid_until: Date }>(
-      `UPDATE batches SET valid_until = clock_timestamp() + interval '20 milliseconds'
-        WHERE id = (SELECT batch_id FROM vouchers WHERE id = $1) RETURNING valid_until`,
-      [voucherId],
+      "UPDATE batches SET valid_until = now() + interval '20 milliseconds' WHERE id = $1 RETURNING valid_until",
+      [await findBatchOf(servers.db, voucherId)],
     );
     await untilPast(servers.db, rows[0]?.valid_until as Date);
   }

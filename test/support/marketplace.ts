@@ -94,9 +94,10 @@ export async function makeReferral(
 /** Adds a live reservation to each voucher, which ends at `expiresAt`. */
 export async function reservationVouchers(db: pg.Pool, voucherIds: readonly string[], expiresAt: Date): Promise<void> {
   await db.query(
-    `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+    `WITH v AS MATERIALIZED (SELECT id, organization_id FROM vouchers WHERE id = ANY ($1))
+     INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
      SELECT $2::timestamptz - interval '900 seconds', $2, 'rsv_of_' || v.id, v.id, v.organization_id, 'key_other', 'Live', 'none'
-       FROM vouchers v WHERE v.id = ANY ($1)`,
+       FROM v`,
     [voucherIds, expiresAt],
   );
 }

@@ -1,4 +1,6 @@
 import type pg from "pg";
+import { inject } from "vitest";
+import { WAITING_ON_NODES } from "./citus.ts";
 import { until } from "./until.ts";
 
 /** Runs `work` during a transaction of the test, and rolls back what `work` did not commit. */
@@ -11,6 +13,15 @@ export async function besideTransaction<T>(db: pg.Pool, work: (outside: pg.PoolC
     await outside.query("ROLLBACK");
     outside.release();
   }
+}
+
+/** Runs a statement that triggers would refuse. */
+export async function bypassTriggers(db: pg.Pool, statement: string, values: unknown[]): Promise<void> {
+  await besideTransaction(db, async (outside) => {
+    await outside.query("SET LOCAL session_replication_role = replica");
+    await outside.query(statement, values);
+    await outside.query("COMMIT");
+  });
 }
 
 /** Locks the vouchers' rows with the same lock as the service. */
@@ -26,11 +37,17 @@ export async function whileLocked<T>(db: pg.Pool, voucherIds: readonly string[],
   });
 }
 
+/** A query of the connections to this database that wait for a lock, here or on a node of Citus. */
+const waiting = () =>
+  `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'${
+    inject("citusNodes").length > 0 ? ` UNION ${WAITING_ON_NODES}` : ""
+  }`;
+
 /** Counts the connections to this database that wait for a lock, of all processes or of one kind. */
 export async function countWaiting(db: pg.Pool, role: "api" | "worker" | null = null): Promise<number> {
   const { rows } = await db.query<{ waiting: number }>(
     `SELECT count(*)::int AS waiting FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock' AND ($1::text IS NULL OR application_name = $1)`,
+      WHERE pid IN (${waiting()}) AND ($1::text IS NULL OR application_name = $1)`,
     [role],
   );
   return rows[0]?.waiting ?? 0;
@@ -44,11 +61,19 @@ export async function untilWaiting(db: pg.Pool, count: number, role: "api" | "wo
 /** Lists the current lock waits, identified by connection and start of the statement. */
 export async function currentWaits(db: pg.Pool, role: "api" | "worker"): Promise<string[]> {
   const { rows } = await db.query<{ wait: string }>(
-    `SELECT pid || ' ' || query_start AS wait FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = $1`,
+    `SELECT pid || ' ' || query_start AS wait FROM pg_stat_activity WHERE pid IN (${waiting()}) AND application_name = $1`,
     [role],
   );
   return rows.map(({ wait }) => wait);
+}
+
+/** For how long the longest current lock wait of a worker has lasted; 0 without one. */
+export async function longestWaitMs(db: pg.Pool): Promise<number> {
+  const { rows } = await db.query<{ ms: number }>(
+    `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - query_start) * 1000), 0)::float8 AS ms FROM pg_stat_activity
+      WHERE pid IN (${waiting()}) AND application_name = 'worker'`,
+  );
+  return rows[0]?.ms ?? 0;
 }
 
 /** Waits until the database's clock has passed a moment. */

@@ -49,6 +49,12 @@ export async function readRecorded(db: pg.Pool, voucherId: string): Promise<Reco
   };
 }
 
+/** Finds the batch of a voucher. */
+export async function findBatchOf(db: pg.Pool, voucherId: string): Promise<string> {
+  const { rows } = await db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucherId]);
+  return rows[0].batch_id;
+}
+
 /** Reads the reservation of a ticket. */
 export async function readReservation(
   db: pg.Pool,

@@ -15,7 +15,7 @@ import { sweep } from "../../src/services/sweep/sweep.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { inSeconds, makeContract, newUser } from "../support/marketplace.ts";
-import { besideTransaction, untilPast, whileLocked } from "../support/outside-transaction.ts";
+import { besideTransaction, bypassTriggers, untilPast, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded, readReservation } from "../support/recorded.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
 import { monitorRedis } from "../support/redis-monitor.ts";
@@ -412,13 +412,11 @@ describe("overdue Pending events", () => {
     const [late, recent] = await issueVouchers(servers.db, partner, 2);
     for (const voucher of [late, recent])
       await voidVoucher(provisioning(servers.db), partner.organizationId, voucher?.code ?? "", null);
-    const client = await servers.db.connect();
-    await client.query("SET session_replication_role = replica");
-    await client.query(
-      "UPDATE voucher_events SET occurred_at = occurred_at - interval '6 seconds' WHERE voucher_id = $1 AND seal_status = 'Pending'",
+    await bypassTriggers(
+      servers.db,
+      "UPDATE voucher_events SET occurred_at = now() - interval '6 seconds' WHERE voucher_id = $1 AND seal_status = 'Pending'",
       [late?.id],
     );
-    client.release(true);
     expect((await sweep(ctx)).sealsRequested).toBe(1);
     expect((await readRecorded(servers.db, recent?.id ?? "")).sealedSequence).toBe(1);
     // The second request finds the first one still waiting.
@@ -438,13 +436,11 @@ describe("overdue Pending events", () => {
     const [prefix, crowd] = [...byShard].find(([, { length }]) => length >= 3) as [string, typeof issued];
     const vouchers = crowd.slice(0, 3);
     for (const { code } of vouchers) await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
-    const client = await servers.db.connect();
-    await client.query("SET session_replication_role = replica");
-    await client.query(
-      "UPDATE voucher_events SET occurred_at = occurred_at - interval '6 seconds' WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'",
+    await bypassTriggers(
+      servers.db,
+      "UPDATE voucher_events SET occurred_at = now() - interval '6 seconds' WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'",
       [vouchers.map(({ id }) => id)],
     );
-    client.release(true);
     const wait = `${prefix}:${sealQueue.name}:wait`;
     const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
     await servers.redis.rpush(wait, ...Array.from({ length: waitingMax - 2 }, (_, n) => `job-${n}`));
@@ -462,12 +458,12 @@ describe("chains", () => {
     const other = openWorkerContext(testConfig(own));
     try {
       const vouchers = await issueVouchers(own.db, await makePartner(own.db), 250);
-      const client = await own.db.connect();
-      await client.query("SET session_replication_role = replica");
-      await client.query("ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload");
+      await own.db.query("ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload");
       const broken = vouchers[123]?.id ?? "";
       const known = async () => (await own.db.query("SELECT * FROM broken_chains")).rows;
-      await client.query("UPDATE voucher_events SET payload = payload || ' ' WHERE voucher_id = $1", [broken]);
+      await bypassTriggers(own.db, "UPDATE voucher_events SET payload = payload || ' ' WHERE voucher_id = $1", [
+        broken,
+      ]);
       const rounds = [];
       for (let round = 0; round < 2; round++) {
         let checked = 0;
@@ -487,8 +483,9 @@ describe("chains", () => {
       });
       expect(rounds[1]).toEqual(first);
 
-      await client.query("UPDATE voucher_events SET payload = rtrim(payload) WHERE voucher_id = $1", [broken]);
-      client.release(true);
+      await bypassTriggers(own.db, "UPDATE voucher_events SET payload = rtrim(payload) WHERE voucher_id = $1", [
+        broken,
+      ]);
       for (let pass = 0; pass < 3; pass++) await checkChains(other);
       expect(await known()).toEqual([{ ...first?.known[0], whole_at: expect.any(Date) }]);
       expect(await countBrokenChains(own.db, 10)).toBe(0);

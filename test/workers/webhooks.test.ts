@@ -210,16 +210,15 @@ describe("a delivery that fails", () => {
     await until(() => disabled(gone));
     await waitAfter(failing, 1);
     await servers.db.query(
-      "UPDATE webhook_endpoints SET failing_since = failing_since - interval '119 hours 59 minutes' WHERE id = $1",
+      "UPDATE webhook_endpoints SET failing_since = now() - interval '119 hours 59 minutes' WHERE id = $1",
       [failing],
     );
     await skipWait(failing);
     await waitAfter(failing, 2);
     expect(await disabled(failing)).toBeUndefined();
-    await servers.db.query(
-      "UPDATE webhook_endpoints SET failing_since = failing_since - interval '1 minute' WHERE id = $1",
-      [failing],
-    );
+    await servers.db.query("UPDATE webhook_endpoints SET failing_since = now() - interval '120 hours' WHERE id = $1", [
+      failing,
+    ]);
     await skipWait(failing);
     await until(() => disabled(failing));
     expect([await disabled(gone), await disabled(failing)]).toEqual(["gone", "failing"]);
@@ -282,7 +281,9 @@ describe("the list of deliveries", () => {
     await expect(listDeliveries(worker.ctx, { ...names, limit: 2, cursor: "x" })).rejects.toThrow(/cursor/);
     const [young, old] = all;
     await servers.db.query(
-      "UPDATE webhook_deliveries SET created_at = now() - CASE WHEN event_id = $2 THEN interval '30 days 1 minute' ELSE interval '29 days 23 hours' END WHERE endpoint_id = $1 AND event_id IN ($2, $3)",
+      `UPDATE webhook_deliveries AS d SET created_at = w.at
+         FROM (VALUES ($2, now() - interval '30 days 1 minute'), ($3, now() - interval '29 days 23 hours')) AS w (event_id, at)
+        WHERE d.endpoint_id = $1 AND d.event_id = w.event_id`,
       [endpoint, old?.eventId, young?.eventId],
     );
     await removeDeliveries(worker.ctx, performance.now() + 2_000);
