@@ -1,3 +1,4 @@
+import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type ReplayRequest, webhookEvent } from "../../src/contract/webhooks.ts";
 import { voidBatch } from "../../src/services/admin/void-batch.ts";
@@ -8,7 +9,9 @@ import { expireReservations } from "../../src/services/sweep/expire-reservations
 import { recordExpiries } from "../../src/services/sweep/record-expiries.ts";
 import { removeDeliveries } from "../../src/services/sweep/remove-deliveries.ts";
 import { requestWebhooks } from "../../src/services/sweep/request-webhooks.ts";
+import { deliverToEndpoint } from "../../src/services/webhooks/deliver.ts";
 import { listDeliveries } from "../../src/services/webhooks/list-deliveries.ts";
+import type { Attempt, AttemptRecorder } from "../../src/services/webhooks/record-attempts.ts";
 import { replayWebhook } from "../../src/services/webhooks/replay-webhook.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { scrape } from "../support/scrape.ts";
@@ -137,6 +140,38 @@ describe("an event", () => {
     worker = await startWorkers(servers, { ...WEBHOOK_ENV, METRICS_PORT: "0" });
     await until(async () => (await servers.db.query("SELECT FROM webhook_outbox")).rowCount === 0);
   });
+});
+
+it("sends an event that becomes due by the end of its voucher's earlier one, when the run has just read that nothing is due", async () => {
+  const { webhooks } = worker.ctx;
+  if (webhooks === null) throw new Error("no webhooks");
+  const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+  const voucher = await issueVoucher(servers.db, partner);
+  await servers.db.query(
+    `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id, voucher_id, event_type)
+     VALUES (1, now(), now(), 1, $1, $2 || '-1', $2, 'voucher.instance.voided'), (2, now(), NULL, 1, $1, $2 || '-2', $2, 'voucher.instance.voided')`,
+    [endpoint, voucher.id],
+  );
+  const read = Promise.withResolvers<void>();
+  const recorded = Promise.withResolvers<void>();
+  let reads = 0;
+  const query = async (statement: pg.QueryConfig) => {
+    const result = await webhooks.pool.query(statement);
+    if (statement.name === "select_due_deliveries" && ++reads === 2) {
+      read.resolve();
+      await recorded.promise;
+    }
+    return result;
+  };
+  const submit = async (attempt: Attempt) => {
+    await read.promise;
+    const state = await webhooks.attempts.submit(attempt);
+    // After the run has noticed the end of the attempt.
+    setImmediate(recorded.resolve);
+    return state;
+  };
+  const ctx = { ...webhooks, pool: { query } as unknown as pg.Pool, attempts: { submit } as AttemptRecorder };
+  expect(await deliverToEndpoint(ctx, endpoint)).toEqual({ delivered: 2, retried: 0, failed: 0 });
 });
 
 describe("a delivery that fails", () => {
