@@ -130,8 +130,11 @@ describe("an address that is not public", () => {
 
   it("is refused although the endpoint was created when private addresses were allowed", async () => {
     const receiver = await receive();
-    expect(await makeSender({ allowPrivate: false })(receiver.url)).toEqual(failed("refused_address"));
+    const anywhere = makeSender({ allowPrivate: false, mayConnectTo: () => true });
+    expect(await anywhere(receiver.url)).toEqual(failed("refused_address"));
     expect(receiver.connections).toBe(0);
+    const byName = makeSender({ allowPrivate: false, resolve: async () => ["127.0.0.1"] });
+    expect(await byName("https://hooks.example.com/")).toEqual(failed("refused_address"));
   });
 });
 
