@@ -4,6 +4,7 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import type { WebhookReport } from "../../contract/jobs.ts";
 import { type DueDelivery, findTarget, selectDueDeliveries, type WebhookTarget } from "../../db/webhook-deliveries.ts";
+import { isGone } from "../../domain/webhook-delivery.ts";
 import { deriveSigningSecrets, openSigningKeys, webhookHeaders } from "../../domain/webhook-signature.ts";
 import type { WorkerMetrics } from "../../metrics/metrics.ts";
 import type { WebhookRequests } from "../../queues/webhook-requests.ts";
@@ -189,7 +190,8 @@ class Run {
     this.#failures = result.failure === null ? 0 : this.#failures + 1;
     if (result.failure === null) this.#requests.concurrency = REQUESTS_PER_ENDPOINT;
     // A timeout occupies one of the process's requests for long, so a failing endpoint gets only one a run.
-    else if (result.failure === "timeout" && this.#requests.concurrency === 1) this.#failures = FAILURES_MAX;
+    else if (isGone(result) || (result.failure === "timeout" && this.#requests.concurrency === 1))
+      this.#failures = FAILURES_MAX;
     if (result.failure === "refused_address") this.#ctx.metrics?.webhookRefusedAddresses.with().inc();
     return result;
   }
