@@ -59,8 +59,8 @@ export async function playAnnounced(
   const { rows } = await stage.db.query(
     "SELECT coalesce(sum(cardinality(voucher_ids)), 0)::int AS count FROM webhook_outbox",
   );
-  // The load ends with requests whose answer it does not wait for.
-  if (rows[0].count < redeemed.with || rows[0].count > redeemed.with + 2 * announced.redeems) {
+  // Each turn ends with requests whose answer it does not wait for.
+  if (rows[0].count < redeemed.with || rows[0].count > redeemed.with + 3 * announced.redeems) {
     throw new Error(`the outbox contains ${rows[0].count} events of ${redeemed.with} redeems`);
   }
   return { without: spent.without / redeemed.without, with: spent.with / redeemed.with };

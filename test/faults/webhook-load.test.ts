@@ -189,4 +189,4 @@ it("delivers to a healthy endpoint as fast as before while ten endpoints hang, o
       WHERE d.endpoint_id = '${ids[0]}' AND d.next_attempt_at <= (SELECT clock_timestamp()) ORDER BY d.next_attempt_at LIMIT 64`,
   );
   expect(JSON.stringify(rows)).toMatch(/"Index Name":"webhook_deliveries_due"[^}]*"Actual Rows":64(\.0+)?,/);
-});
+}, 3_600_000);

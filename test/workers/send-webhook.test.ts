@@ -243,7 +243,7 @@ describe("an answer without an end", () => {
 
   it("ends at the longest time to connect, when TLS or the name's look-up is not answered", async () => {
     const silent = await serveRaw(() => undefined);
-    const quick = { connectMaxMs: 200, answerMaxMs: 60_000 };
+    const quick = { connectMaxMs: 200, answerMaxMs: 3_600_000 };
     expect(await makeSender(quick)(`https://127.0.0.1:${silent}/`)).toEqual(failed("timeout"));
     const lost = makeSender({ ...quick, resolve: () => new Promise(() => undefined) });
     expect(await lost("http://hooks.test/")).toEqual(failed("timeout"));
