@@ -35,7 +35,7 @@ export interface DecidedAttempt {
 }
 
 /** Whether the receiver has asked for no further requests. */
-function isGone(result: { status: number | null }): boolean {
+export function isGone(result: { status: number | null }): boolean {
   return result.status === 410;
 }
 

@@ -141,7 +141,7 @@ async function checkAnswers(
 }
 
 /** What was used so far. CPU times are in microseconds. */
-async function readUsage({ postgresPid }: BenchServers, running: RunningContender, { db }: Stage) {
+export async function readUsage({ postgresPid }: BenchServers, running: RunningContender, { db }: Stage) {
   const { rows } = await db.query<{ walBytes: string; transactions: string }>(
     `SELECT pg_current_wal_insert_lsn() - '0/0' AS "walBytes", pg_snapshot_xmax(pg_current_snapshot())::text AS transactions`,
   );

@@ -9,15 +9,16 @@ import { CONTENDERS, type ContenderId, startContender } from "./contenders.ts";
 import { DROP_COLUMNS, DROPS, playDrop } from "./drop.ts";
 import { LOCKED, LOCKED_COLUMNS, playLocked } from "./locked.ts";
 import { type Player, playCase } from "./play-case.ts";
-import { openBenchServers, openStage, type Stage } from "./stage.ts";
+import { type BenchServers, openBenchServers, openStage, type Stage } from "./stage.ts";
 import { formatTable, showCase } from "./table.ts";
+import { ANNOUNCED, ANNOUNCED_COLUMNS, playAnnounced } from "./webhooks.ts";
 
 // `npm run bench` compares the service with its alternatives, on servers of its own. It writes progress to standard error and tables to
 // standard output. Ctrl-C stops everything.
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-type EventId = keyof typeof DROPS | keyof typeof LOCKED;
-const CASE_IDS = [...Object.keys(CASES), ...Object.keys(DROPS), ...Object.keys(LOCKED)] as (CaseId | EventId)[];
+type EventId = keyof typeof DROPS | keyof typeof LOCKED | keyof typeof ANNOUNCED;
+const CASE_IDS = [CASES, DROPS, LOCKED, ANNOUNCED].flatMap((group) => Object.keys(group)) as (CaseId | EventId)[];
 const CONTENDER_IDS = (Object.keys(CONTENDERS) as ContenderId[]).filter((id) => id !== "against");
 /** The others must be named: a Redis Cluster needs redis-server on this machine. */
 const DEFAULT_IDS = CONTENDER_IDS.filter((id) => id !== "cluster");
@@ -117,7 +118,7 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
       );
       for (let round = 1; round <= rounds; round++) {
         for (const { player, rounds } of series) {
-          rounds.push(await play(player, signal));
+          rounds.push(await play(player, signal, servers));
           say(`${title}, round ${round}, ${player.running.id}`);
         }
       }
@@ -134,19 +135,20 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
 
 /** What happens once a round, besides the cases of steady load. */
 function openEvent(id: EventId) {
-  return id in DROPS
-    ? eventOf(DROPS[id as keyof typeof DROPS], playDrop, DROP_COLUMNS)
-    : eventOf(LOCKED[id as keyof typeof LOCKED], playLocked, LOCKED_COLUMNS);
+  if (id in DROPS) return eventOf(DROPS[id as keyof typeof DROPS], playDrop, DROP_COLUMNS);
+  if (id in LOCKED) return eventOf(LOCKED[id as keyof typeof LOCKED], playLocked, LOCKED_COLUMNS);
+  return eventOf(ANNOUNCED[id as keyof typeof ANNOUNCED], playAnnounced, ANNOUNCED_COLUMNS);
 }
 
 function eventOf<Event extends { title: string }, Round>(
   event: Event,
-  play: (event: Event, player: Player, signal: AbortSignal) => Promise<Round>,
+  play: (event: Event, player: Player, signal: AbortSignal, servers: BenchServers) => Promise<Round>,
   columns: Record<string, (rounds: readonly Round[]) => string>,
 ) {
   return {
     title: event.title,
-    play: (player: Player, signal: AbortSignal): Promise<unknown> => play(event, player, signal),
+    play: (player: Player, signal: AbortSignal, servers: BenchServers): Promise<unknown> =>
+      play(event, player, signal, servers),
     tabulate: (series: readonly { name: string; rounds: readonly unknown[] }[]) =>
       formatTable(
         [event.title, ...Object.keys(columns)],

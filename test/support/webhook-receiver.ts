@@ -1,10 +1,9 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { once } from "node:events";
-import http from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingHttpHeaders } from "node:http";
 import type pg from "pg";
 import { newId } from "../../src/domain/ids.ts";
 import { deriveWebhookSecret } from "../../src/domain/webhook-signature.ts";
+import { startPartnerServer } from "./partner-server.ts";
 
 /** The configuration of a worker that sends to receivers on this machine. */
 export const WEBHOOK_ENV = {
@@ -46,30 +45,22 @@ export async function startReceiver(
   answer: (request: ReceivedWebhook) => Answer = () => 204,
 ): Promise<WebhookReceiver> {
   const received: ReceivedWebhook[] = [];
-  const server = http.createServer((request, response) => {
-    const parts: Buffer[] = [];
-    request.on("error", () => undefined);
-    request.on("data", (part) => parts.push(part));
-    request.on("end", () => {
-      const text = Buffer.concat(parts).toString();
-      const path = request.url ?? "";
+  const { port, close } = await startPartnerServer({
+    answer(response, { path, headers, body: text }) {
       const body = JSON.parse(text);
       const one = {
         ...{ path, text, body, atMs: Date.now(), type: body.type, status: null },
-        ...{ id: String(request.headers["webhook-id"]), voucherId: body.data.voucherId, sequence: body.data.sequence },
-        isSigned: isSigned(path.slice(1), request.headers, text),
+        ...{ id: String(headers["webhook-id"]), voucherId: body.data.voucherId, sequence: body.data.sequence },
+        isSigned: isSigned(path.slice(1), headers, text),
       };
       received.push(one);
       const given = answer(one);
       if (given === null) return;
-      const { status, headers } = typeof given === "number" ? { status: given, headers: {} } : given;
+      const { status, headers: more } = typeof given === "number" ? { status: given, headers: {} } : given;
       Object.assign(one, { status });
-      response.writeHead(status, headers).end();
-    });
+      response.writeHead(status, more).end();
+    },
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     received,
     async addEndpoint(db, organizationId, eventTypes = []) {
@@ -77,21 +68,17 @@ export async function startReceiver(
       await db.query(
         `INSERT INTO webhook_endpoints (id, organization_id, place, url, event_types)
          SELECT $1, $2, 1 + count(*), $3, $4 FROM webhook_endpoints WHERE organization_id = $2`,
-        [id, organizationId, `${url}/${id}`, eventTypes],
+        [id, organizationId, `http://127.0.0.1:${port}/${id}`, eventTypes],
       );
       return id;
     },
     of: (endpointId) => received.filter(({ path }) => path === `/${endpointId}`),
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    close,
   };
 }
 
 /** Verifies as Standard Webhooks describes, without the service's own signing. */
-function isSigned(endpointId: string, headers: http.IncomingHttpHeaders, text: string): boolean {
+function isSigned(endpointId: string, headers: IncomingHttpHeaders, text: string): boolean {
   const secret = deriveWebhookSecret(WEBHOOK_ENV.WEBHOOK_SECRET, endpointId, 1);
   const signed = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${text}`;
   const expected = createHmac("sha256", Buffer.from(secret.slice("whsec_".length), "base64"))

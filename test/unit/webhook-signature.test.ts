@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import {
   deriveSigningSecrets,
   deriveWebhookSecret,
+  openSigningKeys,
   signWebhook,
   webhookHeaders,
 } from "../../src/domain/webhook-signature.ts";
@@ -14,11 +15,12 @@ const VECTOR = {
   id: "vch_01jzbq0000e00a4g0g0000002b-2",
   timestampSeconds: 1_800_000_000,
   body: '{"type":"voucher.instance.redeemed","timestamp":"2027-02-14T19:30:05.007Z","data":{"voucherId":"vch_01jzbq0000e00a4g0g0000002b","sequence":2,"recordHash":"58493e991815493a63a4412ae1bd4daaf62f0f62888588d3592c0d0156307c98","externalRef":"Bestellung № 4711/ä","redeemCode":"W8RC-7Q4K-9MZX"}}',
-  secrets: ["whsec_uWK94YHe94pUT6OXCTYiEMMlBT1/xyoL++e1MKXeBP4="],
+  keys: openSigningKeys(["whsec_uWK94YHe94pUT6OXCTYiEMMlBT1/xyoL++e1MKXeBP4="]),
 };
 
 function contentNow(secrets: readonly string[]) {
-  return { id: "vch_1-2", timestampSeconds: Math.floor(Date.now() / 1_000), body: '{"type":"webhook.test"}', secrets };
+  const keys = openSigningKeys(secrets);
+  return { id: "vch_1-2", timestampSeconds: Math.floor(Date.now() / 1_000), body: '{"type":"webhook.test"}', keys };
 }
 
 it("signs the bytes that Standard Webhooks prescribes", () => {

@@ -1,3 +1,5 @@
+import pLimit from "p-limit";
+import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type ReplayRequest, webhookEvent } from "../../src/contract/webhooks.ts";
 import { voidBatch } from "../../src/services/admin/void-batch.ts";
@@ -8,8 +10,11 @@ import { expireReservations } from "../../src/services/sweep/expire-reservations
 import { recordExpiries } from "../../src/services/sweep/record-expiries.ts";
 import { removeDeliveries } from "../../src/services/sweep/remove-deliveries.ts";
 import { requestWebhooks } from "../../src/services/sweep/request-webhooks.ts";
+import { deliverToEndpoint, REQUESTS_MAX } from "../../src/services/webhooks/deliver.ts";
 import { listDeliveries } from "../../src/services/webhooks/list-deliveries.ts";
+import type { Attempt, AttemptRecorder } from "../../src/services/webhooks/record-attempts.ts";
 import { replayWebhook } from "../../src/services/webhooks/replay-webhook.ts";
+import { openWebhookSender } from "../../src/services/webhooks/send-webhook.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { scrape } from "../support/scrape.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -70,6 +75,26 @@ const waitAfter = (endpointId: string, attempts: number) =>
     );
     return rows[0] as { s: number } | undefined;
   });
+
+/** What a run of deliveries needs, for a test that starts runs itself. */
+function openDeliveries() {
+  const { webhooks } = worker.ctx;
+  if (webhooks === null) throw new Error("no webhooks");
+  return webhooks;
+}
+
+/** Makes endpoints, each with a number of due deliveries. */
+async function addEndpointsWithDue(endpoints: number, due: number): Promise<string[]> {
+  const { organizationId } = await makePartner(servers.db);
+  const ids: string[] = [];
+  while (ids.length < endpoints) ids.push(await receiver.addEndpoint(servers.db, organizationId));
+  await servers.db.query(
+    `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id, voucher_id, event_type)
+     SELECT 1, now(), now(), 1, e.id, v.id || '-1', v.id, 'voucher.instance.voided' FROM unnest($1::text[]) AS e (id), unnest($2::text[]) AS v (id)`,
+    [ids, (await issueVouchers(servers.db, partner, due)).map(({ id }) => id)],
+  );
+  return ids;
+}
 
 describe("an event", () => {
   it("is delivered, signed and with a minimal body, to each endpoint of its organization that is subscribed to it", async () => {
@@ -137,6 +162,37 @@ describe("an event", () => {
     worker = await startWorkers(servers, { ...WEBHOOK_ENV, METRICS_PORT: "0" });
     await until(async () => (await servers.db.query("SELECT FROM webhook_outbox")).rowCount === 0);
   });
+});
+
+it("sends an event that becomes due by the end of its voucher's earlier one, when the run has just read that nothing is due", async () => {
+  const webhooks = openDeliveries();
+  const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+  const voucher = await issueVoucher(servers.db, partner);
+  await servers.db.query(
+    `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id, voucher_id, event_type)
+     VALUES (1, now(), now(), 1, $1, $2 || '-1', $2, 'voucher.instance.voided'), (2, now(), NULL, 1, $1, $2 || '-2', $2, 'voucher.instance.voided')`,
+    [endpoint, voucher.id],
+  );
+  const read = Promise.withResolvers<void>();
+  const recorded = Promise.withResolvers<void>();
+  let reads = 0;
+  const query = async (statement: pg.QueryConfig) => {
+    const result = await webhooks.pool.query(statement);
+    if (statement.name === "select_due_deliveries" && ++reads === 2) {
+      read.resolve();
+      await recorded.promise;
+    }
+    return result;
+  };
+  const submit = async (attempt: Attempt) => {
+    await read.promise;
+    const state = await webhooks.attempts.submit(attempt);
+    // After the run has noticed the end of the attempt.
+    setImmediate(recorded.resolve);
+    return state;
+  };
+  const ctx = { ...webhooks, pool: { query } as unknown as pg.Pool, attempts: { submit } as AttemptRecorder };
+  expect(await deliverToEndpoint(ctx, endpoint)).toEqual({ delivered: 2, retried: 0, failed: 0 });
 });
 
 describe("a delivery that fails", () => {
@@ -236,6 +292,39 @@ describe("a delivery that fails", () => {
     await redeem((await issueVoucher(servers.db, partner)).id);
     expect((await servers.db.query("SELECT FROM webhook_outbox")).rowCount).toBe(0);
     expect(receiver.received).toHaveLength(before);
+  });
+});
+
+describe("a run", () => {
+  it("sends at most four requests at once to an endpoint, one to a failing one, and 64 for a process, which tries at most 32 failing endpoints", async () => {
+    // Longer than the test may take.
+    const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 200_000, answerMaxMs: 200_000 });
+    const ctx = { ...openDeliveries(), webhookSender, requests: pLimit(REQUESTS_MAX), failing: new Set<string>() };
+    const failing = [...(await addEndpointsWithDue(20, 6)), ...(await addEndpointsWithDue(13, 6))];
+    const healthy = await addEndpointsWithDue(12, 6);
+    await servers.db.query("UPDATE webhook_endpoints SET failing_since = now() WHERE id = ANY ($1)", [failing]);
+    answer = () => null;
+    let ended = 0;
+    const start = (ids: readonly string[]) => ids.map((id) => deliverToEndpoint(ctx, id).finally(() => ended++));
+    const runs = start(failing);
+    await until(() => ended === 1 && failing.filter((id) => receiver.of(id).length > 0).length === 32);
+    runs.push(...start(healthy));
+    await until(() => ctx.requests.pendingCount > 0 && healthy.flatMap(receiver.of).length === 32);
+    expect(ctx.requests.activeCount).toBe(64);
+    expect(Math.max(...failing.map((id) => receiver.of(id).length))).toBe(1);
+    expect(Math.max(...healthy.map((id) => receiver.of(id).length))).toBe(4);
+    answer = () => 500;
+    await webhookSender.close();
+    await Promise.all(runs);
+  });
+
+  it("ends after four failures without a success, and at once after 410", async () => {
+    const [failing = "", gone = ""] = await addEndpointsWithDue(2, 12);
+    answer = ({ path }) => (path === `/${gone}` ? 410 : 500);
+    await Promise.all([failing, gone].map((id) => deliverToEndpoint(openDeliveries(), id)));
+    // Three more were under way.
+    expect(receiver.of(failing).length).toBeLessThanOrEqual(7);
+    expect(receiver.of(gone).length).toBeLessThanOrEqual(4);
   });
 });
 

@@ -1,10 +1,11 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import type { KeyObject } from "node:crypto";
 import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import type { Logger } from "pino";
 import type { WebhookReport } from "../../contract/jobs.ts";
 import { type DueDelivery, findTarget, selectDueDeliveries, type WebhookTarget } from "../../db/webhook-deliveries.ts";
-import { deriveSigningSecrets, webhookHeaders } from "../../domain/webhook-signature.ts";
+import { isGone } from "../../domain/webhook-delivery.ts";
+import { deriveSigningSecrets, openSigningKeys, webhookHeaders } from "../../domain/webhook-signature.ts";
 import type { WorkerMetrics } from "../../metrics/metrics.ts";
 import type { WebhookRequests } from "../../queues/webhook-requests.ts";
 import type { AttemptRecorder } from "./record-attempts.ts";
@@ -25,8 +26,10 @@ const PORTION_LOW = 16;
 const FAILURES_MAX = 4;
 /** A run begins no request after this time, so that other endpoints get their turn. Milliseconds. */
 const RUN_MAX_MS = 10_000;
-/** How often a run looks for new deliveries while it waits for an answer. Milliseconds. */
+/** How often a run looks for new deliveries while it waits for an answer and may send more. Milliseconds. */
 const LOOK_MS = 250;
+/** A run reads its endpoint again after this time. Milliseconds. */
+const TARGET_MAX_MS = 250;
 
 export interface DeliveryContext {
   pool: pg.Pool;
@@ -68,31 +71,38 @@ export async function deliverToEndpoint(ctx: DeliveryContext, endpointId: string
 class Run {
   readonly #ctx: DeliveryContext;
   #target: WebhookTarget;
+  #keys: readonly KeyObject[];
   /** When the target was read. */
-  #readAt: number;
+  #targetReadAt: number;
   readonly #requests: LimitFunction;
   readonly #report = { delivered: 0, retried: 0, failed: 0 };
   readonly #startedAt = performance.now();
-  readonly #unfinished = new Map<string, Promise<void>>();
+  /** Events whose attempts are not recorded yet. */
+  readonly #unfinished = new Set<string>();
+  #onFinished = () => {};
   #failures = 0;
   #error: unknown;
 
   constructor(ctx: DeliveryContext, target: WebhookTarget) {
     this.#ctx = ctx;
     this.#target = target;
-    this.#readAt = this.#startedAt;
+    this.#keys = openSigningKeys(deriveSigningSecrets(ctx.secret, target));
+    this.#targetReadAt = this.#startedAt;
     this.#requests = pLimit(target.isFailing ? 1 : REQUESTS_PER_ENDPOINT);
   }
 
   async deliver(): Promise<WebhookReport> {
     let more = true;
     while (more && this.#goesOn()) {
+      const { size } = this.#unfinished;
+      const readAt = performance.now();
       const due = await this.#read();
-      for (const delivery of due) this.#begin(delivery, this.#readAt);
-      more = this.#unfinished.size > 0;
-      if (more) await this.#waitForSome(due.length > 0 ? PORTION_LOW : 0);
+      for (const delivery of due) this.#begin(delivery, readAt);
+      // An attempt that was recorded during the read may have released a delivery that the read did not see.
+      more = due.length > 0 || size > 0;
+      await this.#waitForSome(due.length + size < PORTION_MAX ? 0 : PORTION_LOW, readAt + LOOK_MS);
     }
-    await Promise.all(this.#unfinished.values());
+    await this.#waitForSome(0, Number.POSITIVE_INFINITY);
     if (this.#error !== undefined) throw this.#error;
     // Failing endpoints wait for the sweeper, so that they do not take the turns of others.
     if (more && this.#failures < FAILURES_MAX && !this.#ctx.stopping.aborted) {
@@ -107,35 +117,50 @@ class Run {
     return !stopping.aborted && !isLate && this.#failures < FAILURES_MAX && this.#error === undefined;
   }
 
-  /** Reads the endpoint again, which may have changed, and its next deliveries. */
+  /** Reads the next deliveries, and from time to time the endpoint, which may have changed. */
   #read(): Promise<DueDelivery[]> {
-    const { pool, webhookReads } = this.#ctx;
+    const { pool, webhookReads, secret } = this.#ctx;
     return webhookReads(async () => {
-      const target = await findTarget(pool, this.#target.id);
-      if (target === null) return [];
-      this.#target = target;
-      this.#readAt = performance.now();
+      if (performance.now() - this.#targetReadAt > TARGET_MAX_MS) {
+        const target = await findTarget(pool, this.#target.id);
+        if (target === null) return [];
+        this.#target = target;
+        this.#keys = openSigningKeys(deriveSigningSecrets(secret, target));
+        this.#targetReadAt = performance.now();
+      }
       const room = PORTION_MAX - this.#unfinished.size;
-      return selectDueDeliveries(pool, target.id, [...this.#unfinished.keys()], room);
+      return selectDueDeliveries(pool, this.#target.id, [...this.#unfinished], room);
     });
   }
 
-  /** Waits until at most `left` are unfinished, but only briefly: a slow one must not delay new ones. */
-  async #waitForSome(left: number): Promise<void> {
-    const looked = sleep(LOOK_MS, "time" as const, { ref: false });
-    while (this.#unfinished.size > left) {
-      if ((await Promise.race([looked, ...this.#unfinished.values()])) === "time") return;
-    }
+  /** Waits until at most `left` are unfinished. While the endpoint may get another request, it waits no longer than `untilMs`. */
+  #waitForSome(left: number, untilMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      let look: NodeJS.Timeout | undefined;
+      this.#onFinished = () => {
+        const { size } = this.#unfinished;
+        if (size <= left) {
+          clearTimeout(look);
+          resolve();
+        } else if (size < this.#requests.concurrency && untilMs < Number.POSITIVE_INFINITY) {
+          look ??= setTimeout(resolve, Math.max(0, untilMs - performance.now()));
+        }
+      };
+      this.#onFinished();
+    });
   }
 
   #begin(delivery: DueDelivery, readAt: number): void {
     const { eventId } = delivery;
-    const done = this.#attempt(delivery, readAt)
+    this.#unfinished.add(eventId);
+    this.#attempt(delivery, readAt)
       .catch((error) => {
         this.#error = error;
       })
-      .finally(() => this.#unfinished.delete(eventId));
-    this.#unfinished.set(eventId, done);
+      .finally(() => {
+        this.#unfinished.delete(eventId);
+        this.#onFinished();
+      });
   }
 
   async #attempt(delivery: DueDelivery, readAt: number): Promise<void> {
@@ -154,18 +179,19 @@ class Run {
     if (!this.#goesOn()) return null;
     const { url, now } = this.#target;
     const body = webhookBody(delivery);
-    const sentAtMs = now.getTime() + (performance.now() - this.#readAt);
+    const sentAtMs = now.getTime() + (performance.now() - this.#targetReadAt);
     const headers = webhookHeaders({
       id: delivery.eventId,
       timestampSeconds: Math.floor(sentAtMs / 1_000),
       body,
-      secrets: deriveSigningSecrets(this.#ctx.secret, this.#target),
+      keys: this.#keys,
     });
     const result = await sendWebhook(this.#ctx, { url, headers, body });
     this.#failures = result.failure === null ? 0 : this.#failures + 1;
     if (result.failure === null) this.#requests.concurrency = REQUESTS_PER_ENDPOINT;
     // A timeout occupies one of the process's requests for long, so a failing endpoint gets only one a run.
-    else if (result.failure === "timeout" && this.#requests.concurrency === 1) this.#failures = FAILURES_MAX;
+    else if (isGone(result) || (result.failure === "timeout" && this.#requests.concurrency === 1))
+      this.#failures = FAILURES_MAX;
     if (result.failure === "refused_address") this.#ctx.metrics?.webhookRefusedAddresses.with().inc();
     return result;
   }
