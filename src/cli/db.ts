@@ -5,7 +5,8 @@ import { applyRoleGrants } from "../services/admin/apply-roles.ts";
 import { type ClusterRisk, findClusterRisks } from "../services/admin/find-cluster-risks.ts";
 import { type DurabilityRisk, findDurabilityRisks } from "../services/admin/find-durability-risks.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
-import { EXIT, ServersUnavailable } from "./exit-code.ts";
+import { EXIT } from "./exit-code.ts";
+import { withRedis } from "./with-redis.ts";
 
 export const db: Noun = {
   name: "db",
@@ -78,18 +79,10 @@ async function findRisks(ctx: CommandContext): Promise<(DurabilityRisk | Cluster
   return [...(await findSettings(ctx)), ...clusterRisks];
 }
 
-async function findSettings({ pool, redisUrl, log }: CommandContext): Promise<DurabilityRisk[]> {
-  if (redisUrl === null) return await findDurabilityRisks({ pool, redis: null });
-  const { openFailFast, untilReady } = await import("../redis/connections.ts");
-  const redis = openFailFast(redisUrl, "voucherctl", log);
-  try {
-    await untilReady(redis).catch((cause) => {
-      throw new ServersUnavailable("Redis does not answer. Check REDIS_URL.", { cause });
-    });
-    return await findDurabilityRisks({ pool, redis });
-  } finally {
-    redis.disconnect();
-  }
+async function findSettings(ctx: CommandContext): Promise<DurabilityRisk[]> {
+  const { pool, redisUrl } = ctx;
+  if (redisUrl === null) return findDurabilityRisks({ pool, redis: null });
+  return withRedis(ctx, redisUrl, (redis) => findDurabilityRisks({ pool, redis }));
 }
 
 function describe({ name, created, login, passwordSet }: AppliedRole): string {

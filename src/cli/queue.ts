@@ -4,10 +4,11 @@ import type { Division } from "../queues/read-shards.ts";
 import { SHARDS_MAX } from "../queues/shards.ts";
 import { withAuditEntry } from "../services/admin/with-audit-entry.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
-import { ServersUnavailable, UsageError } from "./exit-code.ts";
+import { UsageError } from "./exit-code.ts";
 import { pluralize } from "./format.ts";
 import { formatTable } from "./layout.ts";
 import { integer } from "./option-parsers.ts";
+import { withRedis } from "./with-redis.ts";
 
 export const queue: Noun = {
   name: "queue",
@@ -63,31 +64,21 @@ interface Queues {
   drop(shards: number): Promise<number>;
 }
 
-// Imported on demand, because no other command needs Redis and BullMQ.
-async function withQueues<T>(
-  { pool, redisUrl, log }: CommandContext,
-  work: (queues: Queues) => Promise<T>,
-): Promise<T> {
-  if (redisUrl === null) throw new UsageError("REDIS_URL is not set.");
-  const [{ openFailFast, untilReady }, { readDivisions }, { dropShards }] = await Promise.all([
-    import("../redis/connections.ts"),
+// Imported on demand, because few commands need Redis and BullMQ.
+async function withQueues<T>(ctx: CommandContext, work: (queues: Queues) => Promise<T>): Promise<T> {
+  if (ctx.redisUrl === null) throw new UsageError("REDIS_URL is not set.");
+  const [{ readDivisions }, { dropShards }] = await Promise.all([
     import("../queues/read-shards.ts"),
     import("../queues/drop-shards.ts"),
   ]);
-  const redis = openFailFast(redisUrl, "voucherctl", log);
-  try {
-    await untilReady(redis).catch((cause) => {
-      throw new ServersUnavailable("Redis does not answer. Check REDIS_URL.", { cause });
-    });
-    const deploymentId = await readDeploymentId(pool);
-    return await work({
+  return withRedis(ctx, ctx.redisUrl, async (redis) => {
+    const deploymentId = await readDeploymentId(ctx.pool);
+    return work({
       deploymentId,
       read: () => readDivisions(redis, deploymentId),
       drop: (shards) => dropShards(redis, deploymentId, shards),
     });
-  } finally {
-    redis.disconnect();
-  }
+  });
 }
 
 type State = "unserved" | "in_use" | "ready" | "emptying" | "unreachable" | "unused";
