@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { readLogConfig } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
 import { countIssuedVouchers } from "../db/catalog.ts";
+import { readDeploymentId } from "../db/deployment.ts";
 import { findPublished } from "../db/log-checkpoints.ts";
 import { findLogTree } from "../db/log-tree.ts";
 import { onSnapshot } from "../db/transaction.ts";
@@ -18,6 +19,7 @@ import { type LogSettings, LogSettingsError, readLogSettings } from "../services
 import { openLogSource } from "../services/log/log-source.ts";
 import { monitorLog } from "../services/log/monitor-log.ts";
 import { recoverLog } from "../services/log/recover-log.ts";
+import { retireLog } from "../services/log/retire-log.ts";
 import {
   action,
   actionWithoutServers,
@@ -30,6 +32,7 @@ import { EXIT, UsageError } from "./exit-code.ts";
 import { formatCount, pluralize } from "./format.ts";
 import { paint } from "./paint.ts";
 import { accept, readPolicy, readText } from "./receipt.ts";
+import { withRedis } from "./with-redis.ts";
 
 export const log: Noun = {
   name: "log",
@@ -162,7 +165,44 @@ tell whether the leaves are events of vouchers that were not named.`,
         );
       },
     );
-    actionWithoutServers<{ policy: string; state: string; keep?: boolean; receipt?: string[] }>(
+    const retire = noun
+      .command("retire")
+      .description("end a log, and go on with its tree under a new name and key")
+      .argument("<origin>", "the name of the log that ends")
+      .requiredOption("--reason <text>", "why, for the record")
+      .requiredOption("--to <directory>", "a new directory for the export of the log")
+      .option("--checkpoint <file>", "an anchor or another checkpoint of the log; repeatable", collect)
+      .option("--accept-loss", "retire a log that has signed leaves which no copy has")
+      .addHelpText(
+        "after",
+        `
+For a key that leaked or was lost, a new name, and leaves that no copy has. Stop
+the workers of the log first, and connect as the owner of the database.
+LOG_KEY_FILE is a new key with a new name, LOG_ANCHOR a new file, and LOG_POLICY
+names the new key. All events keep their leaves. Run it again if it was
+interrupted.`,
+      );
+    action<RetireFlags>(
+      retire,
+      ['log retire vouchers.example.com/log --reason "key leaked" --checkpoint log.anchor --to log-1'],
+      async (ctx, { reason, to, checkpoint = [], acceptLoss = false }, origin = "") => {
+        const settings = readSettings();
+        await assertNoLogWorker(ctx);
+        const checkpoints = checkpoint.map((file) => ({ file, text: readText(file) }));
+        const retired = await retireLog(ctx, settings, { origin, reason, directory: to, checkpoints, acceptLoss });
+        const { nextOrigin, size, exported, lastSize, anchorsWritten } = retired;
+        ctx.print(retired, () =>
+          [
+            `${origin} is retired. ${nextOrigin} goes on with its ${pluralize(size, "leaf", "leaves")}.`,
+            `Leaf ${formatCount(size)} is the hash of the last checkpoint, which has ${pluralize(lastSize, "leaf", "leaves")}: ${to}/last-checkpoint.`,
+            `Exported ${pluralize(exported, "leaf", "leaves")} to ${to}.`,
+            ...anchorsWritten.map((file) => `Wrote the anchor ${file}.`),
+          ].join("\n"),
+        );
+        ctx.next("start the workers of the log with the new key, and give partners the new policy");
+      },
+    );
+    actionWithoutServers<{ policy: string; state: string; keep?: boolean; receipt?: string[]; retired?: string }>(
       noun
         .command("monitor")
         .description("check that a log continues what was seen before; exit status 1 when it does not")
@@ -171,12 +211,13 @@ tell whether the leaves are events of vouchers that were not named.`,
         .requiredOption("--state <directory>", "remembers the last checkpoint")
         .option("--keep", "also keep every leaf: a copy to recover the log from")
         .option("--receipt <file>", "a receipt that must be in the log; repeatable", collect)
+        .option("--retired <origin>", "the log seen before, when it was retired and this one goes on")
         .addHelpText("after", "\nNeeds no database. Run it regularly, for example by cron."),
       ["log monitor https://vouchers.example.com/log --policy policy --state seen --keep"],
-      async (ctx, { policy, state, keep = false, receipt = [] }, url = "") => {
+      async (ctx, { policy, state, keep = false, receipt = [], retired }, url = "") => {
         const source = openLogSource(url);
         const monitored = await monitorLog({
-          ...{ source, state, keep, policy: readPolicy(policy) },
+          ...{ source, state, keep, retired, policy: readPolicy(policy) },
           receipts: receipt.map(readText),
         }).catch((error) =>
           accept(() => {
@@ -205,7 +246,7 @@ async function auditDatabase(ctx: CommandContext): Promise<void> {
   printAudit(
     ctx,
     audit,
-    `${pluralize(audit.leaves, "leaf", "leaves")}, ${pluralize(audit.events, "event")}, ${formatCount(audit.waiting)} waiting, ${formatCount(audit.lost)} lost`,
+    `${pluralize(audit.leaves, "leaf", "leaves")}, ${pluralize(audit.events, "event")}, ${formatCount(audit.waiting)} waiting, ${formatCount(audit.lost)} lost, ${pluralize(audit.retirements, "retired log")}`,
   );
 }
 
@@ -244,6 +285,24 @@ function printAudit(ctx: Interaction, audit: { problems: string[]; problemCount:
     ].join("\n"),
   );
   if (audit.problemCount > 0) process.exitCode = EXIT.refused;
+}
+
+interface RetireFlags {
+  reason: string;
+  to: string;
+  checkpoint?: string[];
+  acceptLoss?: boolean;
+}
+
+/** Without Redis it cannot know. A worker with the old key would be refused, but could still sign a last checkpoint meanwhile. */
+async function assertNoLogWorker(ctx: CommandContext): Promise<void> {
+  const { redisUrl, log } = ctx;
+  if (redisUrl === null) return;
+  const isWorking = await withRedis({ redisUrl, log }, async (redis) => {
+    const { hasWorker } = await import("../queues/read-shards.ts");
+    return hasWorker(redis, await readDeploymentId(ctx.pool), "log", ctx.queueShards);
+  });
+  if (isWorking) throw new AppError("invalid_request", "A worker of the queue log is running. Stop all of them first.");
 }
 
 function collect(value: string, before: string[] = []): string[] {

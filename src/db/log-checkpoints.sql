@@ -10,9 +10,11 @@ SELECT p.size, CASE WHEN p.size < t.size OR EXISTS (SELECT 1 FROM log_batches AS
   FROM log_published AS p JOIN log_tree AS t ON t.one = p.one WHERE p.one;
 
 -- name: publish_checkpoint
--- Serves a checkpoint from now on, unless a larger one is served. A trigger refuses another root for the same size.
--- $1 size bigint, $2 root bytea, $3 note text, $4 policy text
-INSERT INTO log_published (size, root, note, policy, published_at) VALUES ($1::bigint, $2::bytea, $3::text, $4::text, clock_timestamp())
+-- Serves a checkpoint from now on, unless a larger one is served, or its log was retired: the lock waits for a retirement that has begun. A trigger
+-- refuses another root for the same size.
+-- $1 size bigint, $2 root bytea, $3 note text, $4 policy text, $5 origin text
+INSERT INTO log_published (size, root, note, policy, published_at)
+SELECT $1::bigint, $2::bytea, $3::text, $4::text, clock_timestamp() FROM log_tree AS t WHERE t.one AND t.origin = $5::text FOR KEY SHARE
     ON CONFLICT (one) DO UPDATE
    SET size = EXCLUDED.size, root = EXCLUDED.root, note = EXCLUDED.note, policy = EXCLUDED.policy, published_at = EXCLUDED.published_at
  WHERE log_published.size <= EXCLUDED.size;

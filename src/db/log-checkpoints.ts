@@ -27,9 +27,12 @@ export function findLogProgress(db: Queryable): Promise<{ size: number; lagMs: n
   return readRow(db, sql.find_log_progress, []);
 }
 
-/** Serves a checkpoint, unless a larger one is served already. Returns whether it is served. */
-export async function publishCheckpoint(db: Queryable, { size, root, note, policy }: Published): Promise<boolean> {
-  return (await execute(db, sql.publish_checkpoint, [size, root, note, policy])) === 1;
+/** Serves a checkpoint, unless a larger one is served already or its log was retired. Returns whether it is served. */
+export async function publishCheckpoint(
+  db: Queryable,
+  { origin, size, root, note, policy }: Published & { origin: string },
+): Promise<boolean> {
+  return (await execute(db, sql.publish_checkpoint, [size, root, note, policy, origin])) === 1;
 }
 
 /** What each witness is known to have cosigned, by name. */

@@ -1,7 +1,7 @@
 import { mastersOf, type RedisClient } from "../redis/connections.ts";
-import { QUEUES } from "./catalog.ts";
+import { QUEUES, type QueueName } from "./catalog.ts";
 import { measureQueues } from "./measure-queues.ts";
-import { findShard, listShardsOf, SHARDS_MAX, type Shard } from "./shards.ts";
+import { findShard, listShards, listShardsOf, SHARDS_MAX, type Shard } from "./shards.ts";
 
 /** One division of the queues into shards, and who uses it. */
 export interface Division {
@@ -27,8 +27,7 @@ export function nameApiConnection(shards: number): string {
  * API processes of another deployment on the same Redis are counted too. @throws Error when Redis does not answer.
  */
 export async function readDivisions(redis: RedisClient, deploymentId: string): Promise<Division[]> {
-  const lists = await Promise.all(mastersOf(redis).map((master) => master.client("LIST")));
-  const names = lists.map((list) => Array.from(String(list).matchAll(/ name=(\S*)/g), ([, name = ""]) => name));
+  const names = await readConnectionNames(redis);
   const counts = Array.from({ length: SHARDS_MAX }, (_, index) => index + 1);
   const isOf = (name: string, count: number) =>
     name === nameApiConnection(count) || new RegExp(`^\\{pva:${deploymentId}:\\d+/${count}:`).test(name);
@@ -41,6 +40,24 @@ export async function readDivisions(redis: RedisClient, deploymentId: string): P
   );
   const found = counts.filter((_, index) => used[index]);
   return Promise.all(found.map((count) => readDivision(redis, deploymentId, count, names)));
+}
+
+/** Whether a worker waits for jobs of a queue. @param counts the numbers of shards that processes use. @throws Error when Redis does not answer. */
+export async function hasWorker(
+  redis: RedisClient,
+  deploymentId: string,
+  queue: QueueName,
+  counts: readonly number[],
+): Promise<boolean> {
+  const names = (await readConnectionNames(redis)).flat();
+  const workers = counts.flatMap((count) => listShards(deploymentId, count)).map((shard) => workerName(queue, shard));
+  return names.some((name) => workers.some((worker) => name.startsWith(worker)));
+}
+
+/** The names of the connections to each master. */
+async function readConnectionNames(redis: RedisClient): Promise<string[][]> {
+  const lists = await Promise.all(mastersOf(redis).map((master) => master.client("LIST")));
+  return lists.map((list) => Array.from(String(list).matchAll(/ name=(\S*)/g), ([, name = ""]) => name));
 }
 
 /** @param names of the connections to each master. */

@@ -114,7 +114,7 @@ async function playTurn(
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
     cpu: {
-      ...{ api: spent("api"), worker: spent("worker"), redis: sum(redisServers), postgres: spent("postgres") },
+      ...{ api: spent("api"), worker: spent("worker"), redis: spent("redis"), postgres: spent("postgres") },
       client: spent("client"),
     },
     redisServers,
@@ -146,14 +146,16 @@ export async function readUsage({ postgresPid }: BenchServers, running: RunningC
     `SELECT pg_current_wal_insert_lsn() - '0/0' AS "walBytes", pg_snapshot_xmax(pg_current_snapshot())::text AS transactions`,
   );
   const { user, system } = process.cpuUsage();
+  const redisServers = running.redisPids.map((pid) => readCpuMicros([pid]));
   return {
     cpu: {
       api: readCpuMicros(running.apiPids),
       worker: readCpuMicros(running.workerPids),
+      redis: sum(redisServers),
       postgres: readCpuMicros(withChildren(postgresPid)),
       client: user + system,
     },
-    redisServers: running.redisPids.map((pid) => readCpuMicros([pid])),
+    redisServers,
     walBytes: Number(rows[0]?.walBytes),
     /** Those that wrote. */
     transactions: Number(rows[0]?.transactions),

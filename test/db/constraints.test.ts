@@ -1115,10 +1115,37 @@ describe("the log", () => {
     "log_bundles",
     "log_tiles",
     "log_tree",
-    "log_published",
     "log_lost",
+    "log_retirements",
   ])("never loses a row of %s", async (table) => {
     await rejected(TRIGGER, "permanent", `DELETE FROM ${table}`);
     await rejected(TRIGGER, "permanent", `TRUNCATE ${table}`);
+  });
+
+  it("changes its name and stops serving a checkpoint only when it is recorded as retired", async () => {
+    await db.query(`INSERT INTO log_tree VALUES (true, 'log.example', 0, sha256('')) ON CONFLICT DO NOTHING`);
+    await db.query(
+      `INSERT INTO log_published VALUES (true, 0, sha256(''), 'note', 'quorum none', now()) ON CONFLICT DO NOTHING`,
+    );
+    const [tree] = (await db.query("SELECT origin, size, root FROM log_tree")).rows;
+    const rename = "UPDATE log_tree SET origin = 'next.example'";
+    const retirement = {
+      ...{ ...tree, next_origin: "next.example", last_note: "note", served_note: "note" },
+      ...{ policy: "quorum none\n", reason: "leaked", retired_at: new Date(0) },
+    };
+    const record = (other: object) => insert("log_retirements", { ...retirement, ...other });
+    await rejected(CHECK, "log_retirements_check", ...record({ next_origin: "log.example" }));
+    await rejected(CHECK, "log_retirements_reason_check", ...record({ reason: "" }));
+    await rejected(TRIGGER, "keeps its name", rename);
+    await rejected(TRIGGER, "permanent", "DELETE FROM log_published");
+    await accepted(...record({ origin: "other.example", served_note: "other" }));
+    await rejected(TRIGGER, "keeps its name", rename);
+    await rejected(TRIGGER, "permanent", "DELETE FROM log_published");
+    await rejected(TRIGGER, "permanent", "TRUNCATE log_published");
+    await accepted(...record({}));
+    await rejected(TRIGGER, "permanent", "UPDATE log_retirements SET reason = 'other'");
+    await rejected(TRIGGER, "keeps its name", "UPDATE log_tree SET origin = 'third.example'");
+    await accepted("DELETE FROM log_published");
+    await accepted(rename);
   });
 });

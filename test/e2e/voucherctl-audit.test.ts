@@ -3,12 +3,20 @@ import { rmSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { startNode } from "../support/child-process.ts";
 import { assertInvariants } from "../support/invariants.ts";
-import { type LogFiles, makeLogFiles, ORIGIN, openSequencer, tamper } from "../support/log-setup.ts";
+import {
+  type LogFiles,
+  makeLogFiles,
+  makeNextLogFiles,
+  NEXT_ORIGIN,
+  ORIGIN,
+  openSequencer,
+  tamper,
+} from "../support/log-setup.ts";
 import { makeContract, makeMember, newUser } from "../support/marketplace.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -494,7 +502,7 @@ const ELSEWHERE = ["user token", "sandbox check"];
 const ON_THE_SERVER = ["db roles", "db check"];
 
 /** Commands that change the log. Tested below, with a log's key. */
-const LOG_CHANGES = ["log init", "log backfill", "log recover"];
+const LOG_CHANGES = ["log init", "log backfill", "log recover", "log retire"];
 
 /** Commands tested in voucherctl-log.test.ts, voucherctl-webhook.test.ts, test/workers and test/cluster: they need a key, a receiver or Redis. */
 const WITH_MORE = [
@@ -731,7 +739,7 @@ describe("voucherctl log", () => {
   });
   const nothing = { exitCode: 0, entries: [] };
 
-  it("writes one entry when it begins, fills or recovers the log, and none when that changes or does nothing", async () => {
+  it("writes one entry when it begins, fills, recovers or retires the log, and none when that changes or does nothing", async () => {
     await issueVouchers(own.db, await makePartner(own.db), 3);
     const anchor = files.anchor;
     expect(await entriesBy("log", "init")).toEqual(
@@ -769,5 +777,18 @@ describe("voucherctl log", () => {
     expect(await entriesBy("log", "recover", "--from", copy)).toEqual(
       entry("log recover", { from: copy }, ORIGIN, empty, { size: 3, root: rows[0].root }),
     );
+
+    await openSequencer(own, files).run();
+    const next = makeNextLogFiles();
+    onTestFinished(() => next.remove());
+    const given = { reason: "the key leaked", to: join(files.directory, "retired") };
+    const args = ["log", "retire", ORIGIN, "--reason", given.reason, "--to", given.to];
+    const before = (await entriesOf()).length;
+    expect((await ctl.run(args, next.env)).exitCode).toBe(78);
+    const owner = { ...next.env, DATABASE_URL: own.ownerUrl };
+    for (const _ of ["retires it", "exports it again"]) expect((await ctl.run(args, owner)).exitCode).toBe(0);
+    const state = { size: 3, root: rows[0].root };
+    const { entries } = entry("log retire", { origin: ORIGIN, ...given }, ORIGIN, state, { retiredFor: NEXT_ORIGIN });
+    expect((await entriesOf()).slice(before)).toEqual(entries);
   });
 });

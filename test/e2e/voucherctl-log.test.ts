@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { partnerClient } from "../support/client.ts";
@@ -96,6 +96,16 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
   expect(readFileSync(at("export/checkpoint"), "utf8")).toContain("cli.test/log\n2\n");
   const recover = await voucherctl.run(["log", "recover", "--from", at("export")], env);
   expect([recover.exitCode, recover.stderr]).toEqual([1, expect.stringMatching(/has 2 leaves, the anchor 2/)]);
+
+  await voucherctl.json("log", "keygen", "--origin", "cli.test/log2", "--out", at("log2.key"));
+  const next = { ...env, LOG_KEY_FILE: at("log2.key"), LOG_POLICY: "", REDIS_URL: servers.redisUrl };
+  const retire = ["log", "retire", "cli.test/log", "--reason", "key leaked", "--to", at("retired")];
+  const working = await voucherctl.run(retire, next);
+  expect([working.exitCode, working.stderr]).toEqual([
+    1,
+    expect.stringMatching(/A worker of the queue log is running/),
+  ]);
+  expect(existsSync(at("retired"))).toBe(false);
 
   serving.kill("SIGTERM");
   await once(serving, "exit");

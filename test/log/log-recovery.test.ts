@@ -79,7 +79,15 @@ describe("log audit", () => {
   }
 
   it("finds nothing wrong in a log, and counts what waits", async () => {
-    expect(await audit()).toEqual({ leaves: 700, events: 700, waiting: 5, lost: 0, problemCount: 0, problems: [] });
+    expect(await audit()).toEqual({
+      leaves: 700,
+      events: 700,
+      waiting: 5,
+      lost: 0,
+      retirements: 0,
+      problemCount: 0,
+      problems: [],
+    });
   });
 
   it.each<[string, string, RegExp]>([
@@ -290,7 +298,7 @@ describe("a database that was restored from an older backup", () => {
     expect(await run()).toMatchObject({ placed: 0, size: 468, published: 468, refused: null });
     expect(await audit()).toEqual({
       ...{ leaves: 468, events: 368, waiting: 0, lost: 100 },
-      ...{ problemCount: 0, problems: [] },
+      ...{ retirements: 0, problemCount: 0, problems: [] },
     });
     const after = await leavesByEvent();
     const kept = [...waiting, ...outside, sealedAlone, sealedTogether, later].map(({ id }) => `${id} 1`);

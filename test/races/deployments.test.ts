@@ -146,7 +146,9 @@ describe("a database that lacks a migration of this release", () => {
       // The names of migrations are for the log only.
       expect(await unready.json()).toMatchObject({
         postgres: "outdated",
-        error: expect.stringMatching(/^The database lacks migrations of this release\. Run: npm run migrate( No answer from Redis\.)?$/),
+        error: expect.stringMatching(
+          /^The database lacks migrations of this release\. Run: npm run migrate( No answer from Redis\.)?$/,
+        ),
       });
       expect(working).toBe(false);
       const { id, name, hash } = rows[0];

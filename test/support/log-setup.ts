@@ -6,7 +6,7 @@ import { pino } from "pino";
 import { serveWitness } from "../../src/cli/witness.ts";
 import { Deployment } from "../../src/db/deployment.ts";
 import { openPool } from "../../src/db/pool.ts";
-import { formatSecretKey, makeSigner } from "../../src/domain/log/note.ts";
+import { formatSecretKey, makeSigner, type SignerKey } from "../../src/domain/log/note.ts";
 import { initLog } from "../../src/services/log/init-log.ts";
 import { readLogSettings } from "../../src/services/log/log-settings.ts";
 import { Sequencer } from "../../src/services/log/run-log.ts";
@@ -16,8 +16,12 @@ import type { TestServers } from "./servers.ts";
 import { provisioning } from "./supply.ts";
 
 export const ORIGIN = "vouchers.test/log";
+/** The key of a log, and of the log that follows when it is retired. */
 const LOG_SEED = Buffer.alloc(32, 1);
 export const logKey = makeSigner("log", ORIGIN, LOG_SEED);
+export const NEXT_ORIGIN = "vouchers.test/log2";
+const NEXT_SEED = Buffer.alloc(32, 9);
+const nextLogKey = makeSigner("log", NEXT_ORIGIN, NEXT_SEED);
 export const witnessKeys = [2, 3].map((byte) => makeSigner("witness", `w${byte}.test`, Buffer.alloc(32, byte)));
 
 /** The files of a log in a directory of their own, and its variables. */
@@ -33,9 +37,18 @@ export interface LogFiles {
 
 /** Makes a key and a place for an anchor. */
 export function makeLogFiles(): LogFiles {
+  return makeFiles(logKey, LOG_SEED);
+}
+
+/** The same for the log that follows when the other one is retired. */
+export function makeNextLogFiles(): LogFiles {
+  return makeFiles(nextLogKey, NEXT_SEED);
+}
+
+function makeFiles({ name, text }: SignerKey, seed: Buffer): LogFiles {
   const directory = mkdtempSync(join(tmpdir(), "voucher-log-"));
   const key = join(directory, "key");
-  writeFileSync(key, `${formatSecretKey("log", ORIGIN, LOG_SEED)}\n`);
+  writeFileSync(key, `${formatSecretKey("log", name, seed)}\n`);
   chmodSync(key, 0o600);
   const anchor = join(directory, "anchor");
   const files: LogFiles = {
@@ -46,10 +59,7 @@ export function makeLogFiles(): LogFiles {
       files.env.LOG_POLICY = join(directory, "policy");
       const lines = urls.map((url, index) => `witness w${index} ${witnessKeys[index]?.text} ${url}\n`);
       const members = urls.map((_, index) => `w${index}`).join(" ");
-      writeFileSync(
-        files.env.LOG_POLICY,
-        `log ${logKey.text}\n${lines.join("")}group all all ${members}\nquorum all\n`,
-      );
+      writeFileSync(files.env.LOG_POLICY, `log ${text}\n${lines.join("")}group all all ${members}\nquorum all\n`);
     },
     remove: () => rmSync(directory, { recursive: true }),
   };
@@ -63,7 +73,16 @@ export async function tamper(db: pg.Pool, ...statements: string[]): Promise<void
 
 /** Copies vouchers, events and the log; gives the function that restores them. */
 export async function backUp(db: pg.Pool): Promise<() => Promise<void>> {
-  const tables = ["voucher_events", "vouchers", "log_batches", "log_bundles", "log_tiles", "log_tree", "log_published"];
+  const tables = [
+    "voucher_events",
+    "vouchers",
+    "log_batches",
+    "log_bundles",
+    "log_tiles",
+    "log_tree",
+    "log_published",
+    "log_retirements",
+  ];
   await tamper(db, ...tables.map((table) => `CREATE TABLE backup_${table} AS SELECT * FROM ${table}`));
   return () =>
     tamper(
@@ -120,7 +139,7 @@ export async function startWitness(
   const key = witnessKeys[index];
   if (key === undefined) throw new Error(`there is no key for witness ${index}`);
   const state = join(files.directory, `witness-${index}`);
-  const witness = await WitnessServer.open(key, [logKey], state);
+  const witness = await WitnessServer.open(key, [logKey, nextLogKey], state);
   const hooked = {
     async addCheckpoint(body: string, now: number) {
       const note = body.slice(body.indexOf("\n\n") + 2);

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
-import { findLogTree } from "../../src/db/log-tree.ts";
+import { findLogTree, type LogTree } from "../../src/db/log-tree.ts";
 import { parseCheckpoint } from "../../src/domain/log/checkpoint.ts";
 import { cosignNote, makeSigner } from "../../src/domain/log/note.ts";
 import { parsePolicy, verifyCheckpoint } from "../../src/domain/log/policy.ts";
@@ -16,6 +16,7 @@ import {
   logKey,
   makeLogFiles,
   naiveTreeRoot,
+  ORIGIN,
   openSequencer,
   settingsOf,
   startWitness,
@@ -126,7 +127,8 @@ describe("the sequencer", () => {
   it("signs what was committed before a crash, with the same bytes each time", async () => {
     await beginLog(servers.db, files);
     await issueVouchers(servers.db, partner, 5);
-    expect(await integrateBatches({ pool: servers.db }, (await tree())?.server ?? "")).toBe(5);
+    const begun = await tree();
+    expect(begun && (await integrateBatches({ pool: servers.db }, begun))).toBe(5);
     expect([(await tree())?.size, await published()]).toEqual([5, null]);
     await openSequencer(servers, files).run();
     const anchor = readFileSync(files.anchor, "utf8");
@@ -383,12 +385,17 @@ describe("witnesses without an anchor", () => {
   });
 });
 
-describe("a server that changes during a pass", () => {
+describe("a server or a log that changes during a pass", () => {
   it("gets no places, and nothing of it is signed, before it is compared", async () => {
     await beginLog(servers.db, files);
     await issueVouchers(servers.db, partner, 4);
     const before = readFileSync(files.anchor, "utf8");
-    await expect(integrateBatches({ pool: servers.db }, "another server")).rejects.toThrow(/has changed during a pass/);
+    const integrate = (other: Partial<LogTree>) =>
+      integrateBatches({ pool: servers.db }, { origin: ORIGIN, server: "", ...other });
+    await expect(integrate({})).rejects.toThrow(/has changed during a pass/);
+    await expect(integrate({ server: (await tree())?.server ?? "", origin: "before.test/log" })).rejects.toThrow(
+      /was retired during a pass/,
+    );
     expect([(await tree())?.size, readFileSync(files.anchor, "utf8")]).toEqual([0, before]);
   });
 });

@@ -173,6 +173,8 @@ GRANT INSERT, UPDATE (entries) ON log_bundles TO pva_admin;
 GRANT INSERT, UPDATE (hashes) ON log_tiles TO pva_admin;
 GRANT UPDATE (size, root) ON log_tree TO pva_admin;
 GRANT SELECT, INSERT ON log_lost TO pva_admin;
+-- Only the owner of the database retires a log.
+GRANT SELECT ON log_retirements TO pva_admin;
 
 -- Voided vouchers are announced to webhook endpoints.
 GRANT SELECT ON webhook_endpoints TO pva_admin;

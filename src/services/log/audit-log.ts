@@ -1,5 +1,7 @@
+import { hash } from "node:crypto";
 import { type LoggedHash, readLoggedInOrder } from "../../db/events.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
+import { type LogRetirement, selectLogRetirements } from "../../db/log-retirements.ts";
 import { countWaitingLeaves, findLogTree, type LogTree, selectLogTiles, selectLostLeaves } from "../../db/log-tree.ts";
 import type { Transaction } from "../../db/pool.ts";
 import type { TreeHead } from "../../domain/log/checkpoint.ts";
@@ -19,6 +21,8 @@ export interface LogAudit {
   waiting: number;
   /** Leaves that were recovered after their events had been lost. */
   lost: number;
+  /** Leaves that end a retired log. */
+  retirements: number;
   problemCount: number;
   problems: string[];
 }
@@ -33,7 +37,7 @@ interface Leaves extends LeafRange {
 
 /**
  * Recomputes the tree from its bundles, and compares it with the stored tiles, the served checkpoint and every sealed event: each is in
- * exactly one leaf with its hash, and each leaf is an event or noted as lost. Goes through leaves and events side by side, so its memory
+ * exactly one leaf with its hash, and each leaf is an event, noted as lost, or the end of a retired log. Goes through leaves and events side by side, so its memory
  * does not grow with the log; Postgres sorts the events in files, a hundred bytes each.
  * @param tx a read-only transaction on one snapshot.
  */
@@ -41,7 +45,7 @@ export async function auditLog(
   tx: Transaction,
   onEvents: (events: number) => void = () => undefined,
 ): Promise<LogAudit> {
-  const audit: LogAudit = { leaves: 0, events: 0, waiting: 0, lost: 0, problemCount: 0, problems: [] };
+  const audit: LogAudit = { leaves: 0, events: 0, waiting: 0, lost: 0, retirements: 0, problemCount: 0, problems: [] };
   const report = (problem: string) => {
     audit.problemCount += 1;
     if (audit.problems.length < DESCRIBED_MAX) audit.problems.push(problem);
@@ -50,23 +54,31 @@ export async function auditLog(
   const published = await findPublished(tx);
   const lost = await selectLostLeaves(tx);
   for (const { leaves } of lost) audit.lost += leaves;
+  const retirements = await selectLogRetirements(tx);
+  audit.retirements = retirements.length;
+  /** Runs of leaves without events, in order. */
+  const others = [
+    ...lost.map((run) => ({ ...run, meaning: "is noted as lost" })),
+    ...retirements.map(({ origin, size }) => ({ firstIndex: size, leaves: 1, meaning: `is the end of ${origin}` })),
+  ].sort((one, other) => one.firstIndex - other.firstIndex);
   audit.leaves = tree?.size ?? 0;
   if (published !== null && published.size > audit.leaves) {
     report(`the served checkpoint has ${published.size} leaves, the tree ${audit.leaves}`);
   }
   const tell = (event: LoggedHash, problem: string) =>
     report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
-  let lostAt = 0;
-  /** Whether a leaf is noted as lost. Leaves are asked for in order. */
-  const isLost = (leaf: number) => {
+  let at = 0;
+  /** What a leaf is other than an event, or null. Leaves are asked for in order. */
+  const findOther = (leaf: number): string | null => {
     const ends = ({ firstIndex, leaves }: { firstIndex: number; leaves: number }) => firstIndex + leaves <= leaf;
-    for (let run = lost[lostAt]; run !== undefined && ends(run); run = lost[lostAt]) lostAt += 1;
-    return leaf >= (lost[lostAt]?.firstIndex ?? audit.leaves);
+    for (let run = others[at]; run !== undefined && ends(run); run = others[at]) at += 1;
+    const run = others[at];
+    return run !== undefined && leaf >= run.firstIndex ? run.meaning : null;
   };
   const skip = (start: number, end: number) => {
-    for (let leaf = start; leaf < end; leaf++) if (!isLost(leaf)) report(`leaf ${leaf} belongs to no event`);
+    for (let leaf = start; leaf < end; leaf++) if (findOther(leaf) === null) report(`leaf ${leaf} belongs to no event`);
   };
-  const chunks = recomputeTree(tx, tree, published, report);
+  const chunks = recomputeTree(tx, tree, published, retirements, report);
   let leaves: Leaves = { start: 0, end: 0, data: Buffer.alloc(0) };
   /** The leaf after that of the last event. */
   let next = 0;
@@ -90,19 +102,19 @@ export async function auditLog(
       if (logIndex < next) tell(event, `shares leaf ${logIndex} with another event`);
       else {
         skip(next, logIndex);
-        if (isLost(logIndex)) report(`leaf ${logIndex} is noted as lost, but belongs to an event`);
+        const other = findOther(logIndex);
+        if (other !== null) report(`leaf ${logIndex} ${other}, but belongs to an event`);
         next = logIndex + 1;
       }
-      const at = (logIndex - leaves.start) * HASH_BYTES;
-      if (recordHash.compare(leaves.data, at, at + HASH_BYTES) !== 0)
+      const from = (logIndex - leaves.start) * HASH_BYTES;
+      if (recordHash.compare(leaves.data, from, from + HASH_BYTES) !== 0)
         tell(event, `has another hash than leaf ${logIndex}`);
     }
     onEvents(audit.events);
   }
   skip(next, audit.leaves);
-  for (const { firstIndex, leaves } of lost) {
-    if (firstIndex + leaves > audit.leaves)
-      report(`leaf ${firstIndex + leaves - 1} is noted as lost, but not in the tree`);
+  for (const { firstIndex, leaves, meaning } of others) {
+    if (firstIndex + leaves > audit.leaves) report(`leaf ${firstIndex + leaves - 1} ${meaning}, but not in the tree`);
   }
   const waiting = await countWaitingLeaves(tx);
   if (waiting !== audit.waiting) report(`${waiting} leaves wait for their place, and ${audit.waiting} events`);
@@ -116,6 +128,7 @@ async function* recomputeTree(
   tx: Transaction,
   tree: LogTree | null,
   published: TreeHead | null,
+  retirements: readonly LogRetirement[],
   report: Report,
 ): AsyncGenerator<Leaves, undefined> {
   const appender = new TreeAppender(0, []);
@@ -135,6 +148,11 @@ async function* recomputeTree(
       check(published, "the served checkpoint has another root");
     }
     await compareTiles(tx, appender, report);
+    for (const { origin, size: leaf, lastNote } of retirements) {
+      const at = (leaf - start) * HASH_BYTES;
+      if (leaf >= start && leaf < end && !hash("sha256", lastNote, "buffer").equals(data.subarray(at, at + HASH_BYTES)))
+        report(`leaf ${leaf} is not the last checkpoint of ${origin}`);
+    }
     yield { start, end, data };
   }
   check(tree, "the tree's stored root is not that of its leaves");

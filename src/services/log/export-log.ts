@@ -1,5 +1,5 @@
 import { AppError } from "../../contract/errors.ts";
-import { findPublished } from "../../db/log-checkpoints.ts";
+import { findPublished, type Published } from "../../db/log-checkpoints.ts";
 import { selectLogTiles } from "../../db/log-tree.ts";
 import type { Queryable } from "../../db/pool.ts";
 import { HASH_BYTES, hashLeaves, TILE_WIDTH } from "../../domain/log/merkle.ts";
@@ -7,15 +7,20 @@ import { formatTilePath, tileWidth } from "../../domain/log/tiles.ts";
 import { writeInto } from "./monitor-log.ts";
 import { formatBundle } from "./read-log.ts";
 
+/** A checkpoint as it is or was served, with its policy. */
+type Served = Pick<Published, "size" | "note" | "policy">;
+
 /**
  * Writes the served log as files, under the same paths: any web server can serve them.
+ * @param served the checkpoint of a retired log, whose leaves the tree still has.
  * @returns the number of leaves.
  * @throws AppError `not_found` before the first checkpoint.
  */
-export async function exportLog(db: Queryable, directory: string): Promise<number> {
-  const published = await findPublished(db);
+export async function exportLog(db: Queryable, directory: string, served?: Served): Promise<number> {
+  const published = served ?? (await findPublished(db));
   if (published === null) throw new AppError("not_found", "No checkpoint is served yet.");
   const { size, note, policy } = published;
+  await writeInto(directory, "policy", policy);
   for (let level = 0; Math.floor(size / TILE_WIDTH ** level) > 0; level++) {
     for (let index = 0; ; index++) {
       const width = tileWidth({ level, index }, size);
@@ -26,7 +31,6 @@ export async function exportLog(db: Queryable, directory: string): Promise<numbe
       if (level === 0) await writeInto(directory, formatTilePath({ level: null, index, width }), formatBundle(hashes));
     }
   }
-  await writeInto(directory, "policy", policy);
   // Last: when the checkpoint is there, every file is.
   await writeInto(directory, "checkpoint", note);
   return size;

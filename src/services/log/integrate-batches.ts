@@ -21,10 +21,13 @@ const TURN_LEAVES = 2_048;
 /**
  * Gives the next waiting batches their places at the end of the tree, and writes the bundles and tiles that grow, in one transaction. So
  * there is nothing to repair after a crash. Does nothing while another process does it.
- * @param server the server that was compared with the anchors and witnesses.
+ * @param compared the tree that was compared with the anchors and witnesses.
  * @returns the number of leaves that got a place.
  */
-export function integrateBatches(ctx: { pool: pg.Pool }, server: string): Promise<number> {
+export function integrateBatches(
+  ctx: { pool: pg.Pool },
+  compared: Pick<LogTree, "origin" | "server">,
+): Promise<number> {
   return inTransaction(ctx.pool, async (tx) => {
     const [tree, batches] = await Promise.all([
       lockLogTree(tx),
@@ -32,7 +35,7 @@ export function integrateBatches(ctx: { pool: pg.Pool }, server: string): Promis
       selectWaitingBatches(tx, BATCHES_MAX, LEAVES_MAX),
     ]);
     if (tree === null || batches.length === 0) return 0;
-    assertServer(tree, server);
+    assertCompared(tree, compared);
     const appender = new TreeAppender(tree.size, await selectLogTiles(tx, edgeTiles(tree.size)));
     if (!appender.root().equals(tree.root)) throw new Error("the stored tiles of the log do not have the stored root");
     const leaves = Buffer.concat(batches.map(({ hashes }) => hashes));
@@ -46,7 +49,8 @@ export function integrateBatches(ctx: { pool: pg.Pool }, server: string): Promis
   });
 }
 
-/** @throws Error when the connection leads to another server than the one that was compared. The next pass compares it. */
-export function assertServer(tree: LogTree, server: string): void {
+/** @throws Error when the database has another server or log than the one that was compared. The next pass compares it. */
+export function assertCompared(tree: LogTree, { origin, server }: Pick<LogTree, "origin" | "server">): void {
   if (tree.server !== server) throw new Error("the database server has changed during a pass of the log");
+  if (tree.origin !== origin) throw new Error("the log was retired during a pass");
 }

@@ -17,6 +17,8 @@ export interface MonitorOptions {
   keep: boolean;
   /** Receipts of events that must be in the log. */
   receipts: readonly string[];
+  /** The log that was seen before and was retired, if this one is to continue it. */
+  retired?: string | undefined;
 }
 
 export interface Monitored {
@@ -33,7 +35,7 @@ export interface Monitored {
  * @throws NotAccepted with what does not hold. The checkpoint in question is kept beside the state.
  */
 export async function monitorLog(options: MonitorOptions): Promise<Monitored> {
-  const { source, policy, state, keep, receipts } = options;
+  const { source, policy, state, keep, receipts, retired } = options;
   const note = (await source.read("checkpoint"))?.toString();
   const served = note === undefined ? null : parseCheckpoint(note);
   if (note === undefined || served === null) throw new NotAccepted(`${source.from} serves no checkpoint.`);
@@ -42,6 +44,11 @@ export async function monitorLog(options: MonitorOptions): Promise<Monitored> {
   const file = join(state, "checkpoint");
   const before = parseCheckpoint((await readIfThere(file))?.toString() ?? "");
   try {
+    if (before !== null && before.origin !== served.origin && before.origin !== retired) {
+      throw new NotAccepted(
+        `The log is now ${served.origin}, and was ${before.origin}. If that one was retired, see --retired.`,
+      );
+    }
     if (before !== null) await verifyContinuation(source, before, served);
     if (keep) await mirror(source, state, served);
     for (const receipt of receipts) await verifyPresence(source, policy, served, receipt);
@@ -54,7 +61,6 @@ export async function monitorLog(options: MonitorOptions): Promise<Monitored> {
 }
 
 async function verifyContinuation(source: LogSource, before: CheckpointNote, now: CheckpointNote): Promise<void> {
-  if (now.origin !== before.origin) throw new NotAccepted(`The log is now ${now.origin}, and was ${before.origin}.`);
   if (now.size < before.size) {
     throw new NotAccepted(`The log has ${now.size} leaves, and had ${before.size}: an old checkpoint, or a lost part.`);
   }

@@ -7,7 +7,7 @@ import { formatCheckpoint, parseCheckpoint, type TreeHead } from "../../domain/l
 import { isSignedBy, signNote } from "../../domain/log/note.ts";
 import { meetsQuorum } from "../../domain/log/policy.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
-import { assertServer, integrateBatches } from "./integrate-batches.ts";
+import { assertCompared, integrateBatches } from "./integrate-batches.ts";
 import type { LogSettings } from "./log-settings.ts";
 import { computeRoot } from "./tree-proofs.ts";
 import { askWitness, type Witness, type WitnessAnswer } from "./witnesses.ts";
@@ -52,10 +52,10 @@ export class Sequencer {
       const tree = await this.#compare();
       if (tree !== null) {
         for (let placed = -1; placed !== 0 && performance.now() - startedAt < INTEGRATE_MAX_MS; ) {
-          placed = await integrateBatches(this.#ctx, tree.server);
+          placed = await integrateBatches(this.#ctx, tree);
           report.placed += placed;
         }
-        Object.assign(report, await this.#publish(tree.server));
+        Object.assign(report, await this.#publish(tree));
       }
     } catch (error) {
       if (!(error instanceof LogRefused)) throw error;
@@ -176,12 +176,12 @@ export class Sequencer {
   }
 
   /** Signs the tree, writes the anchors, collects cosignatures and, if they are enough, serves the checkpoint. */
-  async #publish(server: string): Promise<Pick<LogReport, "size" | "published" | "cosigned">> {
+  async #publish(compared: LogTree): Promise<Pick<LogReport, "size" | "published" | "cosigned">> {
     const { pool, logSettings, log } = this.#ctx;
     const { keys, anchors, policy, policyText } = logSettings;
     const [tree, published] = [await findLogTree(pool), await findPublished(pool)];
     if (tree === null) throw new Error("the log has disappeared");
-    assertServer(tree, server);
+    assertCompared(tree, compared);
     const isNews = published === null || tree.size > published.size || published.policy !== policyText;
     if (!isNews && published.ageMs < PUBLISH_AGAIN_MS) {
       return { size: tree.size, published: published.size, cosigned: 0 };
@@ -200,7 +200,7 @@ export class Sequencer {
       return { ...counts, published: published?.size ?? 0 };
     }
     const note = `${signed}${cosigned.map(({ answer }) => `${answer.line}\n`).join("")}`;
-    const isServed = await publishCheckpoint(pool, { size: tree.size, root: tree.root, note, policy: policyText });
+    const isServed = await publishCheckpoint(pool, { ...tree, note, policy: policyText });
     return { ...counts, published: isServed ? tree.size : (published?.size ?? 0) };
   }
 }

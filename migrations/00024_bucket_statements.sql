@@ -85,7 +85,5 @@ CREATE OR REPLACE TRIGGER log_tiles_no_delete BEFORE DELETE ON log_tiles FOR EAC
 CREATE TRIGGER log_tiles_no_truncate BEFORE TRUNCATE ON log_tiles FOR EACH STATEMENT EXECUTE FUNCTION reject_change('the log is permanent');
 CREATE OR REPLACE TRIGGER log_tree_no_delete BEFORE DELETE ON log_tree FOR EACH STATEMENT EXECUTE FUNCTION reject_change('the log is permanent');
 CREATE TRIGGER log_tree_no_truncate BEFORE TRUNCATE ON log_tree FOR EACH STATEMENT EXECUTE FUNCTION reject_change('the log is permanent');
-CREATE OR REPLACE TRIGGER log_published_no_delete BEFORE DELETE ON log_published FOR EACH STATEMENT EXECUTE FUNCTION reject_change('the log is permanent');
-CREATE TRIGGER log_published_no_truncate BEFORE TRUNCATE ON log_published FOR EACH STATEMENT EXECUTE FUNCTION reject_change('the log is permanent');
 CREATE OR REPLACE TRIGGER log_lost_no_delete BEFORE DELETE ON log_lost FOR EACH STATEMENT EXECUTE FUNCTION reject_change('the log is permanent');
 CREATE TRIGGER log_lost_no_truncate BEFORE TRUNCATE ON log_lost FOR EACH STATEMENT EXECUTE FUNCTION reject_change('the log is permanent');

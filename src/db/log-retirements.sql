@@ -1,0 +1,31 @@
+-- name: select_log_retirements
+-- The logs that were retired, the oldest first.
+SELECT r.origin, r.next_origin AS "nextOrigin", r.size, r.last_note AS "lastNote", r.served_note AS "servedNote", r.policy, r.reason,
+       r.retired_at AS "retiredAt"
+  FROM log_retirements AS r ORDER BY r.size;
+
+-- name: lock_log_to_retire
+-- Locks the tree against every other use, also the publication of a checkpoint. No row when it is in use, or when there is no log.
+SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one FOR UPDATE SKIP LOCKED;
+
+-- name: insert_log_retirement
+-- Records the end of the locked log.
+-- $1 origin text, $2 next_origin text, $3 size bigint, $4 root bytea, $5 last_note text, $6 served_note text, $7 policy text, $8 reason text
+INSERT INTO log_retirements (origin, next_origin, size, root, last_note, served_note, policy, reason, retired_at)
+VALUES ($1::text, $2::text, $3::bigint, $4::bytea, $5::text, $6::text, $7::text, $8::text, clock_timestamp());
+
+-- name: rename_log_tree
+-- Gives the locked tree to the next log. A trigger refuses it without the record of the retirement. Raises VS001 when the tree has another name.
+-- $1 origin text, $2 next_origin text
+WITH renamed AS (
+  UPDATE log_tree AS t SET origin = $2::text WHERE t.one AND t.origin = $1::text RETURNING 1
+)
+SELECT assert_row_count(count(*), 1, 'logs of this name') FROM renamed;
+
+-- name: delete_published_of_retired
+-- Ends the serving of the retired log's checkpoint. A trigger refuses it without the record of the retirement.
+DELETE FROM log_published AS p WHERE p.one;
+
+-- name: delete_witness_sizes
+-- Forgets what the witnesses have cosigned: they know nothing of the next log.
+DELETE FROM log_witnesses;

@@ -1,0 +1,52 @@
+import type { TreeHead } from "../domain/log/checkpoint.ts";
+import { bigint, bytea, type Row, text, timestamptz } from "./columns.ts";
+import type { LogTree } from "./log-tree.ts";
+import type { Queryable, Transaction } from "./pool.ts";
+import { loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
+
+const RETIREMENT = {
+  origin: text,
+  nextOrigin: text,
+  size: bigint,
+  lastNote: text,
+  servedNote: text,
+  policy: text,
+  reason: text,
+  retiredAt: timestamptz,
+};
+
+export const sql = loadStatements(new URL("./log-retirements.sql", import.meta.url), {
+  select_log_retirements: RETIREMENT,
+  lock_log_to_retire: { origin: text, size: bigint, root: bytea, server: text },
+  insert_log_retirement: {},
+  rename_log_tree: {},
+  delete_published_of_retired: {},
+  delete_witness_sizes: {},
+});
+
+/** A log that was retired: leaf `size` of the log that goes on is the SHA-256 of `lastNote`. */
+export type LogRetirement = Row<typeof RETIREMENT>;
+
+/** The logs that were retired, the oldest first. */
+export function selectLogRetirements(db: Queryable): Promise<LogRetirement[]> {
+  return readRows(db, sql.select_log_retirements, []);
+}
+
+/** Locks the tree against every other use; null when it is in use, or when there is no log. */
+export function lockLogToRetire(tx: Transaction): Promise<LogTree | null> {
+  return readRow(tx, sql.lock_log_to_retire, []);
+}
+
+/** Statements that record the end of the locked log and give its tree, unchanged, to the next one. */
+export function writeRetirement(
+  { size, root }: TreeHead,
+  retirement: Omit<LogRetirement, "size" | "retiredAt">,
+): PreparedStatements {
+  const { origin, nextOrigin, lastNote, servedNote, policy, reason } = retirement;
+  return [
+    prepare(sql.insert_log_retirement, [origin, nextOrigin, size, root, lastNote, servedNote, policy, reason]),
+    prepare(sql.rename_log_tree, [origin, nextOrigin]),
+    prepare(sql.delete_published_of_retired, []),
+    prepare(sql.delete_witness_sizes, []),
+  ];
+}

@@ -1,0 +1,194 @@
+import { hash } from "node:crypto";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { AppError } from "../../contract/errors.ts";
+import { findPublished } from "../../db/log-checkpoints.ts";
+import {
+  type LogRetirement,
+  lockLogToRetire,
+  selectLogRetirements,
+  writeRetirement,
+} from "../../db/log-retirements.ts";
+import { findLogTree, growTree, type LogTree, selectLogTiles } from "../../db/log-tree.ts";
+import type { Queryable } from "../../db/pool.ts";
+import { write } from "../../db/transaction.ts";
+import { type CheckpointNote, formatCheckpoint, parseCheckpoint } from "../../domain/log/checkpoint.ts";
+import { isSignedBy, parseNote, signNote } from "../../domain/log/note.ts";
+import { parsePolicy } from "../../domain/log/policy.ts";
+import { edgeTiles, TreeAppender } from "../../domain/log/tiles.ts";
+import { type AuditContext, withAuditEntry } from "../admin/with-audit-entry.ts";
+import { readAnchor, writeAnchor } from "./anchors.ts";
+import { exportLog } from "./export-log.ts";
+import type { LogSettings } from "./log-settings.ts";
+import { readIfThere } from "./log-source.ts";
+import { writeInto } from "./monitor-log.ts";
+import { computeRoot } from "./tree-proofs.ts";
+
+export interface RetireOptions {
+  /** The log that ends. */
+  origin: string;
+  reason: string;
+  /** Where its export goes. */
+  directory: string;
+  /** Files with checkpoints of it, such as its anchors. */
+  checkpoints: readonly { file: string; text: string }[];
+  /** Retires a log although the database does not have what it has signed. */
+  acceptLoss: boolean;
+}
+
+export interface RetiredLog {
+  origin: string;
+  nextOrigin: string;
+  /** Leaves that the next log takes over. Its leaf of this number is the SHA-256 of the last checkpoint. */
+  size: number;
+  /** Leaves of the last checkpoint that the retired log has signed. */
+  lastSize: number;
+  /** Leaves of the export. */
+  exported: number;
+  anchorsWritten: string[];
+}
+
+/** What the retirement of a log would record. */
+interface Ending extends Omit<LogRetirement, "retiredAt"> {
+  tree: LogTree;
+}
+
+/**
+ * Ends a log, and begins the next one with the same tree under the name and key of `settings`. So every event keeps its leaf, receipts of the
+ * retired log stay valid under its policy, cached tiles stay right, and a monitor of the retired log can verify that the next one continues
+ * it. The first new leaf is the hash of the last checkpoint. An interrupted run has changed nothing, or the next run completes it.
+ * @throws AppError `invalid_request` with the reason; nothing is changed then.
+ */
+export async function retireLog(ctx: AuditContext, settings: LogSettings, options: RetireOptions): Promise<RetiredLog> {
+  const { pool } = ctx;
+  const { origin, directory, reason } = options;
+  const tree = await findLogTree(pool);
+  const ended = (await selectLogRetirements(pool)).find((retirement) => retirement.origin === origin) ?? null;
+  if (ended !== null && tree?.origin !== settings.origin) {
+    throw refuse(
+      `${origin} is retired. The log is now ${tree?.origin}, and the key in LOG_KEY_FILE is of ${settings.origin}.`,
+    );
+  }
+  const ending = ended ?? (await decideEnding(pool, settings, options, tree));
+  const { servedNote, policy } = ending;
+  await assertExportable(directory, policy);
+  const served = { size: parseCheckpoint(servedNote)?.size ?? 0, note: servedNote, policy };
+  // First, so that a full disk changes nothing.
+  const exported = await exportLog(pool, directory, served);
+  if (ended === null) {
+    await withAuditEntry(
+      ctx,
+      { type: "Log", id: origin },
+      async (tx) => {
+        const { tree, ...retirement } = await decideEnding(tx, settings, options, await lockLogToRetire(tx));
+        if (retirement.servedNote !== servedNote) throw refuse("The log is in use. Stop its workers first.");
+        const appender = new TreeAppender(tree.size, await selectLogTiles(tx, edgeTiles(tree.size)));
+        appender.append(hash("sha256", retirement.lastNote, "buffer"));
+        const after = { size: appender.size, root: appender.root() };
+        await write(tx, [
+          ...writeRetirement(tree, { ...retirement, reason }),
+          ...growTree(tree, appender.grown(), after),
+        ]);
+      },
+      { before: {}, after: () => ({ retiredFor: settings.origin }) },
+    );
+  }
+  const anchorsWritten = await writeFirstAnchors(pool, settings);
+  await writeInto(directory, "last-checkpoint", ending.lastNote);
+  const lastSize = parseCheckpoint(ending.lastNote)?.size ?? 0;
+  return { origin, nextOrigin: settings.origin, size: ending.size, lastSize, exported, anchorsWritten };
+}
+
+/** Decides whether a log may be retired. @throws AppError `invalid_request` with the reason. */
+async function decideEnding(
+  db: Queryable,
+  settings: LogSettings,
+  { origin, reason, checkpoints, acceptLoss }: RetireOptions,
+  tree: LogTree | null,
+): Promise<Ending> {
+  const published = await findPublished(db);
+  const retired = await selectLogRetirements(db);
+  if (reason.trim() === "") throw refuse("The reason is empty.");
+  if (tree === null) throw refuse("This database has no log, or the log is in use. Stop its workers first.");
+  if (tree.origin !== origin) throw refuse(`This database has the log ${tree.origin}, not ${origin}.`);
+  if (published === null) throw refuse(`${origin} has served no checkpoint yet. Start its worker first.`);
+  if (settings.origin === origin || retired.some((each) => each.origin === settings.origin)) {
+    throw refuse(`LOG_KEY_FILE must have a key with a new name; ${settings.origin} is or was a log of this database.`);
+  }
+  const keys = parsePolicy(published.policy)
+    .logs.map(({ key }) => key)
+    .filter(({ name }) => name === origin);
+  if (keys.some(({ publicKey }) => settings.keys.some((key) => key.publicKey.equals(publicKey)))) {
+    throw refuse(`The key in LOG_KEY_FILE also signed ${origin}. Make a new one with: voucherctl log keygen`);
+  }
+  const known = [{ file: "The served checkpoint", text: published.note }, ...checkpoints].map(({ file, text }) => {
+    const checkpoint = parseCheckpoint(text);
+    if (checkpoint?.origin !== origin || !isSignedBy(checkpoint.note, keys)) {
+      throw refuse(`${file} is not a checkpoint of ${origin}.`);
+    }
+    return checkpoint;
+  });
+  for (const { size, root } of known) {
+    const isKept = size <= tree.size && root.equals(await computeRoot(db, size));
+    if (!isKept && !acceptLoss) {
+      throw refuse(
+        `${origin} has signed ${size} leaves, which this database does not have: its tree has ${tree.size}. ` +
+          "With a copy of them, run: voucherctl log recover. Without one, --accept-loss retires the log.",
+      );
+    }
+  }
+  for (const file of settings.anchors) {
+    await readAnchor(file, settings.keys).catch(() => {
+      throw refuse(`The anchor ${file} is of another log. Keep it, and name a new file in LOG_ANCHOR.`);
+    });
+  }
+  const { policy, note: servedNote } = published;
+  const lastNote = countersign(findLast(known), settings);
+  return { origin, nextOrigin: settings.origin, size: tree.size, lastNote, servedNote, policy, reason, tree };
+}
+
+/** The largest checkpoint; of equal ones, that with the most signatures. */
+function findLast(known: readonly CheckpointNote[]): CheckpointNote {
+  const [last] = known.toSorted(
+    (one, other) => other.size - one.size || other.note.signatures.length - one.note.signatures.length,
+  );
+  if (last === undefined) throw new Error("the log has no checkpoint");
+  return last;
+}
+
+/** A note with the signatures that it has, and those of the next log's keys. */
+function countersign({ note }: CheckpointNote, { keys }: LogSettings): string {
+  const added = parseNote(signNote(keys, note.text))?.signatures ?? [];
+  const lines = new Set([...note.signatures, ...added].map(({ line }) => `${line}\n`));
+  return `${note.text}\n${[...lines].join("")}`;
+}
+
+/** @throws AppError when a directory has anything other than an interrupted export of the log with this policy. */
+async function assertExportable(directory: string, policy: string): Promise<void> {
+  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw refuse(`${directory} cannot be used: ${error.message}.`);
+  });
+  const begun = (await readIfThere(join(directory, "policy")))?.toString();
+  if (names.length > 0 && (begun === undefined || !policy.startsWith(begun))) {
+    throw refuse(`${directory} is not empty. Give a new directory for the export.`);
+  }
+}
+
+/** Writes the anchors of a log that has served nothing yet. @returns those that were missing. */
+async function writeFirstAnchors(db: Queryable, { keys, anchors }: LogSettings): Promise<string[]> {
+  const written: string[] = [];
+  const tree = await findLogTree(db);
+  if (tree === null || (await findPublished(db)) !== null) return written;
+  const note = signNote(keys, formatCheckpoint(tree));
+  for (const file of anchors) {
+    if ((await readAnchor(file, keys)) !== null) continue;
+    await writeAnchor(file, note, keys);
+    written.push(file);
+  }
+  return written;
+}
+
+function refuse(reason: string): AppError {
+  return new AppError("invalid_request", reason);
+}
