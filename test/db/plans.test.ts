@@ -25,6 +25,9 @@ const EXEMPT = [
   "select_waiting_batches",
   "count_waiting_leaves",
   "find_log_progress",
+  // Read a table that has a row for each retired log, or for each witness.
+  "select_log_retirements",
+  "delete_witness_sizes",
   // Belong to voucherctl.
   "select_keys",
   "select_lost_leaves",
