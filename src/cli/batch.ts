@@ -183,15 +183,15 @@ async function voidAll(ctx: CommandContext, options: { reason?: string; force?: 
     throw new AppError("invalid_request", "Nothing was voided.");
   }
   const progress = ctx.progress("Voiding", "vouchers", size);
-  let sofar: BatchVoidResult = { voided: 0, alreadyFinal: 0 };
+  let soFar: BatchVoidResult = { voided: 0, alreadyFinal: 0 };
   const result = await voidBatch(ctx, id, options.reason ?? null, (counts) => {
-    sofar = counts;
+    soFar = counts;
     progress.advance(counts.voided + counts.alreadyFinal);
     ctx.signal.throwIfAborted();
   }).catch((error) => {
     progress.end();
-    if (sofar.voided > 0 || error instanceof Interrupted) {
-      process.stderr.write(`Voided so far: ${formatCount(sofar.voided)}. The same command voids the rest.\n`);
+    if (soFar.voided > 0 || error instanceof Interrupted) {
+      process.stderr.write(`Voided so far: ${formatCount(soFar.voided)}. The same command voids the rest.\n`);
     }
     throw error;
   });

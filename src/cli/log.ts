@@ -119,9 +119,9 @@ tell whether the leaves are events of vouchers that were not named.`,
       ["log backfill"],
       async (ctx) => {
         const progress = ctx.progress("Added", "events", await countIssuedVouchers(ctx.pool));
-        const events = await backfillLog(ctx, (sofar) => {
+        const events = await backfillLog(ctx, (soFar) => {
           ctx.signal.throwIfAborted();
-          progress.advance(sofar);
+          progress.advance(soFar);
         });
         ctx.print({ events }, () => `Added ${pluralize(events, "event")} to the log.`);
       },

@@ -38,22 +38,22 @@ export interface Decided<T> {
 }
 
 /**
- * Runs `look` and `decide`, and commits the statements that `decide` returns, in one READ COMMITTED transaction on a connection of its own.
+ * Runs `read` and `decide`, and commits the statements that `decide` returns, in one READ COMMITTED transaction on a connection of its own.
  * Rolls back when one of them throws or a statement fails.
  *
- * The statements of `look` are sent together with BEGIN, the writes with COMMIT, each in one round trip if the pool pipelines. The server
- * runs them in order, each with a snapshot of its own; when one fails, so do all after it. `look` may only lock and read, and must send all
+ * The statements of `read` are sent together with BEGIN, the writes with COMMIT, each in one round trip if the pool pipelines. The server
+ * runs them in order, each with a snapshot of its own; when one fails, so do all after it. `read` may only lock and read, and must send all
  * of its statements before it awaits a result: if BEGIN fails, they run outside a transaction and must have no effect.
  */
 export async function readThenWrite<Seen, T>(
   pool: pg.Pool,
-  look: (tx: Transaction) => Promise<Seen>,
+  read: (tx: Transaction) => Promise<Seen>,
   decide: (seen: Seen, tx: Transaction) => Promise<Decided<T>>,
 ): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
-    const [, seen] = await Promise.all([client.query("BEGIN"), look(client)]);
+    const [, seen] = await Promise.all([client.query("BEGIN"), read(client)]);
     const { result, writes, afterCommit } = await decide(seen, client);
     await Promise.all([...writes.map((statement) => client.query(statement)), client.query("COMMIT")]);
     afterCommit?.();

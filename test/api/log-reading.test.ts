@@ -105,7 +105,7 @@ describe("once it is published", () => {
     expect(policy.logs.map(({ key }) => key.text)).toEqual([logKey.text]);
   });
 
-  it("tiles and entries have the leaves in every width, and can be kept for ever", async () => {
+  it("tiles and entries have the leaves in every width, and can be cached forever", async () => {
     const leaves = await readLeaves(servers.db);
     for (const [path, from, to] of [
       ["000", 0, 256],

@@ -310,7 +310,7 @@ describe("GET /partner/vouchers/{codeOrTicket} shows a reservation", () => {
     for (const { body } of [toHolder, toOther]) expect(JSON.stringify(body)).not.toContain(held.token);
   });
 
-  it("without its ticket to another key that looks it up by that very ticket", async () => {
+  it("without its ticket to another key that looks it up by that ticket", async () => {
     const { code } = await issueVoucher(servers.db, partner);
     const { ticket } = (await shop.reserve(code)).body;
     const { status, body } = await till.lookUp(ticket);
@@ -340,7 +340,7 @@ describe("GET /partner/vouchers/{codeOrTicket} shows a reservation", () => {
 });
 
 describe("GET /partner/vouchers/{codeOrTicket} answers 404 voucher_not_found", () => {
-  /** Everything that a caller can tell an answer by, the request's own id and the moment aside. */
+  /** Everything by which a caller can distinguish two answers, except the request's id and the time. */
   function visible({ status, body, headers }: Reply) {
     const { requestId, ...rest } = body;
     expect(headers.get("x-request-id")).toBe(requestId);
@@ -377,7 +377,7 @@ describe("GET /partner/vouchers/{codeOrTicket} answers 404 voucher_not_found", (
     for (const other of others) expect(visible(await shop.lookUp(other)), other).toEqual(unknown);
   });
 
-  it("with the same request id length for a foreign code as for an unknown one when the caller sends its own", async () => {
+  it("with the same bytes for a foreign code as for an unknown one when the caller sends the request id", async () => {
     const theirs = await issueVoucher(servers.db, stranger);
     const answers: string[] = [];
     for (const code of [theirs.code, "7Q4K-9MZX-2HTB-W8RC"]) {

@@ -45,7 +45,7 @@ let keysFile: KeysFile;
 let api: TestApi;
 /** Checks issuer and audience, too. */
 let strict: TestApi;
-/** Has not been told about any keys. */
+/** Has no keys configured. */
 let keyless: TestApi;
 let offer: TestPartner & Offered & { linkCode: string };
 
@@ -124,7 +124,7 @@ function signShared(secret: string | Buffer, header: Record<string, unknown> = {
 }
 
 describe("a user's token", () => {
-  it("that does not name its key is tried with each key that it may be", async () => {
+  it("that does not name its key is tried with each key that may have signed it", async () => {
     const [one, two, stranger] = await Promise.all([
       makeIssuerKey("ES256"),
       makeIssuerKey("ES256"),

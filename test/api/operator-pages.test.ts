@@ -206,7 +206,7 @@ describe("the operator pages", () => {
     expect((await open(`/organizations/${busy.organizationId}?redeemedBefore=now`)).status).toBe(400);
   });
 
-  it("record each look at a partner's data with the operator, and never a code", async () => {
+  it("record each view of a partner's data with the operator, and never a code", async () => {
     const looks: [path: string, entry: Record<string, unknown>][] = [
       [`/vouchers/${redeemed.id}`, { command: "page voucher", entity_type: "VoucherInstance", entity_id: redeemed.id }],
       [`/organizations/${partner.organizationId}`, { command: "page organization", entity_id: partner.organizationId }],
@@ -236,7 +236,7 @@ describe("the operator pages", () => {
     expect((await lastEntry()).id).toBe(before.id);
   });
 
-  it("show nothing when the look cannot be recorded", async () => {
+  it("show nothing when the view cannot be recorded", async () => {
     await servers.db.query(
       "ALTER TABLE audit_entries ADD CONSTRAINT refuse_looks CHECK (command NOT LIKE 'page %') NOT VALID",
     );
@@ -305,7 +305,7 @@ describe("the page of a webhook endpoint", () => {
     expect(eventTimes((await open(`${path}?state=Pending`)).text)).toEqual([33, 32]);
   });
 
-  it("is linked from its organization's page, and records each look", async () => {
+  it("is linked from its organization's page, and records each view", async () => {
     expect((await open(`/organizations/${partner.organizationId}`)).text).toContain(`href="/ops${path}"`);
     const before = await lastEntry();
     await open(path);

@@ -266,7 +266,7 @@ describe("POST /partner/vouchers/redeem with a reference that is confirmed", () 
     expect(body).toEqual({ ...first, alreadyConfirmed: true });
   });
 
-  it("tells references apart that differ in case, in width or in composition", async () => {
+  it("distinguishes references that differ in case, in width or in composition", async () => {
     const ids = new Set<string>();
     for (const externalRef of ["Order-é", "order-é", "Order-e\u0301", "Ｏrder-é"]) {
       ids.add((await redeem((await issue()).code, externalRef)).voucherInstanceId);

@@ -27,7 +27,7 @@ describe("verifying every chain", () => {
 
   it("counts each voucher once over all ranges and names the broken ones in id order", async () => {
     const seen: number[] = [];
-    const result = await verifyAllChains({ pool: servers.db }, (sofar) => seen.push(sofar.vouchers));
+    const result = await verifyAllChains({ pool: servers.db }, (soFar) => seen.push(soFar.vouchers));
     expect(result).toStrictEqual({
       vouchers: VOUCHERS,
       events: VOUCHERS,

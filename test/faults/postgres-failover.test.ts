@@ -12,10 +12,10 @@ import { hasPatroni, PATRONI_TIMES, type PatroniNode, PatroniPostgres } from "./
 
 /** Longest time without a confirmed redemption. Milliseconds. */
 const GAP_MS = 5_000;
-/** How long the lock of a dead Patroni holds up its successor. Milliseconds. */
+/** How long the lock of a dead Patroni delays its successor. Milliseconds. */
 const LOCK_MS = PATRONI_TIMES.ttl * 1_000;
 
-/** Without it, the shorter half runs: two minutes less. */
+/** Whether every failover runs, and not only the shorter half, which takes two minutes less. */
 const ALL = process.env.FAILOVER === "all";
 
 let cluster: Cluster;

@@ -82,7 +82,7 @@ function largeRequests(count: number): string[] {
   });
 }
 
-it("500 silent connections and 200 half requests do not delay other requests", async () => {
+it("500 silent connections and 200 incomplete requests do not delay other requests", async () => {
   await Promise.all(Array.from({ length: 500 }, () => open()));
   const half = "POST /partner/vouchers/reserve HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n{";
   await Promise.all(Array.from({ length: 200 }, () => open(half)));

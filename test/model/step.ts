@@ -32,11 +32,11 @@ export function makeStep<Choice>(
 
 /** A partner request of a step. */
 export interface Call {
-  /** For the tally. */
+  /** Under which the step is counted. */
   kind: string;
   title: string;
   request: PartnerRequest;
-  /** Wraps the sending. */
+  /** Runs around the sending of the request. */
   around?: (world: World, sending: () => Promise<Answer>) => Promise<Answer>;
 }
 

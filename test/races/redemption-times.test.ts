@@ -54,7 +54,7 @@ async function redeem(): Promise<{ id: string; redeemedAt: Date }> {
   return { id, redeemedAt: new Date(reply.redeemedAtMs) };
 }
 
-/** Reads what is complete, and what a reader finds listed. */
+/** Reads the complete time and the redemptions that are listed before it. */
 async function readList(): Promise<{ completeUntil: Date; voucherIds: string[] }> {
   const completeUntil = await closeRedemptions(worker.pool);
   const start = { redeemedAt: new Date(0), voucherId: "" };
@@ -62,7 +62,7 @@ async function readList(): Promise<{ completeUntil: Date; voucherIds: string[] }
   return { completeUntil, voucherIds: listed.map(({ voucherId }) => voucherId) };
 }
 
-/** Closes the past until a time is in it. */
+/** Closes the past again and again until it includes a time. */
 async function untilClosed(time: Date): Promise<void> {
   await until(async () => {
     await closeRedemptions(worker.pool);
@@ -90,7 +90,7 @@ describe("a redemption that is inserted and not committed", () => {
     expect(voucherIds).toEqual([slow, quick.id]);
   });
 
-  it("bounds it no longer once its transaction or its connection has ended", async () => {
+  it("no longer bounds it once its transaction or its connection has ended", async () => {
     const redeemedAt = await now();
     const client = await servers.db.connect();
     const ended = new Promise((resolve) => client.once("error", resolve));

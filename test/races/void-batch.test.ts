@@ -89,7 +89,7 @@ describe("voidBatch", () => {
     expect(await voidAll(batchId)).toEqual({ voided: 2_500 - first, alreadyFinal: first });
   });
 
-  it("leaves each voucher either redeemed or voided, and reports the same, beside redeems of the whole batch", async () => {
+  it("leaves each voucher either redeemed or voided, and reports the same, while the whole batch is being redeemed", async () => {
     const { batchId, vouchers } = await issueBatch(1_000);
     const answers: Awaited<ReturnType<PartnerClient["redeem"]>>[] = [];
     const queue = vouchers.values();

@@ -33,7 +33,7 @@ export function readDockerfile(): Image {
 
 /**
  * Recreates the content of the image in a folder: the copied files and the production packages only, so that the program cannot import
- * others.
+ * other packages.
  */
 export function layOutImage(directory: string): void {
   for (const copied of readDockerfile().copied)

@@ -140,7 +140,7 @@ describe("an allowlist", () => {
 
   it.each([
     ["the address before a network", "10.19.255.255"],
-    ["the address behind a network", "10.21.0.0"],
+    ["the address after a network", "10.21.0.0"],
     ["the neighbour of a single address", "203.0.113.6"],
     ["the neighbour of a /32", "198.51.100.8"],
     ["the other half of a split byte", "192.0.2.127"],

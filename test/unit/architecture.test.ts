@@ -216,7 +216,7 @@ const text = "import nothing";
     expect(LOCAL_IMPORTS.length).toBeGreaterThan(100);
   });
 
-  it("finds a file behind every import that names one", () => {
+  it("finds the file that each import names", () => {
     for (const edge of IMPORTS.filter((candidate) => candidate.to.startsWith("src/"))) {
       expect(TEXTS.has(edge.to), show(edge)).toBe(true);
     }

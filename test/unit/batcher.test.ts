@@ -278,11 +278,11 @@ describe("a batch that fails", () => {
     const { batcher, next } = startBatcher();
     const failed = Promise.allSettled([batcher.submit("a")]);
     const batch = await next();
-    const behind = batcher.submit("b");
+    const later = batcher.submit("b");
     batch.fail(new Error("broken"));
     await failed;
     (await next()).succeed();
-    expect(await behind).toBe("done b");
+    expect(await later).toBe("done b");
   });
 
   it("may also throw at once instead of returning a promise", async () => {

@@ -17,7 +17,7 @@ describe("docs/errors.md", () => {
 });
 
 describe("docs/receipt-verifier.html", () => {
-  it("has the very script of the verification page; `npx vitest run test/unit/documents.test.ts -u` writes it", async () => {
+  it("has the same script as the verification page; `npx vitest run test/unit/documents.test.ts -u` writes it", async () => {
     const { markup } = renderReceiptVerifier();
     expect(markup).toContain(readFileSync("src/http/pages/static/check-receipt.js", "utf8"));
     await expect(markup).toMatchFileSnapshot("../../docs/receipt-verifier.html");
@@ -88,7 +88,7 @@ describe("connections to Postgres", () => {
     expect(readFileSync(file, "utf8")).toMatch(told);
   });
 
-  it("are as many for an API as its table's row adds up to", () => {
+  it("of an API are the sum of its row in the table", () => {
     const purposes = /^\| API process \| \d+ \| ([^|]+) \|/m.exec(scaling)?.[1] ?? "";
     const counts = purposes.split(", ").map((purpose) => Number.parseInt(purpose, 10));
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(api);
@@ -133,7 +133,7 @@ describe("docs/scaling.md", () => {
       expect(Number(rate.replaceAll(" ", "")), cost).toBe(Math.floor((UTILIZATION * 1_000_000) / Number(cost)));
   });
 
-  it("multiplies them rightly for each rate", () => {
+  it("multiplies them correctly for each rate", () => {
     const rows = Array.from(scaling.matchAll(/^\| (\d+ 000) \|([\d |]+)\|$/gm), ([, rate = "", rest = ""]) => [
       ...numbersOf(rate),
       ...numbersOf(rest),

@@ -201,7 +201,7 @@ class CheckRun {
     }
   }
 
-  /** The client must report that it redeemed this voucher, and it must be so. */
+  /** The client must report that it redeemed this voucher, and the voucher must be redeemed. */
   async expectRedeemed({ result, calls }: Settled, code: string): Promise<void> {
     const { voucher } = await this.lookUp(code);
     const answer = calls.findLast(({ kind, status }) => kind === "redeem" && status === 200)?.response;

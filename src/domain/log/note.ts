@@ -21,7 +21,7 @@ export interface VerifierKey {
   /** Four bytes of a hash of name and key, which each signature line repeats. */
   id: Buffer;
   publicKey: KeyObject;
-  /** Its one spelling, a vkey. */
+  /** The key as text, a vkey. A key has only one. */
   text: string;
 }
 
@@ -141,7 +141,7 @@ export function parseNote(note: string): ParsedNote | null {
 }
 
 /**
- * The valid signatures of a note by the given keys, one a key. Signatures by other keys count for nothing.
+ * The valid signatures of a note by the given keys, one per key. Signatures by other keys are ignored.
  * @throws InvalidSignature when a signature names one of the keys and is wrong.
  */
 export function verifySignatures({ text, signatures }: ParsedNote, keys: readonly VerifierKey[]): NoteSignature[] {

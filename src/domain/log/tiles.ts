@@ -100,7 +100,7 @@ export class TreeAppender {
     return [...this.#grown.values()];
   }
 
-  /** The same, and forgets them: of a long tree, only its edge stays in memory. */
+  /** Returns the bundles and tiles that have grown and forgets them, so that only the edge of a long tree stays in memory. */
   takeGrown(): StoredTile[] {
     const grown = this.grown();
     this.#grown.clear();

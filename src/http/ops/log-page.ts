@@ -45,9 +45,9 @@ const leaves = (count: number) => `${COUNT.format(count)} ${count === 1 ? "leaf"
 const seconds = (ms: number) => `${COUNT.format(Math.round(ms / 1_000))} s`;
 
 function renderLag(size: number, published: { size: number; lagMs: number }): Html {
-  const behind = size - published.size;
+  const unserved = size - published.size;
   if (published.lagMs === 0) return html`None: nothing waits`;
-  return html`Events wait since ${seconds(published.lagMs)} at most, ${leaves(behind)} of them in the tree`;
+  return html`Events have waited for up to ${seconds(published.lagMs)}; the tree has ${leaves(unserved)} that are not served yet`;
 }
 
 function renderPass(pass: LogStatus["pass"]): Html {

@@ -47,7 +47,7 @@ export function mountOperatorPages(router: Router, ctx: ApiContext): void {
   router.use(OPS_PATH, pageHeaders, offerPage(ctx.config), authenticateOperator(ctx, token), refuseCrossSite, pages);
 }
 
-/** Reads what a page shows, records the look, and returns the page, or the address of a better one. */
+/** Reads what a page shows, records the access, and returns the page, or the address to redirect to. */
 type Show = (ctx: ApiContext, request: Request, operator: Operator) => Promise<Html | string>;
 
 /** Every page by its path after `/ops`. Those that show partners' or customers' data record each look. */

@@ -1,13 +1,13 @@
 import type pg from "pg";
 import { insertLook, type Look } from "../../db/audit-entries.ts";
 
-/** The operator who looks at a page, as the browser names them. OPS_TOKEN is shared, so the name is a claim. */
+/** The operator who views a page, as the browser names them. OPS_TOKEN is shared, so the name is a claim. */
 export interface Operator {
   name: string;
   address: string;
 }
 
-/** Records that an operator looks at a page. Call it before the page is sent. `args` must contain no secret and no voucher code. */
+/** Records that an operator views a page. Call it before the page is sent. `args` must contain no secret and no voucher code. */
 export function recordLook(
   { pool }: { pool: pg.Pool },
   operator: Operator,

@@ -50,7 +50,7 @@ export async function verifyOneChain(ctx: { pool: pg.Pool }, voucherId: string):
 /** Verifies every chain without blocking writers. `onRange` gets the totals so far; if it throws, the verification ends. */
 export async function verifyAllChains(
   ctx: { pool: pg.Pool },
-  onRange: (sofar: VerifyResult) => void = () => undefined,
+  onRange: (soFar: VerifyResult) => void = () => undefined,
 ): Promise<VerifyResult> {
   const total: VerifyResult = { vouchers: 0, events: 0, broken: [] };
   const ranges = allRanges(ctx);

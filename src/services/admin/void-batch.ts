@@ -45,7 +45,7 @@ export async function voidBatch(
   ctx: AuditContext,
   batchId: string,
   reason: string | null,
-  onRange: (sofar: BatchVoidResult) => void = () => undefined,
+  onRange: (soFar: BatchVoidResult) => void = () => undefined,
 ): Promise<BatchVoidResult> {
   await readBatchSize(ctx, batchId);
   const total: BatchVoidResult = { voided: 0, alreadyFinal: 0 };

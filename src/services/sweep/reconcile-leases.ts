@@ -25,8 +25,8 @@ const SCAN_COUNT = 1_000;
 const CLEAN_PAGES_MAX = 2;
 
 /**
- * Restores missing leases of live reservations and returns their number; each run continues where the last one stopped. After Redis loses its data, leases again turn competing
- * callers away again before they queue for the row.
+ * Restores missing leases of live reservations and returns their number; each run continues where the last one stopped. After Redis loses its data, leases turn competing callers away
+ * again before they queue for the row.
  */
 export async function restoreLeases({ pool, leases }: Deps, untilMs: number): Promise<number> {
   let after = toReservationPosition((await findSweepPosition(pool, "restore_leases"))?.position);
