@@ -76,12 +76,14 @@ describe("on a Redis Cluster with six shards", () => {
     await Promise.all(
       (await issueVouchers(servers.db, partner, 30)).map(({ code, id }) => till.redeem({ code, externalRef: id })),
     );
-    const clients = await Promise.all(cluster.nodes.map(({ client }) => client.client("LIST")));
-    const own = clients
-      .flatMap((list) => String(list).trim().split("\n"))
-      .filter((line) => !/ name= | cmd=replconf/.test(line));
-    expect(own.length).toBeGreaterThan(20);
-    expect(own.length).toBeLessThanOrEqual(60);
+    const countOwn = async () => {
+      const clients = await Promise.all(cluster.nodes.map(({ client }) => client.client("LIST")));
+      const lines = clients.flatMap((list) => String(list).trim().split("\n"));
+      return lines.filter((line) => !/ name= | cmd=replconf/.test(line)).length;
+    };
+    // A busy machine replaces connections that were slow to open, and the server learns of their end later.
+    await until(async () => (await countOwn()) <= 60);
+    expect(await countOwn()).toBeGreaterThan(20);
   });
 
   it("lays two shards on each of the three masters, and adds each redeem to its voucher's shard", async () => {
