@@ -24,6 +24,8 @@ declare module "autocannon" {
     timeout: number;
     /** How often it looks whether the time is over. Milliseconds. */
     sampleInt: number;
+    /** Requests per second in all, at most. */
+    overallRate?: number;
     requests: Step<Context>[];
   }
 

@@ -25,6 +25,8 @@ interface Load {
   ports: readonly number[];
   connections: number;
   seconds: number;
+  /** Requests per second in all, at most. Without it each connection sends as soon as it is answered. */
+  rate?: number;
   steps: readonly Step[];
   nextUnit: () => Pick<Unit, "subject" | "reference">;
   signal: AbortSignal;
@@ -38,7 +40,7 @@ interface Load {
  * @throws Error when a status is not 200 or a connection fails.
  */
 export async function runLoad(load: Load): Promise<{ units: Unit[]; seconds: number }> {
-  const { ports, connections, seconds, steps, nextUnit, signal } = load;
+  const { ports, connections, seconds, rate, steps, nextUnit, signal } = load;
   const units: Unit[] = [];
   const refusals: string[] = [];
   const begin = (): Unit => ({ ...nextUnit(), startedAt: performance.now(), latencyMs: 0, body: "" });
@@ -46,6 +48,7 @@ export async function runLoad(load: Load): Promise<{ units: Unit[]; seconds: num
     url: ports.map((port) => `http://127.0.0.1:${port}`),
     connections,
     duration: seconds,
+    ...(rate !== undefined && { overallRate: rate }),
     timeout: TIMEOUT_SECONDS,
     sampleInt: SAMPLE_MS,
     requests: steps.map((step, index) => ({

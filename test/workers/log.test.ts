@@ -82,7 +82,7 @@ describe("the sequencer", () => {
     await issueVouchers(servers.db, partner, 3);
     const other = await servers.db.connect();
     await other.query("BEGIN");
-    await other.query("SELECT 1 FROM log_tree FOR UPDATE");
+    await other.query("SELECT 1 FROM log_tree FOR NO KEY UPDATE");
     const { run } = openSequencer(servers, files);
     expect(await run()).toMatchObject({ placed: 0, size: 0 });
     await other.query("ROLLBACK");

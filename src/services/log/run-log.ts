@@ -122,7 +122,9 @@ export class Sequencer {
     if (published !== null) {
       // Never signs a checkpoint that was forged in the database.
       const isSigned = served !== null && isSignedBy(served.note, keys);
-      if (!isSigned || served.size > tree.size || !served.root.equals(await computeRoot(pool, served.size))) {
+      // Another process may have published a larger tree since this one was read.
+      const size = (await findLogTree(pool))?.size ?? 0;
+      if (!isSigned || served.size > size || !served.root.equals(await computeRoot(pool, served.size))) {
         throw new LogRefused("The served checkpoint is not one that this log has signed for its tree.");
       }
     }

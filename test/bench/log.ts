@@ -1,0 +1,154 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Command } from "commander";
+import pg from "pg";
+import { makeKeyFile } from "../../src/cli/log.ts";
+import { integer } from "../../src/cli/option-parsers.ts";
+import { findLogTree } from "../../src/db/log-tree.ts";
+import { auditedCommand } from "../../src/services/admin/with-audit-entry.ts";
+import { initLog } from "../../src/services/log/init-log.ts";
+import { integrateBatches } from "../../src/services/log/integrate-batches.ts";
+import { readLogSettings } from "../../src/services/log/log-settings.ts";
+import { CASES } from "./cases.ts";
+import { startContender } from "./contenders.ts";
+import { runLoad } from "./load.ts";
+import { readCpuMicros } from "./process-usage.ts";
+import { openBenchServers, openStage, type Stage } from "./stage.ts";
+import { formatTable, quantile } from "./table.ts";
+
+// `node test/bench/log.ts` measures the log, on servers of its own: the leaves per second of the sequencer, and the time from a redemption until
+// the served checkpoint covers it. It writes progress to standard error and tables to standard output.
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+/** Leaves of the batches: of a redemption, of the smallest one with the promised rate, of a full group commit, of an issue. */
+const BATCHES = [1, 16, 64, 1_000];
+const CONNECTIONS = 64;
+const WARM_UP_SECONDS = 10;
+/** How often the served checkpoint is read. Milliseconds. */
+const POLL_MS = 20;
+
+const options = new Command("node test/bench/log.ts")
+  .option("--leaves <n>", "leaves for each size of batch; 0 leaves this part out", integer(0, 10_000_000), 500_000)
+  .option("--rate <n>", "redemptions per second", integer(1, 100_000), 1_000)
+  .option("--seconds <n>", "length of the load; 0 leaves this part out", integer(0, 3_600), 30)
+  .parse()
+  .opts<{ leaves: number; rate: number; seconds: number }>();
+
+const interrupted = new AbortController();
+for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => interrupted.abort());
+const { signal } = interrupted;
+const say = (line: string) => void process.stderr.write(`${line}\n`);
+
+const servers = await openBenchServers(say);
+try {
+  const stage = await openStage(servers, "log", ROOT, { signal, say });
+  const keyFile = join(stage.directory, "log.key");
+  const anchor = join(stage.directory, "log.anchor");
+  makeKeyFile("log", "bench.test/log", keyFile);
+  const config = { keyFile, origin: null, anchors: [anchor], policyFile: null, intervalMs: 1_000 };
+  const ctx = { pool: stage.db, randomBytes, audited: auditedCommand("bench log", {}) };
+  await initLog(ctx, readLogSettings(config, true), false);
+  try {
+    if (options.leaves > 0) await measureSequencer(stage, options.leaves);
+    const env = { ...stage.env, LOG_KEY_FILE: keyFile, LOG_ANCHOR: `file:${anchor}` };
+    if (options.seconds > 0) await measureLatency({ ...stage, env }, options.rate, options.seconds);
+  } finally {
+    await stage.close();
+  }
+} finally {
+  await servers.close();
+}
+
+async function measureSequencer({ databaseUrl, db }: Stage, leaves: number): Promise<void> {
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  const rows: string[][] = [];
+  for (const size of BATCHES) {
+    signal.throwIfAborted();
+    for (let made = 0; made < leaves; ) {
+      const batches = Array.from({ length: Math.ceil(Math.min(leaves - made, 65_536) / size) }, () =>
+        randomBytes(size * 32),
+      );
+      await db.query(
+        "INSERT INTO log_batches (id, leaves, hashes) SELECT nextval('log_batch_ids'), $1, h FROM unnest($2::bytea[]) AS b (h)",
+        [size, batches],
+      );
+      made += batches.length * size;
+    }
+    await db.query("CHECKPOINT");
+    const tree = await findLogTree(pool);
+    const { rows: pids } = await pool.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+    const pid = pids[0]?.pid ?? 0;
+    const [startedAt, own, server] = [performance.now(), readCpuMicros([process.pid]), readCpuMicros([pid])];
+    let placed = 0;
+    for (let count = -1; count !== 0 && tree !== null; placed += count) count = await integrateBatches({ pool }, tree);
+    const ms = performance.now() - startedAt;
+    const per = (micros: number) => (micros / placed).toFixed(2);
+    rows.push([
+      String(size),
+      String(placed),
+      ((placed / ms) * 1_000).toFixed(0),
+      per(readCpuMicros([process.pid]) - own),
+      per(readCpuMicros([pid]) - server),
+    ]);
+    say(`placed ${placed} leaves in batches of ${size}`);
+  }
+  await pool.end();
+  process.stdout.write(`\n${formatTable(["Leaves a batch", "leaves", "leaves/s", "Node µs", "Postgres µs"], rows)}\n`);
+}
+
+/** The time of an event is read before its commit, so the result is a few milliseconds too long. */
+async function measureLatency(stage: Stage, rate: number, seconds: number): Promise<void> {
+  await stage.ensure("vouchers", rate * (seconds + WARM_UP_SECONDS) + CONNECTIONS);
+  const running = await startContender("service", { ...stage, ...servers.nextRedis() });
+  try {
+    const load = (length: number) =>
+      runLoad({
+        ...{ ports: running.ports, connections: CONNECTIONS, seconds: length, rate, signal },
+        steps: CASES.redeem.steps(stage),
+        nextUnit: () => {
+          const subject = stage.vouchers.pop();
+          if (subject === undefined) throw new Error("the supply is too small");
+          return { subject, reference: `log-${subject.id}` };
+        },
+      });
+    await load(WARM_UP_SECONDS);
+    const served: { size: number; at: number }[] = [];
+    let isOver = false;
+    const watching = (async () => {
+      while (!isOver) {
+        const { rows } = await stage.db.query(
+          "SELECT size::int AS size, extract(epoch FROM published_at)::float8 * 1000 AS at FROM log_published",
+        );
+        if (rows[0] !== undefined && rows[0].size !== served.at(-1)?.size) served.push(rows[0]);
+        await sleep(POLL_MS);
+      }
+    })();
+    const { units, seconds: took } = await load(seconds);
+    // Everything is covered after two passes at most, unless the log cannot keep up.
+    await sleep(5_000);
+    isOver = true;
+    await watching;
+    running.check();
+    const { rows: events } = await stage.db.query<{ leaf: number | null; at: number }>(
+      `SELECT (b.first_index + (e.log_slot & 4095))::int AS leaf, extract(epoch FROM e.occurred_at)::float8 * 1000 AS at
+         FROM voucher_events AS e JOIN log_batches AS b ON b.id = e.log_slot >> 12
+        WHERE e.event_type = 'voucher.instance.redeemed' AND e.voucher_id = ANY ($1)`,
+      [units.map(({ subject }) => subject.id)],
+    );
+    const coveredAt = (leaf: number | null) => {
+      const covering = served.find(({ size }) => leaf !== null && size > leaf);
+      if (covering === undefined) throw new Error("a redemption is not covered five seconds after the load");
+      return covering.at;
+    };
+    const delays = events.map(({ leaf, at }) => coveredAt(leaf) - at).sort((one, other) => one - other);
+    const columns = ["Redemptions/s", "redemptions", "p50 ms", "p99 ms", "longest ms"];
+    const shown = [0.5, 0.99, 1].map((part) => quantile(delays, part).toFixed(0));
+    process.stdout.write(
+      `\n${formatTable(columns, [[(units.length / took).toFixed(0), String(units.length), ...shown]])}\n`,
+    );
+  } finally {
+    await running.end();
+  }
+}
