@@ -2,6 +2,7 @@ import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
 import { deriveSigningSecrets } from "../../src/domain/webhook-signature.ts";
+import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { startPartnerServer } from "../support/partner-server.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, type TestApi } from "../support/service.ts";
@@ -138,7 +139,12 @@ describe("endpoints", () => {
 describe("access", () => {
   it("requires the scope voucher.webhook", async () => {
     const other = await makeKey(servers.db, organizationId);
-    expect(await call("GET", "", undefined, other.key)).toMatchObject({ status: 401, body: { code: "missing_scope" } });
+    const routes = ENDPOINTS.filter(({ path }) => path.startsWith("/partner/webhooks"));
+    expect(routes).toHaveLength(9);
+    for (const { method, path } of routes) {
+      const answer = await call(method.toUpperCase(), path.slice("/partner/webhooks".length), undefined, other.key);
+      expect(answer, `${method} ${path}`).toMatchObject({ status: 401, body: { code: "missing_scope" } });
+    }
   });
 
   it("answers the same for an endpoint of another organization and for none", async () => {

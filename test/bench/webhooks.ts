@@ -52,7 +52,7 @@ export async function playAnnounced(
       },
     });
     const after = await readUsage(servers, running, stage);
-    for (const who of ["api", "worker", "redis", "postgres"] as const) spent[turn] += after.cpu[who] - before.cpu[who];
+    spent[turn] += cpuOf(after) - cpuOf(before);
     redeemed[turn] += units.length;
   }
   running.check();
@@ -64,6 +64,11 @@ export async function playAnnounced(
     throw new Error(`the outbox contains ${rows[0].count} events of ${redeemed.with} redeems`);
   }
   return { without: spent.without / redeemed.without, with: spent.with / redeemed.with };
+}
+
+/** All processes except the client. */
+function cpuOf({ cpu, redisServers }: Awaited<ReturnType<typeof readUsage>>): number {
+  return redisServers.reduce((sum, micros) => sum + micros, cpu.api + cpu.worker + cpu.postgres);
 }
 
 /** Gives the partner an enabled endpoint, or none. */

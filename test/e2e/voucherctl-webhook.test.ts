@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startPartnerServer } from "../support/partner-server.ts";
+import { runNode } from "../support/child-process.ts";
+import { SELF_SIGNED, startPartnerServer } from "../support/partner-server.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { makePartner } from "../support/supply.ts";
 import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
@@ -50,6 +54,26 @@ it("creates an endpoint, tests it with a signature of its secret, and lists it",
     stderr: expect.stringContaining("The operator has disabled this webhook endpoint"),
   });
   expect(receiver.received).toHaveLength(2);
+});
+
+it("sends to a server whose certificate is from an authority in NODE_EXTRA_CA_CERTS, and to none whose authority is unknown", async () => {
+  const receiver = await startPartnerServer({ tls: true });
+  servers.onClose(() => receiver.close());
+  const directory = mkdtempSync(join(tmpdir(), "voucher-webhook-tls-"));
+  const caFile = join(directory, "ca.pem");
+  writeFileSync(caFile, SELF_SIGNED.cert);
+  servers.onClose(async () => rmSync(directory, { recursive: true }));
+  const url = `https://localhost:${receiver.port}/hooks`;
+  const { id } = (await run("webhook", "create", "--org", organizationId, "--url", url)).result;
+  // A process reads NODE_EXTRA_CA_CERTS when it starts.
+  const test = async (env: Record<string, string>) => {
+    const command = ["src/cli/main.ts", "webhook", "test", id, "--json"];
+    const { stdout } = await runNode(command, { DATABASE_URL: servers.adminUrl, ...ENV, ...env });
+    return JSON.parse(stdout);
+  };
+  expect(await test({ NODE_EXTRA_CA_CERTS: caFile })).toMatchObject({ delivered: true, status: 204 });
+  expect(await test({})).toMatchObject({ delivered: false, status: null, failure: "tls" });
+  expect(receiver.received).toHaveLength(1);
 });
 
 it("says in a sentence what is missing or wrong", async () => {
