@@ -97,9 +97,9 @@ export function isLimitExceeded(error: unknown): boolean {
   return hasSqlState(error, PROGRAM_LIMIT_EXCEEDED);
 }
 
-/** Whether the error is a violation of this unique constraint. */
+/** Whether the error is a violation of this unique constraint. Citus appends a number to the names of a shard's constraints. */
 export function violates(error: unknown, constraint: string): boolean {
-  return hasSqlState(error, "23505") && (error as pg.DatabaseError).constraint === constraint;
+  return hasSqlState(error, "23505") && (error as pg.DatabaseError).constraint?.replace(/_\d+$/, "") === constraint;
 }
 
 function hasSqlState(error: unknown, code: string): boolean {

@@ -366,9 +366,9 @@ describe("POST /sandbox/advance", () => {
     const sandbox = await makeSandbox();
     await issueVouchers(servers.db, sandbox, 10_001);
     await servers.db.query(
-      `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-       SELECT now(), now() + interval '15 minutes', 'rsv_many_' || id, id, organization_id, 'key_x', 'Live', 'none'
-         FROM vouchers WHERE organization_id = $1`,
+      `WITH v AS MATERIALIZED (SELECT id, organization_id FROM vouchers WHERE organization_id = $1)
+       INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+       SELECT now(), now() + interval '15 minutes', 'rsv_many_' || id, id, organization_id, 'key_x', 'Live', 'none' FROM v`,
       [sandbox.organizationId],
     );
     const { status, body } = await sandbox.till.advance(900);

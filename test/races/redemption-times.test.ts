@@ -100,7 +100,7 @@ describe("a redemption that is inserted and not committed", () => {
       await untilClosed(redeemedAt);
       expect((await readList()).completeUntil).toEqual(redeemedAt);
       const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
-      await servers.db.query("SELECT pg_terminate_backend($1)", [rows[0]?.pid]);
+      await servers.db.query("SELECT pg_terminate_backend($1::integer)", [rows[0]?.pid]);
       await ended;
     } finally {
       client.release(true);

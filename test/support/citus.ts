@@ -40,19 +40,10 @@ const REFERENCE_TABLES = [
 const DISTRIBUTED_FUNCTIONS = ["assert_row_count(bigint, integer, text)", "find_earliest_open_redemption()"];
 
 /**
- * Settings of the service's connections to the coordinator. They take the place of the pool's, because plans of distributed tables cannot be
- * generic. `citus.propagate_set_commands` sends a transaction's own lock timeout to the node.
+ * Settings of the service's connections to the coordinator, after those of the pool: plans of distributed tables cannot be generic.
+ * `citus.propagate_set_commands` sends a transaction's own lock timeout to the node.
  */
-const OPTIONS = [
-  `search_path=${BUCKET},public`,
-  "plan_cache_mode=auto",
-  "enable_seqscan=off",
-  "enable_hashjoin=off",
-  "enable_mergejoin=off",
-  "enable_material=off",
-  "jit=off",
-  "citus.propagate_set_commands=local",
-];
+const OPTIONS = [`search_path=${BUCKET},public`, "plan_cache_mode=auto", "citus.propagate_set_commands=local"];
 
 /** Settings of the nodes' own connections, which the coordinator does not send. The lock timeout is the pool's. */
 const NODE_SETTINGS = ["lock_timeout='250ms'"];
