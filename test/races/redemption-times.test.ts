@@ -144,7 +144,7 @@ describe("a redemption in the closed time", () => {
     await servers.db.query(`
       CREATE SEQUENCE inserts;
       CREATE FUNCTION delay() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-      BEGIN IF nextval('inserts') = 1 THEN PERFORM pg_sleep(2.5); END IF; RETURN NULL; END $$;
+      BEGIN IF nextval('inserts') = 1 THEN PERFORM pg_sleep(4); END IF; RETURN NULL; END $$;
       CREATE TRIGGER delay BEFORE INSERT ON redemptions FOR EACH STATEMENT EXECUTE FUNCTION delay()`);
     const startedAt = await now();
     const redeeming = redeem();
