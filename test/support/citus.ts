@@ -50,8 +50,11 @@ const DISTRIBUTED_FUNCTIONS = [
  */
 const OPTIONS = [`search_path=${BUCKET},public`, "plan_cache_mode=auto", "citus.propagate_set_commands=local"];
 
-/** Settings of the nodes' own connections, which the coordinator does not send. The lock timeout is the pool's. */
-const NODE_SETTINGS = ["lock_timeout='250ms'"];
+/**
+ * Settings of the nodes' own connections, which the coordinator does not send. The lock timeout is the pool's. The function may_see_sandbox
+ * reads copied tables on the node that runs it.
+ */
+const NODE_SETTINGS = ["lock_timeout='250ms'", "citus.allow_nested_distributed_execution=on"];
 
 /** Settings of the coordinator's database. Some tests add triggers to tables of the bucket. */
 const COORDINATOR_SETTINGS = ["citus.enable_unsafe_triggers=on"];
