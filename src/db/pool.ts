@@ -66,6 +66,15 @@ const READ_ONLY = ["default_transaction_read_only=on"];
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
+/** Splits the `options` from an address, because `pg` would use them instead of the pool's. */
+function takeOptions(databaseUrl: string): [string, ...string[]] {
+  const url = new URL(databaseUrl);
+  const own = url.searchParams.getAll("options");
+  if (own.length === 0) return [databaseUrl];
+  url.searchParams.delete("options");
+  return [url.href, ...own];
+}
+
 /** Opens the pool of a process. Logs and replaces a connection that is lost while idle. */
 export function openPool(options: {
   databaseUrl: string;
@@ -80,8 +89,9 @@ export function openPool(options: {
   log: Logger;
 }): pg.Pool {
   const { deployment } = options;
+  const [connectionString, ...ownOptions] = takeOptions(options.databaseUrl);
   const pool = new pg.Pool({
-    connectionString: options.databaseUrl,
+    connectionString,
     max: options.max,
     application_name: options.applicationName,
     connectionTimeoutMillis: deployment ? CONNECT_TIMEOUT_MS : PATIENT_CONNECT_TIMEOUT_MS,
@@ -98,6 +108,7 @@ export function openPool(options: {
     }),
     options: [...READ_COMMITTED, ...(deployment ? FIXED_PLANS : []), ...(options.readOnly ? READ_ONLY : [])]
       .map((setting) => `-c ${setting}`)
+      .concat(ownOptions)
       .join(" "),
   });
   pool.on("error", (error) => options.log.warn({ err: error }, "an idle database connection was lost"));

@@ -97,9 +97,11 @@ export function isLimitExceeded(error: unknown): boolean {
   return hasSqlState(error, PROGRAM_LIMIT_EXCEEDED);
 }
 
-/** Whether the error is a violation of this unique constraint. */
+/** Whether the error is a violation of this unique constraint. Citus names it in the message only, with a number at the end. */
 export function violates(error: unknown, constraint: string): boolean {
-  return hasSqlState(error, "23505") && (error as pg.DatabaseError).constraint === constraint;
+  if (!hasSqlState(error, "23505")) return false;
+  const { constraint: name, message } = error as pg.DatabaseError;
+  return (name ?? /"(\w+?)(_\d+)?"$/.exec(message)?.[1]) === constraint;
 }
 
 function hasSqlState(error: unknown, code: string): boolean {

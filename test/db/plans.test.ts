@@ -35,6 +35,7 @@ const EXEMPT = [
   // Read the first entry of an index.
   "find_any_key",
   "next_log_batch",
+  "find_enabled_endpoints",
   // Reads rows up to a limit.
   "measure_webhooks",
   // Read the endpoints of all organizations, at most 20 each, and find deliveries by an index.

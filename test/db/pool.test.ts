@@ -65,3 +65,24 @@ it("JIT is off for partner-facing statements, even if the server turns it on", a
     await pool.end();
   }
 });
+
+it("the options of an address are added to the pool's own, and come last", async () => {
+  const url = new URL(servers.ownerUrl);
+  url.searchParams.set("options", "-c plan_cache_mode=auto -c work_mem=7MB");
+  const log = pino({ level: "silent" });
+  const pool = openPool({
+    databaseUrl: url.href,
+    max: 1,
+    applicationName: "options",
+    deployment: new Deployment(log),
+    log,
+  });
+  try {
+    const { rows } = await pool.query(
+      "SELECT current_setting('plan_cache_mode') AS mode, current_setting('work_mem') AS memory, current_setting('enable_seqscan') AS scans",
+    );
+    expect(rows).toEqual([{ mode: "auto", memory: "7MB", scans: "off" }]);
+  } finally {
+    await pool.end();
+  }
+});

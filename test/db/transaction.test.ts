@@ -2,7 +2,7 @@ import type pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Deployment } from "../../src/db/deployment.ts";
 import { openPool } from "../../src/db/pool.ts";
-import { inTransaction, isRetryable, readThenWrite } from "../../src/db/transaction.ts";
+import { inTransaction, isRetryable, readThenWrite, violates, waitForLocks } from "../../src/db/transaction.ts";
 import { openLog } from "../../src/log.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 
@@ -36,6 +36,29 @@ async function notes(): Promise<string[]> {
 const note = (tx: pg.PoolClient, text: string) => tx.query("INSERT INTO notes (text) VALUES ($1)", [text]);
 
 describe("a transaction", () => {
+  it("waits for locks as long as it says, and only until its end", async () => {
+    const timeout = async (tx: pg.PoolClient) => (await tx.query("SHOW lock_timeout")).rows[0].lock_timeout;
+    const within = await inTransaction(pool, async (tx) => {
+      await waitForLocks(tx, 4_321);
+      return timeout(tx);
+    });
+    expect([within, await inTransaction(pool, timeout)]).toEqual(["4321ms", "250ms"]);
+  });
+
+  it("recognizes a unique constraint, also from the message of Citus", async () => {
+    await servers.db.query("CREATE TABLE once (a integer CONSTRAINT a_key UNIQUE)");
+    await servers.db.query("INSERT INTO once VALUES (1)");
+    const statements = [
+      "INSERT INTO once VALUES (1)",
+      `DO $$ BEGIN RAISE unique_violation USING MESSAGE = 'duplicate key value violates unique constraint "b_key_102008"'; END $$`,
+    ];
+    const errors = await Promise.all(statements.map((text) => servers.db.query(text).catch((error: unknown) => error)));
+    expect(errors.map((error) => ["a_key", "b_key"].filter((name) => violates(error, name)))).toEqual([
+      ["a_key"],
+      ["b_key"],
+    ]);
+  });
+
   it("writes nothing when BEGIN fails, although its reads are sent together with BEGIN", async () => {
     const client = await pool.connect();
     const query = client.query.bind(client) as (...parts: unknown[]) => unknown;

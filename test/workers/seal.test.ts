@@ -235,7 +235,7 @@ describe("seal jobs that are ready together", () => {
     // An event is missing between the last sealed one and the Pending one.
     await servers.db.query(
       `INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, data)
-       SELECT now(), 4, id, 'Pending', 'voucher.instance.bought', '{}' FROM vouchers WHERE id = $1`,
+       VALUES (now(), 4, $1, 'Pending', 'voucher.instance.bought', '{}')`,
       [ids[1]],
     );
     await servers.db.query("UPDATE vouchers SET last_sequence = 4 WHERE id = $1", [ids[1]]);

