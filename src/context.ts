@@ -52,7 +52,7 @@ const PARTNER_READS_WAITING_MAX = 200;
 const SANDBOX_MOVES = 1;
 /** Moves that may wait for it: a minute's worth of large ones. */
 const SANDBOX_MOVES_WAITING_MAX = 20;
-/** Tests of webhook endpoints at the same time, which take up to 15 seconds each, and how many wait. */
+/** Tests of webhook endpoints that may run at a time, up to 15 seconds each, and that may wait. */
 const WEBHOOK_TESTS = 8;
 const WEBHOOK_TESTS_WAITING_MAX = 8;
 /** The connection for readiness probes. */
@@ -61,7 +61,7 @@ const PROBES = 1;
 /** Connections for the fan-out and for reads of due deliveries. */
 const WEBHOOK_READS = 1;
 
-/** Most connections to Postgres of a process. A test compares them with `docs/scaling.md`. */
+/** Postgres connections per process, at most. A test compares them with `docs/scaling.md`. */
 export const CONNECTIONS_MAX = {
   /** Batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions (reads, shared, waiting), a scrape, unbatched reads, moves of sandboxes and probes. */
   api: 2 + 1 + 3 + 1 + 4 + (2 + 1 + 3) + 1 + PUBLIC_READS + PARTNER_READS + SANDBOX_MOVES + PROBES,
@@ -79,7 +79,7 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     max: PROBES,
     applicationName: "api-probe",
     deployment,
-    // As long as a probe waits.
+    // A probe waits no longer.
     answerTimeoutMs: 1_500,
     log,
   });
@@ -143,7 +143,7 @@ export function openWorkerContext(config: Config, traces: Traces = TRACES_OFF) {
   const { redis, deployment, log } = service;
   const webhookRequests = service.closeLater(new WebhookRequests(redis, config.queueShards[0], deployment, log));
   const webhooks = openWebhooks({ ...service, webhookRequests, metrics });
-  // Without it, another process looks into the outbox within a second.
+  // Without `webhooks`, others read the outbox within a second.
   const onAnnounced = () => webhooks?.fanOut.nudge();
   return {
     ...service,
@@ -223,7 +223,7 @@ function openServiceContext(config: Config, traces: Traces, role: string, poolMa
     tokenSecrets: nameTokenSecrets(config.reservationTokenSecrets),
     randomBytes: pooledRandomBytes,
     onClose: (closer: () => Promise<unknown>) => closers.add(closer),
-    /** Has a resource closed with the context, before those that were opened earlier. Returns the resource. */
+    /** Closes a resource with the context, before those that were opened earlier. Returns the resource. */
     closeLater<Resource extends { close(): Promise<unknown> }>(resource: Resource): Resource {
       closers.add(() => resource.close());
       return resource;

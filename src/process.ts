@@ -15,7 +15,7 @@ export function configureProcess(read: typeof readConfig): Config {
   }
 }
 
-/** Runs `drain` at SIGTERM or SIGINT and exits. A second signal, or 15 seconds, ends the process at once. */
+/** Runs `drain` at SIGTERM or SIGINT and exits. Exits at once on a second signal or after 15 seconds. */
 export function drainOnSignal(log: Logger, drain: () => Promise<void>): void {
   let draining = false;
   const end = (signal: string) => {

@@ -140,7 +140,7 @@ async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> 
   const kept = await out?.keep();
   if (kept?.problem) progress.end();
   if (kept) warnOfFile(kept);
-  // True if the codes were not saved and no window is open: then they cannot be obtained again.
+  // True if the codes were not saved and no window exists. Only `batch export` can get them.
   const unreachable = !options.out && !options.codes && !options.claim && !options.buy;
   ctx.print(result, () =>
     [

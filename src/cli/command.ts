@@ -23,11 +23,11 @@ export interface Interaction {
   signal: AbortSignal;
   /** Prints the result: the object with --json, otherwise the text. */
   print(result: object, text: () => string): void;
-  /** Prints what usually comes next to standard error, one line, without --json. */
+  /** Prints the usual next command to standard error, except with --json. */
   next(command: string): void;
-  /** Prints a warning to standard error, without --json. */
+  /** Warns on standard error, except with --json. */
   warn(sentence: string): void;
-  /** Asks a question on a terminal, without --json; null when there is no one to ask. */
+  /** Asks a question on a terminal. Null without a terminal or with --json. */
   confirm(question: string): Promise<boolean | null>;
   /** Opens a progress line, only on a terminal and without --json. It ends with the command at the latest. */
   progress(verb: string, noun: string, total: number): Progress;
@@ -103,7 +103,7 @@ export function actionWithoutServers<Options>(
     });
 }
 
-/** Asks for y or n. The end of the input and everything else mean no; null when input or output is not a terminal. */
+/** Asks for y or n. Any other input, or its end, means no. Null when input or output is not a terminal. */
 async function askOnTerminal(question: string, signal: AbortSignal): Promise<boolean | null> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return null;
   // Without `terminal`, Ctrl-C still sends a signal.

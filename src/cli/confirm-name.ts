@@ -3,8 +3,8 @@ import { findNamesake } from "../db/catalog.ts";
 import type { CommandContext } from "./command.ts";
 
 /**
- * Asks before a second organization, brand or product of one name is created. Without a terminal it only warns, and with --json not
- * even that, because scripts may depend on using a name again. `--force` does neither.
+ * Asks before creating a second organization, brand or product with the same name. Without a terminal, only warns. Does
+ * neither with `--force`, nor with --json, because scripts may reuse a name.
  * @param parentId the organization of a brand or the brand of a product; null for an organization.
  * @throws AppError `invalid_request` when the answer is no.
  */

@@ -77,7 +77,7 @@ async function findRisks({
   log,
 }: CommandContext): Promise<(DurabilityRisk | ClusterRisk)[]> {
   const clusterRisks = redisUrl === null ? [] : await findClusterRisks(redisUrl, queueShards[0]);
-  // Without a usable Redis, these say why.
+  // Other codes mean an unusable Redis.
   const isRedisUsable = clusterRisks.every(({ code }) => code === "redis_shards");
   const durabilityRisks =
     redisUrl !== null && isRedisUsable

@@ -10,7 +10,7 @@ export interface TableRow {
   note?: string;
 }
 
-/** Formats rows in columns. Widths count UTF-16 units, so the last column is for text that may contain wide characters. */
+/** Formats rows in columns. Widths count UTF-16 units, so put text with wide characters in the last column. */
 export function formatTable(headings: readonly string[], rows: readonly TableRow[]): string {
   const lengthOf = (cell = "") => stripVTControlCharacters(cell).length;
   const widths = headings.map((heading, column) =>
@@ -40,7 +40,7 @@ export function formatFields(title: string, fields: Readonly<Record<string, stri
   return [title, ...present.map(([name, value]) => `  ${paint("dim", name.padEnd(width))}${value}`)].join("\n");
 }
 
-/** Breaks text into lines that fit the terminal beside an indentation; one line when the width is unknown. */
+/** Breaks text into lines that fit the terminal after an indentation. One line if the width is unknown. */
 function wrapWords(text: string, indent: number): string[] {
   const width = (process.stdout.columns || Number.POSITIVE_INFINITY) - indent;
   const lines: string[] = [];

@@ -294,7 +294,7 @@ interface RetireFlags {
   acceptLoss?: boolean;
 }
 
-/** Without Redis it cannot know. A worker with the old key would be refused, but could still sign a last checkpoint meanwhile. */
+/** Checks nothing without Redis. The log later refuses a worker with the old key, which could first sign one more checkpoint. */
 async function assertNoLogWorker(ctx: CommandContext): Promise<void> {
   const { redisUrl, log } = ctx;
   if (redisUrl === null) return;

@@ -47,7 +47,7 @@ export const queue: Noun = {
           if (state !== "unused") {
             throw new AppError("invalid_request", `${pluralize(shards, "shard")}: ${MEANING[state](division)}.`);
           }
-          // The database does not show the keys, so dropping some counts as a change.
+          // Dropped keys change nothing in the database, so count them as a change.
           const after = (dropped: number) => ({ queueKeys: dropped === 0 ? 1 : 0 });
           const unseen = { before: { queueKeys: 1 }, after };
           return withAuditEntry(ctx, { type: "Deployment", id: deploymentId }, () => drop(shards), unseen);
@@ -64,7 +64,7 @@ interface Queues {
   drop(shards: number): Promise<number>;
 }
 
-// Imported on demand, because no other command needs Redis and BullMQ.
+// Imported on demand, because few commands need Redis and BullMQ.
 async function withQueues<T>(
   { pool, redisUrl, log }: CommandContext,
   work: (queues: Queues) => Promise<T>,

@@ -6,7 +6,7 @@ import { receiptOfRedemption } from "../services/log/read-receipt.ts";
 import { action, actionWithoutServers, type Noun } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 
-/** Longest receipt that is read. Bytes. */
+/** Longest file that is read. Bytes. */
 const RECEIPT_MAX = 1_000_000;
 
 export const receipt: Noun = {
@@ -63,7 +63,7 @@ export function readPolicy(file: string): Policy {
   }
 }
 
-/** Runs a verification; what does not hold is a refusal. */
+/** Runs a verification. @throws AppError if it fails. */
 export function accept<T>(verify: () => T): T {
   try {
     return verify();

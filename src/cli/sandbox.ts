@@ -111,7 +111,7 @@ async function chooseCodes(service: SandboxService, codes: readonly string[], fi
   );
 }
 
-/** @throws UsageError unless it is a key of a sandbox: no live voucher is ever put at risk. */
+/** @throws UsageError unless the key is a sandbox's, so that no live voucher is at risk. */
 function assertSandboxKey(key: string): void {
   if (!isWellFormedApiKey(key))
     throw new UsageError("--key is not a key: give it as it was shown when it was created.");

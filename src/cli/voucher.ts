@@ -66,7 +66,7 @@ export const voucher: Noun = {
       ['voucher void 7Q4K-9MZX-2HTB-W8RC --org org_… --reason "printed twice"'],
       async (ctx, options, code = "") => {
         const voided = await voidVoucher(ctx, options.org, code, options.reason ?? null);
-        // Loaded only here: loading BullMQ takes longer than running any command.
+        // Loaded on demand: loading BullMQ takes longer than most commands.
         const { announceVoid } = await import("./announce-void.ts");
         const announced = await announceVoid(ctx, voided);
         const late = announced ? "" : "\nThe workers will seal the event in its history later.";

@@ -28,7 +28,7 @@ const OPEN_AGAIN_MS = 500;
 /** How often a waiting caller checks in Redis whether its job has ended, in case the reply was lost. Milliseconds. */
 const RECHECK_MS = 1_000;
 
-/** What the queue shares with its process, which closes it. */
+/** Resources that the queue uses and its process closes. */
 export interface AwaitedQueueLinks {
   /** A fail-fast connection. */
   redis: RedisClient;
@@ -153,7 +153,7 @@ export class AwaitedQueue<Data, Reply> {
 
   #read({ outcome, queuedMs, workedMs }: JobEnd, origin: string): WaitResult<Reply> {
     if ("failure" in outcome) return { kind: "unknown", cause: new Error(outcome.failure) };
-    // The database of this process may have changed since the job was added: a standby was promoted.
+    // The process's database may have changed since, for example to a promoted standby.
     const replyOrigin = (outcome.reply as { origin?: unknown } | null)?.origin;
     if (replyOrigin !== origin || replyOrigin !== this.#links.deployment.origin) {
       this.#links.onForeignReply();
@@ -170,7 +170,7 @@ export class AwaitedQueue<Data, Reply> {
     waiter?.settle({ kind: "unknown", cause: new Error(`no reply within ${waitMs} ms`) });
   }
 
-  /** Reads the results of jobs whose callers have waited long from the queue itself. */
+  /** Reads from the queue itself the results of jobs whose callers have waited long. */
   async #recheckWaiters(): Promise<void> {
     const late = this.#listWaiters(RECHECK_MS);
     await Promise.all(this.#shards.map(({ queue }, index) => this.#recheckJobs(queue, late.get(index) ?? [])));
@@ -215,7 +215,7 @@ export class AwaitedQueue<Data, Reply> {
     }
   }
 
-  /** A killed worker may have taken the marker that wakes idle ones. Sends nothing while no caller has waited long. */
+  /** Restores the marker that wakes idle workers: a killed one may have taken it. Does nothing unless callers wait. */
   #wakeWorkers(): void {
     for (const index of this.#listWaiters(WAKE_MS).keys()) {
       const queue = this.#shards[index]?.queue;

@@ -18,13 +18,13 @@ export interface CheckResult {
 /** Unused vouchers that the checks need. */
 export const VOUCHERS_NEEDED = 8;
 
-/** Runs of a step that the client ends with an unknown outcome, before that counts as wrong. */
+/** Most runs of a step. An outcome that is still unknown after them counts as wrong. */
 const RUNS_MAX = 4;
 /** How long a slow response takes. Milliseconds. */
 const SLOW_MS = 3_000;
 /** `Retry-After` of the made-up 503s. */
 const RETRY_AFTER_SECONDS = 2;
-/** How much too early a call may arrive, because timers are not exact. Milliseconds. */
+/** How early a call may arrive, because timers are not exact. Milliseconds. */
 const EARLY_MS = 100;
 
 interface Kit {
@@ -33,9 +33,9 @@ interface Kit {
   proxy: FaultyProxy;
   service: SandboxService;
   signal: AbortSignal;
-  /** Makes order numbers that no earlier run has used. */
+  /** Prefix of order numbers, unique to this run. */
   run: string;
-  /** Unused codes, each for one purpose. */
+  /** Codes, all unused at the start. */
   codes: readonly string[];
   /** Whether the last check may expire the sandbox's vouchers. */
   expireVouchers: boolean;
@@ -58,15 +58,15 @@ class NotTried extends Error {}
 
 const NO_FAULTS: Faults = () => null;
 
-/** The fault hits the first `count` calls of a step that redeem. */
+/** Applies a fault to the first `count` redeem calls of a step. */
 const onRedeem =
   (fault: Fault, count = 1): Faults =>
   (kind, before) =>
     kind === "redeem" && before < count ? fault : null;
 
 /**
- * Runs every check, one after another, and reports each as soon as it is done. A client that fails at the first one, a plain redeem, is
- * not tried with the others.
+ * Runs every check, one after another, and reports each as soon as it is done. If the client fails the first one, a plain redeem, the
+ * others are not tried.
  */
 export async function runChecks(kit: Kit, onResult: (result: CheckResult) => void): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
@@ -138,7 +138,7 @@ class CheckRun {
     return seen;
   }
 
-  /** Runs a step, and again while its outcome is unknown: later runs meet no faults. */
+  /** Runs a step, and repeats it without faults while its outcome is unknown. */
   async settle(
     step: Pick<ClientStep, "step" | "order" | "code"> & { state?: unknown },
     faults = NO_FAULTS,
@@ -182,7 +182,7 @@ class CheckRun {
     }
   }
 
-  /** One order has one reference for a voucher, also when it is repeated, and no other order has it. */
+  /** All attempts of an order for a voucher must use one reference, which no other order uses. */
   #checkReferences(order: string, code: string, calls: readonly Call[]): void {
     const used = this.#references.of(order, code);
     for (const { kind, request } of calls) if (kind === "redeem") used.add(String(request.externalRef));
@@ -228,7 +228,7 @@ class CheckRun {
     }
   }
 
-  /** The client must report that the voucher cannot be used, after one 409 at most. */
+  /** The client must report that the voucher cannot be used, after at most one 409. */
   expectRefused({ result, calls }: Settled, why: string): void {
     if (result.outcome !== "refused") this.say(`It reported "${result.outcome}" for ${why}. It must report "refused".`);
     const refusals = calls.filter(({ kind, status }) => kind === "redeem" && status === 409).length;
@@ -238,7 +238,7 @@ class CheckRun {
       );
   }
 
-  /** Throws unless the service confirms what the client reports. */
+  /** The client's report must match the voucher's state. */
   async expectTruth(settled: Settled, code: string): Promise<void> {
     const { voucher } = await this.lookUp(code);
     if (settled.result.outcome === "redeemed" || voucher.status === "Redeemed")
@@ -372,7 +372,7 @@ export const CHECKS: readonly Check[] = [
   },
 ];
 
-/** A checkout that must redeem the voucher, also when faults hit its calls. */
+/** A checkout that must redeem the voucher, even if faults hit its calls. */
 function mustRedeem(orderNumber: number, codeIndex: number, faults = NO_FAULTS): Check["run"] {
   return async (check) => {
     const [order, code] = [check.order(orderNumber), check.code(codeIndex)];
@@ -380,14 +380,14 @@ function mustRedeem(orderNumber: number, codeIndex: number, faults = NO_FAULTS):
   };
 }
 
-/** The service's answer with this error. */
+/** A made-up answer with this error. */
 function madeUp(code: "overloaded" | "voucher_reserved", retryAfterSeconds?: number): Fault {
   const { status, sentence } = ERRORS[code];
   const body = { error: sentence, code, requestId: "sandbox-check" };
   return { kind: "answer", status, body, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
 }
 
-/** Has the client reserve a voucher, which must then be reserved. */
+/** Lets the client reserve a voucher and checks that it did. */
 async function reserve(
   check: CheckRun,
   order: string,

@@ -3,7 +3,7 @@ import { type ClientResult, type ClientStep, clientResult } from "../../contract
 
 /** Longest run of a client for one step. Milliseconds. */
 const STEP_MAX_MS = 90_000;
-/** Output of a client that is kept. Characters. */
+/** Most output kept from a client. Characters. */
 const OUTPUT_MAX = 64_000;
 
 /** The client did not keep to the protocol. The message says how. */
@@ -11,7 +11,7 @@ export class ClientFault extends Error {}
 
 /**
  * Runs a partner's client for one step, through the shell.
- * @throws ClientFault when it fails, takes too long or prints no result; the signal's reason when it is aborted.
+ * @throws ClientFault when it fails, takes too long or prints no result; the signal's reason on abort.
  */
 export async function runClient(command: string, step: ClientStep, signal: AbortSignal): Promise<ClientResult> {
   signal.throwIfAborted();
@@ -57,7 +57,7 @@ export async function runClient(command: string, step: ClientStep, signal: Abort
   return result;
 }
 
-/** Reads the result from the last line, so that a client may print others before it. */
+/** Reads the result from the last line, so that a client may print more before it. */
 function readResult(stdout: string): ClientResult | null {
   try {
     return clientResult.safeParse(JSON.parse(stdout.trim().split("\n").at(-1) ?? "")).data ?? null;

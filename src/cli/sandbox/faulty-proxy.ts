@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** What a call of the client is for. */
 export type CallKind = "lookUp" | "reserve" | "redeem" | "release" | "other";
 
-/** One call of the client, and what it got. */
+/** One call of the client and its response. */
 export interface Call {
   kind: CallKind;
   /** When the call arrived, on the monotonic clock, milliseconds. */
@@ -21,13 +21,13 @@ export interface Call {
   retryAfterMs: number;
 }
 
-/** What the proxy does to a call, besides passing it on. */
+/** How the proxy disturbs a call. */
 export type Fault =
   | { kind: "lose response" }
   | { kind: "delay"; ms: number }
   | { kind: "answer"; status: number; body: Record<string, unknown>; retryAfterSeconds?: number };
 
-/** Chooses the fault of a call, given how many calls of its kind came before it in this step; null: none. */
+/** Chooses a call's fault, or null, by its kind and how many calls of that kind this step has made. */
 export type Faults = (kind: CallKind, before: number) => Fault | null;
 
 export interface FaultyProxy {

@@ -8,7 +8,7 @@ export interface SeenVoucher extends LookUpResponse {
   now: Date;
 }
 
-/** The kit's own calls of the service, which do not pass through the proxy. */
+/** The checks' own calls to the service, which bypass the proxy. */
 export interface SandboxService {
   /** A voucher, or null when the key's organization has none with this code. */
   lookUp(code: string): Promise<SeenVoucher | null>;

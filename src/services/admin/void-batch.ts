@@ -21,7 +21,7 @@ const RANGE = 2_000;
 /** Vouchers for whose locks one transaction waits. */
 const BUSY_RANGE = 100;
 
-/** How many vouchers a run has voided, and how many were redeemed, voided or expired before it came to them. */
+/** How many vouchers a run has voided, and how many were redeemed, voided or expired before it reached them. */
 export interface BatchVoidResult {
   voided: number;
   alreadyFinal: number;
@@ -91,7 +91,7 @@ async function lockAll(tx: Transaction, voucherIds: readonly string[]): Promise<
   return new Set(sorted);
 }
 
-/** Voids the Active ones of locked vouchers and seals their chains; returns how many. */
+/** Voids the Active vouchers among these, seals their chains and returns how many. */
 async function voidLocked(
   ctx: AuditContext,
   tx: Transaction,
@@ -102,7 +102,7 @@ async function voidLocked(
   const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
   const active = [...vouchers.values()].filter((voucher) => finalRefusal(voucher, now) === null);
   const heads = headsOf(active);
-  // Two batches of the log: all these events together may be more than one holds.
+  // All these events may exceed one batch of the log, so there are two.
   const [sealedBatch, voidedBatch] = [await openLogBatch(tx), await openLogBatch(tx)];
   const seals = sealPending(heads, sealedBatch, await readPending(tx, active));
   const events = appendSealed(

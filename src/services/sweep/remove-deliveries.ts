@@ -7,7 +7,7 @@ import { deleteDeletedEndpoints, deleteOldDeliveries, endPendingDeliveries } fro
 const PORTION = 1_000;
 
 /**
- * Ends the Pending deliveries of disabled endpoints, and deletes old deliveries and those of deleted endpoints, which it deletes last.
+ * Ends the Pending deliveries of disabled endpoints, deletes old deliveries and those of deleted endpoints, then these endpoints.
  * Returns how many deliveries it ended or deleted.
  */
 export async function removeDeliveries({ pool }: { pool: pg.Pool }, untilMs: number): Promise<number> {

@@ -6,8 +6,8 @@ import { deriveWebhookSecret } from "../../domain/webhook-signature.ts";
 import { requireWebhookSecret, type WebhookDeps } from "./webhook-view.ts";
 
 /**
- * Gives an endpoint its next secret, which is shown only here. The previous one also signs for 24 hours; older ones end at once.
- * `organizationId` null: of any organization.
+ * Gives an endpoint its next secret, which is shown only here. The previous one also signs for 24 hours; older ones end.
+ * @param organizationId null for any organization.
  * @throws AppError `webhooks_off`, `webhook_not_found`.
  */
 export async function rotateWebhook(
