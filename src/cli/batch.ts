@@ -95,7 +95,7 @@ export const batch: Noun = {
     action<{ reason?: string; force?: boolean }>(
       noun
         .command("void <id>")
-        .description("void all vouchers that are left of a batch; a second run continues an interrupted one")
+        .description("void all active vouchers of a batch; a second run continues an interrupted one")
         .option("--reason <reason>", "why; kept in the vouchers' sealed histories", name)
         .option("--force", "do not ask on a terminal"),
       ['batch void bat_… --reason "printed twice"'],
@@ -147,7 +147,7 @@ async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> 
       `${result.sandbox ? "Sandbox batch" : "Batch"} ${result.id}: ${pluralize(count, "voucher")}, serials ${formatCount(result.firstSerial)} to ${formatCount(result.lastSerial)}, valid until ${formatUtcWithZone(validUntil)}.`,
       kept && describeFile(kept),
       unreachable &&
-        "Warning: these codes were not saved, and users cannot claim or buy the vouchers. Next time, add --out, --codes, --claim or --buy.",
+        `Warning: these codes were not saved, and users cannot claim or buy the vouchers. Get them with: voucherctl batch export ${result.id} --out FILE`,
       validUntil <= new Date() && "Warning: these vouchers have already expired.",
     ]
       .filter(Boolean)
@@ -178,7 +178,7 @@ async function exportCodes(ctx: CommandContext, { out: file }: { out: string }, 
 
 async function voidAll(ctx: CommandContext, options: { reason?: string; force?: boolean }, id = ""): Promise<void> {
   const size = await readBatchSize(ctx, id);
-  const question = `This voids all vouchers that are left of the ${formatCount(size)} of batch ${id}, for good. Go on?`;
+  const question = `This permanently voids all active vouchers of batch ${id} (${formatCount(size)} in total). Continue?`;
   if (!options.force && (await ctx.confirm(question)) === false) {
     throw new AppError("invalid_request", "Nothing was voided.");
   }

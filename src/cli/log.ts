@@ -110,7 +110,7 @@ tell whether the leaves are events of vouchers that were not named.`,
         if (url !== undefined && policy !== undefined) return auditUrl(interaction, url, readPolicy(policy), voucher);
         if (url !== undefined)
           throw new UsageError("--url needs --policy: a policy of the audited service proves nothing.");
-        if (policy !== undefined || voucher.length > 0) throw new UsageError("--policy and --voucher belong to --url.");
+        if (policy !== undefined || voucher.length > 0) throw new UsageError("--policy and --voucher need --url.");
         await withServers(audit, interaction, auditDatabase);
       },
     );
@@ -140,11 +140,11 @@ tell whether the leaves are events of vouchers that were not named.`,
     action<{ from: string }>(
       noun
         .command("recover")
-        .description("bring back what a restored database has lost of the log, from a copy")
+        .description("restore the part of the log that a restored database lacks, from a copy")
         .requiredOption("--from <copy>", "a monitor's or an export's directory, or the address of a cache")
         .addHelpText(
           "after",
-          "\nReads LOG_KEY_FILE and LOG_ANCHOR. Events that this database still has keep\ntheir leaves. The others stay lost; their leaves are noted.",
+          "\nReads LOG_KEY_FILE and LOG_ANCHOR. Events that this database still has keep\ntheir leaves. The leaves of the others are recorded as lost.",
         ),
       ["log recover --from /srv/mirror", "log recover --from https://mirror.example.net/log"],
       async (ctx, { from }) => {
@@ -172,7 +172,7 @@ tell whether the leaves are events of vouchers that were not named.`,
       .requiredOption("--reason <text>", "why, for the record")
       .requiredOption("--to <directory>", "a new directory for the export of the log")
       .option("--checkpoint <file>", "an anchor or another checkpoint of the log; repeatable", collect)
-      .option("--accept-loss", "retire a log that has signed leaves which no copy has")
+      .option("--accept-loss", "retire a log even if no copy has some of its signed leaves")
       .addHelpText(
         "after",
         `
@@ -205,7 +205,7 @@ interrupted.`,
     actionWithoutServers<{ policy: string; state: string; keep?: boolean; receipt?: string[]; retired?: string }>(
       noun
         .command("monitor")
-        .description("check that a log continues what was seen before; exit status 1 when it does not")
+        .description("check that a log continues what was seen before; exit status 1 when it contradicts that")
         .argument("<url>", "the log's address, such as https://vouchers.example.com/log")
         .requiredOption("--policy <file>", "your own copy of the policy")
         .requiredOption("--state <directory>", "remembers the last checkpoint")

@@ -34,7 +34,7 @@ export const queue: Noun = {
     action(
       noun
         .command("drop-shards")
-        .description("delete what a number of shards that no process uses has left in Redis")
+        .description("delete the Redis keys of a number of shards that no process uses")
         .argument("<count>", "the number of shards, such as 4", integer(1, SHARDS_MAX))
         .addHelpText("after", "\nRefuses a number of shards that a process uses, or that has jobs."),
       ["queue drop-shards 4"],

@@ -28,7 +28,7 @@ export const receipt: Noun = {
     actionWithoutServers<{ policy: string }>(
       noun
         .command("verify")
-        .description("verify a receipt offline, and print what it proves; exit status 1 when it does not")
+        .description("verify a receipt offline, and print what it proves; exit status 1 when it is invalid")
         .argument("<file>", "the receipt")
         .requiredOption("--policy <file>", "your own copy of the policy: the log's key and its witnesses"),
       ["receipt verify order-4711.tlog-proof --policy policy"],

@@ -31,7 +31,7 @@ export const sandbox: Noun = {
         .requiredOption("--client <command>", "runs the client for one step; see docs/sandbox.md")
         .requiredOption(
           "--codes <file>",
-          `at least ${VOUCHERS_NEEDED} unused codes: one per line, or the file of batch issue --out`,
+          `at least ${VOUCHERS_NEEDED} unused codes: one per line, or the CSV file from batch issue --out`,
         )
         .option("--keep-vouchers", "skip the last check, which expires the sandbox's vouchers")
         .addHelpText("after", "\nExit status: 0 all right, 1 the client does something wrong, 2 wrong usage."),
@@ -75,8 +75,8 @@ function describe({ name, about, result, sentences }: CheckResult): string {
 function summarize(checks: readonly CheckResult[], wrong: number): string {
   const tried = checks.filter(({ result }) => result !== "not tried").length;
   return wrong === 0
-    ? `The client is right in all ${pluralize(tried, "check")}.`
-    : `The client is wrong in ${wrong} of ${pluralize(tried, "check")}.`;
+    ? `The client passed all ${pluralize(tried, "check")}.`
+    : `The client failed ${wrong} of ${pluralize(tried, "check")}.`;
 }
 
 /** A prefix for order numbers that no earlier run has used. */
@@ -114,7 +114,7 @@ async function chooseCodes(service: SandboxService, codes: readonly string[], fi
 /** @throws UsageError unless the key is a sandbox's, so that no live voucher is at risk. */
 function assertSandboxKey(key: string): void {
   if (!isWellFormedApiKey(key))
-    throw new UsageError("--key is not a key: give it as it was shown when it was created.");
+    throw new UsageError("--key is not an API key. Copy it exactly as it was shown when it was created.");
   if (!isSandboxKey(key)) throw new UsageError("This key is live. Give a key of a sandbox, which begins with pvt_.");
 }
 

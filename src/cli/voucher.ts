@@ -30,7 +30,7 @@ export const voucher: Noun = {
     action<FindOptions>(
       noun
         .command("find")
-        .description("find vouchers in all organizations by one of their names")
+        .description("find vouchers in all organizations by code, ticket, id or reference")
         .option("--code <code>", "the code, in any spelling")
         .option("--ticket <ticket>", "the ticket of a reservation")
         .option("--id <id>", "the voucher's id")
@@ -48,7 +48,7 @@ export const voucher: Noun = {
     action<{ org?: string }>(
       noun
         .command("history <code>")
-        .description("show a voucher's whole life, by its id, its code or a ticket")
+        .description("show a voucher's complete history, by its id, its code or a ticket")
         .option("--org <id>", "the organization that owns it, if several have this code"),
       ["voucher history vch_…", "voucher history 7Q4K-9MZX-2HTB-W8RC --json"],
       async (ctx, options, code = "") => {

@@ -15,7 +15,7 @@ const REQUEST_MAX = 64_000;
 
 export const witness: Noun = {
   name: "witness",
-  description: "a witness, which cosigns only what continues the log that it has seen",
+  description: "a witness, which cosigns a checkpoint only if it extends the last one it saw",
   addVerbs(noun) {
     actionWithoutServers<{ name: string; out: string }>(
       noun
@@ -38,7 +38,7 @@ export const witness: Noun = {
         .requiredOption("--log <vkey>", "the log's vkey")
         .requiredOption("--port <port>", "the port", integer(0, 65_535))
         .option("--host <address>", "the address to listen on", "127.0.0.1")
-        .addHelpText("after", "\nNeeds no database. Put a server with TLS before it."),
+        .addHelpText("after", "\nNeeds no database. Put a reverse proxy with TLS in front of it."),
       ["witness serve --key witness.key --state seen.json --log vouchers.example.com/log+… --port 8080"],
       async (ctx, options) => {
         const key = parseSecretKey("witness", readFileSync(options.key, "utf8"));

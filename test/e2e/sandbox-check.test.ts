@@ -212,7 +212,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     expect(exitCode).toBe(1);
     expect(stdout).toContain("wrong      redeem: An order is paid with a voucher.\n           The last line");
     expect(stdout).toContain("not tried  expired voucher: A customer");
-    expect(stdout).toMatch(/\nThe client is wrong in 1 of 1 check\.\n$/);
+    expect(stdout).toMatch(/\nThe client failed 1 of 1 check\.\n$/);
   });
 
   it("exits 2 with a sentence, and runs no client, when key, address or codes are wrong", async () => {

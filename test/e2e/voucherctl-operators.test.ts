@@ -286,7 +286,7 @@ describe("voucherctl batch void", () => {
     const refused = await onTerminal(["batch", "void", batchId], "n\n");
     expect(refused).toMatchObject({
       exitCode: 1,
-      seen: expect.stringMatching(/all vouchers that are left of the 2 of batch bat_/),
+      seen: expect.stringMatching(/all active vouchers of batch bat_\w+ \(2 in total\)/),
     });
     const active = async () =>
       (

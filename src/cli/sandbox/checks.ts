@@ -162,7 +162,7 @@ class CheckRun {
       this.#checkReferences(step.order, step.code, all);
       if (result.outcome === "unknown") {
         throw new ClientFault(
-          `The client reported an unknown outcome ${RUNS_MAX} times, although the service answered at last.`,
+          `The client reported an unknown outcome ${RUNS_MAX} times, although the service answered in the end.`,
         );
       }
       return { result, calls: all };
@@ -358,7 +358,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: "expired voucher",
-    about: "A customer enters the code of a voucher whose time is over.",
+    about: "A customer enters the code of a voucher that has expired.",
     async run(check) {
       if (!check.kit.expireVouchers) throw new NotTried("--keep-vouchers: no voucher was expired.");
       const [order, code] = [check.order(11), check.code(6)];

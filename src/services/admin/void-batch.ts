@@ -16,7 +16,7 @@ import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "../
 import { endedByVoid, voidedEvent } from "./void-voucher.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/** Vouchers voided in one transaction, which keeps their rows locked for some 300 ms. Other calls for them wait longer than that. */
+/** Vouchers voided in one transaction, which keeps their rows locked for some 300 ms. */
 const RANGE = 2_000;
 /** Vouchers for whose locks one transaction waits. */
 const BUSY_RANGE = 100;
