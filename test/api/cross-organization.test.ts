@@ -101,7 +101,7 @@ function partnerRoutes(): string[] {
 }
 
 const notFound = (code: string) => ({ status: 404, body: { error: expect.any(String), code } });
-/** Answers for things that do not exist, on routes where that is not the 404 of vouchers. Releasing an unknown ticket and an empty list are no errors. */
+/** Answers for what does not exist, on routes that do not answer voucher_not_found. An unknown ticket to release and an empty list are no errors. */
 const NOTHING: Record<string, unknown> = {
   "POST /partner/vouchers/release": { status: 200, body: { released: false, reason: expect.any(String) } },
   "GET /partner/redemptions": { status: 200, body: { redemptions: [] } },
@@ -110,7 +110,7 @@ const NOTHING: Record<string, unknown> = {
 };
 
 it("every partner route that names a voucher or a redemption has a probe", () => {
-  // Those of webhooks: webhooks.test.ts.
+  // webhooks.test.ts tries the routes of webhooks.
   const routes = partnerRoutes().filter((route) => !route.includes("/partner/webhooks"));
   expect(routes.sort()).toEqual(Object.keys(PROBES).sort());
 });

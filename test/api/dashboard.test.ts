@@ -13,7 +13,7 @@ const TOKEN = "the token of the operators";
 const BROWSER = "text/html,application/xhtml+xml,*/*;q=0.8";
 
 let servers: TestServers;
-/** Read-only, as the default is; writable; with a path in its address; without a dashboard. */
+/** In this order: read-only, which is the default; writable; with a path in its BASE_URL; without a dashboard. */
 let api: TestApi;
 let writable: TestApi;
 let plain: TestApi;
@@ -96,7 +96,7 @@ const CHALLENGE = 'Basic realm="Operators", charset="UTF-8"';
 const QUEUES = "/ops/queues/api/queues?activeQueue=redeem&status=latest&page=1&jobsPerPage=50";
 
 describe("without OPS_TOKEN", () => {
-  it("there is no dashboard: every path answers 404, with a password or without", async () => {
+  it("there is no dashboard: every path answers 404, with or without a password", async () => {
     for (const path of ["/ops/queues", "/ops/queues/", QUEUES, "/ops/queues/static/favicon.ico"]) {
       for (const method of ["GET", "POST"]) {
         const { status, text } = await ask(method, without.url + path, { headers: OPERATOR });
@@ -223,7 +223,7 @@ describe("the password", () => {
     }
   });
 
-  it("is refused for 15 minutes after ten wrong ones from the same address, also when they arrive at once", async () => {
+  it("is refused for 15 minutes after ten wrong ones from the same address, even when they arrive at once", async () => {
     const address = newAddress();
     const tried = await Promise.all(Array.from({ length: 30 }, () => open("wrong", address)));
     expect(tried.filter(({ status }) => status === 401)).toHaveLength(10);
@@ -239,7 +239,7 @@ describe("the password", () => {
     expect((await open(TOKEN)).status).toBe(200);
   });
 
-  it("does not count as a wrong one when it is correct or missing", async () => {
+  it("is not counted as wrong when it is correct or missing", async () => {
     const address = newAddress();
     for (let i = 0; i < 9; i++) await open("wrong", address);
     for (let i = 0; i < 12; i++) {
@@ -322,7 +322,7 @@ describe("the dashboard", () => {
     const words = { externalRef: "reference-confirmed", note: "a note that names Mrs Miller" };
     const { redeemCode } = (await till.redeem({ ticket, token, ...words })).body;
     expect(redeemCode).toEqual(expect.any(String));
-    // One that no worker can take, and one that waits.
+    // A job that no worker can process, and a job that waits.
     await queue.add("redeem", { externalRef: "reference-broken", code: voucher.code, list: ["a secret in a list"] });
     await until(async () => (await queue.getFailedCount()) === 1);
     await queue.add("redeem", "a secret as a text" as never, { delay: 3_600_000 });

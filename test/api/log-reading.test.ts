@@ -62,11 +62,11 @@ async function openOperatorsPage(): Promise<string> {
 }
 
 describe("before the log begins", () => {
-  it("operators read that there is none", async () => {
+  it("the operators' page says that there is no log", async () => {
     expect(await openOperatorsPage()).toContain("This deployment has no log. voucherctl log init begins it.");
   });
 
-  it("there is nothing to read, and receipts are not there yet", async () => {
+  it("no part of a log is served, and receipts answer not_logged_yet", async () => {
     for (const path of ["checkpoint", "policy", "tile/0/000.p/1", "tile/entries/000.p/1"]) {
       expect((await get(path)).status, path).toBe(404);
     }
@@ -85,14 +85,14 @@ describe("once it is published", () => {
     expect(await run()).toMatchObject({ published: 301 });
   });
 
-  it("operators see what is served and who has cosigned it, also while no pass of a worker is known", async () => {
+  it("operators see what is served and who has cosigned it, even if no pass of a worker is known", async () => {
     const page = await openOperatorsPage();
     expect(page).toMatch(/Log vouchers\.test\/log Tree 301 leaves Served 301 leaves Lag None: nothing waits/);
     expect(page).toMatch(/w2\.test http:\/\/\S+ 301 leaves Cosigned \d+ \w+ \d{4}, /);
     expect(page).toContain("Last pass Unknown: no worker with the log's key has run");
   });
 
-  it("the checkpoint and the policy are served to anyone, from any page, for a second", async () => {
+  it("the checkpoint and the policy are public, to pages of any origin too, and the checkpoint may be cached for a second", async () => {
     const { status, headers, bytes } = await get("checkpoint");
     expect(status).toBe(200);
     expect(parseCheckpoint(bytes.toString())).toMatchObject({ origin: "vouchers.test/log", size: 301 });
@@ -172,7 +172,7 @@ describe("once it is published", () => {
     expect([proved.index, event.logIndex]).toEqual([7, 7]);
   });
 
-  it("an event that came later is not there until the next checkpoint", async () => {
+  it("a later event has no receipt and no logIndex until the next checkpoint", async () => {
     const code = String(vouchers[9]?.code);
     expect((await till.redeem({ code, externalRef: "late" })).status).toBe(200);
     expect((await till.receipt("late")).status).toBe(409);

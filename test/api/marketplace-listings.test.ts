@@ -85,7 +85,7 @@ describe("GET /marketplace/listings/{id}", () => {
     expect(await dumpRows(servers.db)).toEqual(before);
   });
 
-  it("badges a listing for referrers, and tells each caller apart", async () => {
+  it("marks a listing for referrers, and answers canBuy for each caller", async () => {
     const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
     const referrer = newUser();
     await makeContract(servers.db, offer.brandId, referrer);
@@ -96,7 +96,7 @@ describe("GET /marketplace/listings/{id}", () => {
     expect(await seen(await signedIn(api.url, key, referrer))).toMatchObject({ ...badge, canBuy: true });
   });
 
-  it("counts what can be bought: no reserved, acquired, redeemed or voided vouchers", async () => {
+  it("counts only vouchers that can be bought: none that are reserved, acquired or voided", async () => {
     const offer = await makeOffer(servers.db, 5);
     const ids = offer.vouchers.map(({ id }) => id);
     const count = async () => (await anyone.listing(offer.listingId)).body.available;
@@ -126,14 +126,14 @@ describe("GET /marketplace/listings/{id}", () => {
     expect(await count(more)).toEqual({ available: 999, availableMore: false });
   });
 
-  it("shows an expired one, of which nothing is available, and one that can be claimed but not bought", async () => {
+  it("shows an expired listing with nothing available, and a listing that can only be claimed with canBuy false", async () => {
     const expired = await makeOffer(servers.db, 2, { validUntil: inSeconds(-1) });
     expect((await anyone.listing(expired.listingId)).body).toMatchObject({ available: 0, canBuy: false });
     const claims = await makeOffer(servers.db, 2, { windows: { claim: { opensAt: null, closesAt: null } } });
     expect((await anyone.listing(claims.listingId)).body).toMatchObject({ canBuy: false });
   });
 
-  it("shows the terms of the batch, not those that the product has by now", async () => {
+  it("shows the terms of the batch, not the product's present terms", async () => {
     const offer = await makeOffer(servers.db, 1);
     await servers.db.query(
       "UPDATE products SET price_usd = 1, retail_price_usd = 2, benefit_months = 9 WHERE id = $1",
@@ -203,7 +203,7 @@ describe("GET /marketplace/listings", () => {
     return pages;
   }
 
-  /** The listings that are to be shown, the oldest first. */
+  /** The listings that the list must show, the oldest first. */
   async function shown(): Promise<string[]> {
     const { rows } = await servers.db.query(
       `SELECT l.id FROM listings l JOIN batches b ON b.id = l.batch_id WHERE b.valid_until > clock_timestamp() ORDER BY l.id`,
@@ -234,13 +234,13 @@ describe("GET /marketplace/listings", () => {
     expect(pages.at(-1)?.length).toBeGreaterThan(0);
   });
 
-  it("says on a last page that is full that there is no other", async () => {
+  it("has no next cursor on the last page, even when that page is full", async () => {
     const count = (await shown()).length;
     expect((await anyone.listings(`?limit=${count}`)).body.nextCursor).toBeNull();
     expect((await anyone.listings(`?limit=${count - 1}`)).body.nextCursor).not.toBeNull();
   });
 
-  it("leaves expired ones out and shows referrer-only, closed and sold-out ones", async () => {
+  it("leaves out expired listings, and shows those that are referrer-only, closed or sold out", async () => {
     const { rows } = await servers.db.query(
       "SELECT l.id FROM listings l JOIN batches b ON b.id = l.batch_id WHERE b.valid_until <= clock_timestamp()",
     );
@@ -254,7 +254,7 @@ describe("GET /marketplace/listings", () => {
     expect(listings).toContainEqual(expect.objectContaining({ id: soldOut.listingId, available: 0, canBuy: false }));
   });
 
-  it("shows each listing as the listing's own address does", async () => {
+  it("shows each listing exactly as GET /marketplace/listings/{id} does", async () => {
     const user = newUser();
     await makeContract(servers.db, partner.brandId, user);
     for (const client of [anyone, await signedIn(api.url, key, user)]) {
@@ -264,7 +264,7 @@ describe("GET /marketplace/listings", () => {
     }
   });
 
-  it("loses and repeats nothing while listings come and the last one of a page expires", async () => {
+  it("neither skips nor repeats a listing while listings are added and the last one of a page expires", async () => {
     const before = await shown();
     let last = "";
     const pages = await readAll(2, async (page) => {
@@ -278,7 +278,7 @@ describe("GET /marketplace/listings", () => {
     expect(pages.flat()).toEqual([...before, last]);
   });
 
-  it("shows 20 at a time unless told otherwise, and 100 at most", async () => {
+  it("shows 20 at a time by default, and up to 100", async () => {
     while ((await shown()).length < 21) await offerBatch(servers.db, partner, 1);
     expect((await anyone.listings()).body.listings).toHaveLength(20);
     expect((await anyone.listings("?cursor=")).body).toEqual((await anyone.listings()).body);
@@ -295,7 +295,7 @@ describe("GET /marketplace/listings", () => {
     "limit=1e1",
     "limit=5&limit=6",
     "limit=%00",
-  ])("refuses ?%s with 400, naming it", async (query) => {
+  ])("refuses ?%s with 400 and names the parameter", async (query) => {
     const reply = await anyone.listings(`?${query}`);
     expectRefused(reply, 400, "invalid_request", /^limit /);
   });
@@ -304,7 +304,7 @@ describe("GET /marketplace/listings", () => {
     ["two of them", "cursor=a&cursor=b"],
     ["one that is too long", `cursor=${"x".repeat(129)}`],
     ["NUL", "cursor=%00"],
-  ])("refuses a cursor that is none with 400, naming it: %s", async (_name, query) => {
+  ])("refuses a malformed cursor with 400 and names the parameter: %s", async (_name, query) => {
     expectRefused(await anyone.listings(`?${query}`), 400, "invalid_request", /^cursor /);
   });
 
@@ -316,7 +316,7 @@ describe("GET /marketplace/listings", () => {
       expect((await anyone.listings(`?cursor=${raw}`)).status).toBe(200);
   });
 
-  it("answers 401 to a bad token, although it needs none", async () => {
+  it("answers 401 to a bad token, although the listings need no token", async () => {
     const { listingId } = await makeOffer(servers.db, 1);
     for (const authorization of ["Bearer nonsense", "Bearer", "Basic dXNlcjpwYXNz", "Bearer a.b.c", "", "bearer  "]) {
       for (const path of ["/marketplace/listings", `/marketplace/listings/${listingId}`]) {
@@ -332,8 +332,8 @@ describe("GET /marketplace/listings", () => {
   });
 });
 
-describe("what anybody may read", () => {
-  it("uses at most three connections of a process, and refuses when too many reads wait", async () => {
+describe("reads without authentication", () => {
+  it("use at most three connections of a process, and are refused when too many wait", async () => {
     const partner = await makePartner(servers.db);
     const { id, code } = await issueVoucher(servers.db, partner);
     const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);

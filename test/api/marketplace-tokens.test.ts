@@ -153,7 +153,7 @@ describe("a user's token", () => {
     }
   });
 
-  it("is required with 401 missing_token when there is none, or another scheme than Bearer", async () => {
+  it("is required: without it, or with another scheme than Bearer, calls get 401 missing_token", async () => {
     await expectRefused(api, null, "missing_token");
     const token = await signUser(key, "user");
     for (const authorization of [
@@ -244,7 +244,7 @@ describe("a user's token", () => {
     ],
     ["with the signature cut off", async () => (await signUser(key, "user")).replace(/\.[^.]*$/, ".")],
     ["that is 7 kB of nonsense", () => "x".repeat(7_000)],
-  ])("is refused with 401 when it is one %s", async (_name, make) => {
+  ])("is refused with 401: a token %s", async (_name, make) => {
     await expectRefused(api, `Bearer ${await make()}`, "invalid_token");
   });
 
@@ -252,7 +252,7 @@ describe("a user's token", () => {
     await expectAccepted(api, await signUser(key, "user", { exp: secondsFromNow(-3), nbf: secondsFromNow(3) }));
   });
 
-  it("is refused with 401, and with nothing else, wherever it was changed", async () => {
+  it("is refused with 401 after a change of any of its characters", async () => {
     const token = await signUser(key, "user");
     await fc.assert(
       fc.asyncProperty(fc.nat(token.length - 1), fc.constantFrom(..."Aa0_-.="), async (place, symbol) => {
@@ -287,7 +287,7 @@ describe("a user's token", () => {
     }
   });
 
-  it("is invalid where no keys are configured, the embedded default's included", async () => {
+  it("is invalid where no keys are configured, even if the embedded default's key has signed it", async () => {
     await expectRefused(keyless, `Bearer ${await signUser(key, "user")}`, "invalid_token");
     const directory = mkdtempSync(join(tmpdir(), "voucher-user-keys-"));
     await expectRefused(keyless, `Bearer ${await mintUserToken(directory, "user", 60_000)}`, "invalid_token");
@@ -361,7 +361,7 @@ describe("keys by HTTP", () => {
     expect(await codeOf(await signUser(next, "user"))).toBe("accepted");
   });
 
-  it("that are withdrawn end a remembered token at the same moment, whenever the token was last checked", async () => {
+  it("that are no longer published end a remembered token after the same ten minutes, whenever the token was last checked", async () => {
     const token = await signUser(key, "user", { exp: secondsFromNow(86_400) });
     expect(await codeOf(await signUser(key, "another user"))).toBe("accepted");
     server.publish(await makeIssuerKey());
@@ -410,7 +410,7 @@ describe("keys by HTTP", () => {
     ["is no JSON", { status: 200, body: "<html>" }],
     ["is JSON of another kind", { status: 200, body: '{"error":"nope"}' }],
     ["never comes", null],
-  ])("are missed with unavailable, and found once they are there again, when the answer %s", async (_name, answer) => {
+  ])("give unavailable when their server's answer %s, until they can be fetched again", async (_name, answer) => {
     const token = await signUser(key, "user");
     server.answer(answer);
     expect(await codeOf(token)).toBe("unavailable");
@@ -438,7 +438,7 @@ describe("keys by HTTP", () => {
     }
   });
 
-  it("serve the API as those of a file do", async () => {
+  it("work in the API as keys in a file do", async () => {
     vi.useRealTimers();
     const byHttp = await startApi(servers, { AUTH_JWKS_URL: server.url });
     try {

@@ -11,7 +11,7 @@ const REFERENCE = "order <7> & Söhne";
 const NOTE = "for <b>Mrs Miller</b>";
 
 let servers: TestServers;
-/** Read-only, as the default is; writable. */
+/** In this order: read-only, which is the default; writable. */
 let api: TestApi;
 let writable: TestApi;
 let partner: TestPartner;
@@ -134,7 +134,7 @@ describe("the operator pages", () => {
     expect(await search(words())).toMatchObject({ status: 303, location: `/ops/vouchers/${redeemed.id}` });
   });
 
-  it("list the vouchers of all organizations that share a name, and say when none has it", async () => {
+  it("list the vouchers of all organizations with the same reference, and say when no voucher is found", async () => {
     const other = await makePartner(servers.db);
     const [voucher] = await issueVouchers(servers.db, other, 1);
     const otherTill = partnerClient(api.url, (await makeKey(servers.db, other.organizationId)).key);
@@ -179,7 +179,7 @@ describe("the operator pages", () => {
     expect((await open(`/vouchers/${redeemed.code}`)).status).toBe(404);
   });
 
-  it("show an organization's last redemptions, newest first and page by page, and its batches with what is left", async () => {
+  it("show an organization's last redemptions, newest first and page by page, and how many vouchers of each batch are left", async () => {
     const busy = await makeOffer(servers.db, 40);
     const client = partnerClient(api.url, (await makeKey(servers.db, busy.organizationId)).key);
     for (const [index, { code }] of busy.vouchers.slice(0, 27).entries()) {
@@ -206,7 +206,7 @@ describe("the operator pages", () => {
     expect((await open(`/organizations/${busy.organizationId}?redeemedBefore=now`)).status).toBe(400);
   });
 
-  it("record each view of a partner's data with the operator, and never a code", async () => {
+  it("record each view of a partner's data with the operator's name, and record no code", async () => {
     const looks: [path: string, entry: Record<string, unknown>][] = [
       [`/vouchers/${redeemed.id}`, { command: "page voucher", entity_type: "VoucherInstance", entity_id: redeemed.id }],
       [`/organizations/${partner.organizationId}`, { command: "page organization", entity_id: partner.organizationId }],
@@ -249,7 +249,7 @@ describe("the operator pages", () => {
     }
   });
 
-  it("have every alert's entry of the runbook, at its name", async () => {
+  it("have the runbook, where an alert's name is the anchor of its entry", async () => {
     const { text } = await open("/runbook");
     for (const alert of ["VouchersApiDown", "VouchersJobsFail", "VouchersEventLoopBlocked"]) {
       expect(text).toContain(`<h2 id="${alert}">`);
@@ -272,7 +272,7 @@ describe("the page of a webhook endpoint", () => {
        VALUES ($1, $2, 1, $3, '<b>till</b>', '2026-11-20T10:00:00Z')`,
       [ID, partner.organizationId, HOSTILE],
     );
-    // Newest last: 30 delivered, one given up, one that is tried again, and one that waits for it.
+    // Newest last: 30 delivered, one given up, one that is tried again, and one that waits until that one is finished.
     await servers.db.query(
       `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, finished_at, sequence, attempts, last_status, endpoint_id,
                                        event_id, voucher_id, event_type, state, last_failure)
@@ -314,7 +314,7 @@ describe("the page of a webhook endpoint", () => {
     expect(after).toMatchObject({ command: "page webhook", entity_id: ID });
   });
 
-  it("does not exist for unknown and deleted endpoints, and refuses a place or a state that no page has", async () => {
+  it("does not exist for unknown and deleted endpoints, and refuses a cursor or a state that does not exist", async () => {
     const deleted = "whk_01jzbq0000e00a4g0g00000002";
     await servers.db.query(
       `INSERT INTO webhook_endpoints (id, organization_id, url, enabled, disabled_reason, disabled_at, deleted_at)
@@ -351,7 +351,7 @@ describe("changes on the operator pages", () => {
     open(`/vouchers/${reserved.id}/release`, { form: { ticket: reserved.ticket }, ...options });
   const isLive = async () => (await till.lookUp(reserved.code)).body.reservation !== null;
 
-  it("are refused and not offered unless OPS_WRITABLE is true, and from pages of other sites always", async () => {
+  it("are refused and not offered unless OPS_WRITABLE is true, and are always refused from pages of other sites", async () => {
     expect((await open(`/vouchers/${reserved.id}`)).text).not.toContain("Release this reservation");
     expect((await release({ at: api })).status).toBe(405);
     expect((await release({ at: writable, headers: { "sec-fetch-site": "cross-site" } })).status).toBe(403);

@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => endService(servers));
 
 describe("POST /partner/vouchers/redeem while no worker runs", () => {
-  it("answers 503 with Retry-After within the wait, takes the job back, and says that this attempt redeemed nothing", async () => {
+  it("answers 503 with Retry-After after the wait, removes the job, and says that this attempt redeemed nothing", async () => {
     const voucher = await issueVoucher(servers.db, partner);
     const before = await dumpRows(servers.db);
     const startedAt = performance.now();
@@ -36,7 +36,7 @@ describe("POST /partner/vouchers/redeem while no worker runs", () => {
     expect(body.error).toContain("This attempt redeemed nothing.");
     expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
     expect(tookMs).toBeGreaterThanOrEqual(WAIT_MS - 20);
-    // Half of the default wait, which a busy machine does not need.
+    // The margin for a busy machine is half of the default wait.
     expect(tookMs).toBeLessThan(WAIT_MS + 5_000);
     expect(await dumpRows(servers.db)).toEqual(before);
     expect(await countJobs(servers, redeemQueue.name)).toBe(0);
@@ -69,13 +69,13 @@ describe("POST /partner/vouchers/redeem while no worker runs", () => {
     } finally {
       await servers.redis.del(waiting);
     }
-    // Known anew within a quarter of a second of the next call.
+    // The next call starts a new count of the waiting jobs, at most one in a quarter of a second.
     await until(
       async () => (await till.redeem({ code: other?.code, externalRef: "too-many" })).body.code !== "overloaded",
     );
   });
 
-  it("takes back its own job only, when several wait", async () => {
+  it("removes only its own job when several wait", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 5);
     const { prefix } = servers.shardOf(vouchers[0]?.id ?? "");
     const queue = new Queue(redeemQueue.name, { prefix, connection: servers.redis });
@@ -96,7 +96,7 @@ describe("POST /partner/vouchers/redeem while no worker runs", () => {
     expect((await till.redeem({ code: up?.code, externalRef: "given-up-2" })).status).toBe(503);
     const worker = await startWorkers(servers, { REDEEM_WAIT_MS: String(WAIT_MS) });
     try {
-      // Jobs are taken in order: once this one is done, the two before it would be, too.
+      // Workers take jobs in order: if the two earlier jobs still existed, they would be done before this one.
       const marker = await until(async () => {
         const reply = await till.redeem({ code: other?.code, externalRef: "marker" });
         return reply.status === 200 ? reply : null;
@@ -127,7 +127,7 @@ describe("POST /partner/vouchers/redeem while no worker runs", () => {
     }
   });
 
-  it("still answers what needs no job: confirmed references, used and expired vouchers, unknown codes", async () => {
+  it("still answers calls that need no job: confirmed references, used and expired vouchers, unknown codes", async () => {
     const used = await issueVoucher(servers.db, partner);
     const expired = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
     const worker = await startWorkers(servers);

@@ -48,7 +48,7 @@ async function untilComplete(client = till): Promise<Date> {
   return now;
 }
 
-/** Follows the cursor until a page is empty or last. */
+/** Follows the cursor until a page is empty or is the last one. */
 async function readAll(client: PartnerClient, query: Record<string, string>, cursor?: string) {
   const listed: { externalRef: string; redeemedAt: string; voucherInstanceId: string }[] = [];
   const sizes: number[] = [];
@@ -104,7 +104,7 @@ describe("GET /partner/redemptions", () => {
     }
   });
 
-  it("lists from one time, inclusive, to another, exclusive, and has no next page once that time is complete", async () => {
+  it("lists from one time, inclusive, to another, exclusive, and has no next page once the list is complete up to the second time", async () => {
     const all = (await readAll(till, {})).listed;
     const [from, to] = [all[1]?.redeemedAt ?? "", all[3]?.redeemedAt ?? ""];
     const inRange = all.filter(({ redeemedAt }) => redeemedAt >= from && redeemedAt < to);
@@ -117,7 +117,7 @@ describe("GET /partner/redemptions", () => {
     expect((await till.redemptions(early)).body).toMatchObject({ redemptions: [], nextCursor: null });
   });
 
-  it("keeps a cursor at the end, which lists later what is redeemed later, and nothing twice", async () => {
+  it("returns a cursor at the end, with which a later call lists what was redeemed since, and nothing twice", async () => {
     const tomorrow = { to: new Date(Date.now() + 86_400_000).toISOString() };
     for (const query of [{}, tomorrow] as Record<string, string>[]) {
       const first = await readAll(till, query);
@@ -131,14 +131,14 @@ describe("GET /partner/redemptions", () => {
     }
   });
 
-  it("reads the complete time once a second, however many pages are read", async () => {
+  it("reads completeUntil from the database at most once a second, however many pages are read", async () => {
     const times = new Set<string>();
     const startedAt = performance.now();
     for (let page = 0; page < 30; page++) times.add((await till.redemptions({ limit: "1" })).body.completeUntil);
     expect(times.size).toBeLessThanOrEqual(2 + (performance.now() - startedAt) / 1_000);
   });
 
-  it("takes cursors that another configured secret has signed, and none of a removed secret", async () => {
+  it("accepts cursors that another configured secret has signed, and none that a removed secret has signed", async () => {
     const { cursor } = await readAll(till, {});
     const rotated = await startApi(servers, {
       RESERVATION_TOKEN_SECRET: "a-new-secret-of-some-length,test-reservation-token-secret",

@@ -87,14 +87,14 @@ describe("a key", () => {
     expect(outcome(await partnerClient(api.url, forged).lookUp("7Q4K-9MZX-2HTB-W8RC"))).toBe("401 unknown_key");
   });
 
-  it("is not well formed with the other prefix, so it is refused without a query", async () => {
+  it("is refused as unknown when its prefix is replaced by the other one", async () => {
     const { key } = await makeSandbox();
     const relabelled = partnerClient(api.url, key.replace("pvt_", "pvk_"));
     expect(outcome(await relabelled.lookUp("7Q4K-9MZX-2HTB-W8RC"))).toBe("401 unknown_key");
   });
 });
 
-it("an organization stays live or a sandbox: the database refuses to change it", async () => {
+it("the database refuses to make a live organization a sandbox, or a sandbox live", async () => {
   const { organizationId } = await makeSandbox();
   for (const id of [organizationId, live.organizationId]) {
     await expect(
@@ -191,7 +191,7 @@ describe("the marketplace", () => {
     expect(page.body.listings.map(({ id }: { id: string }) => id)).toEqual([shown.listingId]);
   });
 
-  it("shows them, marked, to members and to referrers with an active contract, who can claim and buy", async () => {
+  it("shows a sandbox's listings, marked, to its members and to referrers with an active contract, who can buy", async () => {
     const offer = await offerFromSandbox();
     const [employee, referrer] = [newUser(), newUser()];
     await makeMember(servers.db, offer.organizationId, employee, "employee");
@@ -206,7 +206,7 @@ describe("the marketplace", () => {
     }
   });
 
-  it("hides them from a referrer whose contract is over, before the sweeper has recorded its end", async () => {
+  it("hides a sandbox's listings from a referrer whose contract has ended, even before the sweeper has recorded the end", async () => {
     const offer = await offerFromSandbox();
     const referrer = newUser();
     await makeContract(servers.db, offer.brandId, referrer, "Active", inSeconds(60));
@@ -278,7 +278,7 @@ describe("POST /sandbox/advance", () => {
     expect((await sandbox.till.redeem(order)).body).toEqual({ ...redeemed.body, alreadyConfirmed: true });
   });
 
-  it("moves windows as a whole: one opens, and another closes", async () => {
+  it("moves both ends of a window: it opens, and later it closes", async () => {
     const sandbox = await makeSandbox();
     const user = newUser();
     await makeMember(servers.db, sandbox.organizationId, user, "owner");
@@ -404,7 +404,7 @@ describe("the database", () => {
 
   // Citus refuses the test's updates before the trigger does.
   it.skipIf(onCitus())(
-    "lets an open contract's end move back for a sandbox only, never ahead, and with no other change",
+    "lets only a sandbox move the end of an open contract, only to an earlier time, and with no other change",
     async () => {
       const sandbox = await makeSandbox();
       const ends = inSeconds(3_600);

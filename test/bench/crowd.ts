@@ -23,7 +23,7 @@ const TIMEOUT_MS = 60_000;
 
 /**
  * Opens a connection for each request and sends it, all as fast as possible, from a thread of its own.
- * @param onSend is called when the first one starts.
+ * @param onSend is called just before the first connection is opened.
  * @returns the answers in order of the requests; latencies include the connection.
  */
 export function sendAtOnce(crowd: Crowd, onSend: () => void = () => undefined): Promise<CrowdAnswer[]> {

@@ -28,9 +28,9 @@ export const DROPS = {
 export interface DropRound {
   taken: number;
   soldOut: number;
-  /** Told 503: to try again. */
+  /** Users who got a 503, which asks them to try again. */
   unavailable: number;
-  /** Until the last answer. */
+  /** From the first request to the last answer. */
   seconds: number;
   p99Ms: number;
   /** The 99th percentile of redeems before and during the drop; NaN without them. */
@@ -96,7 +96,7 @@ export function p99(units: readonly Unit[]): number {
   );
 }
 
-/** Starts a closed loop of redeems and resolves when it is warm. `stop` returns those of the time since then. */
+/** Starts a closed loop of redeems and resolves after the first {@link BEFORE_SECONDS}. `stop` ends it and returns all its redeems. */
 export async function startRedeems(
   { redeems }: { redeems: number },
   { running, stage }: Player,

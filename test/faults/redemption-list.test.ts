@@ -23,7 +23,7 @@ const VOUCHERS = 3_000;
 const WRITE_MS = 15_000;
 const READERS = [1, 7, 100, 1_000];
 
-/** Lets commits take up to four seconds, longer than redemptions stay open. */
+/** Lets commits take up to four seconds, longer than the two seconds after which the list closes a time. */
 const SLOW_COMMITS = `
   CREATE FUNCTION delay_commit() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
@@ -36,13 +36,13 @@ const SLOW_COMMITS = `
   CREATE CONSTRAINT TRIGGER delay_commit AFTER INSERT ON redemptions DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION delay_commit()`;
 
-/** A reader's end of the list: how many redemptions it has listed, and the time before which they are all. */
+/** A reader's end of the list: how many redemptions it has listed, and the time before which the list is complete. */
 interface Final {
   completeUntil: string;
   listed: number;
 }
 
-/** Follows the cursor until `isOver`, and returns everything that was listed and every statement that it was final. */
+/** Follows the cursor until `isOver`. Returns everything that was listed, and each end of the list that it reached. */
 async function follow(client: PartnerClient, limit: number, isOver: (completeUntil: string) => boolean) {
   const ids: string[] = [];
   const finals: Final[] = [];
@@ -103,7 +103,7 @@ async function killConnections(servers: TestServers, isStopped: () => boolean): 
   return killed;
 }
 
-it("readers list each redemption exactly once beside 64 writers with slow commits and killed connections, and nothing is added before a complete time", async () => {
+it("readers list each redemption exactly once while 64 writers commit slowly and lose connections, and nothing is added before a completeUntil", async () => {
   const servers = await openTestServers();
   const partner = await makePartner(servers.db);
   const { id: keyId, key } = await makeKey(servers.db, partner.organizationId);
@@ -140,7 +140,7 @@ it("readers list each redemption exactly once beside 64 writers with slow commit
   await servers.close();
 });
 
-it("a prepared redemption bounds the complete time, also after the server has restarted", async () => {
+it("a redemption in a prepared transaction bounds completeUntil, even after the server has restarted", async () => {
   const postgres = await openOwnPostgres(["max_prepared_transactions=2"]);
   try {
     await postgres.superuser.query("CREATE DATABASE vouchers");

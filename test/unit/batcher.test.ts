@@ -112,7 +112,7 @@ describe("a batcher", () => {
     expect(await Promise.all(results)).toEqual(["a", "b", "c", "d", "e"].map(resultOf));
   });
 
-  it("refuses with BatcherFull what would wait beyond waitingMax, and nothing else", async () => {
+  it("refuses with BatcherFull only items that would wait beyond waitingMax", async () => {
     const { batcher, next } = startBatcher({ waitingMax: 2 });
     const running = batcher.submit("running");
     const batch = await next();
@@ -157,7 +157,7 @@ describe("a batcher", () => {
     expect(await Promise.all(results)).toEqual(["a", "b", "c", "d"].map(resultOf));
   });
 
-  it("has one lane unless told otherwise", async () => {
+  it("runs one batch at a time by default", async () => {
     const { batcher, begun, next } = startBatcher({ batchMax: 1 });
     const results = ["a", "b"].map((item) => batcher.submit(item));
     const first = await next();
@@ -248,7 +248,7 @@ describe("a batch that fails", () => {
     expect(begun).toHaveLength(4);
   });
 
-  it("keeps its lane while its items are tried again", async () => {
+  it("counts as under way while its items are tried again", async () => {
     const { batcher, begun, next } = startBatcher({ splitOn: () => true });
     const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
     (await next()).fail(new Error("poison"));
@@ -285,7 +285,7 @@ describe("a batch that fails", () => {
     expect(await later).toBe("done b");
   });
 
-  it("may also throw at once instead of returning a promise", async () => {
+  it("may also throw instead of returning a rejected promise", async () => {
     const batcher = new Batcher<string, string>(
       () => {
         throw new Error("at once");
@@ -300,7 +300,7 @@ describe("a batch that fails", () => {
     ["too few", ["only one"]],
     ["too many", ["one", "two", "three"]],
     ["none", []],
-  ])("includes one that returns another number of results than it had items: %s", async (_what, results) => {
+  ])("includes a batch that returns more or fewer results than it has items: %s", async (_what, results) => {
     const { batcher, next } = startBatcher();
     const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
     (await next()).succeed(results);
@@ -336,7 +336,7 @@ describe("drain", () => {
     expect(await Promise.all(results)).toEqual(["done a", "done b"]);
   });
 
-  it("waits for every lane", async () => {
+  it("waits for all batches that run at the same time", async () => {
     const { batcher, next } = startBatcher({ concurrency: 2, batchMax: 1 });
     const results = ["a", "b"].map((item) => batcher.submit(item));
     const [first, second] = [await next(), await next()];

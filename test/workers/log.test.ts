@@ -69,7 +69,7 @@ describe("the sequencer", () => {
     expect(parseCheckpoint(readFileSync(files.anchor, "utf8"))?.size).toBe(2_200);
   });
 
-  it("does nothing before the log has begun, and the waiting events follow then", async () => {
+  it("does nothing before the log has begun, and then places the events that waited", async () => {
     await issueVouchers(servers.db, partner, 3);
     const { run } = openSequencer(servers, files);
     expect(await run()).toMatchObject({ placed: 0, size: 0, refused: null });
@@ -78,7 +78,7 @@ describe("the sequencer", () => {
     expect(await run()).toMatchObject({ placed: 3, published: 3 });
   });
 
-  it("leaves the tree alone while another process has it", async () => {
+  it("does not change the tree while another process has locked it", async () => {
     await beginLog(servers.db, files);
     await issueVouchers(servers.db, partner, 3);
     const other = await servers.db.connect();
@@ -91,7 +91,7 @@ describe("the sequencer", () => {
     expect(await run()).toMatchObject({ placed: 3 });
   });
 
-  it("may die at any statement: no leaf is lost, doubled or out of order, and no two notes contradict", async () => {
+  it("may die at any statement: no leaf is lost, doubled or out of order, and no two notes contradict each other", async () => {
     await beginLog(servers.db, files);
     await issueVouchers(servers.db, partner, 300);
     const notes = new Map<number, string>();
@@ -107,7 +107,7 @@ describe("the sequencer", () => {
       const dying = Object.assign(killed, {
         query: (...args: Parameters<typeof query>) => {
           sent += 1;
-          // Ends the connection without a word, like a process that is killed.
+          // Ends the connection without a message, like a process that is killed.
           if (sent === statement) killed.connection.stream.destroy();
           return query(...args);
         },
@@ -156,7 +156,7 @@ describe("the anchor", () => {
     expect([(await tree())?.size, (await published())?.note]).toEqual([5, before?.note]);
   });
 
-  it("with another root stops everything, even when the database has outgrown it", async () => {
+  it("with another root stops everything, even when the database has a larger tree", async () => {
     const { run } = await begun(5);
     writeFileSync(files.anchor, signCheckpoint(logKey, { size: 3, root: Buffer.alloc(32, 7) }));
     expect(await run()).toMatchObject({ refused: expect.stringMatching(/another root for 3 leaves/) });
@@ -183,7 +183,7 @@ describe("the anchor", () => {
     expect(await run()).toMatchObject({ refused: null, published: 5 });
   });
 
-  it("of a log that the database has not stops everything, and `log init` begins no second one", async () => {
+  it("of a log that the database does not have stops everything, and `log init` does not begin a second log", async () => {
     writeFileSync(files.anchor, signCheckpoint(logKey, { size: 2, root: Buffer.alloc(32, 7) }));
     const { run } = openSequencer(servers, files);
     expect(await run()).toMatchObject({ refused: expect.stringMatching(/has no log, but an anchor has one/) });
@@ -237,7 +237,7 @@ describe("witnesses", () => {
     }
   });
 
-  it("that are too few keep the last checkpoint served, while events get their places", async () => {
+  it("that are too few let no new checkpoint be served, while events still get their places", async () => {
     const { url, close } = await startWitness(servers, files, 0);
     files.setWitnesses([url, await startFake((response) => response.writeHead(500).end())]);
     await beginLog(servers.db, files);
@@ -266,9 +266,9 @@ describe("witnesses", () => {
     ["hangs", () => undefined],
     ["answers ten megabytes", (response) => response.end("x".repeat(10_000_000))],
     ["redirects", (response) => response.writeHead(307, { location: "/elsewhere" }).end()],
-    ["names a size that is none", (response) => response.writeHead(409).end("many\n")],
+    ["names a size that is not a number", (response) => response.writeHead(409).end("many\n")],
     ["hangs up", (response) => response.destroy()],
-  ])("one that %s gets nothing served, and nothing is lost", async (_, answer) => {
+  ])("one that %s lets no checkpoint be served, and nothing is lost", async (_, answer) => {
     files.setWitnesses([await startFake(answer)]);
     await beginLog(servers.db, files);
     await issueVouchers(servers.db, partner, 4);
@@ -301,7 +301,7 @@ describe("witnesses", () => {
 });
 
 describe("witnesses without an anchor", () => {
-  /** The log's tables as they are now, to be restored later: the database then has lost what follows. */
+  /** Opens a sequencer that has no anchor. */
   const withoutAnchor = () => openSequencer(servers, files, []);
 
   // Citus refuses the copies of whole tables that the test makes.
@@ -325,7 +325,7 @@ describe("witnesses without an anchor", () => {
     const lost = new RegExp(`has seen ${count + 6} leaves, the database has ${count}`);
     expect(await withoutAnchor().run()).toMatchObject({ placed: 0, refused: expect.stringMatching(lost) });
     await witness.close();
-    // The one that could tell does not answer.
+    // Now the only witness that knows of the loss does not answer.
     expect(await withoutAnchor().run()).toMatchObject({
       placed: 0,
       refused: expect.stringMatching(/^Too few witnesses answer to say what was signed. Without an answer: w0/),
@@ -333,7 +333,7 @@ describe("witnesses without an anchor", () => {
     expect([(await tree())?.size, state()]).toEqual([count, seen]);
   });
 
-  it("are enough when those that do not answer cannot have met the quorum", async () => {
+  it("are enough when those that do not answer are too few for a quorum", async () => {
     const witnesses = [await startWitness(servers, files, 0), await startWitness(servers, files, 1)];
     files.setWitnesses(witnesses.map(({ url }) => url));
     await beginLog(servers.db, files);
