@@ -463,7 +463,8 @@ describe("requests that are ready together", () => {
     const partner = await makePartner(servers.db);
     const batches = await Promise.all(
       [3_600, 7_200, 10_800, 14_400].map((seconds, n) =>
-        offerBatch(servers.db, partner, 30, {
+        // The 50 users of the link take all 20 of the second batch, even if they got all 30 of the first.
+        offerBatch(servers.db, partner, n === 1 ? 20 : 30, {
           validUntil: inSeconds(seconds),
           audience: n === 1 ? "ReferrerOnly" : "OpenToAll",
         }),

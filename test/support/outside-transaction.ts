@@ -76,10 +76,13 @@ export async function longestWaitMs(db: pg.Pool): Promise<number> {
   return rows[0]?.ms ?? 0;
 }
 
-/** Waits until the database's clock has passed a moment. */
+/** Waits until the database's clock has passed a moment by a millisecond: the service decides in whole ones. */
 export async function untilPast(db: pg.Pool, moment: Date): Promise<void> {
   await until(async () => {
-    const { rows } = await db.query<{ past: boolean }>("SELECT clock_timestamp() > $1::timestamptz AS past", [moment]);
+    const { rows } = await db.query<{ past: boolean }>(
+      "SELECT date_trunc('milliseconds', clock_timestamp()) > $1::timestamptz AS past",
+      [moment],
+    );
     return rows[0]?.past;
   });
 }
