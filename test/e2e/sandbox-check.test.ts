@@ -222,7 +222,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     const client = `touch ${join(directory, "ran")}`;
     for (const [given, said] of [
       [{ ...sandbox, key: live.key }, "This key is live."],
-      [{ ...sandbox, key: "pvt_123" }, "--key is not a key"],
+      [{ ...sandbox, key: "pvt_123" }, "--key is not an API key"],
       [sandbox, `has ${VOUCHERS_NEEDED - 1} unused codes and ${VOUCHERS_NEEDED} are needed.`],
       [{ ...sandbox, key: reader.key }, "code 1 is not a voucher of this key's organization."],
     ] as const) {
