@@ -18,6 +18,7 @@ import { assertInvariants } from "../support/invariants.ts";
 import {
   backUp,
   beginLog,
+  beginWithBackup,
   type LogFiles,
   makeLogFiles,
   openSequencer,
@@ -216,12 +217,7 @@ describe("a database that was restored from an older backup", () => {
   afterEach(close);
 
   it("signs nothing until the log is recovered from an export, and then continues after the lost leaves", async () => {
-    await beginLog(servers.db, files);
-    await issue(300);
-    await run();
-    const restore = await backUp(servers.db);
-    await issue(500);
-    await run();
+    const restore = await beginWithBackup(servers, files, partner, { kept: 300, lost: 500 });
     const lastNote = (await findPublished(servers.db))?.note;
     const copy = join(files.directory, "copy");
     expect(await exportLog(servers.db, copy)).toBe(800);
@@ -314,12 +310,7 @@ describe("a database that was restored from an older backup", () => {
   });
 
   it("is recovered without an anchor, up to the checkpoint of the copy", async () => {
-    await beginLog(servers.db, files);
-    await issue(10);
-    await run();
-    const restore = await backUp(servers.db);
-    await issue(10);
-    await run();
+    const restore = await beginWithBackup(servers, files, partner, { kept: 10, lost: 10 });
     const copy = join(files.directory, "copy");
     await exportLog(servers.db, copy);
     await restore();
@@ -332,12 +323,7 @@ describe("a database that was restored from an older backup", () => {
   });
 
   it("is not recovered from a copy with another leaf", async () => {
-    await beginLog(servers.db, files);
-    await issue(10);
-    await run();
-    const restore = await backUp(servers.db);
-    await issue(10);
-    await run();
+    const restore = await beginWithBackup(servers, files, partner, { kept: 10, lost: 10 });
     const copy = join(files.directory, "copy");
     await exportLog(servers.db, copy);
     await restore();

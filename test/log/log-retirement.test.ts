@@ -19,8 +19,8 @@ import { recoverLog } from "../../src/services/log/recover-log.ts";
 import { type RetireOptions, retireLog } from "../../src/services/log/retire-log.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import {
-  backUp,
   beginLog,
+  beginWithBackup,
   type LogFiles,
   makeLogFiles,
   makeNextLogFiles,
@@ -240,12 +240,7 @@ describe("a log that is retired", () => {
 
 describe("a restored database", () => {
   it("whose lost leaves no copy has is retired only when the loss is accepted, and the next log records the end", async () => {
-    await beginLog(servers.db, files);
-    await issue(300);
-    await run();
-    const restore = await backUp(servers.db);
-    await issue(500);
-    await run();
+    const restore = await beginWithBackup(servers, files, partner, { kept: 300, lost: 500 });
     const state = at("seen");
     await exportLog(servers.db, at("copy"));
     await monitorLog({
@@ -276,12 +271,7 @@ describe("a restored database", () => {
   });
 
   it("from before the retirement goes on with the next log, when both are recovered and the first is retired again", async () => {
-    await beginLog(servers.db, files);
-    await issue(10);
-    await run();
-    const restore = await backUp(servers.db);
-    await issue(5);
-    await run();
+    const restore = await beginWithBackup(servers, files, partner, { kept: 10, lost: 5 });
     await retire();
     await issue(3);
     await run(next);

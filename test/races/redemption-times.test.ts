@@ -94,7 +94,7 @@ describe("a redemption that is inserted and not committed", () => {
   it("no longer bounds it once its transaction or its connection has ended", async () => {
     const redeemedAt = await now();
     const client = await servers.db.connect();
-    const ended = new Promise((resolve) => client.once("error", resolve));
+    const ended = new Promise((resolve) => client.on("error", resolve));
     try {
       await client.query("BEGIN");
       await insert(client, await issue(), redeemedAt);

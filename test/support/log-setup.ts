@@ -12,8 +12,9 @@ import { readLogSettings } from "../../src/services/log/log-settings.ts";
 import { Sequencer } from "../../src/services/log/run-log.ts";
 import { WitnessServer } from "../../src/services/log/witness.ts";
 import { naiveRoot } from "./naive-merkle.ts";
+import { bypassTriggers } from "./outside-transaction.ts";
 import type { TestServers } from "./servers.ts";
-import { provisioning } from "./supply.ts";
+import { issueVouchers, provisioning, type TestPartner } from "./supply.ts";
 
 export const ORIGIN = "vouchers.test/log";
 /** The key of a log, and of the log that follows when it is retired. */
@@ -68,7 +69,7 @@ function makeFiles({ name, text }: SignerKey, seed: Buffer): LogFiles {
 
 /** Runs statements in one transaction without triggers, as the owner of the database can. */
 export async function tamper(db: pg.Pool, ...statements: string[]): Promise<void> {
-  await db.query(["BEGIN", "SET LOCAL session_replication_role = replica", ...statements, "COMMIT"].join(";"));
+  await bypassTriggers(db, statements.join(";"));
 }
 
 /** Copies vouchers, events and the log; gives the function that restores them. */
@@ -121,6 +122,23 @@ export function openSequencer(servers: TestServers, files: LogFiles, anchors?: s
       return sequencer.run();
     },
   };
+}
+
+/** Begins a log with `kept` vouchers, backs it up and logs `lost` more. Returns the function that restores the backup. */
+export async function beginWithBackup(
+  servers: TestServers,
+  files: LogFiles,
+  partner: TestPartner,
+  { kept, lost }: { kept: number; lost: number },
+): Promise<() => Promise<void>> {
+  const { run } = openSequencer(servers, files);
+  await beginLog(servers.db, files);
+  await issueVouchers(servers.db, partner, kept);
+  await run();
+  const restore = await backUp(servers.db);
+  await issueVouchers(servers.db, partner, lost);
+  await run();
+  return restore;
 }
 
 /** Called with each checkpoint that a witness is asked to cosign; the witness waits for both. */

@@ -15,8 +15,8 @@ export async function besideTransaction<T>(db: pg.Pool, work: (outside: pg.PoolC
   }
 }
 
-/** Runs a statement that triggers would refuse. */
-export async function bypassTriggers(db: pg.Pool, statement: string, values: unknown[]): Promise<void> {
+/** Runs a statement, or without values several, that triggers would refuse. */
+export async function bypassTriggers(db: pg.Pool, statement: string, values?: unknown[]): Promise<void> {
   await besideTransaction(db, async (outside) => {
     await outside.query("SET LOCAL session_replication_role = replica");
     await outside.query(statement, values);

@@ -81,6 +81,7 @@ export async function openTestServers(shardCount = inject("queueShards")): Promi
     : withPath(inject("redisUrl"), String(Number(process.env.VITEST_POOL_ID ?? 1)));
   const db = new pg.Pool({ connectionString: ownerUrl, max: 8 });
   db.on("error", () => undefined);
+  db.on("connect", (client) => client.on("error", () => undefined));
   const redis = await connectRedis(redisUrl);
   await redis.flushdb();
   const deploymentId = await adoptDatabase(db);

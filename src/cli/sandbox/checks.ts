@@ -170,7 +170,7 @@ class CheckRun {
     throw new Error("unreachable");
   }
 
-  /** After a 429 or 503 with `Retry-After`, the same call must wait that long. */
+  /** After a 429 or 503 with `Retry-After`, the same call must wait that long. Names the first one that did not. */
   #checkWaits(calls: readonly Call[]): void {
     for (const [index, call] of calls.entries()) {
       const next = calls.slice(index + 1).find(({ kind }) => kind === call.kind);
@@ -179,6 +179,7 @@ class CheckRun {
       this.say(
         `It called again ${waited} seconds after a ${call.status} with Retry-After: ${call.retryAfterMs / 1_000}. Wait as long as Retry-After says.`,
       );
+      return;
     }
   }
 
