@@ -7,9 +7,6 @@ const GUARANTEES = [
   "test/e2e/{migrate,smoke}.test.ts",
 ];
 
-/** Tests that load the service or measure times: two files at once on two cores, so that they do not disturb each other. */
-const LOADS = ["test/{bench,cluster,faults,hostile}/**/*.test.ts"];
-
 /** Runs of minutes that `npm run test:endurance` makes and CI does not: it must end within twenty minutes. */
 const ENDURANCE = [
   "test/faults/{postgres-failover,webhook-load,webhooks}.test.ts",
@@ -66,31 +63,20 @@ export default defineConfig({
           maxWorkers: onCluster ? 1 : 3,
         },
       },
-      // Commands, browsers, the log and the model: they wait for processes and pages most of the time.
-      {
-        extends: true,
-        test: {
-          name: "journeys",
-          include: ["test/**/*.test.ts"],
-          exclude: [...GUARANTEES, ...LOADS, ...ENDURANCE],
-          maxWorkers: onCluster ? 1 : 3,
-          sequence: { groupOrder: 1 },
-        },
-      },
-      // Faults, a Redis Cluster, hostile input and the tests of the benchmark.
+      // Campaigns, browsers, hostile input, benchmarks and long end-to-end runs.
       {
         extends: true,
         test: {
           name: "campaigns",
-          include: LOADS,
-          exclude: ENDURANCE,
+          include: ["test/**/*.test.ts"],
+          exclude: [...GUARANTEES, ...ENDURANCE],
           maxWorkers: onCluster ? 1 : 2,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
-        test: { name: "endurance", include: ENDURANCE, maxWorkers: 1, sequence: { groupOrder: 3 } },
+        test: { name: "endurance", include: ENDURANCE, maxWorkers: 1, sequence: { groupOrder: 2 } },
       },
     ],
   },
