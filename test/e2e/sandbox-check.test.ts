@@ -122,7 +122,8 @@ describe.concurrent("voucherctl sandbox check", () => {
       fault: "Retry-After is ignored",
       client: () => broken(["if (retryAfter > 0) waitMs = retryAfter * 1000;", "if (retryAfter > 0) waitMs = 10;"]),
       checks: ["busy service"],
-      sentence: /^It called again [01]\.\d seconds after a 503 with Retry-After: 2\. Wait as long as Retry-After says\.$/,
+      sentence:
+        /^It called again [01]\.\d seconds after a 503 with Retry-After: 2\. Wait as long as Retry-After says\.$/,
     },
     {
       fault: "a 409 is retried",
