@@ -49,9 +49,9 @@ const PARTNER_READS = 2;
 /** Partners' reads that may wait for a connection: half a second's worth of chains of usual length. */
 const PARTNER_READS_WAITING_MAX = 200;
 /** The connection for moves of sandboxes' times. */
-const SANDBOX_MOVES = 1;
+const SANDBOX_ADVANCES = 1;
 /** Moves that may wait for it: a minute's worth of large ones. */
-const SANDBOX_MOVES_WAITING_MAX = 20;
+const SANDBOX_ADVANCES_WAITING_MAX = 20;
 /** Tests of webhook endpoints that may run at a time, up to 15 seconds each, and that may wait. */
 const WEBHOOK_TESTS = 8;
 const WEBHOOK_TESTS_WAITING_MAX = 8;
@@ -64,7 +64,7 @@ const WEBHOOK_READS = 1;
 /** Postgres connections per process, at most. A test compares them with `docs/scaling.md`. */
 export const CONNECTIONS_MAX = {
   /** Batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions (reads, shared, waiting), a scrape, unbatched reads, moves of sandboxes and probes. */
-  api: 2 + 1 + 3 + 1 + 4 + (2 + 1 + 3) + 1 + PUBLIC_READS + PARTNER_READS + SANDBOX_MOVES + PROBES,
+  api: 2 + 1 + 3 + 1 + 4 + (2 + 1 + 3) + 1 + PUBLIC_READS + PARTNER_READS + SANDBOX_ADVANCES + PROBES,
   /** Redemptions (fast path, slow path), seals (the same), the sweeper, the log, and webhooks (reads, recorded attempts). */
   worker: 1 + 4 + 1 + 4 + 1 + 1 + (WEBHOOK_READS + 1),
 };
@@ -111,7 +111,7 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     /** Unbatched reads of partners. */
     partnerReads: openBoundedReads({ connections: PARTNER_READS, waitingMax: PARTNER_READS_WAITING_MAX }),
     /** Moves of sandboxes' times. */
-    sandboxMoves: openBoundedReads({ connections: SANDBOX_MOVES, waitingMax: SANDBOX_MOVES_WAITING_MAX }),
+    sandboxAdvances: openBoundedReads({ connections: SANDBOX_ADVANCES, waitingMax: SANDBOX_ADVANCES_WAITING_MAX }),
     webhookRequests: service.closeLater(new WebhookRequests(redis, config.queueShards[0], deployment, log)),
     webhookSender: service.closeLater(openWebhookSender(config.webhooks)),
     /** Tests of webhook endpoints. */

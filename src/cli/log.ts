@@ -31,7 +31,7 @@ import {
 import { EXIT, UsageError } from "./exit-code.ts";
 import { formatCount, pluralize } from "./format.ts";
 import { paint } from "./paint.ts";
-import { accept, readPolicy, readText } from "./receipt.ts";
+import { readPolicy, readText, runVerification } from "./receipt.ts";
 import { withRedis } from "./with-redis.ts";
 
 export const log: Noun = {
@@ -150,7 +150,7 @@ tell whether the leaves are events of vouchers that were not named.`,
       async (ctx, { from }) => {
         const source = openLogSource(from);
         const recovered = await recoverLog(ctx, readSettings(), source).catch((error) =>
-          accept(() => {
+          runVerification(() => {
             throw error;
           }),
         );
@@ -220,7 +220,7 @@ interrupted.`,
           ...{ source, state, keep, retired, policy: readPolicy(policy) },
           receipts: receipt.map(readText),
         }).catch((error) =>
-          accept(() => {
+          runVerification(() => {
             throw error;
           }),
         );
@@ -262,7 +262,7 @@ async function auditUrl(ctx: Interaction, url: string, policy: Policy, vouchers:
       progress.advance(leaves);
     },
   }).catch((error) =>
-    accept(() => {
+    runVerification(() => {
       throw error;
     }),
   );

@@ -34,8 +34,8 @@ export const receipt: Noun = {
       ["receipt verify order-4711.tlog-proof --policy policy"],
       async (ctx, { policy }, file = "") => {
         const text = readText(file);
-        const proved = accept(() => verifyProof(text, readPolicy(policy)));
-        const payload = accept(() => parseProof(text)).extra?.toString() ?? "";
+        const proved = runVerification(() => verifyProof(text, readPolicy(policy)));
+        const payload = runVerification(() => parseProof(text)).extra?.toString() ?? "";
         const witnesses = proved.cosignatures.map(({ key, time }) => ({
           name: key.name,
           seenAt: new Date((time ?? 0) * 1_000).toISOString(),
@@ -64,7 +64,7 @@ export function readPolicy(file: string): Policy {
 }
 
 /** Runs a verification. @throws AppError if it fails. */
-export function accept<T>(verify: () => T): T {
+export function runVerification<T>(verify: () => T): T {
   try {
     return verify();
   } catch (error) {

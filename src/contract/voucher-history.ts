@@ -35,12 +35,12 @@ export interface FoundVouchers {
 
 const pastReservation = z.object({
   ticket: z.string(),
-  /** Live: it still counts. Consumed: a redemption ended it. Released: a release or a voiding ended it. Expired: its time is over. */
+  /** Live: it still counts. Consumed: a redemption ended it. Released: a release or a voiding ended it. Expired: it was not used in time. */
   state: z.enum(["Live", "Consumed", "Released", "Expired"]),
   keyId: z.string(),
   keyLabel: z.string().nullable(),
   startedAt: timestamp("When it began.", EXAMPLE.reservedAt),
-  expiresAt: timestamp("When its time is over.", EXAMPLE.reservedUntil),
+  expiresAt: timestamp("When it expires.", EXAMPLE.reservedUntil),
   endedAt: timestamp("When it ended; null while it is live.", EXAMPLE.reservedUntil).nullable(),
   /** Why it was released, as the caller said. */
   endReason: z.string().nullable(),

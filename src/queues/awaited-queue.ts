@@ -71,7 +71,7 @@ export class AwaitedQueue<Data, Reply> {
   /** By job id, oldest first. */
   readonly #waiters = new Map<string, Waiter<Reply>>();
   readonly #timers: NodeJS.Timeout[];
-  readonly #open = () => void this.#openUntilOpen();
+  readonly #open = () => void this.#openQueues();
   #closed = false;
   /** Empty until Redis is ready. */
   #shards: OpenShard[] = [];
@@ -239,7 +239,7 @@ export class AwaitedQueue<Data, Reply> {
     );
   }
 
-  async #openUntilOpen(): Promise<void> {
+  async #openQueues(): Promise<void> {
     const { deployment, shards, redis, log } = this.#links;
     await deployment.ready();
     while (!this.#closed) {

@@ -27,7 +27,7 @@ const RETRY_AFTER_SECONDS = 2;
 /** How early a call may arrive, because timers are not exact. Milliseconds. */
 const EARLY_MS = 100;
 
-interface Kit {
+interface CheckSetup {
   command: string;
   key: string;
   proxy: FaultyProxy;
@@ -50,7 +50,7 @@ interface Settled {
 interface Check {
   name: string;
   about: string;
-  run(kit: CheckRun): Promise<void>;
+  run(check: CheckRun): Promise<void>;
 }
 
 /** Thrown by a check that cannot be tried. */
@@ -68,12 +68,12 @@ const onRedeem =
  * Runs every check, one after another, and reports each as soon as it is done. If the client fails the first one, a plain redeem, the
  * others are not tried.
  */
-export async function runChecks(kit: Kit, onResult: (result: CheckResult) => void): Promise<CheckResult[]> {
+export async function runChecks(setup: CheckSetup, onResult: (result: CheckResult) => void): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
   const references = new References();
   let works = true;
   for (const { name, about, run } of CHECKS) {
-    const check = new CheckRun(kit, references);
+    const check = new CheckRun(setup, references);
     const result: CheckResult = { name, about, result: "right", sentences: check.sentences };
     try {
       if (!works) throw new NotTried("The client must be able to redeem a voucher first.");
@@ -108,12 +108,12 @@ class References {
 
 /** One check in progress. */
 class CheckRun {
-  readonly kit: Kit;
+  readonly setup: CheckSetup;
   readonly sentences: string[] = [];
   readonly #references: References;
 
-  constructor(kit: Kit, references: References) {
-    this.kit = kit;
+  constructor(setup: CheckSetup, references: References) {
+    this.setup = setup;
     this.#references = references;
   }
 
@@ -123,17 +123,17 @@ class CheckRun {
   }
 
   order(number: number): string {
-    return `${this.kit.run}-${number}`;
+    return `${this.setup.run}-${number}`;
   }
 
   code(index: number): string {
-    const code = this.kit.codes[index];
+    const code = this.setup.codes[index];
     if (code === undefined) throw new Error(`there is no code ${index}`);
     return code;
   }
 
   async lookUp(code: string): Promise<SeenVoucher> {
-    const seen = await this.kit.service.lookUp(code);
+    const seen = await this.setup.service.lookUp(code);
     if (seen === null) throw new Error("a voucher has disappeared");
     return seen;
   }
@@ -143,7 +143,7 @@ class CheckRun {
     step: Pick<ClientStep, "step" | "order" | "code"> & { state?: unknown },
     faults = NO_FAULTS,
   ): Promise<Settled> {
-    const { command, key, proxy, signal } = this.kit;
+    const { command, key, proxy, signal } = this.setup;
     const all: Call[] = [];
     let state = step.state ?? null;
     for (let run = 1; run <= RUNS_MAX; run++) {
@@ -240,7 +240,7 @@ class CheckRun {
   }
 
   /** The client's report must match the voucher's state. */
-  async expectTruth(settled: Settled, code: string): Promise<void> {
+  async expectReportMatches(settled: Settled, code: string): Promise<void> {
     const { voucher } = await this.lookUp(code);
     if (settled.result.outcome === "redeemed" || voucher.status === "Redeemed")
       await this.expectRedeemed(settled, code);
@@ -276,7 +276,7 @@ export const CHECKS: readonly Check[] = [
   {
     name: "busy service",
     about: `The service answers 503 with Retry-After: ${RETRY_AFTER_SECONDS}, twice.`,
-    run: mustRedeem(4, 3, onRedeem(madeUp("overloaded", RETRY_AFTER_SECONDS), 2)),
+    run: mustRedeem(4, 3, onRedeem(errorAnswer("overloaded", RETRY_AFTER_SECONDS), 2)),
   },
   {
     name: "used voucher",
@@ -311,9 +311,9 @@ export const CHECKS: readonly Check[] = [
       const { state, reservation } = await reserve(check, order, code);
       if (reservation !== null) {
         const lastsMs = Date.parse(reservation.expiresAt) - Date.parse(reservation.startedAt);
-        await check.kit.service.advance(Math.ceil(lastsMs / 1_000));
+        await check.setup.service.advance(Math.ceil(lastsMs / 1_000));
       }
-      await check.expectTruth(await check.settle({ step: "pay", order, code, state }), code);
+      await check.expectReportMatches(await check.settle({ step: "pay", order, code, state }), code);
     },
   },
   {
@@ -335,7 +335,7 @@ export const CHECKS: readonly Check[] = [
     about: "Another checkout has reserved the voucher.",
     async run(check) {
       const [order, code] = [check.order(10), check.code(6)];
-      const refusal = madeUp("voucher_reserved");
+      const refusal = errorAnswer("voucher_reserved");
       const settled = await check.settle({ step: "checkout", order, code }, (kind) =>
         kind === "redeem" || kind === "reserve" ? refusal : null,
       );
@@ -354,20 +354,20 @@ export const CHECKS: readonly Check[] = [
           `It reported the voucher ${voucher.id} as redeemed, but that voucher is still ${voucher.status}: the reference had been used before, so the service repeated the result of another voucher. Compare voucherInstanceId with the id that the look-up returned, and stop when they differ.`,
         );
       }
-      await check.expectTruth(settled, code);
+      await check.expectReportMatches(settled, code);
     },
   },
   {
     name: "expired voucher",
     about: "A customer enters the code of a voucher that has expired.",
     async run(check) {
-      if (!check.kit.expireVouchers) throw new NotTried("--keep-vouchers: no voucher was expired.");
+      if (!check.setup.expireVouchers) throw new NotTried("--keep-vouchers: no voucher was expired.");
       const [order, code] = [check.order(11), check.code(6)];
       const { voucher, now } = await check.lookUp(code);
       const seconds = Math.ceil((Date.parse(voucher.validUntil) - now.getTime()) / 1_000) + 1;
       if (voucher.status !== "Active") throw new NotTried(`The voucher for this check is ${voucher.status} already.`);
       if (seconds > ADVANCE_SECONDS_MAX) throw new NotTried("The voucher is valid for more than 400 days.");
-      await check.kit.service.advance(seconds);
+      await check.setup.service.advance(seconds);
       check.expectRefused(await check.settle({ step: "checkout", order, code }), "an expired voucher");
     },
   },
@@ -381,8 +381,8 @@ function mustRedeem(orderNumber: number, codeIndex: number, faults = NO_FAULTS):
   };
 }
 
-/** A made-up answer with this error. */
-function madeUp(code: "overloaded" | "voucher_reserved", retryAfterSeconds?: number): Fault {
+/** An answer of the proxy, not of the service, with this error. */
+function errorAnswer(code: "overloaded" | "voucher_reserved", retryAfterSeconds?: number): Fault {
   const { status, sentence } = ERRORS[code];
   const body = { error: sentence, code, requestId: "sandbox-check" };
   return { kind: "answer", status, body, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };

@@ -69,7 +69,7 @@ export async function openFaultyProxy(target: string): Promise<FaultyProxy> {
       retryAfterMs: 0,
     };
     calls.push(call);
-    const answer = fault?.kind === "answer" ? madeUp(fault) : await forward(target + path, request, body);
+    const answer = fault?.kind === "answer" ? toAnswer(fault) : await forward(target + path, request, body);
     if (fault?.kind === "lose response") {
       request.socket.destroy();
       return;
@@ -107,7 +107,7 @@ interface Answer {
   body: Buffer;
 }
 
-function madeUp({ status, body, retryAfterSeconds }: Extract<Fault, { kind: "answer" }>): Answer {
+function toAnswer({ status, body, retryAfterSeconds }: Extract<Fault, { kind: "answer" }>): Answer {
   return {
     status,
     headers: {

@@ -30,11 +30,11 @@ const RECORD_MAX_MS = 2_000;
  * @throws AppError `invalid_request` for more than 10 000 live reservations, `voucher_busy` when a row stays locked, `overloaded`.
  */
 export async function advanceSandbox(
-  ctx: { pool: pg.Pool; leases: Leases; randomBytes: RandomBytes; sandboxMoves: BoundedReads; log: Logger },
+  ctx: { pool: pg.Pool; leases: Leases; randomBytes: RandomBytes; sandboxAdvances: BoundedReads; log: Logger },
   caller: Caller,
   seconds: number,
 ): Promise<AdvanceResponse> {
-  return ctx.sandboxMoves(async () => {
+  return ctx.sandboxAdvances(async () => {
     const moved = await move(ctx, caller, seconds);
     const { endedTickets, endedVoucherIds, expiredBatchIds, vouchersExpired } = moved;
     await Promise.all(endedTickets.map((ticket, index) => releaseLease(ctx, endedVoucherIds[index] ?? "", ticket)));
