@@ -7,7 +7,9 @@ import pg from "pg";
 import { makeKeyFile } from "../../src/cli/log.ts";
 import { integer } from "../../src/cli/option-parsers.ts";
 import { findLogTree } from "../../src/db/log-tree.ts";
+import { onSnapshot } from "../../src/db/transaction.ts";
 import { auditedCommand } from "../../src/services/admin/with-audit-entry.ts";
+import { auditLog } from "../../src/services/log/audit-log.ts";
 import { initLog } from "../../src/services/log/init-log.ts";
 import { integrateBatches } from "../../src/services/log/integrate-batches.ts";
 import { readLogSettings } from "../../src/services/log/log-settings.ts";
@@ -18,8 +20,8 @@ import { readCpuMicros } from "./process-usage.ts";
 import { openBenchServers, openStage, type Stage } from "./stage.ts";
 import { formatTable, quantile } from "./table.ts";
 
-// `node test/bench/log.ts` measures the log, on servers of its own: the leaves per second of the sequencer, and the time from a redemption until
-// the served checkpoint covers it. It writes progress to standard error and tables to standard output.
+// `node test/bench/log.ts` measures the log, on servers of its own: the events per second of an audit, the leaves per second of the sequencer, and
+// the time from a redemption until the served checkpoint covers it. It writes progress to standard error and tables to standard output.
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Leaves of the batches: of a redemption, of the smallest one with the promised rate, of a full group commit, of an issue. */
@@ -30,11 +32,12 @@ const WARM_UP_SECONDS = 10;
 const POLL_MS = 20;
 
 const options = new Command("node test/bench/log.ts")
+  .option("--events <n>", "events of an audit; 0 leaves this part out", integer(0, 10_000_000), 500_000)
   .option("--leaves <n>", "leaves for each size of batch; 0 leaves this part out", integer(0, 10_000_000), 500_000)
   .option("--rate <n>", "redemptions per second", integer(1, 100_000), 1_000)
   .option("--seconds <n>", "length of the load; 0 leaves this part out", integer(0, 3_600), 30)
   .parse()
-  .opts<{ leaves: number; rate: number; seconds: number }>();
+  .opts<{ events: number; leaves: number; rate: number; seconds: number }>();
 
 const interrupted = new AbortController();
 for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => interrupted.abort());
@@ -51,6 +54,8 @@ try {
   const ctx = { pool: stage.db, randomBytes, audited: auditedCommand("bench log", {}) };
   await initLog(ctx, readLogSettings(config, true), false);
   try {
+    // First, because the leaves of the sequencer's part have no events.
+    if (options.events > 0) await measureAudit(stage, options.events);
     if (options.leaves > 0) await measureSequencer(stage, options.leaves);
     const env = { ...stage.env, LOG_KEY_FILE: keyFile, LOG_ANCHOR: `file:${anchor}` };
     if (options.seconds > 0) await measureLatency({ ...stage, env }, options.rate, options.seconds);
@@ -59,6 +64,28 @@ try {
   }
 } finally {
   await servers.close();
+}
+
+/** Gives every waiting leaf its place, and returns their number. */
+async function placeAll(pool: pg.Pool): Promise<number> {
+  const tree = await findLogTree(pool);
+  let placed = 0;
+  for (let count = -1; count !== 0 && tree !== null; placed += count) count = await integrateBatches({ pool }, tree);
+  return placed;
+}
+
+/** Compares issued events with their leaves, as `voucherctl log audit` does. */
+async function measureAudit(stage: Stage, events: number): Promise<void> {
+  await stage.ensure("vouchers", events);
+  await placeAll(stage.db);
+  const [startedAt, own] = [performance.now(), readCpuMicros([process.pid])];
+  const audit = await onSnapshot(stage.db, (tx) => auditLog(tx, () => signal.throwIfAborted()));
+  const ms = performance.now() - startedAt;
+  if (audit.problemCount > 0) throw new Error(audit.problems.join("\n"));
+  const columns = ["Audited events", "events/s", "Node µs"];
+  const perEvent = (readCpuMicros([process.pid]) - own) / audit.events;
+  const row = [String(audit.events), ((audit.events / ms) * 1_000).toFixed(0), perEvent.toFixed(2)];
+  process.stdout.write(`\n${formatTable(columns, [row])}\n`);
 }
 
 async function measureSequencer({ databaseUrl, db }: Stage, leaves: number): Promise<void> {
@@ -77,12 +104,10 @@ async function measureSequencer({ databaseUrl, db }: Stage, leaves: number): Pro
       made += batches.length * size;
     }
     await db.query("CHECKPOINT");
-    const tree = await findLogTree(pool);
     const { rows: pids } = await pool.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
     const pid = pids[0]?.pid ?? 0;
     const [startedAt, own, server] = [performance.now(), readCpuMicros([process.pid]), readCpuMicros([pid])];
-    let placed = 0;
-    for (let count = -1; count !== 0 && tree !== null; placed += count) count = await integrateBatches({ pool }, tree);
+    const placed = await placeAll(pool);
     const ms = performance.now() - startedAt;
     const per = (micros: number) => (micros / placed).toFixed(2);
     rows.push([

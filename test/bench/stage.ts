@@ -200,8 +200,10 @@ export async function openStage(
     async ensure(supply, count) {
       const missing = count - stage[supply].length;
       if (missing <= 0) return;
-      if (supply === "vouchers")
-        return void stage.vouchers.push(...(await issue(productId, Math.max(missing, ISSUE_MIN))));
+      if (supply === "vouchers") {
+        for (const voucher of await issue(productId, Math.max(missing, ISSUE_MIN))) stage.vouchers.push(voucher);
+        return;
+      }
       await issue(productId, missing, "--claim");
       stage.users.push(...(await makeUsers(missing)));
     },
