@@ -191,3 +191,16 @@ describe("once it is published", () => {
     expect([proof.status, proof.body.code]).toEqual([404, "entity_not_found"]);
   });
 });
+
+describe("a log that continues a retired one", () => {
+  it("operators see which log was retired, with how many leaves, when and why", async () => {
+    expect(await openOperatorsPage()).not.toContain("Retired logs");
+    await servers.db.query(
+      `INSERT INTO log_retirements (origin, next_origin, size, root, last_note, served_note, policy, reason, retired_at)
+       SELECT 'vouchers.test/old', t.origin, 5, t.root, '', '', '', 'the <key> leaked', '2026-11-01T12:00:00Z' FROM log_tree AS t`,
+    );
+    expect(await openOperatorsPage()).toMatch(
+      /Retired logs .* vouchers\.test\/old 5 leaves 1 November 2026, 12:00:00 UTC the &#60;key&#62; leaked/,
+    );
+  });
+});

@@ -73,7 +73,7 @@ GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON vou
 -- The leaves of sealed events wait here for their place in the log.
 GRANT INSERT (id, leaves, hashes) ON log_batches TO pva_api;
 GRANT SELECT (id, first_index, places) ON log_batches TO pva_api;
-GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles, log_witnesses TO pva_api;
+GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles, log_witnesses, log_retirements TO pva_api;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_api;
 
 -- Acquisitions are inserted and never changed.

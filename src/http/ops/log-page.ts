@@ -1,3 +1,4 @@
+import type { LogRetirement } from "../../db/log-retirements.ts";
 import type { LogStatus, WitnessStatus } from "../../services/log/read-log-status.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
@@ -13,7 +14,7 @@ export function renderLogPage(site: Site, status: LogStatus | null): Html {
   return layOutForOperators(site, "Log", html`<h1>Transparency log</h1>\n${main}`);
 }
 
-function renderStatus(site: Site, { origin, size, published, quorum, witnesses, pass }: LogStatus): Html {
+function renderStatus(site: Site, { origin, size, published, quorum, witnesses, pass, retirements }: LogStatus): Html {
   const refused = pass?.report.refused ?? null;
   return html`${
     refused === null
@@ -38,6 +39,12 @@ ${renderTable("Witnesses", ["Witness", "Has cosigned", "The served checkpoint"],
 }
 <h2>Anchors</h2>
 ${renderAnchors(size, pass)}
+${
+  retirements.length === 0
+    ? null
+    : html`<h2>Retired logs</h2>
+${renderTable("Retired logs", ["Log", "Its tree", "Retired", "Reason"], retirements.map(renderRetirement))}`
+}
 ${published === null ? null : html`<h2>The served checkpoint</h2>\n<pre><code>${published.note}</code></pre>`}`;
 }
 
@@ -64,6 +71,10 @@ function renderWitness({ name, url, size, cosignedAt }: WitnessStatus): (Html | 
       ? html`<span class="badge bad">Not cosigned</span>`
       : html`<span class="badge good">Cosigned</span> ${renderTime(cosignedAt)}`,
   ];
+}
+
+function renderRetirement({ origin, size, retiredAt, reason }: LogRetirement): (Html | string)[] {
+  return [html`<code>${origin}</code>`, leaves(size), renderTime(retiredAt), reason];
 }
 
 function renderAnchors(size: number, pass: LogStatus["pass"]): Html {

@@ -3,6 +3,7 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import type { LogReport } from "../../contract/jobs.ts";
 import { findLogProgress, findPublished, selectWitnessSizes } from "../../db/log-checkpoints.ts";
+import { type LogRetirement, selectLogRetirements } from "../../db/log-retirements.ts";
 import { findLogTree } from "../../db/log-tree.ts";
 import { parseCheckpoint } from "../../domain/log/checkpoint.ts";
 import { verifySignatures } from "../../domain/log/note.ts";
@@ -34,6 +35,8 @@ export interface LogStatus {
   witnesses: WitnessStatus[];
   /** The sequencer's last pass; null when none is known, or Redis does not answer. */
   pass: { report: LogReport; at: Date } | null;
+  /** The logs that this one continues, the oldest first. */
+  retirements: LogRetirement[];
 }
 
 /** Reads the state of the log from Postgres, and its last pass from Redis; null when there is no log. */
@@ -62,6 +65,7 @@ export async function readLogStatus(ctx: {
     quorum: policy?.quorum ?? null,
     witnesses: policy === null ? [] : await readWitnesses(pool, policy, published?.note ?? ""),
     pass: last && { report: last.reply, at: last.at },
+    retirements: await selectLogRetirements(pool),
   };
 }
 
