@@ -28,13 +28,6 @@ const NOT_ON_CITUS = [
   // Make or change schemas, roles and rights, which are those of a single Postgres.
   "test/db/{constraints,grants,roles,migrate}.test.ts",
   "test/e2e/migrate.test.ts",
-  // Not tried on Citus yet.
-  "test/api/{bad-input,cors,cross-organization,dashboard,health,key-use,log,log-reading,marketplace-tokens,miss-limit}.test.ts",
-  "test/api/{pages,partner-documents,rate-limits,redeem-timeout,redis-tls,reference,shutdown,voucher-history}.test.ts",
-  "test/{clients,observability}/*.test.ts",
-  "test/db/{durability,lists,organization-bounds,pool,statements,transaction,verify-chains,writes}.test.ts",
-  "test/e2e/smoke.test.ts",
-  "test/workers/{drop-shards,send-webhook}.test.ts",
 ];
 
 const leftOut = [...(onCluster ? NOT_ON_CLUSTER : []), ...(onCitus ? NOT_ON_CITUS : [])];

@@ -1,5 +1,6 @@
 -- name: insert_webhook_endpoint
 -- Inserts an endpoint into one of its organization's free places. Writes no row when none is free, or when another transaction took the place.
+-- Returns the row, because Citus also counts one that was not written.
 -- $1 id text, $2 organization_id text, $3 url text, $4 description text, $5 event_types text[], $6 enabled boolean, $7 disabled_reason text
 INSERT INTO webhook_endpoints (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at)
 SELECT $1::text, $2::text, free.place, $3::text, $4::text, $5::text[], $6::boolean,
@@ -7,7 +8,8 @@ SELECT $1::text, $2::text, free.place, $3::text, $4::text, $5::text[], $6::boole
   FROM (SELECT p.place FROM generate_series(1, 20) AS p (place)
          WHERE NOT EXISTS (SELECT 1 FROM webhook_endpoints AS w WHERE w.organization_id = $2::text AND w.place = p.place)
          ORDER BY random() LIMIT 1) AS free
-    ON CONFLICT (organization_id, place) DO NOTHING;
+    ON CONFLICT (organization_id, place) DO NOTHING
+RETURNING id;
 
 -- name: select_webhook_endpoints
 -- An organization's endpoints, oldest first: at most 20.

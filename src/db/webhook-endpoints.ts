@@ -27,7 +27,7 @@ const ENDPOINT = {
 const ROTATED = { id: text, secretVersion: integer, previousSecretUntil: timestamptz };
 
 export const sql = loadStatements(new URL("./webhook-endpoints.sql", import.meta.url), {
-  insert_webhook_endpoint: {},
+  insert_webhook_endpoint: { id: text },
   select_webhook_endpoints: ENDPOINT,
   find_webhook_endpoint: ENDPOINT,
   change_webhook_endpoint: {},
@@ -51,10 +51,10 @@ export async function insertWebhookEndpoint(
 ): Promise<boolean> {
   const { id, organizationId, url, description, eventTypes, enabled } = endpoint;
   return (
-    (await execute(db, sql.insert_webhook_endpoint, [
+    (await readRow(db, sql.insert_webhook_endpoint, [
       ...[id, organizationId, url, description],
       ...[eventTypes, enabled, by],
-    ])) === 1
+    ])) !== null
   );
 }
 

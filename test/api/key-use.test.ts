@@ -26,21 +26,23 @@ beforeAll(async () => {
   [api, other] = await Promise.all([startApi(servers), startApi(servers)]);
   partner = await makePartner(servers.db);
   // Every write of a key's use leaves a mark.
+  await servers.db.query("CREATE TABLE key_writes (key_id text NOT NULL)");
   await servers.db.query(`
-    CREATE TABLE key_writes (key_id text NOT NULL);
     CREATE FUNCTION mark_write() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
     BEGIN
       INSERT INTO key_writes VALUES (NEW.key_id);
       RETURN NEW;
     END
-    $$;
-    CREATE TRIGGER writes_are_marked AFTER INSERT OR UPDATE ON api_key_uses FOR EACH ROW EXECUTE FUNCTION mark_write();
+    $$`);
+  await servers.db.query(
+    "CREATE TRIGGER writes_are_marked AFTER INSERT OR UPDATE ON api_key_uses FOR EACH ROW EXECUTE FUNCTION mark_write()",
+  );
+  await servers.db.query(`
     CREATE FUNCTION fail_write() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
       RAISE EXCEPTION 'no';
     END
-    $$;
-  `);
+    $$`);
 });
 
 afterEach(() => servers.db.query("DROP TRIGGER IF EXISTS writes_fail ON api_key_uses"));

@@ -31,7 +31,7 @@ it("a connection that is lost in a transaction fails the transaction, does not e
   try {
     const lost = await inTransaction(pool, async (tx) => {
       const { rows } = await tx.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
-      await servers.db.query("SELECT pg_terminate_backend($1)", [rows[0]?.pid]);
+      await servers.db.query("SELECT pg_terminate_backend($1::integer)", [rows[0]?.pid]);
       await until(async () => {
         const { rowCount } = await servers.db.query("SELECT 1 FROM pg_stat_activity WHERE pid = $1", [rows[0]?.pid]);
         return rowCount === 0;
