@@ -38,6 +38,8 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   answer = () => 204;
+  // The worker tries few failing endpoints at a time, so those of earlier tests would take the turns of this one's.
+  await servers.db.query("DELETE FROM webhook_deliveries");
   partner = await makePartner(servers.db);
 });
 
@@ -353,6 +355,29 @@ describe("a replay", () => {
     await expect(replay(time, "org_x")).rejects.toMatchObject({ code: "webhook_not_found" });
     await until(() => receiver.of(endpoint).length === 5);
     await finished(endpoint, 2);
+  });
+
+  it("makes a later delivery of the voucher wait for the replayed one, although its own retry was due", async () => {
+    answer = () => 503;
+    const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+    const { id } = await issueVoucher(servers.db, partner);
+    await redeem(id);
+    await waitAfter(endpoint, 1);
+    await servers.db.query(
+      `INSERT INTO webhook_deliveries (position, created_at, finished_at, state, attempts, sequence, endpoint_id, event_id, voucher_id, event_type)
+       VALUES (0, now(), now(), 'Delivered', 1, 1, $1, $2 || '-1', $2, 'voucher.instance.claimed')`,
+      [endpoint, id],
+    );
+    expect(await replayWebhook(worker.ctx, partner.organizationId, endpoint, { eventIds: [`${id}-1`] })).toEqual({
+      replayed: 1,
+    });
+    await waitAfter(endpoint, 1);
+    await skipWait(endpoint);
+    await waitAfter(endpoint, 2);
+    answer = () => 204;
+    await skipWait(endpoint);
+    await finished(endpoint, 2);
+    expect(receiver.of(endpoint).map((request) => request.id)).toEqual([2, 1, 1, 1, 2].map((n) => `${id}-${n}`));
   });
 });
 
