@@ -157,7 +157,7 @@ UPDATE webhook_deliveries AS d SET state = 'Failed', next_attempt_at = NULL, fin
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY (ARRAY[w.event_id]);
 
 -- name: delete_old_deliveries
--- Deletes finished deliveries that are older than $1 days, and all finished deliveries of deleted endpoints.
+-- Deletes finished deliveries that are older than the given age, and all finished deliveries of deleted endpoints.
 -- $1 age int in days, $2 limit int
 DELETE FROM webhook_deliveries AS d
  USING (SELECT o.endpoint_id, o.event_id

@@ -9,9 +9,9 @@ export interface System {
   servers: TestServers;
   api: TestApi;
   stopWorkers(): Promise<void>;
-  /** Starts the workers. Does nothing when they run. */
+  /** Starts the workers. Does nothing if they are running. */
   startWorkers(): Promise<void>;
-  /** Runs one sweep. There is no scheduled one here. */
+  /** Runs one sweep. The system schedules no sweeps. */
   sweep(): Promise<SweepReport>;
   /** Adds a seal job. */
   requestSeal(voucherId: string): Promise<void>;

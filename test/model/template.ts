@@ -1,6 +1,6 @@
 /**
- * An expected answer: a JSON value with placeholders for values that only the service can choose. The first answer sets the value of a
- * named placeholder, and later answers must repeat it. The names are the shell variables in a printed counterexample.
+ * An expected response: a JSON value with placeholders for values that the service chooses. The first response sets the value of a named
+ * placeholder, and later responses must have the same value. A printed counterexample uses the names as shell variables.
  */
 export type Template =
   | null
@@ -13,7 +13,7 @@ export type Template =
 
 export type Placeholder = Variable | Moment | Sentence | Joined | JsonText | Including;
 
-/** A text that is equal wherever it appears and differs from every other variable. */
+/** A text that is the same wherever the variable appears. Two variables never have the same text. */
 export interface Variable {
   hole: "variable";
   name: string;
@@ -25,9 +25,9 @@ export interface Moment {
   name: string;
   /** Offset from the named moment. */
   plusMs: number;
-  /** Whether simulated time moves it back, as with the ends of reservations and of validity. */
+  /** Whether simulated time moves it back, such as the end of a reservation or of a validity period. */
   moves: boolean;
-  /** Whether it lies within the call that shows it first. */
+  /** Whether it lies between the start and the end of the call that first returns it. */
   fresh: boolean;
 }
 
@@ -60,12 +60,12 @@ export const joined = (...parts: (string | Variable)[]): Joined => ({ hole: "joi
 export const jsonText = (of: Template): JsonText => ({ hole: "json", of });
 export const including = (fields: { readonly [field: string]: Template }): Including => ({ hole: "including", fields });
 
-/** A past moment, which simulated time does not move. */
+/** A moment that simulated time does not move, because it records a past event. */
 export function happened(name: string, { fresh = false } = {}): Moment {
   return { hole: "moment", name, plusMs: 0, moves: false, fresh };
 }
 
-/** A moment that is compared with the clock, so that simulated time moves it back. */
+/** A moment that simulated time moves back, because the service compares it with the clock. */
 export function moving(name: string, { plusMs = 0, fresh = false } = {}): Moment {
   return { hole: "moment", name, plusMs, moves: true, fresh };
 }
@@ -74,7 +74,7 @@ export function isPlaceholder(template: Template): template is Placeholder {
   return typeof template === "object" && template !== null && "hole" in template;
 }
 
-/** Renders a template for people: variables as `$NAME`, other placeholders in angle brackets. */
+/** Renders a template as text: variables as `$NAME`, other placeholders in angle brackets. */
 export function render(template: Template): string {
   return JSON.stringify(readable(template));
 }
