@@ -204,7 +204,7 @@ describe("the cache of keys", () => {
     new KeyAuthenticator(pool as TestServers["db"], pino({ level: "silent" }));
 
   /** Opens a new cache. `queries` lists, for each of its queries, the hashes of the secrets that it looked up. */
-  function openRecorded() {
+  function openRecordingQueries() {
     const queries: string[][] = [];
     const query = (config: pg.QueryConfig<Buffer[][]>) => {
       if (config.name === "find_keys_by_secret")
@@ -215,7 +215,7 @@ describe("the cache of keys", () => {
   }
 
   it("calls the guard before it looks up a key that is not cached, and never for a cached key", async () => {
-    const { keys, queries } = openRecorded();
+    const { keys, queries } = openRecordingQueries();
     const { key } = await newKey();
     const refuse = () => {
       throw new Error("not now");
@@ -233,7 +233,7 @@ describe("the cache of keys", () => {
   });
 
   it("calls the guard again for a key that has stopped working", async () => {
-    const { keys } = openRecorded();
+    const { keys } = openRecordingQueries();
     const { id, key } = await newKey();
     await keys.authenticate(key);
     await endKey(provisioning(servers.db), id);
@@ -245,7 +245,7 @@ describe("the cache of keys", () => {
   });
 
   it("does not delay a valid key during a flood of made-up keys", async () => {
-    const { keys, queries } = openRecorded();
+    const { keys, queries } = openRecordingQueries();
     const { id, key } = await newKey();
     const hash = hashApiKey(key);
     expect(await keys.authenticate(key)).not.toBeNull();
