@@ -118,7 +118,7 @@ export const logReport = z.object({
   cosigned: z.number(),
   /** The anchor files, and the number of leaves in each one's checkpoint; null for a missing file. */
   anchors: z.array(z.object({ file: z.string(), size: z.number().nullable() })),
-  /** Why the pass placed and signed nothing: an anchor or a witness contradicts the database or does not answer. Null otherwise. */
+  /** Why the pass stopped before it served a checkpoint, such as an anchor that contradicts the database. Null if it did not stop. */
   refused: z.string().nullable(),
   durationMs: z.number(),
 });

@@ -17,7 +17,7 @@ type FieldOf<Value> = Value extends unknown ? keyof Value & string : never;
 /** A queue, its schemas and its limits. */
 export interface QueueDefinition<Data = unknown, Reply = unknown, Name extends string = string> {
   name: Name;
-  /** Validates a job's data: an older release or the dashboard may have added it. */
+  /** Validates a job's data, because an older release or the dashboard may have added the job. */
   data: z.ZodType<Data>;
   reply: z.ZodType<Reply>;
   /** Largest job data, in bytes. */

@@ -20,7 +20,7 @@ export interface Shard {
 
 /**
  * Lists a deployment's shards. All slots are divided into `count` equal ranges, and the slot of each shard is near the middle of its range.
- * So masters with equal numbers of slots have equal numbers of shards, if `count` is a multiple of the masters.
+ * So masters with equal numbers of slots have equal numbers of shards, if `count` is a multiple of the number of masters.
  */
 export function listShards(deploymentId: string, count: number): Shard[] {
   return Array.from({ length: count }, (_, index) => findShard(deploymentId, index, count));

@@ -177,20 +177,20 @@ describe.concurrent("voucherctl sandbox check", () => {
     expect({ exitCode, passed }).toEqual({ exitCode: 1, passed: false });
     for (const name of checks)
       expect(
-        wrong[name]?.filter((said) => sentence.test(said)),
+        wrong[name]?.filter((message) => sentence.test(message)),
         name,
       ).toHaveLength(1);
   });
 
   it("fails a client whose first step fails, prints no result or is unsupported, and runs no other check", async () => {
-    for (const [content, said] of [
+    for (const [content, message] of [
       ['throw new Error("no till");', /^The client ended with exit status 1: /],
       ['console.log("thank you");', /^The last line of the client's output is not a result/],
       ['console.log(\'{"outcome":"unsupported"}\');', /^The client has no step "checkout"/],
     ] as const) {
       const { exitCode, wrong } = await checkClient(content);
       expect(exitCode).toBe(1);
-      expect(wrong).toEqual({ redeem: [expect.stringMatching(said)] });
+      expect(wrong).toEqual({ redeem: [expect.stringMatching(message)] });
     }
   });
 
@@ -222,14 +222,14 @@ describe.concurrent("voucherctl sandbox check", () => {
     const live = await makeKey(servers.db, (await makePartner(servers.db)).organizationId);
     const reader = await makeKey(servers.db, (await makePartner(servers.db, { sandbox: true })).organizationId);
     const client = `touch ${join(directory, "ran")}`;
-    for (const [given, said] of [
+    for (const [given, message] of [
       [{ ...sandbox, key: live.key }, "This key is live."],
       [{ ...sandbox, key: "pvt_123" }, "--key is not an API key"],
       [sandbox, `has ${VOUCHERS_NEEDED - 1} unused codes and ${VOUCHERS_NEEDED} are needed.`],
       [{ ...sandbox, key: reader.key }, "code 1 is not a voucher of this key's organization."],
     ] as const) {
       const { exitCode, stderr } = await check(given, client);
-      expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(said) });
+      expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(message) });
     }
     expect(() => readFileSync(join(directory, "ran"))).toThrow("ENOENT");
   });
