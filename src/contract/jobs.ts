@@ -49,7 +49,7 @@ export type SealJob = z.output<typeof sealJob>;
 export const sealReply = z.object({ sealed: z.number() });
 export type SealReply = z.output<typeof sealReply>;
 
-/** One pass of the sweeper. It finds its work in Postgres. */
+/** One pass of the sweeper. The sweeper reads its work from Postgres. */
 export const sweepJob = z.object({});
 
 /** The results of one pass. */
@@ -78,7 +78,7 @@ export const sweepReport = z.object({
 });
 export type SweepReport = z.output<typeof sweepReport>;
 
-/** The tasks of a pass, and where the report counts what each did. The check of chains, whose counts differ, is not among them. */
+/** The tasks of a pass, with the report field that counts the results of each. The check of chains is not listed, because it has two counts. */
 export const SWEEP_TASKS = {
   expireReservations: "reservationsExpired",
   restoreLeases: "leasesRestored",
@@ -90,34 +90,35 @@ export const SWEEP_TASKS = {
   removeDeliveries: "deliveriesRemoved",
 } as const satisfies Record<string, keyof SweepReport>;
 
-/** A request to send what is due for one endpoint. It finds its work in Postgres. */
+/** A request to send the due deliveries of one endpoint. The worker reads them from Postgres. */
 export const webhookJob = z.object({ endpointId: z.string() });
 
-/** What one job has sent. */
+/** The results of one job. */
 export const webhookReport = z.object({
   delivered: z.number(),
-  /** Attempts that failed and are repeated. */
+  /** Failed attempts that are retried later. */
   retried: z.number(),
-  /** Deliveries that are given up. */
+  /** Deliveries that are not retried. */
   failed: z.number(),
 });
 export type WebhookReport = z.output<typeof webhookReport>;
 
-/** One pass of the log's sequencer. It finds its work in Postgres. */
+/** One pass of the log's sequencer. The sequencer reads its work from Postgres. */
 export const logJob = z.object({});
 
 /** The results of one pass. */
 export const logReport = z.object({
-  /** Leaves that got their place. */
+  /** Leaves that this pass added to the tree. */
   placed: z.number(),
-  /** Leaves of the tree, and of the checkpoint that is served. */
+  /** Number of leaves in the tree. */
   size: z.number(),
+  /** Number of leaves in the served checkpoint. */
   published: z.number(),
   /** Witnesses that cosigned in this pass. */
   cosigned: z.number(),
-  /** The files that remember the last checkpoint, and the leaves of the one that they had; null for a missing file. */
+  /** The anchor files, and the number of leaves in each one's checkpoint; null for a missing file. */
   anchors: z.array(z.object({ file: z.string(), size: z.number().nullable() })),
-  /** Why nothing was done: what is kept outside of Postgres contradicts the database. */
+  /** Why the pass stopped before it served a checkpoint, such as an anchor that contradicts the database. Null if it did not stop. */
   refused: z.string().nullable(),
   durationMs: z.number(),
 });

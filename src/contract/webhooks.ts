@@ -24,18 +24,18 @@ export const WEBHOOK_EVENT_TYPES = [
 ] as const;
 export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
 
-/** The type of a test request, which every endpoint accepts. */
+/** The type of a test request. An endpoint need not subscribe to it. */
 export const WEBHOOK_TEST_TYPE = "webhook.test";
 
 /** Why an endpoint gets no requests. */
 const WEBHOOK_DISABLED_REASONS = ["partner", "operator", "gone", "failing"] as const;
 export type WebhookDisabledReason = (typeof WEBHOOK_DISABLED_REASONS)[number];
 
-/** States of a delivery. Failed: given up, or its endpoint was disabled. */
+/** States of a delivery. Failed: the service stopped retrying, or the endpoint was disabled. */
 export const DELIVERY_STATES = ["Pending", "Delivered", "Failed"] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** Why an attempt failed. Fixed words: nothing that the endpoint sends is stored or shown. */
+/** Why an attempt failed. The words are fixed, so that no text from the endpoint is stored or shown. */
 const DELIVERY_FAILURES = [
   "timeout",
   "refused_address",
@@ -50,9 +50,9 @@ export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
 
 /** How long deliveries are kept. Days. */
 export const DELIVERIES_KEPT_DAYS = 30;
-/** Most deliveries that one call sends again. */
+/** Maximum number of deliveries that one call replays. */
 export const REPLAY_MAX = 10_000;
-/** Most event ids in one call, so that a request stays below the limit of bodies. */
+/** Maximum number of event ids in one call, so that the request stays below the size limit of bodies. */
 const REPLAY_IDS_MAX = 200;
 const WEBHOOK_URL_MAX = 2_048;
 const DESCRIPTION_MAX = 200;
@@ -255,7 +255,7 @@ examples.add(deletedWebhook, {
   deleted: { summary: "Deleted", value: { id: EXAMPLE.webhookId, deleted: true } },
 });
 
-/** How long requests are signed with the previous secret too. */
+/** How long after a rotation requests are also signed with the previous secret. */
 export const PREVIOUS_SECRET_HOURS = 24;
 
 export const rotatedWebhook = z

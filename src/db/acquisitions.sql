@@ -1,10 +1,9 @@
 -- name: read_sources
--- Where requests for vouchers lead, at one moment: to the product of a listing, of a link (with its contract) or to the product itself, and
--- to the product's valid batches that have a window of the wanted kind; a listing leads to its own batch only. One row per source and
--- batch, or one without a batch; the product is null where nothing matches. `left` says whether a batch has a voucher that can be
--- acquired, besides those in $4. It reads committed state, so a voucher that another transaction has locked counts. OFFSET 0 keeps a plan that
--- was made for small tables from reading all of them.
--- $1 way text[]: listing, product or link, $2 id text[], $3 kind text[]: equally long, $4 voucher_id text[] not to count; null: do not look
+-- Finds the product of each listing, link or product id, the contract of a link, and the product's valid batches with a window of the wanted
+-- kind. For a listing, only its own batch. Returns one row per source and batch, or one row without a batch. The product is null if the id
+-- does not exist. `left` is whether the batch has a voucher that can be acquired and is not in $4. It is read from committed state, so vouchers
+-- that other transactions have locked count. OFFSET 0 prevents a plan that was made for small tables and reads them whole.
+-- $1 way text[]: listing, product or link, $2 id text[], $3 kind text[]: equally long, $4 voucher_id text[] not to count; null: no `left`
 SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "product.brandId",
        br.organization_id AS "product.organizationId", g.sandbox AS "product.sandbox", s.contract_id AS "link.contractId", s.referrer_id AS "link.referrerId",
        s.status AS "link.status", s.ends_at AS "link.endsAt", o.id AS "offer.batchId", o.audience AS "offer.audience",
@@ -38,8 +37,8 @@ SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "prod
        ) AS o ON true;
 
 -- name: read_standings
--- What users are to the brands that they want vouchers of: role in its organization, Active contract, and the voucher of the same claim
--- or purchase, if it was made before. One row per wanted entry, in no order.
+-- For each request, finds the user's role in the organization, Active contract with the brand, and the voucher that the user got earlier by
+-- the same claim or purchase. Returns one row per request, in any order.
 -- $1 user_id text[], $2 organization_id text[], $3 brand_id text[], $4 product_id text[], $5 payment_ref text[], null for claims:
 -- equally long
 SELECT (w.n - 1)::int AS n, m.role, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
@@ -58,8 +57,8 @@ SELECT (w.n - 1)::int AS n, m.role, c.id AS "contract.id", c.status AS "contract
   LEFT JOIN vouchers AS v ON v.id = ANY (ARRAY[e.voucher_id]);
 
 -- name: pick_free_vouchers
--- Locks the next unlocked vouchers of a batch's windows that had no live reservation when this statement started. Decides nothing: a later
--- statement reads the state under the locks.
+-- Locks the next unlocked vouchers that users can acquire from a batch and that have no live reservation in this statement's snapshot. A
+-- later statement must read their state under the locks.
 -- $1 batch_id text, $2 voucher_id text[] not to pick, $3 limit int
 SELECT v.id FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.pickable AND v.id <> ALL ($2::text[])
@@ -68,7 +67,7 @@ SELECT v.id FROM vouchers AS v
  ORDER BY v.serial LIMIT $3::int FOR NO KEY UPDATE OF v SKIP LOCKED;
 
 -- name: pick_voucher
--- The same for one voucher, but waits if it is locked, because the transaction that holds the lock may roll back.
+-- Like pick_free_vouchers, for one voucher. Waits if the voucher is locked, because the transaction that holds the lock may roll back.
 -- $1 batch_id text
 SELECT v.id FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.pickable
@@ -77,8 +76,8 @@ SELECT v.id FROM vouchers AS v
  ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v;
 
 -- name: insert_claims
--- Inserts users' one claim of a product each, in key order, so that two writers of the same claims cannot deadlock. Waits for a transaction
--- that is inserting the same claim. Raises VS001 when one exists; the caller decides again.
+-- Inserts claims in key order, so that two writers of the same claims cannot deadlock. A user has at most one claim of a product. Waits for a
+-- transaction that is inserting the same claim. Raises VS001 if a claim exists; the caller then decides again.
 -- $1 user_id text[], $2 product_id text[], $3 voucher_id text[]
 WITH claimed AS (
   INSERT INTO claims (user_id, product_id, voucher_id)
@@ -90,7 +89,7 @@ WITH claimed AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'new claims') FROM claimed;
 
 -- name: insert_purchases
--- The same for users' purchases, one for each payment in an organization.
+-- Like insert_claims, for purchases. A user has at most one purchase per payment reference in an organization.
 -- $1 organization_id text[] of the vouchers, $2 user_id text[], $3 payment_ref text[], $4 voucher_id text[]
 WITH bought AS (
   INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id)
@@ -103,8 +102,8 @@ WITH bought AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'new purchases') FROM bought;
 
 -- name: acquire_vouchers
--- Removes locked, Active vouchers from their windows and counts a Pending event of each. Raises VS001 when one has left already or its chain
--- has changed. IS NOT FALSE keeps the search by id out of the index vouchers_pickable.
+-- Makes locked, Active vouchers unavailable to other users and adds one to last_sequence of each for its Pending event. Raises VS001 if a
+-- voucher is no longer available or its chain has changed. IS NOT FALSE prevents the use of the index vouchers_pickable.
 -- $1 voucher_id text[], $2 last_sequence int[] before the update
 WITH acquired AS (
   UPDATE vouchers AS v SET pickable = false, last_sequence = w.last_before + 1

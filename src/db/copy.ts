@@ -13,7 +13,7 @@ export interface NewVoucher {
   serial: number;
   code: string;
   codeKey: string;
-  /** Whether its batch has windows. */
+  /** Whether users can acquire it, because its batch has windows. */
   pickable: boolean;
   issued: Omit<SealedEvent, "logSlot">;
 }

@@ -15,13 +15,13 @@ export const sql = loadStatements(new URL("./durability.sql", import.meta.url), 
   select_weakened_roles: { subject: text, setting: text },
 });
 
-/** The settings that decide whether a committed transaction survives, as one of the pool's connections has them. */
+/** Reads the settings that decide whether a committed transaction survives a crash. The values are those of one connection of `db`. */
 export async function readDurabilitySettings(db: Queryable): Promise<Row<typeof SETTINGS>> {
   const [settings] = await readRows(db, sql.select_durability_settings, []);
   return settings as Row<typeof SETTINGS>;
 }
 
-/** Roles and databases whose own settings make COMMIT return too early. */
+/** Finds roles and databases whose own settings make COMMIT return before the transaction is durable. */
 export function findWeakenedRoles(db: Queryable): Promise<{ subject: string; setting: string }[]> {
   return readRows(db, sql.select_weakened_roles, []);
 }

@@ -20,12 +20,12 @@ SELECT r.organization_id, array_agg(r.voucher_id), array_agg(r.ticket)
  GROUP BY r.organization_id;
 
 -- name: try_fan_out
--- Locks the fan-out until the end of the transaction, unless another process has it. One at a time: deliveries of a voucher must appear in
--- the order of its events.
+-- Tries to take the lock of the fan-out until the end of the transaction. Only one process may hold it, so that the deliveries of a voucher
+-- appear in the order of its events.
 SELECT pg_try_advisory_xact_lock(21093::bigint << 48) AS locked;
 
 -- name: select_outbox
--- The next rows of the outbox, and how many events each has.
+-- The oldest rows of the outbox, and the number of events in each.
 -- $1 limit int
 SELECT o.id, o.organization_id AS "organizationId", cardinality(o.voucher_ids) AS events
   FROM webhook_outbox AS o WHERE o.id > 0 ORDER BY o.id LIMIT $1::int;
@@ -38,8 +38,8 @@ SELECT e.id FROM webhook_endpoints AS e
  ORDER BY e.id FOR NO KEY UPDATE;
 
 -- name: insert_deliveries
--- Makes one delivery per event and locked endpoint subscribed to it, and returns the endpoints with due deliveries. A delivery waits while
--- its voucher has an earlier one that is not finished.
+-- Makes one delivery for each event and each locked endpoint that subscribes to it. Returns the endpoints with due deliveries. A delivery
+-- waits while an earlier delivery of the same voucher to the same endpoint is not finished.
 -- $1 id bigint[] of outbox rows, $2 endpoint_id text[]
 WITH made AS (
   INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id, voucher_id, ticket, event_type)
@@ -71,14 +71,14 @@ SELECT DISTINCT m.endpoint_id AS "endpointId" FROM made AS m WHERE m.next_attemp
 DELETE FROM webhook_outbox AS o WHERE o.id = ANY ($1::bigint[]);
 
 -- name: find_target
--- What requests to an enabled endpoint need, with the database's time. No row if it is disabled or deleted.
+-- The data for requests to an enabled endpoint, and the database's time. No row if the endpoint is disabled or deleted.
 -- $1 endpoint_id text
 SELECT e.id, e.url, e.secret_version AS "secretVersion", coalesce(e.previous_secret_until > clock_timestamp(), false) AS "previousSecretSigns",
        e.failing_since IS NOT NULL AS "isFailing", clock_timestamp() AS now
   FROM webhook_endpoints AS e WHERE e.id = $1::text AND (e.enabled) IS NOT FALSE;
 
 -- name: select_due_deliveries
--- The next due deliveries of an endpoint except some, with the contents of their bodies.
+-- The deliveries of an endpoint that are due for longest, with the contents of their bodies.
 -- $1 endpoint_id text, $2 event_id text[] to leave out, $3 limit int
 SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event_type AS "eventType", d.attempts,
        d.replayed_at IS NOT NULL AS "isReplay", (extract(epoch FROM clock_timestamp() - d.created_at) * 1000)::bigint AS "ageMs",
@@ -96,13 +96,13 @@ SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event
 SELECT e.id FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) ORDER BY e.id FOR NO KEY UPDATE;
 
 -- name: read_endpoints
--- The state of endpoints, and the current time for a transaction that has locked them.
+-- The state of endpoints, and the current time. A transaction locks the endpoints first.
 -- $1 endpoint_id text[]
 SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since AS "failingSince", clock.now
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock, webhook_endpoints AS e WHERE e.id = ANY ($1::text[]);
 
 -- name: record_attempts
--- Records attempts of deliveries of locked endpoints. Leaves out a delivery that another process has attempted in the meantime.
+-- Records attempts of deliveries to locked endpoints. Skips a delivery that another process has attempted in the meantime.
 -- $1 now timestamptz, $2 endpoint_id text[], $3 event_id text[], $4 attempts int[] before, $5 state text[], $6 status int[],
 -- $7 failure text[], $8 next_attempt_at timestamptz[]
 UPDATE webhook_deliveries AS d
@@ -114,7 +114,7 @@ UPDATE webhook_deliveries AS d
  WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = w.event_id AND (d.finished_at IS NULL) IS NOT FALSE AND d.attempts = w.attempts;
 
 -- name: release_next
--- Makes the next delivery of each voucher of locked endpoints due, if it waits.
+-- For each pair of a locked endpoint and a voucher, makes the earliest unfinished delivery due if it waits.
 -- $1 now timestamptz, $2 endpoint_id text[], $3 voucher_id text[]
 UPDATE webhook_deliveries AS d SET next_attempt_at = $1::timestamptz
   FROM unnest($2::text[], $3::text[]) AS w (endpoint_id, voucher_id)
@@ -124,7 +124,7 @@ UPDATE webhook_deliveries AS d SET next_attempt_at = $1::timestamptz
  WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = head.event_id AND head.next_attempt_at IS NULL;
 
 -- name: record_health
--- Records since when locked endpoints fail, and disables those with a reason.
+-- Records when locked endpoints began to fail, and disables those that have a reason in $4.
 -- $1 now timestamptz, $2 endpoint_id text[], $3 failing_since timestamptz[], $4 disabled_reason text[]
 UPDATE webhook_endpoints AS e
    SET failing_since = w.failing_since, enabled = e.enabled AND w.reason IS NULL,
@@ -148,7 +148,8 @@ SELECT e.id FROM webhook_endpoints AS e
  LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: end_pending_deliveries
--- Ends Pending deliveries of a locked endpoint that is disabled; whole vouchers first, the latest event first, so that none becomes due.
+-- Ends Pending deliveries of a locked, disabled endpoint: voucher by voucher, from the latest event to the earliest, so that no
+-- remaining delivery becomes due.
 -- $1 endpoint_id text, $2 limit int
 UPDATE webhook_deliveries AS d SET state = 'Failed', next_attempt_at = NULL, finished_at = date_trunc('milliseconds', statement_timestamp())
   FROM (SELECT p.event_id FROM webhook_deliveries AS p WHERE p.endpoint_id = $1::text AND p.finished_at IS NULL
@@ -156,7 +157,7 @@ UPDATE webhook_deliveries AS d SET state = 'Failed', next_attempt_at = NULL, fin
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY (ARRAY[w.event_id]);
 
 -- name: delete_old_deliveries
--- Deletes finished deliveries that are older than an age, and those of deleted endpoints.
+-- Deletes finished deliveries that are older than the given age, and all finished deliveries of deleted endpoints.
 -- $1 age int in days, $2 limit int
 DELETE FROM webhook_deliveries AS d
  USING (SELECT o.endpoint_id, o.event_id
@@ -174,7 +175,7 @@ DELETE FROM webhook_endpoints AS e
  WHERE e.deleted_at IS NOT NULL AND NOT EXISTS (SELECT FROM webhook_deliveries AS d WHERE d.endpoint_id = e.id OFFSET 0);
 
 -- name: select_deliveries
--- An endpoint's deliveries in some states before a position, newest first.
+-- An endpoint's deliveries in the given states that are older than a position, newest first.
 -- $1 endpoint_id text, $2 state text[], $3 created_at timestamptz (exclusive, with $4), $4 event_id text, $5 limit int
 SELECT p.event_id AS "eventId", p.event_type AS "eventType", p.voucher_id AS "voucherId", p.sequence, p.state, p.attempts,
        p.next_attempt_at AS "nextAttemptAt", p.last_status AS "lastStatus", p.last_failure AS "lastFailure", p.created_at AS "createdAt",
@@ -202,14 +203,14 @@ SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId" FROM webhook_deliver
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY ($2::text[]) AND (d.finished_at IS NULL) IS NOT TRUE;
 
 -- name: replay_deliveries
--- Starts finished deliveries of a locked endpoint again. They wait for their turn, which release_next gives.
+-- Makes finished deliveries of a locked endpoint Pending again. They wait until release_next makes them due.
 -- $1 now timestamptz, $2 endpoint_id text, $3 event_id text[]
 UPDATE webhook_deliveries AS d
    SET state = 'Pending', attempts = 0, next_attempt_at = NULL, finished_at = NULL, replayed_at = $1::timestamptz
  WHERE d.endpoint_id = $2::text AND d.event_id = ANY ($3::text[]) AND (d.finished_at IS NULL) IS NOT TRUE;
 
 -- name: wait_for_earlier
--- Makes deliveries of vouchers of a locked endpoint wait if an earlier one of the voucher is not finished.
+-- Makes the deliveries of vouchers to a locked endpoint wait while an earlier delivery of the same voucher is not finished.
 -- $1 endpoint_id text, $2 voucher_id text[]
 UPDATE webhook_deliveries AS d SET next_attempt_at = NULL
   FROM unnest($2::text[]) AS w (voucher_id)
@@ -219,8 +220,8 @@ UPDATE webhook_deliveries AS d SET next_attempt_at = NULL
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY (ARRAY[later.event_id]) AND d.next_attempt_at IS NOT NULL;
 
 -- name: measure_webhooks
--- Deliveries that are not finished and rows of the outbox, each counted up to a limit, and the age of the oldest delivery that is due at an
--- endpoint that accepts requests. Failing endpoints do not count: their deliveries are late because of their servers.
+-- The number of unfinished deliveries and of outbox rows, each up to $1, and how long the oldest due delivery has been due. The last ignores
+-- failing endpoints, whose deliveries are late because of the partners' servers.
 -- $1 limit int
 SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries AS d WHERE d.finished_at IS NULL LIMIT $1::int) AS p)::int AS pending,
        (SELECT count(*) FROM (SELECT FROM webhook_outbox AS o LIMIT $1::int) AS p)::int AS outbox,

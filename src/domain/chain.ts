@@ -31,7 +31,7 @@ export interface EventContent {
   data: { nonce: string; [field: string]: unknown };
 }
 
-/** The next event of a locked voucher, by the issuer or the service itself. `data` adds to the fields that every event has. */
+/** Makes the next event of a locked voucher, without an actor. `data` is added to the nonce, code and serial number of every event. */
 export function nextEvent(
   randomBytes: RandomBytes,
   voucher: { id: string; lastSequence: number; code: string; serial: number },
@@ -73,7 +73,7 @@ export function sealEvent(event: EventContent, previousHash: string): Seal {
   return { previousHash, recordHash: hash("sha256", payload), payload };
 }
 
-/** The fields of a payload besides `data`. */
+/** Returns the fields of a payload except `data`. */
 function sealedFields(event: EventContent | StoredEvent, occurredAt: string | null, previousHash: string) {
   const { voucherId, sequence, eventType, actorConnectedId, actorIsEmployee } = event;
   const code = EVENT_CODES[eventType as EventType];
@@ -109,7 +109,7 @@ interface ChainProblem {
 }
 
 /**
- * Verifies a voucher's whole chain, given in order of `sequence`: every hash and link, and the head in the voucher's row, which
+ * Verifies a voucher's whole chain, given in order of `sequence`: every hash, every link and the head in the voucher's row. The head
  * reveals missing events at the end. Returns the first problem, or null.
  */
 export function verifyChain(voucherId: string, head: ChainHead, events: readonly StoredEvent[]): ChainProblem | null {
@@ -150,7 +150,7 @@ function verifySealedEvent(voucherId: string, event: StoredEvent, previousHash: 
   return findDifference(voucherId, event, previousHash);
 }
 
-/** Compares a payload with the stored event. `data` is stored only in the payload, so only its canonical form is checked. */
+/** Compares a payload with the stored event, except `data`, which {@link StoredEvent} does not have. Also checks the canonical form. */
 function findDifference(voucherId: string, event: StoredEvent, previousHash: string): string | null {
   const payload = event.payload as string;
   let sealed: Record<string, unknown>;

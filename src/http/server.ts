@@ -15,15 +15,15 @@ export interface ConnectionLimits {
   idleMs: number;
   /** Longest time without a byte in either direction while a request is in progress. */
   stalledMs: number;
-  /** How often late headers and requests are looked for. */
+  /** Interval between checks for late headers and requests. */
   checkEveryMs: number;
   /** Concurrent connections. Beyond that, new ones are closed. */
   connectionsMax: number;
-  /** Connections that the kernel accepts before this process does; fewer if the system's limit is lower. */
+  /** Connections that may wait in the kernel until this process accepts them. The system's own limit may be lower. */
   backlog: number;
   /** Concurrent requests on one connection. Beyond that, the connection is closed. */
   pipelinedMax: number;
-  /** How long an idle connection stays open after the server starts to close: a request may be on its way. */
+  /** How long an idle connection stays open after the server begins to close, because a request may be on its way. */
   closingIdleMs: number;
 }
 
@@ -39,7 +39,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   checkEveryMs: 1_000,
   // A connection takes 12 KiB of memory when idle and 45 KiB with an unfinished request: at worst 450 MB.
   connectionsMax: 10_000,
-  // A crowd that arrives at once. Node's default of 511 makes the others try again after a second. The system's limit is often 4 096.
+  // For many clients that connect at once. With Node's default of 511, the others retry after a second. The system's limit is often 4 096.
   backlog: 4_096,
   // Few clients send a request before the last response. Node handles every request in a chunk of 64 KiB, which may hold a thousand, and
   // keeps the responses in memory if the client does not read them.
@@ -51,20 +51,20 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
 /** How long a client may read the response to a malformed request before its connection is closed. Milliseconds. */
 const LINGER_MS = 1_000;
 
-/** How long a server that stops still accepts connections, if they do not cease. Milliseconds. */
+/** Longest time for which a stopping server still accepts new connections. Milliseconds. */
 const ACCEPT_MS = 1_000;
 
-/** How often a full server logs that it refuses connections. Milliseconds. */
+/** Shortest interval between two logs about refused connections. Milliseconds. */
 const LOG_FULL_EVERY_MS = 30_000;
 
 /** A listening HTTP server. */
 export interface HttpServer {
   port: number;
-  /** Accepts the connections that wait, then stops listening. Each open one may finish a last request. Resolves when all are closed. */
+  /** Accepts the waiting connections, then stops listening. Each connection may finish one last request. Resolves when all are closed. */
   close(): Promise<void>;
 }
 
-/** Serves `app`, with limits on slow clients. `onRefusal` gets the code of each request too malformed to reach it. */
+/** Serves `app`, with limits on slow clients. `onRefusal` gets the error code of each request that is too malformed to reach `app`. */
 export async function listen(
   app: RequestListener,
   port: number,
@@ -101,7 +101,7 @@ export async function listen(
   const inProgressOn = new WeakMap<Duplex, number>();
   const serve: RequestListener = (request, response) => {
     const { socket } = request;
-    // Requests that arrived in the same chunk as the one that exceeded the limit.
+    // The connection was closed by an earlier request of the same chunk, which exceeded the limit.
     if (socket.destroyed) return;
     const pipelined = (inProgressOn.get(socket) ?? 0) + 1;
     if (pipelined > limits.pipelinedMax) {
@@ -109,7 +109,7 @@ export async function listen(
       return void socket.destroy();
     }
     inProgressOn.set(socket, pipelined);
-    request.url = readableTarget(request.url ?? "/");
+    request.url = toPath(request.url ?? "/");
     inProgress.add(response);
     if (closing) response.setHeader("Connection", "close");
     response.once("close", () => {
@@ -133,7 +133,7 @@ export async function listen(
     port: (server.address() as AddressInfo).port,
     async close() {
       closing = true;
-      // Otherwise their clients would reuse these connections, and the server would never close.
+      // Without this header, clients would reuse these connections, and the server would never close.
       for (const response of inProgress) if (!response.headersSent) response.setHeader("Connection", "close");
       const closingSince = performance.now();
       const endIdle = () => {
@@ -142,10 +142,10 @@ export async function listen(
           if (!inProgressOn.get(socket) && Math.max(since, closingSince) <= before) socket.destroy();
         }
       };
-      // Repeated for responses that had begun without that header, whose connections become idle later. In a delayed process, timers run
-      // before pending input is read, and immediates after it.
+      // Repeats, because a connection whose response began without that header becomes idle later. In a delayed process, timers run before
+      // pending requests are read. `setImmediate` runs after they are read.
       const timer = setInterval(() => setImmediate(endIdle), limits.closingIdleMs / 10);
-      await untilNoneWaits(() => accepted);
+      await untilNoConnectionWaits(() => accepted);
       await new Promise<void>((resolve, reject) => {
         // The HTTP server's own close() would end idle connections at once and reset requests that are on their way.
         TcpServer.prototype.close.call(server, (error) => {
@@ -159,10 +159,10 @@ export async function listen(
 }
 
 /**
- * Resolves when no connection waits to be accepted, or after {@link ACCEPT_MS}. The kernel resets the waiting ones when the server stops
- * listening, and the event loop accepts one a turn.
+ * Resolves when no connection waits to be accepted, or after {@link ACCEPT_MS}. When the server stops listening, the kernel resets the
+ * connections that still wait. The event loop accepts one connection per turn.
  */
-async function untilNoneWaits(accepted: () => number): Promise<void> {
+async function untilNoConnectionWaits(accepted: () => number): Promise<void> {
   const giveUpAt = performance.now() + ACCEPT_MS;
   let before: number;
   do {
@@ -171,8 +171,8 @@ async function untilNoneWaits(accepted: () => number): Promise<void> {
   } while (accepted() > before && performance.now() < giveUpAt);
 }
 
-/** A target as a path for the router (RFC 9112, section 3.2). A path that cannot be decoded is taken literally. */
-function readableTarget(target: string): string {
+/** Converts a request target to a path for the router (RFC 9112, section 3.2). A path that cannot be decoded is taken literally. */
+function toPath(target: string): string {
   if (target.startsWith("/") && !target.includes("%")) return target;
   const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0] ?? "";
   const path = target.slice(origin.length);
@@ -203,7 +203,7 @@ function refuseMalformedRequest(
   error: NodeJS.ErrnoException,
   socket: Duplex,
 ): void {
-  // After the beginning of another response, this one would become part of it.
+  // If another response has begun, this one would become part of it.
   const responding = (socket as { _httpMessage?: ServerResponse | null })._httpMessage?.headersSent;
   if (error.code === "ECONNRESET" || !socket.writable || responding) return void socket.destroy();
   const refusal = PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP;
@@ -219,7 +219,7 @@ function refuseMalformedRequest(
     "Connection: close",
   ];
   socket.end([...head, "", body].join("\r\n"));
-  // Closing at once would lose the response if the client is still sending; a client might never close.
+  // Closing at once would lose the response if the client is still sending. The timeout closes connections that the client leaves open.
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
   log.info({ requestId, status, errorCode: refusal.code }, "request");
   onRefusal(refusal.code);

@@ -12,16 +12,17 @@ export interface LocalRedis {
 
 const SETTINGS = ["--appendonly", "yes", "--save", "", "--maxmemory-policy", "noeviction", "--databases", "64"];
 const DOCKER_IMAGE = "redis:7.4-alpine";
-/** Longest time that a server or a process takes to start, on a busy machine. Milliseconds. */
+/** Longest wait for a server or process to start on a busy machine. Milliseconds. */
 export const START_MAX_MS = 60_000;
 
-/** The connection string of a database in the server. */
+/** Returns the connection string of a database on the server. */
 export function redisUrl(server: LocalRedis, database = 0): string {
   return `redis://127.0.0.1:${server.port}/${database}`;
 }
 
 /**
- * Starts Redis in the background: from PATH, or else the distribution's package, installed after saying so, or else a container.
+ * Starts Redis in the background: the program on PATH, or else the distribution's package, which it installs after a message, or else a
+ * container.
  * @throws Error with the commands to install Redis when none of these works.
  */
 export async function startRedis(server: LocalRedis, say: (line: string) => void): Promise<void> {
@@ -38,7 +39,7 @@ export async function startRedis(server: LocalRedis, say: (line: string) => void
   }
 }
 
-/** Stops the server and keeps its data in the append-only file. Does nothing when it is not running. */
+/** Stops the server and keeps its data in the append-only file. Does nothing if it is not running. */
 export async function stopRedis(server: LocalRedis): Promise<void> {
   if (!(await answers(server))) return;
   await withClient(server, async (client) => {
@@ -57,14 +58,14 @@ const NO_REDIS = [
 ].join("\n");
 
 function startProgram(program: string, server: LocalRedis): void {
-  const place = ["--bind", "127.0.0.1", "--port", String(server.port), "--dir", server.directory];
+  const location = ["--bind", "127.0.0.1", "--port", String(server.port), "--dir", server.directory];
   const background = ["--daemonize", "yes", "--logfile", join(server.directory, "server.log")];
-  execFileSync(program, [...place, ...background, ...SETTINGS], { stdio: "ignore" });
+  execFileSync(program, [...location, ...background, ...SETTINGS], { stdio: "ignore" });
 }
 
 function startContainer(server: LocalRedis): void {
-  const place = ["-p", `127.0.0.1:${server.port}:6379`, "-v", `${server.directory}:/data`];
-  execFileSync("docker", ["run", "--rm", "-d", ...place, DOCKER_IMAGE, "redis-server", ...SETTINGS], {
+  const location = ["-p", `127.0.0.1:${server.port}:6379`, "-v", `${server.directory}:/data`];
+  execFileSync("docker", ["run", "--rm", "-d", ...location, DOCKER_IMAGE, "redis-server", ...SETTINGS], {
     stdio: "ignore",
   });
 }
@@ -74,7 +75,7 @@ function installPackage(say: (line: string) => void): string | null {
   return onPath("redis-server");
 }
 
-/** Whether a Docker engine is running, not only its client installed. */
+/** Whether a Docker engine is running. An installed client without an engine is not enough. */
 export function dockerAnswers(): boolean {
   return spawnSync("docker", ["info"], { stdio: "ignore", timeout: 10_000 }).status === 0;
 }
@@ -83,12 +84,12 @@ async function answers(server: LocalRedis): Promise<boolean> {
   return withClient(server, async (client) => (await client.ping()) === "PONG").catch(() => false);
 }
 
-async function withClient<T>(server: LocalRedis, work: (client: Redis) => Promise<T>): Promise<T> {
+async function withClient<T>(server: LocalRedis, action: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis(redisUrl(server), { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
   client.on("error", () => undefined);
   try {
     await client.connect();
-    return await work(client);
+    return await action(client);
   } finally {
     client.disconnect();
   }

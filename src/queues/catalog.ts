@@ -17,23 +17,23 @@ type FieldOf<Value> = Value extends unknown ? keyof Value & string : never;
 /** A queue, its schemas and its limits. */
 export interface QueueDefinition<Data = unknown, Reply = unknown, Name extends string = string> {
   name: Name;
-  /** Validates a job's data: an older release or the dashboard may have added it. */
+  /** Validates a job's data, because an older release or the dashboard may have added the job. */
   data: z.ZodType<Data>;
   reply: z.ZodType<Reply>;
   /** Largest job data, in bytes. */
   dataMaxBytes: number;
   /** The field that decides which shard a job belongs to. Without one, all jobs are in the first shard. */
   shardBy?: FieldOf<Data>;
-  /** Only some deployments have a worker for it. */
+  /** Set if only some deployments have a worker for the queue. */
   isOptional?: true;
-  /** Jobs that may wait for a worker, in all shards together. Beyond that, new callers are refused at once. */
+  /** Jobs that may wait for a worker, in all shards together. Further jobs are refused at once. */
   waitingMax: number;
   /** Whether a caller that stops waiting removes its job, if no worker has started it. */
   withdrawOnTimeout: boolean;
   /** How long (seconds) and how many finished jobs are kept, for operators and for callers whose reply was lost. */
   keep: { age: number; count?: number };
   keepFailed: { age: number; count: number };
-  /** Fields that operators may see on the dashboard. All others are redacted: they may hold a caller's text or a secret. */
+  /** Fields that the dashboard shows. All others are redacted, because they may contain a caller's text or a secret. */
   shown: { data: readonly FieldOf<Data>[]; reply: readonly FieldOf<Reply>[] };
 }
 
@@ -107,7 +107,7 @@ export const webhookQueue = defineQueue({
   data: webhookJob,
   reply: webhookReport,
   dataMaxBytes: 256,
-  // An endpoint has at most one job that waits.
+  // An endpoint has at most one waiting job.
   waitingMax: 10_000,
   withdrawOnTimeout: false,
   keep: { age: 30, count: 1_000 },
@@ -115,7 +115,7 @@ export const webhookQueue = defineQueue({
   shown: { data: ["endpointId"], reply: webhookReport.keyof().options },
 });
 
-/** Every queue. WORKER_QUEUES, metrics and dashboard derive from it. A new queue also needs a worker in `workers/`. */
+/** All queues. WORKER_QUEUES, the metrics and the dashboard derive from this list. A new queue also needs a worker in `workers/`. */
 export const QUEUES = [redeemQueue, sealQueue, sweepQueue, logQueue, webhookQueue] as const;
 
 export type QueueName = (typeof QUEUES)[number]["name"];

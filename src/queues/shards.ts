@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 
-/** Most shards of a queue. */
+/** Maximum number of shards per queue. */
 export const SHARDS_MAX = 256;
 
 /** Slots of a Redis Cluster. */
@@ -8,7 +8,7 @@ export const SLOTS = 16_384;
 
 /** One of the parts that a queue is divided into. */
 export interface Shard {
-  /** From 0. */
+  /** Counts from 0. */
   index: number;
   /** The number of shards that the queue is divided into. */
   count: number;
@@ -19,14 +19,14 @@ export interface Shard {
 }
 
 /**
- * A deployment's shards. Their slots lie in the middle of equal parts of all slots, so that a cluster whose masters have equal parts
- * carries equal numbers of shards. A single shard has no number in its keys.
+ * Lists a deployment's shards. All slots are divided into `count` equal ranges, and the slot of each shard is near the middle of its range.
+ * So masters with equal numbers of slots have equal numbers of shards, if `count` is a multiple of the number of masters.
  */
 export function listShards(deploymentId: string, count: number): Shard[] {
   return Array.from({ length: count }, (_, index) => findShard(deploymentId, index, count));
 }
 
-/** The shards of a queue, for each of the given numbers of shards. */
+/** Lists the shards of a queue for each of the given shard counts. */
 export function listShardsOf(
   { shardBy }: { shardBy?: string },
   deploymentId: string,
@@ -37,27 +37,27 @@ export function listShardsOf(
   );
 }
 
-/** One shard of a deployment. */
+/** Returns one shard of a deployment. The keys of a single shard contain no shard number. */
 export function findShard(deploymentId: string, index: number, count: number): Shard {
   const tag = count === 1 ? `pva:${deploymentId}` : findTag(`pva:${deploymentId}:${index}/${count}`, index, count);
   return { index, count, name: `${index}/${count}`, prefix: `{${tag}}` };
 }
 
-/** The shard of a job, by the key that all jobs about the same thing share. */
+/** Returns the index of a job's shard. Jobs with the same key are in the same shard. */
 export function shardOf(key: string, count: number): number {
   return count === 1 ? 0 : crc32(key) % count;
 }
 
-/** The first of the numbered tags whose slot lies in the middle half of the shard's part. About one in `2 × count` does. */
+/** Returns the first numbered tag whose slot is in the middle half of the shard's range. About one tag in `2 × count` is. */
 function findTag(start: string, index: number, count: number): string {
   for (let number = 0; ; number++) {
     const tag = `${start}:${number}`;
-    const place = (slotOf(tag) * count) / SLOTS - index;
-    if (place >= 0.25 && place < 0.75) return tag;
+    const position = (slotOf(tag) * count) / SLOTS - index;
+    if (position >= 0.25 && position < 0.75) return tag;
   }
 }
 
-/** The slot of a hash tag: CRC-16/XMODEM modulo 16384, as the Redis Cluster specification requires. */
+/** Returns the slot of a hash tag: CRC-16/XMODEM modulo 16384, as the Redis Cluster specification requires. */
 export function slotOf(tag: string): number {
   let crc = 0;
   for (const byte of Buffer.from(tag)) {

@@ -25,7 +25,7 @@ beforeAll(async () => {
   servers = await openTestServers();
   [api, other] = await Promise.all([startApi(servers), startApi(servers)]);
   partner = await makePartner(servers.db);
-  // Every write of a key's use leaves a mark.
+  // A trigger records every write of a key's last use.
   await servers.db.query("CREATE TABLE key_writes (key_id text NOT NULL)");
   await servers.db.query(`
     CREATE FUNCTION mark_write() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
@@ -62,7 +62,7 @@ async function findLastUse(keyId: string): Promise<Date | null> {
   return keys.find((key) => key.id === keyId)?.lastUsedAt ?? null;
 }
 
-/** Pretends that the last use was so long ago. */
+/** Sets the last use of a key to the given number of seconds ago. */
 async function backdateUse(keyId: string, seconds: number): Promise<void> {
   await servers.db.query(
     `INSERT INTO api_key_uses (key_id, last_used_at) VALUES ($1, clock_timestamp() - make_interval(secs => $2::int))
@@ -71,7 +71,7 @@ async function backdateUse(keyId: string, seconds: number): Promise<void> {
   );
 }
 
-/** Runs `work` and tells how often the named statement was sent to the database by an API meanwhile. */
+/** Runs `work` and returns how often the API sent the named statement to the database in that time. */
 async function countQueries(by: TestApi, name: string, work: (count: () => number) => Promise<void>): Promise<number> {
   const { pool } = by.ctx;
   const query = pool.query;
@@ -89,7 +89,7 @@ async function countQueries(by: TestApi, name: string, work: (count: () => numbe
 }
 
 describe("the last use of a key", () => {
-  it("is not there before the first, and there soon after it", async () => {
+  it("is null before the first call and recorded soon after it", async () => {
     const { id, key } = await newKey();
     expect(await findLastUse(id)).toBeNull();
     const before = new Date();
@@ -99,12 +99,12 @@ describe("the last use of a key", () => {
     expect(usedAt.getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
   });
 
-  it("is written once a minute, however often the key is used, at however many processes", async () => {
+  it("is written at most once a minute for any number of calls and processes", async () => {
     const { id, key } = await newKey();
     const clients = [api, other].map(({ url }) => partnerClient(url, key));
     await Promise.all(clients.flatMap((client) => Array.from({ length: 20 }, () => client.lookUp(CODE))));
     await until(async () => (await countWrites(id)) > 0);
-    // Until each of them has looked the key up twice more, which it does every half second.
+    // Waits until each API has looked up the key twice more. An API looks up a key in use every half second.
     const reads = [api, other].map((each, index) =>
       countQueries(each, "find_keys_by_secret", async (count) => {
         await until(async () => {
@@ -117,10 +117,10 @@ describe("the last use of a key", () => {
     expect(await countWrites(id)).toBe(1);
   });
 
-  it("is written once when many processes see it at the same time", async () => {
+  it("is written once when many processes record it at the same time", async () => {
     const keys = await Promise.all(Array.from({ length: 5 }, newKey));
     const ids = keys.map((key) => key.id);
-    // In any order: no call waits for another.
+    // The calls name the keys in opposite orders. None waits for another, so there is no deadlock.
     await Promise.all(
       Array.from({ length: 20 }, (_, n) => recordKeyUsage(servers.db, n % 2 === 0 ? ids : ids.toReversed())),
     );
@@ -142,7 +142,7 @@ describe("the last use of a key", () => {
   it("causes no write while it is fresh", async () => {
     const { id, key } = await newKey();
     await backdateUse(id, 10);
-    const notes = await countQueries(api, "record_key_usage", async () => {
+    const writes = await countQueries(api, "record_key_usage", async () => {
       await countQueries(api, "find_keys_by_secret", async (count) => {
         await until(async () => {
           await partnerClient(api.url, key).lookUp(CODE);
@@ -150,10 +150,10 @@ describe("the last use of a key", () => {
         });
       });
     });
-    expect(notes).toBe(0);
+    expect(writes).toBe(0);
   });
 
-  it("is not that of a key that is not let in: revoked, or with a typo", async () => {
+  it("is not recorded when the key is revoked or mistyped", async () => {
     const { id, key } = await newKey();
     await endKey(provisioning(servers.db), id);
     expect((await partnerClient(api.url, key).lookUp(CODE)).status).toBe(401);
@@ -162,7 +162,7 @@ describe("the last use of a key", () => {
     expect(await findLastUse(id)).toBeNull();
   });
 
-  it("keeps no call waiting while its row is locked", async () => {
+  it("delays no call while its row is locked", async () => {
     const { id, key } = await newKey();
     await backdateUse(id, 61);
     const before = await findLastUse(id);
@@ -178,13 +178,13 @@ describe("the last use of a key", () => {
     }
   });
 
-  it("may fail to be written, and no call is any the worse for it", async () => {
+  it("does not affect calls when it cannot be written", async () => {
     await servers.db.query(
       "CREATE TRIGGER writes_fail BEFORE INSERT ON api_key_uses FOR EACH ROW EXECUTE FUNCTION fail_write()",
     );
     const failing = await startApi(servers);
     const { id, key } = await newKey();
-    const notes = await countQueries(failing, "record_key_usage", async () => {
+    const writes = await countQueries(failing, "record_key_usage", async () => {
       await countQueries(failing, "find_keys_by_secret", async (count) => {
         await until(async () => {
           expect((await partnerClient(failing.url, key).lookUp(CODE)).status).toBe(404);
@@ -192,19 +192,19 @@ describe("the last use of a key", () => {
         });
       });
     });
-    // And it is not tried again and again.
-    expect(notes).toBe(1);
+    // After a failure, the API pauses for a minute.
+    expect(writes).toBe(1);
     expect(await findLastUse(id)).toBeNull();
     await failing.close();
   });
 });
 
-describe("the memory of keys", () => {
+describe("the cache of keys", () => {
   const open = (pool: Pick<TestServers["db"], "query">) =>
     new KeyAuthenticator(pool as TestServers["db"], pino({ level: "silent" }));
 
-  /** A memory of its own, and the secrets that it has looked up, by their hash, a list for each query. */
-  function openWatched() {
+  /** Opens a new cache. `queries` lists, for each of its queries, the hashes of the secrets that it looked up. */
+  function openRecordingQueries() {
     const queries: string[][] = [];
     const query = (config: pg.QueryConfig<Buffer[][]>) => {
       if (config.name === "find_keys_by_secret")
@@ -214,8 +214,8 @@ describe("the memory of keys", () => {
     return { keys: open({ query } as unknown as TestServers["db"]), queries };
   }
 
-  it("calls the guard before it looks up a key that has not worked here, and never for one that has", async () => {
-    const { keys, queries } = openWatched();
+  it("calls the guard before it looks up a key that is not cached, and never for a cached key", async () => {
+    const { keys, queries } = openRecordingQueries();
     const { key } = await newKey();
     const refuse = () => {
       throw new Error("not now");
@@ -233,23 +233,23 @@ describe("the memory of keys", () => {
   });
 
   it("calls the guard again for a key that has stopped working", async () => {
-    const { keys } = openWatched();
+    const { keys } = openRecordingQueries();
     const { id, key } = await newKey();
     await keys.authenticate(key);
     await endKey(provisioning(servers.db), id);
     await until(async () => (await keys.authenticate(key)) === null);
-    let asked = 0;
-    await keys.authenticate(key, () => void asked++);
-    expect(asked).toBe(1);
+    let guardCalls = 0;
+    await keys.authenticate(key, () => void guardCalls++);
+    expect(guardCalls).toBe(1);
     await keys.drain();
   });
 
-  it("keeps no working key waiting during a flood of made-up keys", async () => {
-    const { keys, queries } = openWatched();
+  it("does not delay a valid key during a flood of made-up keys", async () => {
+    const { keys, queries } = openRecordingQueries();
     const { id, key } = await newKey();
     const hash = hashApiKey(key);
     expect(await keys.authenticate(key)).not.toBeNull();
-    // Until the key had to be looked up again in the middle of such a flood.
+    // Repeats until the valid key is looked up again during such a flood.
     await until(async () => {
       queries.splice(0);
       const flood = Promise.allSettled(Array.from({ length: 5_000 }, () => keys.authenticate(madeUpKey())));
@@ -263,7 +263,7 @@ describe("the memory of keys", () => {
     await keys.drain();
   });
 
-  it("looks an unknown key up in the database each time and keeps nothing of it", async () => {
+  it("looks up an unknown key in the database for each call and does not cache it", async () => {
     const made = madeUpKey();
     const client = partnerClient(api.url, made);
     const queries = await countQueries(api, "find_keys_by_secret", async () => {
@@ -272,7 +272,7 @@ describe("the memory of keys", () => {
     expect(queries).toBe(5);
   });
 
-  it("accepts a rotated secret until its grace ends, to within half a second", async () => {
+  it("accepts a rotated secret during its grace period and not longer", async () => {
     const pool = openPool({
       databaseUrl: servers.databaseUrl,
       max: 2,
@@ -287,16 +287,16 @@ describe("the memory of keys", () => {
       "SELECT expires_at FROM api_key_secrets WHERE key_id = $1 AND expires_at IS NOT NULL",
       [id],
     );
-    let lastThrough = 0;
+    let lastAcceptedAt = 0;
     await until(async () => {
-      const askedAt = Date.now();
+      const calledAt = Date.now();
       const found = await keys.authenticate(key);
-      if (found !== null) lastThrough = askedAt;
+      if (found !== null) lastAcceptedAt = calledAt;
       return found === null;
     });
-    expect(lastThrough).toBeGreaterThan(0);
-    // The end is the database's; on one machine the two clocks agree to a few milliseconds.
-    expect(lastThrough).toBeLessThanOrEqual(rows[0].expires_at.getTime() + 50);
+    expect(lastAcceptedAt).toBeGreaterThan(0);
+    // The database's clock decides. On one machine, the clocks of database and test differ by at most a few milliseconds.
+    expect(lastAcceptedAt).toBeLessThanOrEqual(rows[0].expires_at.getTime() + 50);
     expect(await keys.authenticate(rotated.key)).toMatchObject({ id });
     await keys.drain();
     await pool.end();

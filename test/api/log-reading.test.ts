@@ -53,7 +53,7 @@ async function get(path: string): Promise<{ status: number; headers: Headers; by
   return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) };
 }
 
-/** The operators' page of the log, as a browser gets it. */
+/** Returns the text of the operators' page of the log. */
 async function openOperatorsPage(): Promise<string> {
   const authorization = `Basic ${Buffer.from(`zoe:${OPS_TOKEN}`).toString("base64")}`;
   const response = await fetch(`${api.url}/ops/log`, { headers: { accept: "text/html", authorization } });
@@ -78,21 +78,21 @@ describe("before the log begins", () => {
   });
 });
 
-describe("once it is published", () => {
+describe("after a checkpoint is published", () => {
   beforeAll(async () => {
     await beginLog(servers.db, files);
     ({ run } = openSequencer(servers, files));
     expect(await run()).toMatchObject({ published: 301 });
   });
 
-  it("operators see what is served and who has cosigned it, even if no pass of a worker is known", async () => {
+  it("the operators' page shows the served checkpoint and its cosignatures, even if no worker has reported a pass", async () => {
     const page = await openOperatorsPage();
     expect(page).toMatch(/Log vouchers\.test\/log Tree 301 leaves Served 301 leaves Lag None: nothing waits/);
     expect(page).toMatch(/w2\.test http:\/\/\S+ 301 leaves Cosigned \d+ \w+ \d{4}, /);
     expect(page).toContain("Last pass Unknown: no worker with the log's key has run");
   });
 
-  it("the checkpoint and the policy are public, to pages of any origin too, and the checkpoint may be cached for a second", async () => {
+  it("the checkpoint and the policy are public, also for pages of other origins, and the checkpoint may be cached for a second", async () => {
     const { status, headers, bytes } = await get("checkpoint");
     expect(status).toBe(200);
     expect(parseCheckpoint(bytes.toString())).toMatchObject({ origin: "vouchers.test/log", size: 301 });
@@ -105,7 +105,7 @@ describe("once it is published", () => {
     expect(policy.logs.map(({ key }) => key.text)).toEqual([logKey.text]);
   });
 
-  it("tiles and entries have the leaves in every width, and can be cached forever", async () => {
+  it("tiles and entries contain the leaves in every width, and can be cached for a year", async () => {
     const leaves = await readLeaves(servers.db);
     for (const [path, from, to] of [
       ["000", 0, 256],
@@ -161,7 +161,7 @@ describe("once it is published", () => {
     expect((await till.eventReceipt(vouchers[0]?.code ?? "", 2)).body).toBe(body);
   });
 
-  it("the public proof has no payload, and proves the recordHash alone", async () => {
+  it("the public proof has no payload and proves only the recordHash", async () => {
     const id = String(vouchers[7]?.id);
     const { body } = await send("GET", `${api.url}/integrity/events/VoucherInstance/${id}/1/proof`);
     expect(body).not.toContain("extra");

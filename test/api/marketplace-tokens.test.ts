@@ -41,9 +41,9 @@ let servers: TestServers;
 let key: IssuerKey;
 let rsa: IssuerKey;
 let keysFile: KeysFile;
-/** Checks signature and times only. */
+/** Checks only the signature and times of tokens. */
 let api: TestApi;
-/** Checks issuer and audience, too. */
+/** Also checks the issuer and the audience. */
 let strict: TestApi;
 /** Has no keys configured. */
 let keyless: TestApi;
@@ -115,16 +115,16 @@ async function expectAccepted(at: TestApi, token: string): Promise<void> {
 
 const encode = (value: unknown) =>
   Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
-const lasting = () => ({ sub: "user", exp: secondsFromNow(600) });
+const validClaims = () => ({ sub: "user", exp: secondsFromNow(600) });
 
-/** A token signed with a shared secret. */
+/** Makes a token that is signed with a shared secret. */
 function signShared(secret: string | Buffer, header: Record<string, unknown> = {}): string {
-  const text = `${encode({ alg: "HS256", typ: "JWT", kid: rsa.kid, ...header })}.${encode(lasting())}`;
+  const text = `${encode({ alg: "HS256", typ: "JWT", kid: rsa.kid, ...header })}.${encode(validClaims())}`;
   return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;
 }
 
 describe("a user's token", () => {
-  it("that does not name its key is tried with each key that may have signed it", async () => {
+  it("without a key id is verified with each key that fits its algorithm", async () => {
     const [one, two, stranger] = await Promise.all([
       makeIssuerKey("ES256"),
       makeIssuerKey("ES256"),
@@ -132,14 +132,18 @@ describe("a user's token", () => {
     ]);
     const file = writeKeysFile(one, two);
     const users = new UserAuthenticator({ jwksUrl: file.url, issuer: null, audience: null });
-    const unnamed = (by: IssuerKey, exp: number) => signClaims(by, { sub: "user", exp }, { kid: undefined });
-    for (const by of [one, two]) expect(await users.authenticate(await unnamed(by, secondsFromNow(60)))).toBe("user");
-    for (const token of [await unnamed(stranger, secondsFromNow(60)), await unnamed(two, secondsFromNow(-60))])
+    const signWithoutKeyId = (by: IssuerKey, exp: number) => signClaims(by, { sub: "user", exp }, { kid: undefined });
+    for (const by of [one, two])
+      expect(await users.authenticate(await signWithoutKeyId(by, secondsFromNow(60)))).toBe("user");
+    for (const token of [
+      await signWithoutKeyId(stranger, secondsFromNow(60)),
+      await signWithoutKeyId(two, secondsFromNow(-60)),
+    ])
       await expect(users.authenticate(token)).rejects.toMatchObject({ code: "invalid_token" });
     file.remove();
   });
 
-  it("lets its user in, with every asymmetric algorithm that the keys name, in any case of the word Bearer", async () => {
+  it("is accepted with every asymmetric algorithm, and with any capitalization of Bearer", async () => {
     await expectAccepted(api, await signUser(key, "user"));
     await expectAccepted(api, await signUser(rsa, "user"));
     const reply = await call(api, CALLS[0]?.[1]() ?? "", `bEARER   ${await signUser(key, "user")}`, {});
@@ -153,7 +157,7 @@ describe("a user's token", () => {
     }
   });
 
-  it("is required: without it, or with another scheme than Bearer, calls get 401 missing_token", async () => {
+  it("is required: without it, or with a scheme other than Bearer, calls get 401 missing_token", async () => {
     await expectRefused(api, null, "missing_token");
     const token = await signUser(key, "user");
     for (const authorization of [
@@ -170,7 +174,7 @@ describe("a user's token", () => {
     }
   });
 
-  it("is not taken from the query or the body", async () => {
+  it("is not read from the query string or the body", async () => {
     const token = await signUser(key, "user");
     const reply = await call(api, `/products/${offer.productId}/buy?access_token=${token}`, null, {
       access_token: token,
@@ -191,12 +195,18 @@ describe("a user's token", () => {
     ["with an object for sub", () => signUser(key, "user", { sub: {} as unknown as string })],
     ["with text for exp", () => signUser(key, "user", { exp: "later" as unknown as number })],
     ["with text for nbf", () => signUser(key, "user", { nbf: "now" as unknown as number })],
-    ["signed by another under a known key's name", async () => signUser(await makeIssuerKey("EdDSA", key.kid), "user")],
-    ["signed under an unknown key's name", async () => signUser(await makeIssuerKey(), "user")],
-    ["signed by a known key under another one's name", () => signClaims(key, lasting(), { kid: rsa.kid })],
-    ["with alg none and no signature", () => `${encode({ alg: "none" })}.${encode(lasting())}.`],
-    ["with alg none under a known key's name", () => `${encode({ alg: "none", kid: key.kid })}.${encode(lasting())}.`],
-    ["with alg None and a signature", () => `${encode({ alg: "None", kid: key.kid })}.${encode(lasting())}.AAAA`],
+    [
+      "signed by an unknown key, with the id of a known key",
+      async () => signUser(await makeIssuerKey("EdDSA", key.kid), "user"),
+    ],
+    ["signed by an unknown key, with its own id", async () => signUser(await makeIssuerKey(), "user")],
+    ["signed by a known key, with the id of another known key", () => signClaims(key, validClaims(), { kid: rsa.kid })],
+    ["with alg none and no signature", () => `${encode({ alg: "none" })}.${encode(validClaims())}.`],
+    [
+      "with alg none and the id of a known key",
+      () => `${encode({ alg: "none", kid: key.kid })}.${encode(validClaims())}.`,
+    ],
+    ["with alg None and a signature", () => `${encode({ alg: "None", kid: key.kid })}.${encode(validClaims())}.AAAA`],
     [
       "with HS256 and the public RSA key in PEM as secret",
       async () =>
@@ -206,41 +216,41 @@ describe("a user's token", () => {
           ),
         ),
     ],
-    ["with HS256 and the public key as published as secret", () => signShared(JSON.stringify(rsa.publicJwk))],
+    ["with HS256 and the published JWK as secret", () => signShared(JSON.stringify(rsa.publicJwk))],
     [
       "with HS256 and the public Ed25519 key as secret",
       () => signShared(Buffer.from(key.publicJwk.x ?? "", "base64url"), { kid: key.kid }),
     ],
     ["with HS256 and an empty secret", () => signShared("")],
-    ["with HS256 and no key's name", () => signShared("secret", { kid: undefined })],
+    ["with HS256 and no key id", () => signShared("secret", { kid: undefined })],
     [
-      "that brings its own key",
+      "with its own key in the header (jwk)",
       async () => {
         const own = await makeIssuerKey();
-        return signClaims(own, lasting(), { jwk: own.publicJwk, kid: undefined });
+        return signClaims(own, validClaims(), { jwk: own.publicJwk, kid: undefined });
       },
     ],
     [
-      "that says where its key is",
-      async () => signClaims(await makeIssuerKey(), lasting(), { jku: "http://127.0.0.1:9/jwks.json" }),
+      "with an address of a key set in the header (jku)",
+      async () => signClaims(await makeIssuerKey(), validClaims(), { jku: "http://127.0.0.1:9/jwks.json" }),
     ],
     [
       "with an unknown critical extension",
       async () => {
         const head = encode({ alg: "EdDSA", kid: key.kid, crit: ["x"], x: 1 });
-        return `${head}.${encode(lasting())}.${encode("signature")}`;
+        return `${head}.${encode(validClaims())}.${encode("signature")}`;
       },
     ],
-    ["of two parts", () => `${encode({ alg: "EdDSA" })}.${encode(lasting())}`],
+    ["of two parts", () => `${encode({ alg: "EdDSA" })}.${encode(validClaims())}`],
     ["of five parts", () => "a.b.c.d.e"],
-    ["that is no JSON", () => `${encode("x")}.${encode("y")}.${encode("z")}`],
-    ["whose header is a list", () => `${encode([])}.${encode(lasting())}.AAAA`],
-    ["whose header is null", () => `${encode(null)}.${encode(lasting())}.AAAA`],
-    ["whose alg is a number", () => `${encode({ alg: 1, kid: key.kid })}.${encode(lasting())}.AAAA`],
-    ["whose kid is an object", () => `${encode({ alg: "EdDSA", kid: {} })}.${encode(lasting())}.AAAA`],
+    ["that is not JSON", () => `${encode("x")}.${encode("y")}.${encode("z")}`],
+    ["whose header is a list", () => `${encode([])}.${encode(validClaims())}.AAAA`],
+    ["whose header is null", () => `${encode(null)}.${encode(validClaims())}.AAAA`],
+    ["whose alg is a number", () => `${encode({ alg: 1, kid: key.kid })}.${encode(validClaims())}.AAAA`],
+    ["whose kid is an object", () => `${encode({ alg: "EdDSA", kid: {} })}.${encode(validClaims())}.AAAA`],
     [
-      "of an algorithm of another family than its key",
-      () => `${encode({ alg: "RS256", kid: key.kid })}.${encode(lasting())}.AAAA`,
+      "with an algorithm that its key does not have",
+      () => `${encode({ alg: "RS256", kid: key.kid })}.${encode(validClaims())}.AAAA`,
     ],
     ["with the signature cut off", async () => (await signUser(key, "user")).replace(/\.[^.]*$/, ".")],
     ["that is 7 kB of nonsense", () => "x".repeat(7_000)],
@@ -248,7 +258,7 @@ describe("a user's token", () => {
     await expectRefused(api, `Bearer ${await make()}`, "invalid_token");
   });
 
-  it("is accepted by clocks that differ by a few seconds", async () => {
+  it("is accepted if the clocks differ by a few seconds", async () => {
     await expectAccepted(api, await signUser(key, "user", { exp: secondsFromNow(-3), nbf: secondsFromNow(3) }));
   });
 
@@ -271,7 +281,7 @@ describe("a user's token", () => {
     );
   });
 
-  it("must name issuer and audience where these are configured", async () => {
+  it("must have the issuer and the audience that are configured", async () => {
     const right = { iss: ISSUER, aud: AUDIENCE };
     await expectAccepted(strict, await signUser(key, "user", right));
     await expectAccepted(strict, await signUser(key, "user", { ...right, aud: ["other", AUDIENCE] }));
@@ -287,7 +297,7 @@ describe("a user's token", () => {
     }
   });
 
-  it("is invalid where no keys are configured, even if the embedded default's key has signed it", async () => {
+  it("is invalid if no keys are configured, even if the key of npm start signed it", async () => {
     await expectRefused(keyless, `Bearer ${await signUser(key, "user")}`, "invalid_token");
     const directory = mkdtempSync(join(tmpdir(), "voucher-user-keys-"));
     await expectRefused(keyless, `Bearer ${await mintUserToken(directory, "user", 60_000)}`, "invalid_token");
@@ -297,16 +307,16 @@ describe("a user's token", () => {
   });
 });
 
-/** A token with a signature that means nothing. */
+/** Makes a token with an invalid signature. */
 function fakeToken(kid: string, sub: string): string {
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
   return `${encode({ alg: "EdDSA", kid })}.${encode({ sub, exp: secondsFromNow(3_600) })}.${"A".repeat(86)}`;
 }
 
-describe("keys by HTTP", () => {
+describe("keys fetched by HTTP", () => {
   const COOLDOWN_MS = 10_000;
   const CACHED_MS = 600_000;
-  /** How long a verified token is remembered. */
+  /** How long a verified token is accepted without another check of its signature. */
   const TRUSTED_MS = 5_000;
   let server: KeysServer;
   let users: UserAuthenticator;
@@ -322,30 +332,30 @@ describe("keys by HTTP", () => {
     await server.close();
   });
 
-  const later = (ms: number) => void vi.advanceTimersByTime(ms);
+  const advance = (ms: number) => void vi.advanceTimersByTime(ms);
   const codeOf = (token: string) =>
     users.authenticate(token).then(
       () => "accepted",
       (error) => (error instanceof AppError ? error.code : error),
     );
 
-  it("are fetched once for many tokens, at once and one after another", async () => {
+  it("are fetched once for many tokens, both concurrent and successive", async () => {
     const token = await signUser(key, "user");
     const all = await Promise.all(Array.from({ length: 20 }, () => users.authenticate(token)));
     expect(new Set(all)).toEqual(new Set(["user"]));
     for (let i = 0; i < 20; i++) await users.authenticate(token);
-    later(CACHED_MS - TRUSTED_MS - 1_000);
+    advance(CACHED_MS - TRUSTED_MS - 1_000);
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
     expect(server.fetches).toBe(1);
   });
 
-  it("are fetched again for an unknown key's name, and not sooner than the cooldown: a flood of such tokens costs nothing", async () => {
+  it("are fetched again for an unknown key id, but only once per cooldown, however many such tokens arrive", async () => {
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
     const next = await makeIssuerKey();
     server.publish(key, next);
     for (let i = 0; i < 20; i++) expect(await codeOf(await signUser(next, "user"))).toBe("invalid_token");
     expect(server.fetches).toBe(1);
-    later(COOLDOWN_MS + 1);
+    advance(COOLDOWN_MS + 1);
     const tokens = await Promise.all(Array.from({ length: 20 }, () => signUser(next, "user")));
     expect(new Set(await Promise.all(tokens.map(codeOf)))).toEqual(new Set(["accepted"]));
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
@@ -356,43 +366,43 @@ describe("keys by HTTP", () => {
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
     const next = await makeIssuerKey();
     server.publish(next);
-    later(CACHED_MS + 1);
+    advance(CACHED_MS + 1);
     expect(await codeOf(await signUser(key, "user"))).toBe("invalid_token");
     expect(await codeOf(await signUser(next, "user"))).toBe("accepted");
   });
 
-  it("that are no longer published end a remembered token after the same ten minutes, whenever the token was last checked", async () => {
+  it("that are no longer published invalidate cached tokens after ten minutes, whenever a token was last verified", async () => {
     const token = await signUser(key, "user", { exp: secondsFromNow(86_400) });
     expect(await codeOf(await signUser(key, "another user"))).toBe("accepted");
     server.publish(await makeIssuerKey());
-    // From here on the token is checked every five seconds, and would be remembered beyond the tenth minute.
-    later(TRUSTED_MS / 2);
+    // From here on, the token is verified every five seconds. The last result would otherwise be cached beyond the tenth minute.
+    advance(TRUSTED_MS / 2);
     expect(await codeOf(token)).toBe("accepted");
     for (let passedMs = TRUSTED_MS / 2; passedMs < CACHED_MS; passedMs += TRUSTED_MS / 10) {
       await codeOf(token);
-      later(TRUSTED_MS / 10);
+      advance(TRUSTED_MS / 10);
     }
-    later(1);
+    advance(1);
     expect(await codeOf(token)).toBe("invalid_token");
   });
 
-  it("verify a token once in five seconds, and never after its end", async () => {
+  it("verify a token at most every five seconds, and reject it after its expiry", async () => {
     const verified = vi.spyOn(crypto.subtle, "verify");
     const token = await signUser(key, "user", { exp: secondsFromNow(12) });
     for (let i = 0; i < 5; i++) expect(await codeOf(token)).toBe("accepted");
     expect(verified).toHaveBeenCalledTimes(1);
-    later(TRUSTED_MS);
+    advance(TRUSTED_MS);
     expect(await codeOf(token)).toBe("accepted");
     expect(verified).toHaveBeenCalledTimes(2);
-    // The token ends 22 seconds after it was signed, with the tolerance for clocks.
-    later(16_000);
+    // With the clock tolerance of 10 seconds, the token expires 22 seconds after it was signed.
+    advance(16_000);
     expect(await codeOf(token)).toBe("accepted");
-    later(1_000);
+    advance(1_000);
     expect(await codeOf(token)).toBe("invalid_token");
     verified.mockRestore();
   });
 
-  it("remember at most ten thousand tokens, the newest ones", async () => {
+  it("are not needed again for the ten thousand tokens that were verified last", async () => {
     const verified = vi.spyOn(crypto.subtle, "verify").mockResolvedValue(true);
     const tokens = Array.from({ length: 10_001 }, (_, n) => fakeToken(key.kid, `user-${n}`));
     for (const token of tokens) await users.authenticate(token);
@@ -407,38 +417,38 @@ describe("keys by HTTP", () => {
   it.each<[name: string, answer: { status: number; body: string } | null]>([
     ["is 500", { status: 500, body: "{}" }],
     ["is 404", { status: 404, body: "{}" }],
-    ["is no JSON", { status: 200, body: "<html>" }],
+    ["is not JSON", { status: 200, body: "<html>" }],
     ["is JSON of another kind", { status: 200, body: '{"error":"nope"}' }],
     ["never comes", null],
-  ])("give unavailable when their server's answer %s, until they can be fetched again", async (_name, answer) => {
+  ])("cause unavailable when the server's response %s, until a fetch succeeds", async (_name, answer) => {
     const token = await signUser(key, "user");
     server.answer(answer);
     expect(await codeOf(token)).toBe("unavailable");
     server.publish(key);
-    later(COOLDOWN_MS + 1);
+    advance(COOLDOWN_MS + 1);
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
   });
 
-  it("if they cannot be fetched, calls with a token get 503 with Retry-After, and anonymous calls still work", async () => {
+  it("that cannot be fetched: calls with a token get 503 with Retry-After, and anonymous calls still work", async () => {
     vi.useRealTimers();
-    const blind = await startApi(servers, { AUTH_JWKS_URL: `http://127.0.0.1:${await freePort()}/jwks.json` });
+    const withoutKeys = await startApi(servers, { AUTH_JWKS_URL: `http://127.0.0.1:${await freePort()}/jwks.json` });
     try {
       const token = await signUser(key, "user");
       for (const [, path, body] of CALLS) {
-        const reply = await call(blind, path(), `Bearer ${token}`, body);
+        const reply = await call(withoutKeys, path(), `Bearer ${token}`, body);
         expect({ status: reply.status, code: reply.body.code }).toEqual({ status: 503, code: "unavailable" });
         expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
       }
-      expect(outcome(await marketClient(blind.url, token).listings())).toBe("503 unavailable");
-      expect((await marketClient(blind.url, null).listings()).status).toBe(200);
+      expect(outcome(await marketClient(withoutKeys.url, token).listings())).toBe("503 unavailable");
+      expect((await marketClient(withoutKeys.url, null).listings()).status).toBe(200);
       // A malformed token is refused without fetching keys.
-      expect(outcome(await call(blind, "/products/x/buy", "Bearer nonsense", {}))).toBe("401 invalid_token");
+      expect(outcome(await call(withoutKeys, "/products/x/buy", "Bearer nonsense", {}))).toBe("401 invalid_token");
     } finally {
-      await blind.close();
+      await withoutKeys.close();
     }
   });
 
-  it("work in the API as keys in a file do", async () => {
+  it("work in the API like keys in a file, with a single fetch", async () => {
     vi.useRealTimers();
     const byHttp = await startApi(servers, { AUTH_JWKS_URL: server.url });
     try {
@@ -460,7 +470,7 @@ describe("keys in a file", () => {
   });
 });
 
-describe("the embedded default's keys", () => {
+describe("the keys of npm start", () => {
   it("are generated once, keep the private key readable by its owner only, and sign tokens with the requested lifetime", async () => {
     const directory = mkdtempSync(join(tmpdir(), "voucher-user-keys-"));
     try {

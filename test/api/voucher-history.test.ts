@@ -35,11 +35,11 @@ afterAll(async () => {
 
 const find = async (query: VoucherQuery, organizationId: string | null = null) =>
   (await findVouchers(api.ctx, query, organizationId)).items;
-const history = (name: string, organizationId: string | null = null) =>
-  readVoucherHistory(api.ctx, name, organizationId);
+const history = (idCodeOrTicket: string, organizationId: string | null = null) =>
+  readVoucherHistory(api.ctx, idCodeOrTicket, organizationId);
 
 describe("findVouchers", () => {
-  it("finds a redeemed voucher by each of its names, in any organization, and never in another one", async () => {
+  it("finds a redeemed voucher by each identifier, in all organizations or its own, but not in another one", async () => {
     const [voucher] = await issueVouchers(servers.db, one, 3);
     if (voucher === undefined) throw new Error("no voucher was issued");
     const { ticket } = (await till.reserve(voucher.code)).body;
@@ -56,7 +56,7 @@ describe("findVouchers", () => {
       redeemCode,
       redeemedAt: expect.any(String),
     });
-    const names: VoucherQuery[] = [
+    const queries: VoucherQuery[] = [
       { by: "id", value: voucher.id },
       { by: "code", value: voucher.code.toLowerCase().replaceAll("-", " ") },
       { by: "ticket", value: ticket },
@@ -64,14 +64,14 @@ describe("findVouchers", () => {
       { by: "redeemCode", value: redeemCode.toLowerCase().replaceAll("-", "") },
       { by: "serial", batchId: found?.batchId ?? "", serial: 1 },
     ];
-    for (const name of names) {
-      expect(await find(name), name.by).toEqual([found]);
-      expect(await find(name, one.organizationId), name.by).toEqual([found]);
-      expect(await find(name, other.organizationId), name.by).toEqual([]);
+    for (const query of queries) {
+      expect(await find(query), query.by).toEqual([found]);
+      expect(await find(query, one.organizationId), query.by).toEqual([found]);
+      expect(await find(query, other.organizationId), query.by).toEqual([]);
     }
   });
 
-  it("finds every voucher with a code that several organizations printed, and one when the organization is given", async () => {
+  it("finds the vouchers of all organizations that use the same code, or only that of a given organization", async () => {
     const owners = [one, other];
     for (const owner of owners) await issueVouchers(servers.db, owner, 1, { codes: [SHARED_CODE] });
     const found = await find({ by: "code", value: SHARED_CODE });
@@ -88,7 +88,7 @@ describe("findVouchers", () => {
     expect(await find({ by: "id", value: id })).toEqual([expect.objectContaining({ status: "Expired" })]);
   });
 
-  it("finds nothing by names that nothing can have", async () => {
+  it("finds nothing by malformed identifiers", async () => {
     const values = ["", "\0", "vch_\0", "é", "%", "rsv_x", "x".repeat(1_000)];
     for (const by of ["id", "code", "ticket", "externalRef", "redeemCode"] as const) {
       for (const value of values) expect(await find({ by, value }), `${by} ${JSON.stringify(value)}`).toEqual([]);
@@ -97,12 +97,12 @@ describe("findVouchers", () => {
 });
 
 describe("readVoucherHistory", () => {
-  it("tells a voucher's life: each reservation with its key and end, each event with its seal, the redemption with its reference", async () => {
+  it("returns each reservation with its key and end, each event with its seal state, and the redemption with its reference", async () => {
     const voucher = await issueVoucher(servers.db, one);
     const first = (await till.reserve(voucher.code)).body;
     await till.release(first.ticket, "basket emptied");
     const second = (await till.reserve(voucher.code)).body;
-    // Past its end, which no process has recorded.
+    // The second reservation has expired, but no process has recorded that.
     await servers.db.query(
       "UPDATE reservations SET started_at = now() - interval '2 minutes', expires_at = date_trunc('second', now()) - interval '1 minute' WHERE ticket = $1",
       [second.ticket],
@@ -116,30 +116,30 @@ describe("readVoucherHistory", () => {
     const redeemed = await till.redeem({ code: voucher.code, externalRef: "order-life" });
     expect(redeemed.status).toBe(200);
 
-    const life = await history(voucher.code);
-    expect(voucherHistory.parse(life)).toStrictEqual(life);
-    expect(life.voucher).toMatchObject({ id: voucher.id, status: "Redeemed", verifyUrl: redeemed.body.verifyUrl });
-    expect(life.events.map((event) => [event.sequence, event.eventType, event.sealStatus])).toEqual([
+    const complete = await history(voucher.code);
+    expect(voucherHistory.parse(complete)).toStrictEqual(complete);
+    expect(complete.voucher).toMatchObject({ id: voucher.id, status: "Redeemed", verifyUrl: redeemed.body.verifyUrl });
+    expect(complete.events.map((event) => [event.sequence, event.eventType, event.sealStatus])).toEqual([
       [1, "voucher.instance.issued", "Sealed"],
       [2, "voucher.instance.redeemed", "Sealed"],
     ]);
-    expect(life.reservations.map(({ ticket, state, endReason }) => [ticket, state, endReason])).toEqual([
+    expect(complete.reservations.map(({ ticket, state, endReason }) => [ticket, state, endReason])).toEqual([
       [second.ticket, "Expired", null],
       [first.ticket, "Released", "basket emptied"],
       [third.ticket, "Consumed", null],
     ]);
-    expect(new Set(life.reservations.map((reservation) => reservation.keyId))).toEqual(new Set([keyId]));
-    expect(life.redemption).toMatchObject({
+    expect(new Set(complete.reservations.map((reservation) => reservation.keyId))).toEqual(new Set([keyId]));
+    expect(complete.redemption).toMatchObject({
       externalRef: "order-life",
       redeemCode: redeemed.body.redeemCode,
-      redeemedAt: life.voucher.redeemedAt,
+      redeemedAt: complete.voucher.redeemedAt,
       keyId,
       ticket: third.ticket,
     });
-    for (const name of [voucher.id, third.ticket, first.ticket]) expect(await history(name)).toEqual(life);
+    for (const name of [voucher.id, third.ticket, first.ticket]) expect(await history(name)).toEqual(complete);
   });
 
-  it("answers voucher_not_found for an unknown id, code or ticket, and for a voucher of another organization", async () => {
+  it("fails with voucher_not_found for an unknown id, code or ticket, and for a voucher of another organization", async () => {
     const { id } = await issueVoucher(servers.db, one);
     for (const [name, organizationId] of [
       ["vch_unknown", null],

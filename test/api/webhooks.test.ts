@@ -28,13 +28,13 @@ beforeEach(async () => {
   ({ key } = await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] }));
 });
 
-interface Answer {
+interface ApiResponse {
   status: number;
   // biome-ignore lint/suspicious/noExplicitAny: the tests compare the bodies of many schemas
   body: any;
 }
 
-async function call(method: string, path: string, body?: unknown, as = key, to = api): Promise<Answer> {
+async function call(method: string, path: string, body?: unknown, as = key, to = api): Promise<ApiResponse> {
   const response = await fetch(`${to.url}/partner/webhooks${path}`, {
     method,
     headers: { "x-api-key": as },
@@ -53,7 +53,7 @@ async function create(
 }
 
 describe("endpoints", () => {
-  it("are created with a secret that no other answer shows, and listed and read", async () => {
+  it("show their secret only when they are created, and can be listed and read", async () => {
     const { secret, ...created } = await create({ description: "shop", eventTypes: ["voucher.instance.voided"] });
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(created).toMatchObject({
@@ -76,7 +76,7 @@ describe("endpoints", () => {
     expect(rows[0].row).not.toContain(secret.slice("whsec_".length));
   });
 
-  it("change only in the fields that are sent", async () => {
+  it("change only in the fields that a request contains", async () => {
     const { id } = await create({ description: "shop" });
     const changed = await call("PATCH", `/${id}`, { eventTypes: ["reservation.expired"], enabled: false });
     expect(changed.body).toMatchObject({
@@ -96,7 +96,7 @@ describe("endpoints", () => {
     });
   });
 
-  it("are gone for every call once they are deleted", async () => {
+  it("do not exist for any call after their deletion", async () => {
     const { id } = await create();
     expect(await call("DELETE", `/${id}`)).toEqual({ status: 200, body: { id, deleted: true } });
     for (const [method, path, body] of [
@@ -116,7 +116,7 @@ describe("endpoints", () => {
     ["gone", true],
     ["failing", true],
     ["operator", false],
-  ])("that were disabled for the reason %s can be enabled by the partner: %s", async (reason, may) => {
+  ])("disabled for the reason %s can be enabled by the partner: %s", async (reason, canEnable) => {
     const { id } = await create();
     await servers.db.query(
       "UPDATE webhook_endpoints SET enabled = false, disabled_reason = $2, disabled_at = now(), failing_since = now() WHERE id = $1",
@@ -124,7 +124,7 @@ describe("endpoints", () => {
     );
     const answer = await call("PATCH", `/${id}`, { description: "new", enabled: true });
     const read = await call("GET", `/${id}`);
-    if (may) {
+    if (canEnable) {
       expect(read.body).toMatchObject({ enabled: true, disabledReason: null, failingSince: null, description: "new" });
     } else {
       expect(answer).toMatchObject({ status: 409, body: { code: "webhook_disabled" } });
@@ -147,7 +147,7 @@ describe("access", () => {
     }
   });
 
-  it("answers the same for an endpoint of another organization and for none", async () => {
+  it("gives the same response for an endpoint of another organization as for an unknown one", async () => {
     const { id } = await create();
     const stranger = await makeKey(servers.db, (await makePartner(servers.db)).organizationId, {
       scopes: ["voucher.webhook"],
@@ -169,7 +169,7 @@ describe("access", () => {
     expect((await call("GET", `/${id}`)).body.enabled).toBe(true);
   });
 
-  it("is refused in a sentence when the deployment has no WEBHOOK_SECRET", async () => {
+  it("is refused with webhooks_off when the deployment has no WEBHOOK_SECRET", async () => {
     const off = await startApi(servers);
     for (const [method, path, body] of [
       ["GET", ""],
@@ -224,10 +224,10 @@ describe("bad input", () => {
     ["https://[2002:a00:1::]/", "must have a public host"],
     ["https://[2001:db8::1]/", "must have a public host"],
     [`https://shop.example.com/${"x".repeat(2_048)}`, "must be at most 2048 characters long"],
-  ])("the URL %j is refused, for a new endpoint and for a change", async (url, sentence) => {
+  ])("the URL %j is refused when an endpoint is created or changed", async (url, message) => {
     const refused = {
       status: 400,
-      body: { code: "invalid_request", error: expect.stringMatching(`^url ${sentence}`) },
+      body: { code: "invalid_request", error: expect.stringMatching(`^url ${message}`) },
     };
     expect(await call("POST", "", { url })).toMatchObject(refused);
     const { id } = await create();
@@ -256,21 +256,21 @@ describe("bad input", () => {
       /^eventTypes must name each event type at most once/,
     ],
     [{ url: URL_OK, enabled: "yes" }, /^enabled must be true or false/],
-  ])("%j is refused with a sentence that names the field", async (body, error) => {
+  ])("%j is refused with a message that names the field", async (body, error) => {
     expect(await call("POST", "", body)).toMatchObject({
       status: 400,
       body: { code: "invalid_request", error: expect.stringMatching(error) },
     });
   });
 
-  it("an id with NUL or of a strange form is not found", async () => {
+  it("an id with NUL or of another invalid form is not found", async () => {
     for (const id of ["%00", "whk_%00", "..%2f", "x".repeat(2_000)]) {
       expect(await call("GET", `/${id}`)).toMatchObject({ status: 404, body: { code: "webhook_not_found" } });
       expect(await call("DELETE", `/${id}`)).toMatchObject({ status: 404, body: { code: "webhook_not_found" } });
     }
   });
 
-  it("30 simultaneous creates make 20 endpoints, and a deleted one makes room for one more", async () => {
+  it("30 simultaneous requests create 20 endpoints, and deleting one allows one more", async () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => call("POST", "", { url: URL_OK })));
     const statuses = Map.groupBy(answers, ({ status }) => status);
     expect(statuses.get(200)).toHaveLength(20);
@@ -288,7 +288,7 @@ describe("bad input", () => {
 });
 
 describe("secrets", () => {
-  it("rotate: both sign for 24 hours, then only the new one", async () => {
+  it("after a rotation, both secrets sign for 24 hours, then only the new one signs", async () => {
     const { id, secret } = await create();
     const rotated = await call("POST", `/${id}/rotate`);
     expect(rotated).toMatchObject({ status: 200, body: { id, secret: expect.stringMatching(/^whsec_/) } });
@@ -305,8 +305,8 @@ describe("secrets", () => {
   });
 });
 
-describe("a test", () => {
-  it("sends a request that the library accepts under both secrets, and says how it went", async () => {
+describe("a test of an endpoint", () => {
+  it("sends a request that the library standardwebhooks verifies with either secret, and returns the outcome", async () => {
     const receiver = await startPartnerServer();
     servers.onClose(() => receiver.close());
     const local = await startApi(servers, { WEBHOOK_SECRET: SECRET, WEBHOOK_ALLOW_PRIVATE: "true" });
@@ -325,7 +325,7 @@ describe("a test", () => {
         data: { webhookId: id },
       });
     }
-    // The first API may not connect to loopback, even if the row has such an address.
+    // The shared API must not connect to loopback, even if the stored address is there.
     expect((await call("POST", `/${id}/test`)).body).toMatchObject({ delivered: false, failure: "refused_address" });
     expect(receiver.received).toHaveLength(1);
     await local.close();

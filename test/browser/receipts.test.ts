@@ -28,7 +28,7 @@ let servers: TestServers;
 let files: LogFiles;
 let api: TestApi;
 let till: PartnerClient;
-/** Two redeemed vouchers whose events are in the log, and one that waits for its place. */
+/** Two redeemed vouchers whose events are in the log, and one whose redemption is not in the log yet. */
 let first: { id: string; code: string };
 let second: { id: string; code: string };
 let waiting: { id: string; code: string };
@@ -65,7 +65,7 @@ async function visit(address: string, options: BrowserContextOptions = {}): Prom
   return opened;
 }
 
-/** Verifies a receipt on a page; a policy replaces the one that is there. */
+/** Verifies a receipt with a page's form. `policy`, if given, replaces the policy in the form. */
 async function verify(page: Page, receipt: string, policy?: string) {
   await page.getByLabel("Receipt", { exact: true }).fill(receipt);
   if (policy !== undefined) await page.getByLabel("Policy: the log and the witnesses that you trust").fill(policy);
@@ -75,7 +75,7 @@ async function verify(page: Page, receipt: string, policy?: string) {
   return { look: (await result.getAttribute("class"))?.replace("verdict ", ""), words: await result.innerText() };
 }
 
-describe("the file that works from a disk", () => {
+describe("the verifier file", () => {
   it("verifies a receipt without a network, shows what it proves, and requests nothing", async () => {
     const { page, complaints, close } = await openPage(browser, { offline: true });
     const requests: string[] = [];
@@ -98,7 +98,7 @@ describe("the file that works from a disk", () => {
     await close();
   });
 
-  it("accepts every good receipt of the vectors, and refuses every broken one but those that pasting mends", async () => {
+  it("accepts every valid receipt of the test vectors, and rejects every broken one unless a text field repairs its line ends", async () => {
     const { page, close } = await visit(FILE);
     for (const { receipt, name } of vectors.receipts) {
       expect((await verify(page, receipt, vectors.policy)).look, name).toBe("good");
@@ -114,7 +114,7 @@ describe("the file that works from a disk", () => {
     await close();
   });
 
-  it("brings no trust of its own, and none from the receipt: without a policy it verifies nothing", async () => {
+  it("verifies nothing without a policy that names the log, and warns about a policy without witnesses", async () => {
     const { page, close } = await visit(FILE);
     expect(await verify(page, redemption, "")).toMatchObject({ look: "waiting", words: /Whom do you trust/ });
     expect(await verify(page, redemption, logKey.text)).toMatchObject({
@@ -126,13 +126,13 @@ describe("the file that works from a disk", () => {
     await close();
   });
 
-  it("keeps a policy that the reader writes into it", async () => {
+  it("uses a policy that is saved in the file", async () => {
     const copy = join(files.directory, "verifier.html");
-    const own = readFileSync("docs/receipt-verifier.html", "utf8").replace(
+    const withPolicy = readFileSync("docs/receipt-verifier.html", "utf8").replace(
       /(<textarea id="policy"[^>]*>)/,
       `$1${vectors.policy}`,
     );
-    writeFileSync(copy, own);
+    writeFileSync(copy, withPolicy);
     const { page, complaints, close } = await visit(pathToFileURL(copy).href);
     expect((await verify(page, redemption)).look).toBe("good");
     expect(complaints).toEqual([]);
@@ -140,7 +140,7 @@ describe("the file that works from a disk", () => {
     rmSync(copy);
   });
 
-  it("runs no other script and loads nothing: its policy forbids it", async () => {
+  it("runs no other script and loads nothing, because its content security policy forbids it", async () => {
     const copy = join(files.directory, "forged.html");
     const forged = `<script>document.title = "forged"</script><img src="${api.url}/assets/x">`;
     writeFileSync(copy, readFileSync("docs/receipt-verifier.html", "utf8").replace("</main>", `</main>${forged}`));
@@ -155,7 +155,7 @@ describe("the file that works from a disk", () => {
     rmSync(copy);
   });
 
-  it("says so in a browser without Ed25519, and calls nothing verified", async () => {
+  it("reports no receipt as verified in a browser without Ed25519, and says why", async () => {
     const { page, close } = await openPage(browser);
     await page.addInitScript(
       "crypto.subtle.importKey = () => Promise.reject(new DOMException('no', 'NotSupportedError'))",
@@ -166,7 +166,7 @@ describe("the file that works from a disk", () => {
     expect(words).toContain("This browser cannot verify signatures. The receipt is not verified");
     expect(words).toContain("need Chrome or Edge 137, Firefox 129 or Safari 17");
     expect(await page.locator("#receipt-result li.good").count()).toBe(1);
-    // What needs no signature is still refused.
+    // It still detects errors that need no signature check.
     const broken = vectors.broken.find(({ name }) => name === "a bit of the payload was flipped");
     expect((await verify(page, String(broken?.receipt))).look).toBe("bad");
     await photograph(page, "receipt, no Ed25519");
@@ -175,7 +175,7 @@ describe("the file that works from a disk", () => {
 });
 
 describe("the verification page", () => {
-  it("says which entries are in the log and up to which checkpoint, with their proofs", async () => {
+  it("shows which entries are in the log, with links to their proofs, and the size of the checkpoint", async () => {
     const { page, complaints, close } = await visit(historyOf(first));
     expect(await page.locator("#log").innerText()).toBe(
       "Every entry here is in the log vouchers.test/log, up to its checkpoint of 5 leaves.",
@@ -208,7 +208,7 @@ describe("the verification page", () => {
     await close();
   });
 
-  it("verifies the proof of an entry by the hash that the page shows", async () => {
+  it("verifies the proof of an entry with the hash that the page shows", async () => {
     const { page, close } = await visit(historyOf(first));
     const proof = await (await fetch(`${historyOf(first)}/2/proof`)).text();
     expect((await verify(page, proof)).look).toBe("good");
@@ -217,7 +217,7 @@ describe("the verification page", () => {
     await close();
   });
 
-  it("says that a receipt contradicts it, when the history on the page was rewritten", async () => {
+  it("says that a receipt contradicts the page if the history on the page was changed", async () => {
     const receipt = (await till.receipt("order-1")).body;
     const { page, close } = await openPage(browser);
     await page.route(historyOf(first), async (route) => {
@@ -233,7 +233,7 @@ describe("the verification page", () => {
     await close();
   });
 
-  it("offers the file for the disk as a download", async () => {
+  it("offers the verifier file as a download", async () => {
     const { page, close } = await visit(historyOf(first));
     const download = page.waitForEvent("download");
     await page.getByRole("link", { name: "The same as a file" }).click();
@@ -245,7 +245,7 @@ describe("the verification page", () => {
 });
 
 describe.each(LOOKS)("on a %s", (look, options) => {
-  it("both pass axe and do not overflow, with a valid and with a broken receipt", async () => {
+  it("the file and the page pass axe and do not overflow, with a valid and with a broken receipt", async () => {
     for (const [what, address, policy] of [
       ["file", FILE, vectors.policy],
       ["history", historyOf(first), vectors.policy],

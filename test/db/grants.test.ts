@@ -17,7 +17,7 @@ const STATEMENTS = new Map(
     .filter((file) => file.endsWith(".sql"))
     .flatMap((file) => Object.entries(readStatements(new URL(file, DIRECTORY)))),
 );
-/** Only the owner of the database retires a log. */
+/** Statements that only the database's owner runs, to retire a log. */
 const OF_OWNER = new Set([
   "insert_log_retirement",
   "rename_log_tree",
@@ -25,7 +25,7 @@ const OF_OWNER = new Set([
   "delete_witness_sizes",
 ]);
 const RUN_BY: Record<RoleName, Set<string>> = {
-  // Without workers/log.ts, which a process with the rights of pva_log runs.
+  // Does not include workers/log.ts, which runs as pva_log.
   pva_api: statementsOf(
     "src/main.ts",
     "workers/redeem.ts",
@@ -37,7 +37,7 @@ const RUN_BY: Record<RoleName, Set<string>> = {
   ),
   pva_log: new Set([
     ...statementsOf("src/services/log/run-log.ts"),
-    // Of every process.
+    // Every process runs these two statements.
     ...["identify_database", "select_applied_migrations"],
   ]),
   pva_admin: new Set(
@@ -60,7 +60,7 @@ beforeAll(async () => {
   db.on("error", () => undefined);
   await makeRoles(db);
   owner = await db.connect();
-  // A custom plan for the NULLs below would be an empty result, which needs no right to read the tables.
+  // With a custom plan for the NULL parameters below, Postgres would skip the tables and not check the rights to read them.
   await owner.query("SET plan_cache_mode = force_generic_plan");
   for (const { name, text } of STATEMENTS.values()) await owner.query(`PREPARE ${name} AS ${text}`);
 });
@@ -71,13 +71,13 @@ afterAll(async () => {
   await postgres.close();
 });
 
-/** Runs `work` as a role and rolls it back; returns the SQLSTATE of its error, or null. */
+/** Runs `work` as a role and rolls it back. Returns the SQLSTATE of its error, or null if it succeeds. */
 async function tryAs(role: RoleName, work: () => Promise<unknown>): Promise<string | null> {
   await owner.query("SAVEPOINT tried");
   try {
     await owner.query(`SET LOCAL ROLE ${role}`);
     await work();
-    // Deferred constraints need the same rights at the commit.
+    // Checks deferred constraints now, because their checks need rights as well.
     await owner.query("SET CONSTRAINTS ALL IMMEDIATE");
     return null;
   } catch (error) {
@@ -104,7 +104,7 @@ interface Work {
   run: () => Promise<unknown>;
 }
 
-/** Everything that a role does in the database. */
+/** Lists everything that a role's programs do in the database. */
 function workOf(role: RoleName): Work[] {
   const statements = [...RUN_BY[role]].map((name) => {
     const statement = STATEMENTS.get(name);
@@ -120,7 +120,7 @@ function workOf(role: RoleName): Work[] {
 }
 
 interface Right {
-  /** As GRANT and REVOKE spell it. */
+  /** The right in the syntax of GRANT and REVOKE. */
   words: string;
   kind: string;
   table: string;
@@ -144,7 +144,7 @@ async function readRights(role: RoleName): Promise<Right[]> {
   }));
 }
 
-it("every statement is used by the processes, by voucherctl or by npm start", () => {
+it("every statement is run by a role or by the owner", () => {
   const run = new Set([...Object.values(RUN_BY), OF_OWNER].flatMap((names) => [...names]));
   expect([...STATEMENTS.keys()].filter((name) => !run.has(name))).toEqual([]);
 });
@@ -158,7 +158,7 @@ describe.each(ROLES)("%s", (role) => {
     });
   });
 
-  it("has no right on a table or column that none of its statements needs", async () => {
+  it("has only the rights on tables and columns that its statements need", async () => {
     const rights = await readRights(role);
     expect(rights.length).toBeGreaterThan(role === "pva_log" ? 15 : 30);
     const work = workOf(role);
@@ -179,7 +179,7 @@ describe.each(ROLES)("%s", (role) => {
     expect(needless).toEqual([]);
   });
 
-  it("cannot delete from or truncate any table, except what is sent to webhook endpoints", async () => {
+  it("cannot delete from or truncate any table, except that pva_api can delete from the tables of webhooks", async () => {
     const { rows } = await owner.query<{ name: string }>(
       "SELECT oid::regclass::text AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')",
     );
@@ -264,7 +264,7 @@ describe("pva_api", () => {
     });
   });
 
-  it("can record that an operator looked at something, but claim no change and record no other command", async () => {
+  it("can record that an operator viewed a page, but neither a change nor another command", async () => {
     const entry = (columns: string, values: string) =>
       `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id${columns})
        VALUES ('zoe', '192.0.2.1', ${values})`;
@@ -287,7 +287,7 @@ describe("pva_api", () => {
     ["cannot insert an API key", "INSERT INTO api_keys (id, scopes) VALUES ('key_x', '{voucher.read}')"],
     ["cannot insert a secret", "INSERT INTO api_key_secrets (key_id, secret_hash) VALUES ('key_x', sha256('x'))"],
     ["cannot change scopes", "UPDATE api_keys SET scopes = '{voucher.redeem}'"],
-    ["cannot unlock a key", "UPDATE api_keys SET allow_ips = '{}', revoked_at = NULL"],
+    ["cannot restore a revoked key", "UPDATE api_keys SET allow_ips = '{}', revoked_at = NULL"],
     ["cannot insert an owner", "INSERT INTO members (organization_id, user_id, role) VALUES ('org_x', 'me', 'owner')"],
     ["cannot open a window", "UPDATE batch_windows SET closes_at = NULL"],
     ["cannot change a price", "UPDATE batches SET price_usd = 0"],

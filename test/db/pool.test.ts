@@ -26,8 +26,8 @@ it("a connection that is lost in a transaction fails the transaction, does not e
   });
   // An error event without a listener becomes an uncaught exception.
   const uncaught: unknown[] = [];
-  const note = (error: unknown) => void uncaught.push(error);
-  process.on("uncaughtException", note);
+  const recordUncaught = (error: unknown) => void uncaught.push(error);
+  process.on("uncaughtException", recordUncaught);
   try {
     const lost = await inTransaction(pool, async (tx) => {
       const { rows } = await tx.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
@@ -36,7 +36,7 @@ it("a connection that is lost in a transaction fails the transaction, does not e
         const { rowCount } = await servers.db.query("SELECT 1 FROM pg_stat_activity WHERE pid = $1", [rows[0]?.pid]);
         return rowCount === 0;
       });
-      // Lets the error arrive while no statement is running.
+      // Waits until the error arrives, while no statement is running.
       await new Promise((resolve) => setTimeout(resolve, 100));
       await tx.query("SELECT 1");
     }).catch((error: unknown) => error);
@@ -44,7 +44,7 @@ it("a connection that is lost in a transaction fails the transaction, does not e
     expect(uncaught).toEqual([]);
     expect((await pool.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
   } finally {
-    process.off("uncaughtException", note);
+    process.off("uncaughtException", recordUncaught);
     await pool.end();
   }
 });
@@ -66,7 +66,7 @@ it("JIT is off for partner-facing statements, even if the server turns it on", a
   }
 });
 
-it("the options of an address are added to the pool's own, and come last", async () => {
+it("the options in DATABASE_URL are added after the pool's own, so they take precedence", async () => {
   const url = new URL(servers.ownerUrl);
   url.searchParams.set("options", "-c plan_cache_mode=auto -c work_mem=7MB");
   const log = pino({ level: "silent" });

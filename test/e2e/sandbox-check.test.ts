@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: parts of the client that the tests change.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are parts of the client that the tests replace.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -46,13 +46,13 @@ async function makeSandbox(count = VOUCHERS_NEEDED): Promise<Sandbox> {
   return { key, codes: (await issueVouchers(servers.db, partner, count)).map(({ code }) => code) };
 }
 
-/** Runs the check without servers of its own: it needs no database. */
+/** Runs the command without DATABASE_URL, because it needs no database. */
 function check({ key, codes }: Sandbox, client: string, ...more: string[]): Promise<Ended> {
   const options = ["--key", key, "--url", api.url, "--codes", write(codes.join("\n")), "--client", client];
   return runNode(["src/cli/main.ts", "sandbox", "check", ...options, ...more], {});
 }
 
-/** Runs the check for a client in JavaScript on a sandbox of its own. */
+/** Runs the command for a JavaScript client on a new sandbox. */
 async function checkClient(
   content: string,
 ): Promise<Ended & { passed: boolean; wrong: Record<string, string[]>; checks: CheckResult[] }> {
@@ -65,8 +65,8 @@ async function checkClient(
   return { ...ended, passed, checks, wrong: Object.fromEntries(wrong) };
 }
 
-/** The sample client with changes, each of which must apply. */
-function broken(...changes: [from: string, to: string][]): string {
+/** Returns the sample client with text replaced. Each replaced text must occur in it. */
+function sampleWith(...changes: [from: string, to: string][]): string {
   return changes.reduce((text, [from, to]) => {
     expect(text).toContain(from);
     return text.replace(from, to);
@@ -86,7 +86,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     {
       fault: "a new reference for every attempt",
       client: () =>
-        broken(
+        sampleWith(
           ["const externalRef = `shop-${order}`;", ""],
           [
             "body: JSON.stringify(body),",
@@ -100,7 +100,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     {
       fault: "a repeat counts as a failure",
       client: () =>
-        broken([
+        sampleWith([
           "if (!ok) return refused(answer);\n  // Another",
           "if (!ok || answer.alreadyConfirmed) return refused(answer);\n  // Another",
         ]),
@@ -110,7 +110,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     {
       fault: "a lost response counts as a failure",
       client: () =>
-        broken([
+        sampleWith([
           "// No response, or an incomplete one. The outcome is unknown, so the same call is sent again.",
           'return { ok: false, answer: { code: "network" } };',
         ]),
@@ -120,7 +120,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     },
     {
       fault: "Retry-After is ignored",
-      client: () => broken(["if (retryAfter > 0) waitMs = retryAfter * 1000;", "if (retryAfter > 0) waitMs = 10;"]),
+      client: () => sampleWith(["if (retryAfter > 0) waitMs = retryAfter * 1000;", "if (retryAfter > 0) waitMs = 10;"]),
       checks: ["busy service"],
       sentence:
         /^It called again [01]\.\d seconds after a 503 with Retry-After: 2\. Wait as long as Retry-After says\.$/,
@@ -128,7 +128,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     {
       fault: "a 409 is retried",
       client: () =>
-        broken([
+        sampleWith([
           "if (response.status < 500 && ![408, 429].includes(response.status))",
           "if (attempt > 1 || (response.status < 409))",
         ]),
@@ -138,7 +138,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     {
       fault: "a 409 counts as a success",
       client: () =>
-        broken([
+        sampleWith([
           "if (!ok) return refused(answer);\n  // Another",
           'if (!ok) return { outcome: "redeemed" };\n  // Another',
         ]),
@@ -146,28 +146,29 @@ describe.concurrent("voucherctl sandbox check", () => {
       sentence: /^It reported "redeemed" for (a|an) .*voucher.*\. It must report "refused"\.$/,
     },
     {
-      fault: "the response of another voucher counts",
-      client: () => broken(["answer.voucherInstanceId !== seen.answer.voucher.id", "false"]),
+      fault: "a response about another voucher counts as a success",
+      client: () => sampleWith(["answer.voucherInstanceId !== seen.answer.voucher.id", "false"]),
       checks: ["reused reference"],
       sentence:
         /^It reported the voucher vch_\w+ as redeemed, but that voucher is still Active: .* Compare voucherInstanceId/,
     },
     {
       fault: "one reference for all orders",
-      client: () => broken(["`shop-${order}`", "`shop-${order.slice(0, 14)}`"]),
+      client: () => sampleWith(["`shop-${order}`", "`shop-${order.slice(0, 14)}`"]),
       checks: ["lost answer", "slow answer", "busy service"],
       sentence: /^It used the reference \S+ for the orders \S+-1 and \S+-\d+\. A reference redeems one voucher, ever/,
     },
     {
       fault: "a cancelled order keeps its reservation",
-      client: () => broken(['await call("POST", "release", { ticket: state.ticket, reason: "customer left" });', ""]),
+      client: () =>
+        sampleWith(['await call("POST", "release", { ticket: state.ticket, reason: "customer left" });', ""]),
       checks: ["cancelled order"],
       sentence:
         /^It reported "released" for a cancelled order, but the voucher is still reserved\. Release the reservation/,
     },
     {
       fault: "the customer gets no code",
-      client: () => broken(["redeemCode: answer.redeemCode", "thanks: true"]),
+      client: () => sampleWith(["redeemCode: answer.redeemCode", "thanks: true"]),
       checks: ["redeem", "reserve and pay"],
       sentence: /^It returned the redeemCode \(none\), but the service's response has \S+\. The customer needs it\.$/,
     },
@@ -176,26 +177,26 @@ describe.concurrent("voucherctl sandbox check", () => {
     expect({ exitCode, passed }).toEqual({ exitCode: 1, passed: false });
     for (const name of checks)
       expect(
-        wrong[name]?.filter((said) => sentence.test(said)),
+        wrong[name]?.filter((message) => sentence.test(message)),
         name,
       ).toHaveLength(1);
   });
 
-  it("fails a client that breaks off or prints no result at its first step, and does not try the others", async () => {
-    for (const [content, said] of [
+  it("fails a client whose first step fails, prints no result or is unsupported, and runs no other check", async () => {
+    for (const [content, message] of [
       ['throw new Error("no till");', /^The client ended with exit status 1: /],
       ['console.log("thank you");', /^The last line of the client's output is not a result/],
       ['console.log(\'{"outcome":"unsupported"}\');', /^The client has no step "checkout"/],
     ] as const) {
       const { exitCode, wrong } = await checkClient(content);
       expect(exitCode).toBe(1);
-      expect(wrong).toEqual({ redeem: [expect.stringMatching(said)] });
+      expect(wrong).toEqual({ redeem: [expect.stringMatching(message)] });
     }
   });
 
   it("skips the steps that a client does not support, and passes the client", async () => {
     const { exitCode, checks } = await checkClient(
-      broken([
+      sampleWith([
         "const STEPS = { checkout: redeem, pay: redeem, reserve, cancel };",
         "const STEPS = { checkout: redeem };",
       ]),
@@ -208,7 +209,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     ]);
   });
 
-  it("prints each check with its verdict for people", async () => {
+  it("prints each check and its result as text", async () => {
     const { exitCode, stdout } = await check(await makeSandbox(), "echo nothing");
     expect(exitCode).toBe(1);
     expect(stdout).toContain("wrong      redeem: An order is paid with a voucher.\n           The last line");
@@ -216,24 +217,24 @@ describe.concurrent("voucherctl sandbox check", () => {
     expect(stdout).toMatch(/\nThe client failed 1 of 1 check\.\n$/);
   });
 
-  it("exits 2 with a sentence, and runs no client, when key, address or codes are wrong", async () => {
+  it("exits 2 with an error message, and does not run the client, when the key or the codes are wrong", async () => {
     const sandbox = await makeSandbox(VOUCHERS_NEEDED - 1);
     const live = await makeKey(servers.db, (await makePartner(servers.db)).organizationId);
     const reader = await makeKey(servers.db, (await makePartner(servers.db, { sandbox: true })).organizationId);
     const client = `touch ${join(directory, "ran")}`;
-    for (const [given, said] of [
+    for (const [given, message] of [
       [{ ...sandbox, key: live.key }, "This key is live."],
       [{ ...sandbox, key: "pvt_123" }, "--key is not an API key"],
       [sandbox, `has ${VOUCHERS_NEEDED - 1} unused codes and ${VOUCHERS_NEEDED} are needed.`],
       [{ ...sandbox, key: reader.key }, "code 1 is not a voucher of this key's organization."],
     ] as const) {
       const { exitCode, stderr } = await check(given, client);
-      expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(said) });
+      expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(message) });
     }
     expect(() => readFileSync(join(directory, "ran"))).toThrow("ENOENT");
   });
 
-  it("reads the file of batch issue --out", async () => {
+  it("reads the file that batch issue --out writes", async () => {
     const { key, codes } = await makeSandbox(1);
     const rows = codes.map((code, index) => `vch_${index},${code},${index + 1}`);
     const { stderr } = await check({ key, codes: ["id,code,serial", ...rows] }, "true");

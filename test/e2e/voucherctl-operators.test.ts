@@ -45,18 +45,18 @@ async function issueBatch(count: number, options: Parameters<typeof issueVoucher
   return { batchId: rows[0].batch_id as string, vouchers };
 }
 
-/** Runs a command on a terminal, which script(1) provides, and answers its question. */
-function onTerminal(args: readonly string[], answer: string): Promise<{ exitCode: number | null; seen: string }> {
+/** Runs a command in a terminal, which script(1) provides, and answers its question. */
+function onTerminal(args: readonly string[], answer: string): Promise<{ exitCode: number | null; output: string }> {
   const command = [process.execPath, "src/cli/main.ts", ...args].map((word) => `'${word}'`).join(" ");
   const child = spawn("script", ["-qec", command, "/dev/null"], {
     env: { PATH: process.env.PATH, TERM: "dumb", DATABASE_URL: servers.adminUrl, NO_COLOR: "1" },
   });
-  let seen = "";
+  let output = "";
   child.stdout.on("data", (text) => {
-    seen += text;
-    if (/\[y\/N\] $/.test(seen)) child.stdin.write(answer);
+    output += text;
+    if (/\[y\/N\] $/.test(output)) child.stdin.write(answer);
   });
-  return new Promise((resolve) => child.once("close", (exitCode) => resolve({ exitCode, seen })));
+  return new Promise((resolve) => child.once("close", (exitCode) => resolve({ exitCode, output })));
 }
 
 it("voucherctl --version prints the version of the package", async () => {
@@ -64,7 +64,7 @@ it("voucherctl --version prints the version of the package", async () => {
 });
 
 describe("voucherctl voucher find and history", () => {
-  it("find a redeemed voucher by the reference and tell its life with verifyUrl, as objects and as one table", async () => {
+  it("find a redeemed voucher by each identifier and show its history, as JSON and as text", async () => {
     const { batchId, vouchers } = await issueBatch(2);
     const [voucher] = vouchers;
     const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
@@ -95,7 +95,7 @@ describe("voucherctl voucher find and history", () => {
     );
   });
 
-  it("say that nothing was found, and refuse no name, two names and a serial without its batch", async () => {
+  it("report that nothing was found, and refuse none or two identifiers, and a serial or a batch alone", async () => {
     expect(await voucherctl.json("voucher", "find", "--ref", "never")).toEqual({ items: [] });
     for (const names of [[], ["--id", "vch_x", "--ref", "r"], ["--serial", "1"], ["--batch", "bat_x"]]) {
       const { exitCode, stderr } = await voucherctl.run(["voucher", "find", ...names]);
@@ -115,7 +115,7 @@ describe("voucherctl list", () => {
     "listing",
     "contract",
     "link",
-  ])("%s pages through --after", async (noun) => {
+  ])("%s has pages, and refuses an invalid --after", async (noun) => {
     const page = await voucherctl.json(noun, "list", "--limit", "1");
     expect(Object.keys(page)).toEqual(["items", "nextCursor"]);
     const text = await voucherctl.run([noun, "list"]);
@@ -124,7 +124,7 @@ describe("voucherctl list", () => {
     expect(foreign).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/not a cursor/) });
   });
 
-  it("continues where the page before ended, and says how on standard error", async () => {
+  it("continues after the previous page, and prints the command for the next page to standard error", async () => {
     await makePartner(servers.db);
     const first = await voucherctl.json("org", "list", "--limit", "1");
     expect(first).toEqual({ items: [expect.objectContaining({ id: first.nextCursor })], nextCursor: first.nextCursor });
@@ -165,17 +165,17 @@ describe("a name that is already in use", () => {
         expect(forced).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/^Next: /) });
       }
     }
-    // A script gets the same output as before.
+    // With --json, it prints no warning.
     await voucherctl.json("org", "create", "--name", "Twice");
   });
 
-  it("is asked about on a terminal: y creates another one, everything else creates nothing", async () => {
+  it("requires confirmation on a terminal: y creates another one, any other answer creates nothing", async () => {
     await voucherctl.json("org", "create", "--name", "Asked");
     const count = async () =>
       (await servers.db.query("SELECT count(*)::int AS n FROM organizations WHERE name = 'Asked'")).rows[0].n;
     const args = ["org", "create", "--name", "Asked"];
     const refused = await onTerminal(args, "\n");
-    expect(refused.seen).toMatch(/There is already org_\w+ with the name Asked\. Create another one\? \[y\/N\]/);
+    expect(refused.output).toMatch(/There is already org_\w+ with the name Asked\. Create another one\? \[y\/N\]/);
     expect(refused.exitCode).toBe(1);
     expect((await onTerminal(args, "\x04")).exitCode).toBe(1);
     expect((await onTerminal(args, "\x03")).exitCode).toBe(130);
@@ -198,7 +198,7 @@ describe("voucherctl batch issue with a --valid-until in the past", () => {
 });
 
 describe("the line after a create", () => {
-  it("names a command of voucherctl with the new id, on standard error, and is absent with --json", async () => {
+  it("suggests the next command with the new id, on standard error, and is absent with --json", async () => {
     const { stdout, stderr } = await voucherctl.run(["org", "create", "--name", "Guided"]);
     const [id = ""] = /org_\w+/.exec(stdout) ?? [];
     expect(stderr).toBe(`Next: voucherctl brand create --org ${id} --name NAME\n`);
@@ -207,7 +207,7 @@ describe("the line after a create", () => {
 });
 
 describe("voucherctl batch export", () => {
-  it("writes the file that batch issue wrote, with the codes of used vouchers too, and records the export", async () => {
+  it("writes the same file as batch issue, including the codes of used vouchers, and records the export", async () => {
     const issued = file("issued.csv");
     const options = ["--product", partner.productId, "--count", "5100", "--valid-until", "2099-01-01", "--out", issued];
     const { id } = await voucherctl.json("batch", "issue", ...options);
@@ -247,7 +247,7 @@ describe("voucherctl batch export", () => {
 });
 
 describe("voucherctl batch void", () => {
-  it("voids what is left and prints how many it voided", async () => {
+  it("voids the remaining Active vouchers and prints their number", async () => {
     const { batchId } = await issueBatch(20);
     expect(await voucherctl.json("batch", "void", batchId, "--reason", "recalled")).toEqual({
       voided: 20,
@@ -281,12 +281,12 @@ describe("voucherctl batch void", () => {
     expect(await voucherctl.json("batch", "void", batchId)).toEqual({ voided: 20_000 - first, alreadyFinal: first });
   });
 
-  it("asks on a terminal, and does nothing on no", async () => {
+  it("asks for confirmation on a terminal, and voids nothing without it", async () => {
     const { batchId } = await issueBatch(2);
     const refused = await onTerminal(["batch", "void", batchId], "n\n");
     expect(refused).toMatchObject({
       exitCode: 1,
-      seen: expect.stringMatching(/all active vouchers of batch bat_\w+ \(2 in total\)/),
+      output: expect.stringMatching(/all active vouchers of batch bat_\w+ \(2 in total\)/),
     });
     const active = async () =>
       (

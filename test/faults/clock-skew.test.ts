@@ -26,7 +26,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Shifts the clock of the API and the workers, which run in this process, but not the database's clock. */
+/** Shifts the clock of this process, which runs the API and the workers. Does not shift the database's clock. */
 function skewClock(byMs: number): void {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + byMs });
 }
@@ -63,7 +63,7 @@ it.each([
   expect((await rival.reserve(reserved.code)).status).toBe(200);
 });
 
-it("a sweeper whose clock is an hour ahead does not stop a later sweeper", async () => {
+it("a sweeper whose clock is an hour ahead does not delay the sweeps of a later sweeper", async () => {
   const env = { WORKER_QUEUES: "sweep", SWEEP_INTERVAL_MS: "300" };
   const swept = () => servers.redis.zcard(`${servers.queuePrefix}:sweep:completed`);
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + HOUR_MS, shouldAdvanceTime: true });

@@ -57,7 +57,7 @@ describe.each([
     expect(await countFailures()).toBe(3);
   });
 
-  it("that recurs answers redeem_unknown after a bounded number of tries, redeems nothing and delays no other voucher", async () => {
+  it("that persists leads to redeem_unknown after a limited number of attempts, redeems nothing and does not block other vouchers", async () => {
     const [poisoned, ...others] = await issueVouchers(servers.db, partner, 6);
     const externalRef = `${what} again and again`;
     await failRedemptions(sqlState, externalRef, 1_000_000);

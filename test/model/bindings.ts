@@ -99,24 +99,24 @@ export class Bindings {
     }
   }
 
-  #fits(hole: Placeholder, value: unknown, place: string, window: Window, into: Comparison): boolean {
-    if (hole.hole === "including") {
+  #fits(placeholder: Placeholder, value: unknown, place: string, window: Window, into: Comparison): boolean {
+    if (placeholder.placeholderKind === "including") {
       if (typeof value !== "object" || value === null) return false;
-      this.#compareFields(hole.fields, value, place, window, into);
+      this.#compareFields(placeholder.fields, value, place, window, into);
       return true;
     }
     if (typeof value !== "string" || value === "") return false;
-    switch (hole.hole) {
+    switch (placeholder.placeholderKind) {
       case "variable":
-        return this.#isVariable(hole, value, place, into);
+        return this.#isVariable(placeholder, value, place, into);
       case "moment":
-        return this.#isMoment(hole, value, window);
+        return this.#isMoment(placeholder, value, window);
       case "sentence":
         return true;
       case "joined":
-        return value === this.#join(hole);
+        return value === this.#join(placeholder);
       case "json":
-        this.#compare(hole.of, parse(value), `${place}|fromjson`, window, into);
+        this.#compare(placeholder.of, parse(value), `${place}|fromjson`, window, into);
         return true;
     }
   }

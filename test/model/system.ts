@@ -9,9 +9,9 @@ export interface System {
   servers: TestServers;
   api: TestApi;
   stopWorkers(): Promise<void>;
-  /** Starts the workers. Does nothing when they run. */
+  /** Starts the workers. Does nothing if they are running. */
   startWorkers(): Promise<void>;
-  /** Runs one sweep. There is no scheduled one here. */
+  /** Runs one sweep. The system schedules no sweeps. */
   sweep(): Promise<SweepReport>;
   /** Adds a seal job. */
   requestSeal(voucherId: string): Promise<void>;
@@ -26,8 +26,8 @@ export async function openSystem(): Promise<System> {
     await workers?.close();
     workers = null;
   };
-  /** Waits until the worker is connected to Redis. */
-  const connected = async () => {
+  /** Waits until the workers are connected to Redis, and returns their context. */
+  const untilConnected = async () => {
     const ctx = workers?.ctx;
     if (ctx === undefined) throw new Error("no worker runs");
     await untilStarted(() => ctx.redis.status === "ready");
@@ -40,8 +40,8 @@ export async function openSystem(): Promise<System> {
     async startWorkers() {
       workers ??= await startWorkers(servers);
     },
-    sweep: async () => sweep(await connected()),
-    requestSeal: async (voucherId) => void (await (await connected()).sealRequests.add([voucherId])),
+    sweep: async () => sweep(await untilConnected()),
+    requestSeal: async (voucherId) => void (await (await untilConnected()).sealRequests.add([voucherId])),
     async close() {
       await api.close();
       await stop();

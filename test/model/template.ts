@@ -1,6 +1,6 @@
 /**
- * An expected answer: a JSON value with placeholders for values that only the service can choose. The first answer sets the value of a
- * named placeholder, and later answers must repeat it. The names are the shell variables in a printed counterexample.
+ * An expected response: a JSON value with placeholders for values that the service chooses. The first response sets the value of a named
+ * placeholder, and later responses must have the same value. A printed counterexample uses the names as shell variables.
  */
 export type Template =
   | null
@@ -13,68 +13,71 @@ export type Template =
 
 export type Placeholder = Variable | Moment | Sentence | Joined | JsonText | Including;
 
-/** A text that is equal wherever it appears and differs from every other variable. */
+/** A text that is the same wherever the variable appears. Two variables never have the same text. */
 export interface Variable {
-  hole: "variable";
+  placeholderKind: "variable";
   name: string;
 }
 
 /** A moment in UTC with milliseconds. */
 export interface Moment {
-  hole: "moment";
+  placeholderKind: "moment";
   name: string;
   /** Offset from the named moment. */
   plusMs: number;
-  /** Whether simulated time moves it back, as with the ends of reservations and of validity. */
+  /** Whether simulated time moves it back, such as the end of a reservation or of a validity period. */
   moves: boolean;
-  /** Whether it lies within the call that shows it first. */
+  /** Whether it lies between the start and the end of the call that first returns it. */
   fresh: boolean;
 }
 
 /** Any non-empty text. */
 export interface Sentence {
-  hole: "sentence";
+  placeholderKind: "sentence";
 }
 
 /** Concatenated texts and variables. */
 export interface Joined {
-  hole: "joined";
+  placeholderKind: "joined";
   parts: readonly (string | Variable)[];
 }
 
 /** A text that contains JSON. */
 export interface JsonText {
-  hole: "json";
+  placeholderKind: "json";
   of: Template;
 }
 
 /** An object with at least these fields. */
 export interface Including {
-  hole: "including";
+  placeholderKind: "including";
   fields: { readonly [field: string]: Template };
 }
 
-export const variable = (name: string): Variable => ({ hole: "variable", name });
-export const sentence: Sentence = { hole: "sentence" };
-export const joined = (...parts: (string | Variable)[]): Joined => ({ hole: "joined", parts });
-export const jsonText = (of: Template): JsonText => ({ hole: "json", of });
-export const including = (fields: { readonly [field: string]: Template }): Including => ({ hole: "including", fields });
+export const variable = (name: string): Variable => ({ placeholderKind: "variable", name });
+export const sentence: Sentence = { placeholderKind: "sentence" };
+export const joined = (...parts: (string | Variable)[]): Joined => ({ placeholderKind: "joined", parts });
+export const jsonText = (of: Template): JsonText => ({ placeholderKind: "json", of });
+export const including = (fields: { readonly [field: string]: Template }): Including => ({
+  placeholderKind: "including",
+  fields,
+});
 
-/** A past moment, which simulated time does not move. */
+/** A moment that simulated time does not move, because it records a past event. */
 export function happened(name: string, { fresh = false } = {}): Moment {
-  return { hole: "moment", name, plusMs: 0, moves: false, fresh };
+  return { placeholderKind: "moment", name, plusMs: 0, moves: false, fresh };
 }
 
-/** A moment that is compared with the clock, so that simulated time moves it back. */
+/** A moment that simulated time moves back, because the service compares it with the clock. */
 export function moving(name: string, { plusMs = 0, fresh = false } = {}): Moment {
-  return { hole: "moment", name, plusMs, moves: true, fresh };
+  return { placeholderKind: "moment", name, plusMs, moves: true, fresh };
 }
 
 export function isPlaceholder(template: Template): template is Placeholder {
-  return typeof template === "object" && template !== null && "hole" in template;
+  return typeof template === "object" && template !== null && "placeholderKind" in template;
 }
 
-/** Renders a template for people: variables as `$NAME`, other placeholders in angle brackets. */
+/** Renders a template as text: variables as `$NAME`, other placeholders in angle brackets. */
 export function render(template: Template): string {
   return JSON.stringify(readable(template));
 }
@@ -86,19 +89,19 @@ function readable(template: Template): unknown {
   return Object.fromEntries(Object.entries(template).map(([field, value]) => [field, readable(value)]));
 }
 
-function describe(hole: Placeholder): unknown {
-  switch (hole.hole) {
+function describe(placeholder: Placeholder): unknown {
+  switch (placeholder.placeholderKind) {
     case "variable":
-      return `$${hole.name}`;
+      return `$${placeholder.name}`;
     case "moment":
-      return `<${hole.name}${hole.plusMs === 0 ? "" : ` + ${hole.plusMs / 1_000} s`}>`;
+      return `<${placeholder.name}${placeholder.plusMs === 0 ? "" : ` + ${placeholder.plusMs / 1_000} s`}>`;
     case "sentence":
       return "<a sentence>";
     case "joined":
-      return hole.parts.map((part) => (typeof part === "string" ? part : `$${part.name}`)).join("");
+      return placeholder.parts.map((part) => (typeof part === "string" ? part : `$${part.name}`)).join("");
     case "json":
-      return `<the JSON of ${render(hole.of)}>`;
+      return `<the JSON of ${render(placeholder.of)}>`;
     case "including":
-      return { ...(readable(hole.fields) as object), "<more>": "<anything>" };
+      return { ...(readable(placeholder.fields) as object), "<more>": "<anything>" };
   }
 }

@@ -15,11 +15,11 @@ export interface World {
   transcript: Transcript;
   /** The database's time after the last call. */
   seenAt: Date;
-  /** Shared by all runs. */
+  /** Counts the steps of all runs. */
   tally: Tally;
 }
 
-/** Creates the organizations, keys and vouchers of one run and sets their variables. */
+/** Creates the organizations, keys and vouchers of one run, and binds their values to variables. */
 export async function openWorld(
   system: System,
   tally: Tally,

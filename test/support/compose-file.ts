@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { installDebianPackages } from "../../src/local/debian-packages.ts";
 
-/** A service as docker compose reads it, with its variables resolved. */
+/** A service of a compose file, as docker compose prints it with variables resolved. */
 export interface ComposedService {
   image: string;
   entrypoint?: string[] | null;
@@ -28,8 +28,8 @@ const PROFILES = ["admin", "ha", "ha-admin", "observability", "test", "tls"].fla
 
 /** Finds or installs docker compose, which reads files without an engine. Returns null, with a warning, when that fails. */
 export function findComposeTool(): ComposeTool | null {
-  const there = findInstalled();
-  if (there !== null) return there;
+  const existing = findInstalled();
+  if (existing !== null) return existing;
   installDebianPackages("docker-compose", ["docker-compose"], console.log);
   const installed = findInstalled();
   if (installed === null) console.warn("SKIPPED: docker compose is missing and cannot be installed.");
@@ -58,7 +58,7 @@ export function readComposeFile(tool: ComposeTool, directory: string): Record<st
   return JSON.parse(tool.writesJson ? read.stdout : toJson(read.stdout)).services;
 }
 
-/** Version 1 is a Python program, so Python and its YAML reader are installed. */
+/** Converts YAML to JSON with Python. Version 1 of docker compose is a Python program, so Python and its YAML parser are installed. */
 function toJson(yaml: string): string {
   const convert = "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)";
   return execFileSync("python3", ["-c", convert], { input: yaml, encoding: "utf8" });

@@ -14,16 +14,16 @@ import { startRedisCluster } from "./redis-cluster.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** A database on the test server, for creating others. */
+    /** A database on the test server. Connections to it create the other databases. */
     databaseUrl: string;
     redisUrl: string;
     /** The number of shards of the services that tests start. */
     queueShards: number;
     /** Name of the migrated database that test files clone. */
     template: string;
-    /** The nodes of a Citus cluster, the coordinator first; none for a single Postgres. */
+    /** The addresses of the nodes of a Citus cluster, the coordinator first. Empty for a single Postgres server. */
     citusNodes: readonly string[];
-    /** Logins with the rights of the processes and of voucherctl. */
+    /** Logins with the rights of the service's processes and of voucherctl. */
     logins: TestLogins;
   }
 }
@@ -52,7 +52,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   if (citusNodes.length > 0) {
     await makeCitusTemplate(citusNodes, template);
     project.provide("databaseUrl", bucketUrl(citusNodes[0] ?? ""));
-    // Without roles: their rights are those of the schema `public`.
+    // No roles: `grants.sql` gives them rights only in the schema `public`, but the voucher tables are in another.
     project.provide("logins", { api: null, log: null, admin: null });
     return async () => {
       await dropOnNodes(citusNodes, template);
@@ -73,7 +73,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
 }
 
-/** A template on every node of a Citus cluster, for `test/scale/citus.ts`. */
+/** Makes the template on every node of a Citus cluster, for `test/scale/citus.ts`. */
 async function makeCitusTemplate(nodes: readonly string[], name: string): Promise<void> {
   for (const node of nodes) await administer(node, `CREATE DATABASE ${name}`);
   const url = onNode(nodes[0] ?? "", `postgres://host/${name}`);
@@ -83,7 +83,7 @@ async function makeCitusTemplate(nodes: readonly string[], name: string): Promis
   await freezeTemplate(nodes, name);
 }
 
-/** A loopback Redis Cluster, for `npm run test:cluster`. */
+/** Starts a Redis Cluster on loopback, for `npm run test:cluster`. */
 async function redisCluster(stops: Stop[]): Promise<string> {
   const cluster = await startRedisCluster();
   stops.unshift(() => cluster.close());
@@ -98,7 +98,7 @@ async function redisServer(stops: Stop[], containers: boolean): Promise<string> 
 /** The Redis databases of the vitest workers, one each. Database 0 may be in use. */
 const REDIS_DATABASES = [1, 2, 3];
 
-/** Refuses a Redis that contains data, and empties it after the tests. */
+/** Throws if Redis contains data, and empties Redis after the tests. */
 async function useGivenRedis(url: string, stops: Stop[]): Promise<void> {
   const onEach = async (work: (client: Redis, database: number) => Promise<unknown>) => {
     for (const database of REDIS_DATABASES) {
@@ -140,7 +140,7 @@ async function embeddedPostgres(stops: Stop[]): Promise<string> {
     directory: join(temporaryDirectory(stops), "postgres"),
     port: await freePort(),
     password: "test",
-    // The data does not outlive the tests; the fault tests keep these settings on.
+    // This data need not survive a crash. Tests of crashes start their own Postgres servers.
     settings: ["fsync=off", "full_page_writes=off"],
   };
   await startPostgres(server);

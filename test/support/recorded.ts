@@ -6,12 +6,12 @@ export interface Recorded {
   lastSequence: number;
   sealedSequence: number;
   redemption: { externalRef: string; ticket: string | null; redeemCode: string; redeemedAt: Date } | null;
-  /** The ticket of the reservation in state Live. */
+  /** The ticket of the reservation in state Live, or null. */
   liveTicket: string | null;
   events: { sequence: number; eventType: string; sealStatus: string; data: Record<string, unknown> | null }[];
 }
 
-/** Reads one voucher from the tables. */
+/** Reads the state of one voucher from the database. */
 export async function readRecorded(db: pg.Pool, voucherId: string): Promise<Recorded> {
   const { rows } = await db.query(
     `SELECT v.status, v.last_sequence, v.sealed_sequence, d.external_ref, d.ticket, d.redeem_code, d.redeemed_at,
@@ -49,13 +49,13 @@ export async function readRecorded(db: pg.Pool, voucherId: string): Promise<Reco
   };
 }
 
-/** Finds the batch of a voucher. */
+/** Returns the id of a voucher's batch. */
 export async function findBatchOf(db: pg.Pool, voucherId: string): Promise<string> {
   const { rows } = await db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucherId]);
   return rows[0].batch_id;
 }
 
-/** Reads the reservation of a ticket. */
+/** Reads the reservation with this ticket. */
 export async function readReservation(
   db: pg.Pool,
   ticket: string,

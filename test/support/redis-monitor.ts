@@ -5,7 +5,7 @@ import { mastersOf } from "../../src/redis/connections.ts";
 import { connectRedis } from "./servers.ts";
 import { until } from "./until.ts";
 
-/** Records the commands that Redis receives, on all masters of a cluster. */
+/** Records the commands that Redis receives; for a cluster, those of all masters. */
 export interface RedisMonitor {
   /** Counts the commands so far with a key of this prefix, in any database. */
   count(keyPrefix: string): Promise<number>;
@@ -32,7 +32,7 @@ export async function monitorRedis(redisUrl: string): Promise<RedisMonitor> {
   let marks = 0;
   return {
     async count(keyPrefix) {
-      // The monitor reports commands in order, so all earlier commands come before the mark.
+      // The monitor reports commands in order. When it reports the marks, it has reported all earlier commands.
       const mark = `monitor-mark-${++marks}`;
       await Promise.all(masters.map((master) => master.echo(mark)));
       await until(() => commands.filter(([, argument]) => argument === mark).length === masters.length);

@@ -8,12 +8,12 @@ import { assertInvariants } from "./invariants.ts";
 import type { TestServers } from "./servers.ts";
 import { untilStarted } from "./until.ts";
 
-/** The base address in answers, not the listening address. */
+/** The base address in responses. The API listens on another address. */
 export const BASE_URL = "https://vouchers.test";
 
 type Environment = Record<string, string>;
 
-/** The configuration of a test process, with a free port and without log and limits. */
+/** Returns the configuration of a test process, with a free port, no logging and no rate limits. */
 export function testConfig(servers: TestServers, env: Environment = {}) {
   return readConfig({
     DATABASE_URL: servers.databaseUrl,
@@ -38,7 +38,7 @@ export interface TestApi {
   close(): Promise<void>;
 }
 
-/** Test clients keep connections open. With the service's own limit each file would take a second longer to close. */
+/** Test clients keep connections open. With the service's own limit, each file would take two seconds longer to close. */
 const TEST_LIMITS = { ...CONNECTION_LIMITS, closingIdleMs: 50 };
 
 /** Starts an API and waits until it can redeem. */
@@ -67,7 +67,7 @@ export async function startApiUnready(
     url: `http://127.0.0.1:${server.port}`,
     metricsUrl: `http://127.0.0.1:${metrics?.port}/metrics`,
     ctx,
-    close: closeWith(servers, async () => {
+    close: closeOnce(servers, async () => {
       await server.close();
       await metrics?.close();
       await ctx.close();
@@ -75,8 +75,8 @@ export async function startApiUnready(
   };
 }
 
-/** Has the servers run a closer at the end of the file, unless the test has run it before; gives the closer. */
-function closeWith(servers: TestServers, closer: () => Promise<void>): () => Promise<void> {
+/** Returns a function that runs `closer` at most once. The servers call it at the end of the file. */
+function closeOnce(servers: TestServers, closer: () => Promise<void>): () => Promise<void> {
   let closed: Promise<void> | undefined;
   const close = () => {
     closed ??= closer();
@@ -86,7 +86,7 @@ function closeWith(servers: TestServers, closer: () => Promise<void>): () => Pro
   return close;
 }
 
-/** Ends a test file: closes what it started, and fails when its database holds something impossible. */
+/** Ends a test file: closes what it started, and fails if its database violates an invariant. */
 export async function endService(servers: TestServers): Promise<void> {
   await servers.closeOpened();
   await assertInvariants(servers.db).finally(() => servers.close());
@@ -109,7 +109,7 @@ export async function startWorkers(servers: TestServers, env: Environment = {}):
   return {
     metricsUrl: `http://127.0.0.1:${metrics?.port}/metrics`,
     ctx,
-    close: closeWith(servers, async () => {
+    close: closeOnce(servers, async () => {
       await Promise.all(workers.map((worker) => worker.close()));
       await metrics?.close();
       await ctx.close();

@@ -34,7 +34,7 @@ export function signClaims(key: IssuerKey, claims: JWTPayload, header: Record<st
   return new SignJWT(claims).setProtectedHeader({ alg: key.alg, kid: key.kid, ...header }).sign(key.privateKey);
 }
 
-/** Creates a user token that is valid for an hour. */
+/** Creates a user token that is valid for an hour, unless `claims` says otherwise. */
 export function signUser(key: IssuerKey, userId: string, claims: JWTPayload = {}): Promise<string> {
   return signClaims(key, { sub: userId, iat: secondsFromNow(0), exp: secondsFromNow(3_600), ...claims });
 }
@@ -56,11 +56,11 @@ export function writeKeysFile(...issuers: readonly IssuerKey[]): KeysFile {
 /** A server that publishes keys by HTTP. */
 export interface KeysServer {
   url: string;
-  /** Number of requests. */
+  /** Number of requests that the server received. */
   fetches: number;
   /** Replaces the published keys. */
   publish(...issuers: readonly IssuerKey[]): void;
-  /** Replaces the answer; null sends none. */
+  /** Replaces the response. After null, the server never responds. */
   answer(reply: { status: number; body: string } | null): void;
   close(): Promise<void>;
 }
@@ -79,8 +79,8 @@ export async function openKeysServer(...issuers: readonly IssuerKey[]): Promise<
     publish(...published) {
       reply = { status: 200, body: JSON.stringify({ keys: published.map(({ publicJwk }) => publicJwk) }) };
     },
-    answer(given) {
-      reply = given;
+    answer(newReply) {
+      reply = newReply;
     },
     close() {
       server.closeAllConnections();

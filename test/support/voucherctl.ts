@@ -5,7 +5,7 @@ import { expect } from "vitest";
 import { type Ended, runNode } from "./child-process.ts";
 import type { TestServers } from "./servers.ts";
 
-/** A command for the host process, with its environment. */
+/** A command that the shared process runs, with its environment variables. */
 export interface HostedCommand {
   args: readonly string[];
   env: Record<string, string>;
@@ -15,7 +15,7 @@ export interface HostedCommand {
 export interface Voucherctl {
   /** Runs a command to its end. */
   run(args: readonly string[], env?: Record<string, string>): Promise<Ended>;
-  /** Runs a command with --json, which must succeed, and returns its only output, an object. */
+  /** Runs a command with --json and returns the object that it prints. Fails unless the command succeeds and prints nothing else. */
   // biome-ignore lint/suspicious/noExplicitAny: each command prints an object of its own shape.
   json(...args: string[]): Promise<any>;
   close(): void;
@@ -24,44 +24,44 @@ export interface Voucherctl {
 const HOST = fileURLToPath(new URL("./voucherctl-host.ts", import.meta.url));
 
 /**
- * Runs the first command of each noun and verb in its own process, as operators do. Later ones share one process, because starting hundreds
- * of processes takes longer than their work.
+ * Runs voucherctl commands. The first command with each noun and verb gets a process of its own, as for operators. Later ones share a
+ * process, because starting hundreds of processes takes longer than their work.
  */
 export function openVoucherctl(servers: Pick<TestServers, "adminUrl" | "redisUrl">): Voucherctl {
-  const own = {
+  const defaultEnv = {
     DATABASE_URL: servers.adminUrl,
     REDIS_URL: servers.redisUrl,
     WEBHOOK_SECRET: "test-webhook-secret-of-32-characters",
   };
   const started = new Set<string>();
   let host: ChildProcess | null = null;
-  let turn: Promise<unknown> = Promise.resolve();
+  let previous: Promise<unknown> = Promise.resolve();
 
   const runHosted = async (command: HostedCommand): Promise<Ended> => {
     host ??= fork(HOST, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
     const settled = new AbortController();
     const answered = once(host, "message", { signal: settled.signal });
-    const gone = once(host, "exit", { signal: settled.signal }).then(([exitCode]): never => {
+    const exited = once(host, "exit", { signal: settled.signal }).then(([exitCode]): never => {
       throw new Error(`the process that runs commands ended with ${exitCode} at ${command.args.join(" ")}`);
     });
     host.send(command);
     try {
-      const [ended] = await Promise.race([answered, gone]);
+      const [ended] = await Promise.race([answered, exited]);
       return ended;
     } finally {
-      for (const promise of [answered, gone]) promise.catch(() => undefined);
+      for (const promise of [answered, exited]) promise.catch(() => undefined);
       settled.abort();
     }
   };
   const voucherctl: Voucherctl = {
     run(args, env = {}) {
-      const kind = args.slice(0, 2).join(" ");
-      if (!started.has(kind)) {
-        started.add(kind);
-        return runNode(["src/cli/main.ts", ...args], { ...own, ...env });
+      const nounAndVerb = args.slice(0, 2).join(" ");
+      if (!started.has(nounAndVerb)) {
+        started.add(nounAndVerb);
+        return runNode(["src/cli/main.ts", ...args], { ...defaultEnv, ...env });
       }
-      const ended = turn.then(() => runHosted({ args, env: { ...own, ...env } }));
-      turn = ended.catch(() => undefined);
+      const ended = previous.then(() => runHosted({ args, env: { ...defaultEnv, ...env } }));
+      previous = ended.catch(() => undefined);
       return ended;
     },
     async json(...args) {

@@ -9,13 +9,13 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 interface Import {
   /** Path of the importing file, from the root of the repository. */
   from: string;
-  /** Path of the imported file likewise, or the name of a package. */
+  /** Path of the imported file, from the root of the repository, or the name of a package. */
   to: string;
-  /** `type`: erased before anything runs. */
+  /** Imports of kind `type` do not exist at run time. */
   kind: "value" | "type" | "dynamic";
 }
 
-/** Every import of a source text: static, re-exporting, for its effect, and dynamic with a literal. */
+/** Finds the imports of a source text: static imports, re-exports, imports for side effects, and dynamic imports of a literal. */
 function importsOf(from: string, text: string): Import[] {
   const found: Import[] = [];
   const add = (specifier: string, kind: Import["kind"]) => {
@@ -45,7 +45,7 @@ const TEXTS = new Map(FILES.map((file) => [file, readFileSync(join(ROOT, file), 
 const IMPORTS = [...TEXTS].flatMap(([file, text]) => importsOf(file, text));
 const LOCAL_IMPORTS = IMPORTS.filter((edge) => edge.to.endsWith(".ts"));
 
-/** `src/db/pool.ts` belongs to `db`, `workers/main.ts` to `workers`, `src/config.ts` to itself. */
+/** Returns `db` for `src/db/pool.ts`, `workers` for `workers/main.ts` and `config` for `src/config.ts`. */
 function layerOf(file: string): string {
   const [top = "", folder = "", ...rest] = file.split("/");
   if (top !== "src") return top;
@@ -53,8 +53,8 @@ function layerOf(file: string): string {
 }
 
 /**
- * Who may import whom, besides its own folder and the types of the two contexts. Imports run one way: each line names only what
- * stands above it, or what nothing else imports.
+ * The folders and top-level files that each one may import. All may also import their own folder and the types in SHARED_TYPES. Imports run
+ * one way: if one folder may import another, the other may not import it.
  */
 const MAY_IMPORT: Record<string, string[]> = {
   domain: [],
@@ -142,13 +142,13 @@ const MAY_IMPORT: Record<string, string[]> = {
   ],
 };
 
-/** What more than one folder may know the types of. */
+/** Files whose types these folders may import in addition. */
 const SHARED_TYPES: Record<string, string[]> = {
   "src/log.ts": Object.keys(MAY_IMPORT),
   "src/config.ts": ["services", "metrics"],
 };
 
-/** The one exception: the command line says where the embedded servers live, and loads them only when it needs them. */
+/** The one exception: `cli` may import the directory of the embedded servers, and load the rest of `local` dynamically. */
 function mayCliImport(edge: Import): boolean {
   return edge.kind === "dynamic" ? layerOf(edge.to) === "local" : edge.to === "src/local/directory.ts";
 }
@@ -165,8 +165,8 @@ function show(edge: Import): string {
   return `${edge.from} imports ${edge.to}${edge.kind === "value" ? "" : ` (${edge.kind})`}`;
 }
 
-describe("the reader of imports", () => {
-  it("sees every way in which a file can name another", () => {
+describe("importsOf", () => {
+  it("finds every form of import", () => {
     const text = `
 import { a } from "./a.ts";
 import type { B } from "../domain/b.ts";
@@ -205,10 +205,10 @@ const text = "import nothing";
     ]);
   });
 
-  it("overlooks no import of any source file", () => {
+  it("finds all imports of every source file", () => {
     for (const [file, text] of TEXTS) {
       const statements = text.match(/^import\b(?!\.)|^\s*}\s*from\s|^export\s.*\sfrom\s["']/gm)?.length ?? 0;
-      // A statement over several lines is counted at both its ends.
+      // The pattern above matches a statement over several lines twice: at its first and its last line.
       const multiline = text.match(/^import\s+(type\s+)?\{\s*$/gm)?.length ?? 0;
       const found = importsOf(file, text).filter((edge) => edge.kind !== "dynamic").length;
       expect(found, file).toBe(statements - multiline);
@@ -216,7 +216,7 @@ const text = "import nothing";
     expect(LOCAL_IMPORTS.length).toBeGreaterThan(100);
   });
 
-  it("finds the file that each import names", () => {
+  it("returns only paths of files that exist", () => {
     for (const edge of IMPORTS.filter((candidate) => candidate.to.startsWith("src/"))) {
       expect(TEXTS.has(edge.to), show(edge)).toBe(true);
     }
@@ -257,21 +257,21 @@ describe("the rule of imports", () => {
     ["src/newfolder/file.ts", "src/domain/codes.ts", "value"],
     ["src/domain/redeem.ts", "src/newfolder/file.ts", "value"],
     ["src/services/redeem/redeem-voucher.ts", "test/support/until.ts", "value"],
-  ] as const)("would refuse that %s imports %s as a %s", (from, to, kind) => {
+  ] as const)("forbids that %s imports %s as a %s", (from, to, kind) => {
     expect(isAllowed({ from, to, kind })).toBe(false);
   });
 });
 
 describe("the source", () => {
-  it("imports one way only: domain, then contract, then db and redis, then holds, queues and limits, then services, then http, cli, local and workers", () => {
+  it("imports only what MAY_IMPORT and its exceptions allow", () => {
     expect(LOCAL_IMPORTS.filter((edge) => !isAllowed(edge)).map(show)).toEqual([]);
   });
 
-  it("has a place in that order for every folder and every file at the top", () => {
+  it("has an entry in MAY_IMPORT for every folder and top-level file", () => {
     expect(FILES.map(layerOf).filter((layer) => !(layer in MAY_IMPORT))).toEqual([]);
   });
 
-  it("never imports in a circle, types included", () => {
+  it("has no circular imports, not even of types", () => {
     const edges = Map.groupBy(LOCAL_IMPORTS, (edge) => edge.from);
     const finished = new Set<string>();
     const visit = (file: string, path: string[]): void => {
@@ -284,7 +284,7 @@ describe("the source", () => {
     expect(finished.size).toBe(FILES.length);
   });
 
-  it("decides without doing: domain and batching import no package that talks to anything", () => {
+  it("has no I/O in domain and batching: they import only packages for computation", () => {
     const pure = [
       "canonicalize",
       "typeid-js",
@@ -307,29 +307,29 @@ describe("the source", () => {
     ).toEqual([]);
   });
 
-  it("imports bullmq in src/queues alone", () => {
+  it("imports bullmq only in src/queues", () => {
     const importers = IMPORTS.filter((edge) => /^bullmq(\/|$)/.test(edge.to)).map((edge) => layerOf(edge.from));
     expect(new Set(importers)).toEqual(new Set(["queues"]));
   });
 
-  it("imports express in src/http and src/app.ts alone", () => {
+  it("imports express only in src/http and src/app.ts", () => {
     const importers = IMPORTS.filter((edge) => edge.to === "express").map((edge) => layerOf(edge.from));
     expect(new Set(importers)).toEqual(new Set(["app", "http"]));
   });
 
-  it("imports prom-client in src/metrics alone", () => {
+  it("imports prom-client only in src/metrics", () => {
     const importers = IMPORTS.filter((edge) => edge.to === "prom-client").map((edge) => layerOf(edge.from));
     expect(new Set(importers)).toEqual(new Set(["metrics"]));
   });
 
-  it("loads OpenTelemetry in one file, which is imported only when it is asked for", () => {
+  it("imports OpenTelemetry in one file, which is itself imported only dynamically", () => {
     const loaders = IMPORTS.filter((edge) => edge.to.startsWith("@opentelemetry/") && edge.kind !== "type");
     expect(new Set(loaders.map((edge) => edge.from))).toEqual(new Set(["src/traces/open-telemetry.ts"]));
     const users = IMPORTS.filter((edge) => edge.to === "src/traces/open-telemetry.ts");
     expect(users.map(show)).toEqual(["src/traces/open-traces.ts imports src/traces/open-telemetry.ts (dynamic)"]);
   });
 
-  it("reads the environment in src/config.ts, src/process.ts, src/local and src/cli alone", () => {
+  it("reads environment variables only in src/config.ts, src/process.ts, src/local and src/cli", () => {
     const readers = [...TEXTS]
       .filter(([, text]) =>
         /\bprocess\s*(\?\.|\.)\s*env\b|\benv\b[^\n]*=\s*process\b|["']node:process["']|process\[/.test(text),

@@ -33,7 +33,7 @@ function event(sequence: number, changes: Partial<EventContent> = {}): EventCont
   };
 }
 
-/** The canonical text of one value, as it stands inside a payload. */
+/** Returns the canonical JSON of one value, as it appears in a payload. */
 function canonical(value: unknown): string {
   const { payload } = sealEvent(event(1, { data: { nonce: NONCE, value } }), GENESIS_HASH);
   const before = `"data":{"nonce":"${NONCE}","value":`;
@@ -42,7 +42,7 @@ function canonical(value: unknown): string {
 }
 
 describe("the sealed form of an event", () => {
-  it("is, character by character, what the documentation says, with its SHA-256 and its link", () => {
+  it("matches the documentation character by character, and has its SHA-256 and the given previousHash", () => {
     const content = event(2, {
       eventType: "voucher.instance.redeemed",
       occurredAt: new Date("2027-03-01T12:34:56.007Z"),
@@ -63,7 +63,7 @@ describe("the sealed form of an event", () => {
     expect(seal.previousHash).toBe(previousHash);
   });
 
-  it("names the fields of an event and no other", () => {
+  it("contains the fields of an event and no others", () => {
     const { payload } = sealEvent(event(1, { actorConnectedId: "user-1", actorIsEmployee: true }), GENESIS_HASH);
     expect(JSON.parse(payload)).toEqual({
       v: 1,
@@ -99,7 +99,7 @@ describe("the sealed form of an event", () => {
     expect(ANCHOR_NAMESPACE).toBe("VoucherInstance:events");
   });
 
-  it("leaves a field out that is not supplied, and keeps one that is null or empty", () => {
+  it("omits undefined fields and keeps null and empty ones", () => {
     const { payload } = sealEvent(
       event(1, { data: { nonce: NONCE, note: undefined, ticket: null, reason: "" } }),
       GENESIS_HASH,
@@ -108,13 +108,13 @@ describe("the sealed form of an event", () => {
     expect(payload).not.toContain("note");
   });
 
-  it("does not depend on the order in which an event's fields were written", () => {
+  it("does not depend on the order of an event's fields", () => {
     const one = sealEvent(event(1, { data: { nonce: NONCE, a: 1, b: { c: 2, d: 3 } } }), GENESIS_HASH);
     const other = sealEvent(event(1, { data: { b: { d: 3, c: 2 }, a: 1, nonce: NONCE } }), GENESIS_HASH);
     expect(other).toEqual(one);
   });
 
-  it("changes its hash with every field and with the event before", () => {
+  it("has another hash if any field or the previous hash changes", () => {
     const hashes = [
       sealEvent(event(1), GENESIS_HASH),
       sealEvent(event(1), "1".repeat(64)),
@@ -182,12 +182,12 @@ describe("RFC 8785", () => {
     expect(canonical(number)).toBe(text);
   });
 
-  it("escapes what section 3.2.2.2 names and nothing else", () => {
+  it("escapes the characters that section 3.2.2.2 lists, and no others", () => {
     expect(canonical('€$\u000f\nA\'B"\\\\"/')).toBe('"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"');
     expect(canonical("\b\t\n\f\r\0\u001f\u007f\u2028\u2029")).toBe('"\\b\\t\\n\\f\\r\\u0000\\u001f\u007f\u2028\u2029"');
   });
 
-  it("keeps characters beyond ASCII as they are, unnormalised", () => {
+  it("keeps characters beyond ASCII, without Unicode normalization", () => {
     expect(canonical("é e\u0301 ß 漢 🎟️")).toBe('"é e\u0301 ß 漢 🎟️"');
   });
 
@@ -196,12 +196,12 @@ describe("RFC 8785", () => {
     ["a lone low surrogate", "\udc00 behind"],
     ["NaN", Number.NaN],
     ["Infinity", Number.POSITIVE_INFINITY],
-  ])("has no form for %s, so that it is not sealed", (_name, value) => {
+  ])("cannot represent %s, so sealing fails", (_name, value) => {
     expect(() => canonical(value)).toThrow();
     expect(() => canonical({ inside: [value] })).toThrow();
   });
 
-  it("has no form for a lone surrogate in a key, or for a moment that is none", () => {
+  it("cannot represent a lone surrogate in a key or an invalid date, so sealing fails", () => {
     expect(() => canonical({ "\ud800": 1 })).toThrow();
     expect(() => sealEvent(event(1, { occurredAt: new Date(Number.NaN) }), GENESIS_HASH)).toThrow();
   });
@@ -227,7 +227,7 @@ const CONTENTS: EventContent[] = [
   }),
 ];
 
-/** A good chain of these events; the last `pending` ones have no seal yet. */
+/** Makes a valid chain of these events. The last `pending` events are not sealed. */
 function makeChain(contents: readonly EventContent[] = CONTENTS, pending = 0): Chain {
   let previousHash = GENESIS_HASH;
   let sealedSequence = 0;
@@ -258,13 +258,13 @@ function makeChain(contents: readonly EventContent[] = CONTENTS, pending = 0): C
   };
 }
 
-/** A chain one of whose rows was changed by hand; sequences count from 1. */
+/** Makes a valid chain and changes the row with this sequence. */
 function withRow(sequence: number, changes: Partial<StoredEvent>): Chain {
   const chain = makeChain();
   return { ...chain, events: chain.events.map((row) => (row.sequence === sequence ? { ...row, ...changes } : row)) };
 }
 
-/** A chain whose row got another payload, with a hash that fits it and, for the last event, a head that fits the hash. */
+/** Makes a valid chain and changes the payload of a row. Its recordHash, and for the last event the head, match the new payload. */
 function withPayload(sequence: number, change: (payload: string) => string, row: Partial<StoredEvent> = {}): Chain {
   const payload = change(makeChain().events[sequence - 1]?.payload ?? "");
   const recordHash = sha256(payload);
@@ -277,7 +277,7 @@ function verify(chain: Chain) {
 }
 
 describe("verifyChain", () => {
-  it("finds nothing wrong with good chains, wherever their pending tail begins", () => {
+  it("accepts valid chains with any number of pending events at the end", () => {
     for (let length = 0; length <= CONTENTS.length; length++) {
       for (let pending = 0; pending <= length; pending++) {
         expect(
@@ -306,38 +306,38 @@ describe("verifyChain", () => {
       ["its payload", { payload: (row.payload ?? "").replace(NONCE, NONCE.replace("0", "1")) }, /recordHash/],
       ["its payload, to nothing", { payload: null }, /no payload/],
       ["its payload, to an empty text", { payload: "" }, /recordHash/],
-    ])("names the change of %s", (_what, changes, problem) => {
+    ])("reports a change of %s", (_what, changes, problem) => {
       expect(verify(withRow(sequence, changes))).toEqual({ sequence, problem: expect.stringMatching(problem) });
     });
 
-    it("names a seal that was taken off", () => {
+    it("reports a removed seal", () => {
       const unsealed = { sealStatus: "Pending", previousHash: null, recordHash: null, payload: null } as const;
       const found = verify(withRow(sequence, unsealed));
-      // In the middle the next event gives it away, at the end the head.
+      // In the middle of the chain, the next event shows the problem. At the end, the head shows it.
       if (sequence < 3) expect(found).toEqual({ sequence: sequence + 1, problem: "sealed after a pending event" });
       else expect(found).toEqual({ sequence: 3, problem: expect.stringMatching(/3 sealed events, 2 exist/) });
     });
   });
 
-  it("names an actor that was removed", () => {
+  it("reports a removed actor", () => {
     expect(verify(withRow(3, { actorConnectedId: null }))).toEqual({
       sequence: 3,
       problem: expect.stringMatching(/actorConnectedId/),
     });
   });
 
-  it("names a chain that stands under another voucher", () => {
+  it("reports a chain that is stored under another voucher", () => {
     const { head, events } = makeChain();
     expect(verifyChain("vch_other", head, events)).toEqual({ sequence: 1, problem: expect.stringMatching(/entityId/) });
   });
 
-  it("names an event that was moved here from another voucher's chain", () => {
+  it("reports an event that was moved from another voucher's chain", () => {
     const other = makeChain(CONTENTS.map((content) => ({ ...content, voucherId: "vch_other" })));
     const { head, events } = makeChain();
     const [first, second] = [events[0] as StoredEvent, other.events[1] as StoredEvent];
     const moved = [first, { ...second, voucherId: VOUCHER }];
     expect(verifyChain(VOUCHER, { ...head, lastSequence: 2 }, moved)).toMatchObject({ sequence: 2 });
-    // Its link cannot save it, even where the chains are alike so far.
+    // It is reported even if its previousHash fits, because its payload contains the other voucher's id.
     const relinked = sealEvent({ ...(CONTENTS[1] as EventContent), voucherId: "vch_other" }, first.recordHash ?? "");
     expect(
       verifyChain(VOUCHER, { lastSequence: 2, sealedSequence: 2, sealedHash: relinked.recordHash }, [
@@ -347,13 +347,13 @@ describe("verifyChain", () => {
     ).toEqual({ sequence: 2, problem: expect.stringMatching(/entityId/) });
   });
 
-  it("names events that were removed from the middle or the beginning", () => {
+  it("reports events that were removed from the middle or the beginning", () => {
     const { head, events } = makeChain();
     expect(verifyChain(VOUCHER, head, events.toSpliced(1, 1))).toEqual({ sequence: 2, problem: "event 2 is missing" });
     expect(verifyChain(VOUCHER, head, events.slice(1))).toEqual({ sequence: 1, problem: "event 1 is missing" });
   });
 
-  it("names the missing link when the events after a removed one were renumbered", () => {
+  it("reports a wrong previousHash if the events after a removed one were renumbered", () => {
     const { head, events } = makeChain();
     const renumbered = (rows: StoredEvent[]) => rows.map((row, index) => ({ ...row, sequence: index + 1 }));
     const shorter = { ...head, lastSequence: 2, sealedSequence: 2 };
@@ -367,7 +367,7 @@ describe("verifyChain", () => {
     });
   });
 
-  it("names events that changed places, by their order and by their numbers", () => {
+  it("reports swapped events, with unchanged and with swapped sequences", () => {
     const { head, events } = makeChain();
     const [first, second, third] = events as [StoredEvent, StoredEvent, StoredEvent];
     expect(verifyChain(VOUCHER, head, [first, third, second])).toEqual({ sequence: 2, problem: "event 2 is missing" });
@@ -377,7 +377,7 @@ describe("verifyChain", () => {
     });
   });
 
-  it("names an event that stands there twice, under its number and under the next", () => {
+  it("reports a duplicated event, with the same and with the next sequence", () => {
     const { head, events } = makeChain();
     const [first, second, third] = events as [StoredEvent, StoredEvent, StoredEvent];
     const longer = { ...head, lastSequence: 4, sealedSequence: 4 };
@@ -390,19 +390,19 @@ describe("verifyChain", () => {
     ).toEqual({ sequence: 3, problem: expect.stringMatching(/previousHash/) });
   });
 
-  it("names a tail that was cut off, which only the voucher's row can tell", () => {
+  it("reports events that were removed from the end, which only the voucher's row reveals", () => {
     const { head, events } = makeChain();
     expect(verifyChain(VOUCHER, head, events.slice(0, -1))).toEqual({
       sequence: 3,
       problem: "the voucher counts 3 events, 2 exist",
     });
     expect(verifyChain(VOUCHER, head, [])).toEqual({ sequence: 3, problem: "the voucher counts 3 events, 0 exist" });
-    // The rest of the chain looks whole: with a head that was cut as well there is nothing to see.
+    // The remaining events form a valid chain. With a head that was changed to match, the removal is not detected.
     const cut = { lastSequence: 2, sealedSequence: 2, sealedHash: events[1]?.recordHash ?? null };
     expect(verifyChain(VOUCHER, cut, events.slice(0, -1))).toBeNull();
   });
 
-  it("names a pending tail that was cut off or added", () => {
+  it("reports pending events that were removed from the end or added there", () => {
     const { head, events } = makeChain(CONTENTS, 1);
     expect(verifyChain(VOUCHER, head, events.slice(0, -1))).toMatchObject({ sequence: 3 });
     const added = { ...(events[2] as StoredEvent), sequence: 4 };
@@ -412,7 +412,7 @@ describe("verifyChain", () => {
     });
   });
 
-  it("names an event that was sealed after a pending one", () => {
+  it("reports an event that was sealed after a pending one", () => {
     const { head, events } = makeChain();
     const [first, second, third] = events as [StoredEvent, StoredEvent, StoredEvent];
     const pending = { ...second, sealStatus: "Pending", previousHash: null, recordHash: null, payload: null } as const;
@@ -427,11 +427,11 @@ describe("verifyChain", () => {
     ["a last sequence that is too low", { lastSequence: 2 }, 2, /2 events, 3 exist/],
     ["a sealed sequence that is too high", { sealedSequence: 4 }, 4, /4 sealed events, 3 exist/],
     ["a sealed sequence that is too low", { sealedSequence: 2 }, 2, /2 sealed events, 3 exist/],
-    ["a hash of nothing", { sealedHash: "f".repeat(64) }, 3, /sealed head/],
+    ["a hash of no event", { sealedHash: "f".repeat(64) }, 3, /sealed head/],
     ["the hash of an earlier event", { sealedHash: makeChain().events[1]?.recordHash ?? "" }, 3, /sealed head/],
-    ["the hash of the beginning", { sealedHash: GENESIS_HASH }, 3, /sealed head/],
+    ["the genesis hash", { sealedHash: GENESIS_HASH }, 3, /sealed head/],
     ["no hash", { sealedHash: null }, 3, /sealed head/],
-  ])("names a head with %s", (_what, changes, sequence, problem) => {
+  ])("reports a head with %s", (_what, changes, sequence, problem) => {
     const { head, events } = makeChain();
     expect(verifyChain(VOUCHER, { ...head, ...changes }, events)).toEqual({
       sequence,
@@ -439,12 +439,12 @@ describe("verifyChain", () => {
     });
   });
 
-  it("names a head whose hash belongs to no event while nothing is sealed", () => {
+  it("reports a head with a hash if no event is sealed", () => {
     const { head, events } = makeChain(CONTENTS, 3);
     expect(verifyChain(VOUCHER, { ...head, sealedHash: "f".repeat(64) }, events)).toMatchObject({ sequence: 0 });
   });
 
-  /** Ways to write the same content down differently. */
+  /** Other JSON encodings of the same content. */
   const REENCODINGS: [string, (payload: string) => string][] = [
     ["with white space", (payload) => JSON.stringify(JSON.parse(payload), null, 1)],
     ["followed by a space", (payload) => `${payload} `],
@@ -466,13 +466,13 @@ describe("verifyChain", () => {
     ["with a byte order mark", (payload) => `\ufeff${payload}`],
   ];
 
-  it.each(REENCODINGS)("names a payload that was written down again %s", (_how, reencode) => {
+  it.each(REENCODINGS)("reports a payload that was encoded again %s", (_how, reencode) => {
     const payload = reencode(makeChain().events[2]?.payload ?? "");
     expect(payload).not.toBe(makeChain().events[2]?.payload);
     expect(verify(withRow(3, { payload }))).toEqual({ sequence: 3, problem: expect.stringMatching(/recordHash/) });
   });
 
-  it.each(REENCODINGS)("names it also when hash and head were made to fit: %s", (_how, reencode) => {
+  it.each(REENCODINGS)("reports it even if recordHash and head match: %s", (_how, reencode) => {
     expect(verify(withPayload(3, reencode))).toEqual({
       sequence: 3,
       problem: expect.stringMatching(/not in canonical form|not JSON/),
@@ -488,14 +488,14 @@ describe("verifyChain", () => {
     ["a text", '"text"'],
     ["null", "null"],
     ["an object without the fields", "{}"],
-  ])("names a payload that is %s, whose hash and head fit it", (_what, payload) => {
+  ])("reports a payload that is %s, even if recordHash and head match", (_what, payload) => {
     expect(verify(withPayload(3, () => payload))).toEqual({
       sequence: 3,
       problem: expect.stringMatching(/payload/),
     });
   });
 
-  it("names a moment that is no moment, as Postgres gives 'infinity' back", () => {
+  it("reports an occurredAt of infinity, which Postgres can store", () => {
     const occurredAt = Number.POSITIVE_INFINITY as unknown as Date;
     expect(verify(withRow(2, { occurredAt }))).toEqual({ sequence: 2, problem: expect.stringMatching(/occurredAt/) });
   });
@@ -511,26 +511,26 @@ describe("verifyChain", () => {
     "previousHash",
     "actorConnectedId",
     "actorIsEmployee",
-  ])("names a payload with another %s, or none, although the hashes fit", (field) => {
-    const changed = (change: (said: Record<string, unknown>) => void) =>
+  ])("reports a payload with another %s or without it, even if the hashes match", (field) => {
+    const changed = (change: (content: Record<string, unknown>) => void) =>
       withPayload(3, (payload) => {
-        const said = JSON.parse(payload);
-        change(said);
-        return JSON.stringify(Object.fromEntries(Object.entries(said).sort(([a], [b]) => (a < b ? -1 : 1))));
+        const content = JSON.parse(payload);
+        change(content);
+        return JSON.stringify(Object.fromEntries(Object.entries(content).sort(([a], [b]) => (a < b ? -1 : 1))));
       });
     for (const value of ["another", 7, false, ["key_1"]]) {
-      expect(verify(changed((said) => Object.assign(said, { [field]: value })))).toEqual({
+      expect(verify(changed((content) => Object.assign(content, { [field]: value })))).toEqual({
         sequence: 3,
         problem: `the payload's ${field} is not the stored one`,
       });
     }
-    expect(verify(changed((said) => delete said[field]))).toEqual({
+    expect(verify(changed((content) => delete content[field]))).toEqual({
       sequence: 3,
       problem: `the payload's ${field} is not the stored one`,
     });
   });
 
-  it("names a payload whose previousHash was changed together with its own hash", () => {
+  it("reports a payload whose previousHash was changed, even if its recordHash matches", () => {
     const elsewhere = "f".repeat(64);
     const change = (payload: string) => payload.replace(makeChain().events[1]?.recordHash ?? "", elsewhere);
     expect(verify(withPayload(3, change))).toEqual({
@@ -543,7 +543,7 @@ describe("verifyChain", () => {
     });
   });
 
-  it("names the next event when an earlier one was forged together with its own hash, and the head at the end", () => {
+  it("reports the event after a forged one, or the head if the last event was forged, even if the recordHash matches", () => {
     const forge = (payload: string) => payload.replace(NONCE, "f".repeat(32));
     for (const sequence of [1, 2]) {
       expect(verify(withPayload(sequence, forge))).toEqual({
@@ -558,7 +558,7 @@ describe("verifyChain", () => {
     });
   });
 
-  it("names the head when a chain was forged from its beginning and sealed anew", () => {
+  it("reports the head if the whole chain was forged and sealed again", () => {
     const [first, ...rest] = CONTENTS as [EventContent, ...EventContent[]];
     const forged = makeChain([{ ...first, data: { ...first.data, priceUsd: 0 } }, ...rest]);
     expect(verifyChain(VOUCHER, makeChain().head, forged.events)).toEqual({
@@ -567,7 +567,7 @@ describe("verifyChain", () => {
     });
   });
 
-  it("names the first of several problems", () => {
+  it("reports the first of several problems", () => {
     const chain = withRow(1, { payload: "{}" });
     expect(verifyChain(VOUCHER, { ...chain.head, lastSequence: 9 }, chain.events.toSpliced(1, 1))).toMatchObject({
       sequence: 1,

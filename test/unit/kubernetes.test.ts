@@ -30,7 +30,7 @@ const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
 const BASE = "docs/kubernetes/base";
 const OVERLAY = "docs/kubernetes/overlays/production";
 const GUIDE = read("docs/kubernetes/README.md");
-/** The id of the user `node` in the images of Node. */
+/** The id of the user `node` in Node's official images. */
 const NODE_USER = 1000;
 
 // biome-ignore lint/suspicious/noExplicitAny: the tests compare the fields that they read.
@@ -53,8 +53,8 @@ const find = (kind: string, name: string): Yaml => {
   return found;
 };
 /** The objects that run pods. */
-const RUNNING = OBJECTS.filter(({ kind }) => ["Deployment", "Job"].includes(kind));
-const PODS = RUNNING.map((object) => ({ name: object.metadata.name as string, ...object.spec.template }));
+const POD_OWNERS = OBJECTS.filter(({ kind }) => ["Deployment", "Job"].includes(kind));
+const PODS = POD_OWNERS.map((object) => ({ name: object.metadata.name as string, ...object.spec.template }));
 const CONTAINERS = PODS.flatMap(({ name, spec }) =>
   [...(spec.initContainers ?? []), ...spec.containers].map((container: Yaml) => ({ pod: name, spec, ...container })),
 );
@@ -66,7 +66,7 @@ let directory: string;
 const secrets: Record<string, Record<string, string>> = {};
 let keyFile: string;
 
-// Writes the secrets with the commands of the guide.
+// Runs the guide's commands that create the secrets.
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), "voucher-kubernetes-"));
   cpSync(join(ROOT, "docs/kubernetes"), join(directory, "docs/kubernetes"), { recursive: true });
@@ -86,7 +86,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** The variables of a container, with those of the image. */
+/** Returns the environment variables of a container, including those of the image. */
 function environmentOf({ env = [], envFrom = [] }: Yaml, withOverlay: boolean): Record<string, string> {
   const generators = [...base.configMapGenerator, ...(withOverlay ? overlay.configMapGenerator : [])];
   const maps = envFrom.map(({ configMapRef, secretRef }: Yaml) => {
@@ -125,14 +125,14 @@ describe("variables", () => {
     ...read("src/config.ts").matchAll(/^ {4}(PVA_\w+): /gm),
   ].map(([, name]) => name);
 
-  it("exist in the configuration, all of them", () => {
+  it("are all known to the configuration", () => {
     expect(known.length).toBeGreaterThan(30);
     for (const each of CONTAINERS) {
       for (const name of Object.keys(environmentOf(each, true))) expect(known, `${each.pod}: ${name}`).toContain(name);
     }
   });
 
-  it.each([false, true])("make a valid configuration of each process (with the overlay: %s)", (withOverlay) => {
+  it.each([false, true])("give each process a valid configuration (with the overlay: %s)", (withOverlay) => {
     const api = readApiConfig(environmentOf(container("vouchers-api"), withOverlay));
     const worker = readWorkerConfig(environmentOf(container("vouchers-worker"), withOverlay));
     const log = readWorkerConfig(environmentOf(container("vouchers-log"), withOverlay));
@@ -204,7 +204,7 @@ describe("containers", () => {
     for (const { pod, image } of CONTAINERS) expect(image, pod).toBe("partner-voucher-api");
   });
 
-  it("run unprivileged, on a read-only file system, with limited memory and no other file systems than they mount", () => {
+  it("run unprivileged, on a read-only file system, with limited memory, and mount only volumes of their pod", () => {
     for (const { pod, spec, securityContext, resources, volumeMounts } of CONTAINERS) {
       expect(spec.securityContext, pod).toMatchObject({
         runAsNonRoot: true,
@@ -255,7 +255,7 @@ describe("containers", () => {
 });
 
 describe("the log's key", () => {
-  it("is a copy that the service accepts; the Secret's own file is refused", () => {
+  it("is copied to a file that the service accepts, because it refuses the Secret's own file", () => {
     const settings = () =>
       readLogSettings({ keyFile: copy, origin: null, anchors: ["a"], policyFile: null, intervalMs: 1_000 }, true);
     const { command, volumeMounts } = CONTAINERS.find(({ name }) => name === "key") as Yaml;
@@ -289,11 +289,11 @@ describe("the log's key", () => {
   });
 });
 
-describe("objects that name others", () => {
+describe("objects that refer to others", () => {
   const labelsOf = (name: string) => PODS.find((pod) => pod.name === name)?.metadata.labels;
 
-  it("select the pods that they are about", () => {
-    for (const { kind, metadata, spec } of RUNNING.filter(({ kind }) => kind === "Deployment"))
+  it("select the intended pods", () => {
+    for (const { kind, metadata, spec } of POD_OWNERS.filter(({ kind }) => kind === "Deployment"))
       expect(spec.selector.matchLabels, `${kind} ${metadata.name}`).toEqual(labelsOf(metadata.name));
     for (const name of ["vouchers-api", "vouchers-worker"]) {
       expect(find("PodDisruptionBudget", name).spec).toEqual({
@@ -317,7 +317,7 @@ describe("objects that name others", () => {
     for (const { spec } of targets) expect(find("Deployment", spec.scaleTargetRef.name).spec.replicas).toBeUndefined();
   });
 
-  it("patch fields of the base that exist", () => {
+  it("patch only fields that the base has", () => {
     for (const { target, patch } of overlay.patches) {
       const object = find(target.kind, target.name);
       const [operations] = parseAllDocuments(patch).map((document) => document.toJS());
@@ -338,27 +338,27 @@ describe("the autoscaler of workers", () => {
   const { triggers } = find("ScaledObject", "vouchers-worker").spec;
   const { query, threshold } = triggers.find(({ type }: Yaml) => type === "prometheus").metadata;
 
-  it("counts the waiting jobs of all queues of these pods, once per shard, by a metric that API processes report", () => {
+  it("counts the waiting jobs of the pods' queues, once per shard, with a metric of the API processes", () => {
     const [selector, ...others] = selectorsOf(query);
     expect(others).toEqual([]);
     const metric = Object.values<MetricDefinition>(METRICS).find(({ name }) => name === selector?.metric);
     expect(metric?.process).toBe("api");
     const matched = Object.fromEntries(selector?.matchers.map(({ label, value }) => [label, value]) ?? []);
     const { workerQueues } = readWorkerConfig(environmentOf(container("vouchers-worker"), true));
-    // The sweeper's queue has one job at a time.
+    // The sweeper's queue is not counted: it has at most one waiting job.
     expect(matched).toEqual({ queue: workerQueues.filter((queue) => queue !== "sweep").join("|"), state: "waiting" });
     expect(metric?.help).toContain("waiting");
     const [, kept = ""] = /max by \(([^)]*)\)/.exec(query) ?? [];
     expect([...kept.split(", "), "state"].sort()).toEqual(metric?.labels.toSorted());
   });
 
-  it("adds a pod for each batch that waits", () => {
+  it("adds a pod for every WORKER_CONCURRENCY waiting jobs", () => {
     const { workerConcurrency } = readWorkerConfig(environmentOf(container("vouchers-worker"), true));
     expect(threshold).toBe(String(workerConcurrency));
   });
 });
 
-it("Prometheus scrapes the jobs that the rules expect, at ports and pods that exist", () => {
+it("Prometheus scrapes the same jobs as in docs/observability, at pods and ports that exist", () => {
   const [{ scrape_configs: jobs }] = parseFile("docs/kubernetes/prometheus.yaml");
   const expected = Array.from(
     read("docs/observability/prometheus.yml").matchAll(/job_name: (\w+)/g),
@@ -372,7 +372,7 @@ it("Prometheus scrapes the jobs that the rules expect, at ports and pods that ex
   }
 });
 
-it("the guide's numbers of connections are those of the limits", () => {
+it("the guide's numbers of connections follow from the maximum numbers of pods", () => {
   const limits = (withOverlay: boolean) =>
     [
       find("HorizontalPodAutoscaler", "vouchers-api").spec.maxReplicas,

@@ -11,11 +11,11 @@ function sha256(...parts: Uint8Array[]): Buffer {
   return createHash("sha256").update(Buffer.concat(parts)).digest();
 }
 
-/** HMAC-SHA256 by the definition of RFC 2104, without the library that the service uses. */
+/** HMAC-SHA256 by the definition of RFC 2104, without the function that the service uses. */
 function hmac(secret: string, text: string): Buffer {
-  const long = Buffer.from(secret);
+  const bytes = Buffer.from(secret);
   const key = Buffer.alloc(64);
-  (long.length > 64 ? sha256(long) : long).copy(key);
+  (bytes.length > 64 ? sha256(bytes) : bytes).copy(key);
   const padded = (byte: number) => key.map((value) => value ^ byte);
   return sha256(padded(0x5c), sha256(padded(0x36), Buffer.from(text)));
 }
@@ -43,7 +43,7 @@ describe("a reservation token", () => {
     );
   });
 
-  it("is the same each time and another for another ticket", () => {
+  it("is the same for the same ticket and differs for another ticket", () => {
     const secrets = nameTokenSecrets([OLD]);
     expect(reservationToken(secrets, TICKET, idOf(OLD))).toBe(reservationToken(secrets, TICKET, idOf(OLD)));
     expect(reservationToken(secrets, TICKET, idOf(OLD))).not.toBe(reservationToken(secrets, `${TICKET}0`, idOf(OLD)));
@@ -54,8 +54,8 @@ describe("a reservation token", () => {
   });
 });
 
-describe("the names of token secrets", () => {
-  it("are the first 8 hex digits of their SHA-256, wherever in the list they stand", () => {
+describe("the ids of token secrets", () => {
+  it("are the first 8 hex digits of their SHA-256, at any position in the list", () => {
     expect(nameTokenSecrets([OLD, NEW])).toEqual([
       { id: idOf(OLD), secret: OLD },
       { id: idOf(NEW), secret: NEW },
@@ -72,7 +72,7 @@ describe("rotating the secrets", () => {
     expect(reservationToken(nameTokenSecrets([OLD, NEW]), TICKET, idOf(OLD))).toBe(token);
   });
 
-  it("keeps a reservation's token once the new secret has moved to the front", () => {
+  it("keeps a reservation's token after the new secret has moved to the front", () => {
     expect(reservationToken(nameTokenSecrets([NEW, OLD]), TICKET, idOf(OLD))).toBe(token);
   });
 
@@ -95,7 +95,7 @@ describe("a token's hash", () => {
     expect(hashToken("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   });
 
-  it("equals itself alone", () => {
+  it("equals only itself", () => {
     const hash = hashToken("a token");
     expect(sameTokenHash(hash, hashToken("a token"))).toBe(true);
     for (let position = 0; position < hash.length; position++) {
@@ -106,7 +106,7 @@ describe("a token's hash", () => {
     }
   });
 
-  it("equals no beginning of itself, nothing longer and nothing empty", () => {
+  it("does not equal a truncated, longer, empty or upper-case hash", () => {
     const hash = hashToken("a token");
     for (const other of [hash.slice(1), hash.slice(0, -1), `${hash}0`, "", hash.toUpperCase()]) {
       expect(sameTokenHash(hash, other)).toBe(false);

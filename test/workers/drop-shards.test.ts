@@ -18,7 +18,7 @@ afterAll(async () => {
   await servers.close();
 });
 
-/** The keys of the queues in a division. */
+/** Returns all keys of the deployment's queues with this number of shards. */
 async function keysOf(shards: number): Promise<string[]> {
   const keys = await Promise.all(
     Array.from({ length: shards }, (_, index) =>
@@ -28,11 +28,11 @@ async function keysOf(shards: number): Promise<string[]> {
   return keys.flat();
 }
 
-it("voucherctl queue drop-shards deletes the keys of an unused number of shards only, with an audit entry, and refuses one that an API process uses", async () => {
+it("voucherctl queue drop-shards deletes only the queue keys of an unused number of shards, adds an audit entry, and refuses a number that an API process uses", async () => {
   const current = await startApi(servers);
   const former = await startApi(servers, { QUEUE_SHARDS: "4" });
   const { prefix } = findShard(servers.deploymentId, 3, 4);
-  // What a failed job leaves, and a key that is no queue's.
+  // A key that a failed job leaves, and a key that does not belong to a queue.
   await servers.redis.hset(`${prefix}:redeem:vch_1`, "data", "{}");
   await servers.redis.set(`${prefix}:other`, "");
   const refused = await voucherctl.run(["queue", "drop-shards", "4"]);

@@ -16,7 +16,7 @@ export interface AppliedRole {
   name: RoleName;
   /** Whether this run created it. */
   created: boolean;
-  /** Whether it can log in; otherwise it is granted to logins. */
+  /** Whether it can log in. Otherwise, an operator grants it to another role that can. */
   login: boolean;
   /** Whether this run set its password. */
   passwordSet: boolean;
@@ -31,7 +31,8 @@ export interface AppliedRoles {
 /**
  * Creates the missing roles and gives each exactly the rights of `grants.sql` in this database. Run it after each migration.
  * @param tx a transaction of the database's owner, who must be allowed to create roles if one is missing or gets a password.
- * @param passwords visible ASCII, which makes the role a login and never leaves this process; null: leaves the login as it is.
+ * @param passwords of visible ASCII characters. A password lets the role log in; only its SCRAM verifier leaves this process. Null changes
+ * nothing.
  * @throws AppError `invalid_request`, with a list of the rights that a role has in excess of `grants.sql`.
  */
 export async function applyRoles(
@@ -76,7 +77,7 @@ async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
   return rows.map((row) => row.what);
 }
 
-/** Tables whose rows the service deletes: what it sends to webhook endpoints is kept for a time only. */
+/** Tables from which the service deletes rows. It keeps webhook deliveries only for a limited time. */
 const DELETED_FROM = ["webhook_outbox", "webhook_deliveries", "webhook_endpoints"];
 
 /** @throws AppError when a role has rights beyond the grants: by an attribute, as a member of another role, or through PUBLIC. */

@@ -6,16 +6,16 @@ import type { NoteSignature } from "./note.ts";
 import { NotAccepted, type Policy, verifyCheckpoint } from "./policy.ts";
 
 const HEADER = "c2sp.org/tlog-proof@v1";
-/** The most hashes of a proof: the height of the largest tree. */
+/** Maximum number of hashes in a proof: the height of the largest tree. */
 const PROOF_MAX = 63;
 
 /** A proof that a leaf is in the log (C2SP tlog-proof). A receipt has the event's payload as `extra`. */
 export interface Proof {
-  /** The payload. Nothing vouches for it until its SHA-256 is found to be the leaf's data. */
+  /** The payload. It is untrusted until its SHA-256 equals the leaf's data. */
   extra: Buffer | null;
   index: number;
   hashes: Buffer[];
-  /** The note, as the log has published it. */
+  /** The checkpoint's note, as the log published it. */
   checkpoint: string;
 }
 
@@ -33,7 +33,7 @@ export function formatProof({ extra, index, hashes, checkpoint }: Proof): string
 }
 
 /**
- * Parses a proof, strictly.
+ * Parses a proof. Accepts only the exact format.
  * @throws NotAccepted with the reason.
  */
 export function parseProof(text: string): Proof & { parsed: CheckpointNote } {
@@ -57,7 +57,7 @@ export function parseProof(text: string): Proof & { parsed: CheckpointNote } {
   return { extra, index, hashes: hashes as Buffer[], checkpoint, parsed };
 }
 
-/** What a proof shows. */
+/** What a verified proof proves. */
 export interface Proved {
   /** The data of the leaf: an event's `recordHash`. */
   recordHash: Buffer;
@@ -69,8 +69,8 @@ export interface Proved {
 }
 
 /**
- * Verifies a proof against a policy that the verifier keeps. Needs nothing else.
- * @param recordHash the leaf's data for a proof without `extra`; with it, the payload's hash must be this one.
+ * Verifies a proof against the verifier's own policy. Needs no network and no database.
+ * @param recordHash the leaf's data. Required for a proof without a payload; otherwise, the payload's hash must equal it.
  * @throws NotAccepted with the reason.
  */
 export function verifyProof(text: string, policy: Policy, recordHash: Buffer | null = null): Proved {

@@ -1,12 +1,12 @@
 import cors from "cors";
 import type { RequestHandler } from "express";
 
-/** How long a browser may keep the answer to a preflight, and so go on calling after an origin was removed. Seconds. */
+/** How long a browser may cache the response to a preflight. An origin that was removed can still send requests for this time. Seconds. */
 const PREFLIGHT_MAX_AGE = 600;
 
 /**
  * Lets pages of these origins call a route (https://fetch.spec.whatwg.org/#http-cors-protocol) and answers their preflights. Other
- * origins get no CORS header, so browsers refuse them. No cookies: callers send their tokens themselves.
+ * origins get no CORS header, so browsers refuse them. Cookies are not allowed: callers send their tokens in a header.
  */
 export function allowOrigins(origins: readonly string[]): RequestHandler[] {
   if (origins.length === 0) return [];
@@ -19,7 +19,7 @@ export function allowOrigins(origins: readonly string[]): RequestHandler[] {
   });
   return [
     (request, response, next) => {
-      // Also without a listed origin, because a cache must not give such a response to a listed one.
+      // Every response varies by origin. Otherwise, a cache could give a listed origin a response without CORS headers.
       response.vary("Origin");
       if (origins.includes(request.headers.origin ?? "")) allow(request, response, next);
       else next();

@@ -42,8 +42,8 @@ export const readiness = endpoint({
   },
   async handler(ctx) {
     const [unusable, { answers, silentShards }] = await Promise.all([
-      orOnFailure(findDatabaseProblem(ctx.probes), new UnusableDatabase("unavailable", "No answer from Postgres.")),
-      orOnFailure(readRedisState(ctx), { answers: false, silentShards: [] }),
+      withFallback(findDatabaseProblem(ctx.probes), new UnusableDatabase("unavailable", "No answer from Postgres.")),
+      withFallback(readRedisState(ctx), { answers: false, silentShards: [] }),
     ]);
     const redis = answers && (ctx.redeemQueue.isOpen || unusable !== null);
     if (unusable === null && redis) {
@@ -58,10 +58,10 @@ export const readiness = endpoint({
   },
 });
 
-/** Whether Redis answers. One shard suffices, because a missing one stops only its own vouchers. */
+/** Whether Redis answers, and which shards do not. One answering shard is enough, because a silent shard stops only its own vouchers. */
 async function readRedisState(ctx: ApiContext): Promise<{ answers: boolean; silentShards: string[] }> {
   const [count] = ctx.config.queueShards;
-  // Until Postgres was reached, the deployment's shards are not known.
+  // The names of the shards contain the deployment's id, which is unknown until Postgres is reached.
   if (count === 1 || !ctx.redeemQueue.isOpen) {
     await ctx.redis.ping();
     return { answers: true, silentShards: [] };
@@ -82,8 +82,8 @@ async function findDatabaseProblem(pool: pg.Pool): Promise<UnusableDatabase | nu
   }
 }
 
-/** The result, or `fallback` when it fails or takes too long. */
-async function orOnFailure<T>(result: Promise<T>, fallback: T): Promise<T> {
+/** Returns the result, or `fallback` if it fails or takes longer than {@link PROBE_MS}. */
+async function withFallback<T>(result: Promise<T>, fallback: T): Promise<T> {
   return pTimeout(
     result.catch(() => fallback),
     { milliseconds: PROBE_MS, fallback: () => fallback },

@@ -1,20 +1,20 @@
 import { SLOTS } from "../../queues/shards.ts";
 import { inspectNodes, type NodeView } from "../../redis/inspect-nodes.ts";
 
-/** One way in which REDIS_URL and QUEUE_SHARDS do not fit the Redis servers. */
+/** A mismatch between REDIS_URL or QUEUE_SHARDS and the Redis servers. */
 export interface ClusterRisk {
   code: "redis_node_silent" | "redis_no_cluster" | "redis_other_cluster" | "redis_slots" | "redis_shards";
   /** What goes wrong, and what to change. */
   message: string;
 }
 
-/** Asks every server about its cluster, when REDIS_URL names several. Never rejects. */
+/** If REDIS_URL names several servers, asks each one about its cluster. Never rejects. */
 export async function findClusterRisks(redisUrl: string, shards: number): Promise<ClusterRisk[]> {
   const nodes = await inspectNodes(redisUrl);
-  return judgeNodes(nodes, shards);
+  return listRisks(nodes, shards);
 }
 
-function judgeNodes(nodes: readonly NodeView[], shards: number): ClusterRisk[] {
+function listRisks(nodes: readonly NodeView[], shards: number): ClusterRisk[] {
   const risks: ClusterRisk[] = [];
   for (const { address } of nodes.filter(({ nodeIds }) => nodeIds === null)) {
     risks.push({

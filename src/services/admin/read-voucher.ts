@@ -7,10 +7,10 @@ import { CODE_SYMBOLS, hasValidCheckSymbol, normaliseCode } from "../../domain/c
 import type { Reservation } from "../../domain/reservation.ts";
 import { statusAt, type VoucherStatus } from "../../domain/voucher.ts";
 
-/** A voucher with its status now, which may be Expired. */
+/** A voucher with its current status instead of the stored one. The current status may be Expired. */
 type CurrentVoucher = Omit<Voucher, "status"> & { status: VoucherStatus };
 
-/** Reads a voucher by its code, with its status now. @throws AppError `voucher_not_found`, with a hint about a typo. */
+/** Reads a voucher by its code, with its current status. @throws AppError `voucher_not_found`; its message says if the code is mistyped. */
 export async function readVoucher(
   { pool }: { pool: pg.Pool },
   organizationId: string,

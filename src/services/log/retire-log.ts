@@ -25,62 +25,62 @@ import { writeInto } from "./monitor-log.ts";
 import { computeRoot } from "./tree-proofs.ts";
 
 export interface RetireOptions {
-  /** The log that ends. */
+  /** The name of the log to retire. */
   origin: string;
   reason: string;
-  /** Where its export goes. */
+  /** The directory for its export. */
   directory: string;
-  /** Files with checkpoints of it, such as its anchors. */
+  /** Files with checkpoints of this log, such as its anchors. */
   checkpoints: readonly { file: string; text: string }[];
-  /** Retires a log although the database does not have what it has signed. */
+  /** Retires the log even if the database lacks leaves that the log has signed. */
   acceptLoss: boolean;
 }
 
 export interface RetiredLog {
   origin: string;
   nextOrigin: string;
-  /** Leaves that the next log takes over. Its leaf of this number is the SHA-256 of the last checkpoint. */
+  /** Number of leaves that the next log takes over. In the next log, the leaf with this index is the SHA-256 of the last checkpoint. */
   size: number;
-  /** Leaves of the last checkpoint that the retired log has signed. */
+  /** Number of leaves in the last checkpoint that the retired log signed. */
   lastSize: number;
-  /** Leaves of the export. */
+  /** Number of exported leaves. */
   exported: number;
   anchorsWritten: string[];
 }
 
-/** What the retirement of a log would record. */
-interface Ending extends Omit<LogRetirement, "retiredAt"> {
+/** The record of a retirement before it is written, and the tree of the log. */
+interface RetirementPlan extends Omit<LogRetirement, "retiredAt"> {
   tree: LogTree;
 }
 
 /**
  * Ends a log, and begins the next one with the same tree under the name and key of `settings`. So every event keeps its leaf, receipts of the
- * retired log stay valid under its policy, cached tiles stay right, and a monitor of the retired log can verify that the next one continues
- * it. The first new leaf is the hash of the last checkpoint. An interrupted run has changed nothing, or the next run completes it.
+ * retired log stay valid under its policy, cached tiles stay valid, and a monitor of the retired log can verify that the next one continues
+ * it. The first new leaf is the hash of the last checkpoint. If a run is interrupted, the next run completes it.
  * @throws AppError `invalid_request` with the reason; nothing is changed then.
  */
 export async function retireLog(ctx: AuditContext, settings: LogSettings, options: RetireOptions): Promise<RetiredLog> {
   const { pool } = ctx;
   const { origin, directory, reason } = options;
   const tree = await findLogTree(pool);
-  const ended = (await selectLogRetirements(pool)).find((retirement) => retirement.origin === origin) ?? null;
-  if (ended !== null && tree?.origin !== settings.origin) {
+  const existing = (await selectLogRetirements(pool)).find((retirement) => retirement.origin === origin) ?? null;
+  if (existing !== null && tree?.origin !== settings.origin) {
     throw refuse(
       `${origin} is retired. The log is now ${tree?.origin}, and the key in LOG_KEY_FILE is of ${settings.origin}.`,
     );
   }
-  const ending = ended ?? (await decideEnding(pool, settings, options, tree));
-  const { servedNote, policy } = ending;
+  const plan = existing ?? (await planRetirement(pool, settings, options, tree));
+  const { servedNote, policy } = plan;
   await assertExportable(directory, policy);
   const served = { size: parseCheckpoint(servedNote)?.size ?? 0, note: servedNote, policy };
-  // First, so that a full disk changes nothing.
+  // Exports before the database is changed, so that a full disk changes nothing.
   const exported = await exportLog(pool, directory, served);
-  if (ended === null) {
+  if (existing === null) {
     await withAuditEntry(
       ctx,
       { type: "Log", id: origin },
       async (tx) => {
-        const { tree, ...retirement } = await decideEnding(tx, settings, options, await lockLogToRetire(tx));
+        const { tree, ...retirement } = await planRetirement(tx, settings, options, await lockLogToRetire(tx));
         if (retirement.servedNote !== servedNote) throw refuse("The log is in use. Stop its workers first.");
         const appender = new TreeAppender(tree.size, await selectLogTiles(tx, edgeTiles(tree.size)));
         appender.append(hash("sha256", retirement.lastNote, "buffer"));
@@ -94,18 +94,18 @@ export async function retireLog(ctx: AuditContext, settings: LogSettings, option
     );
   }
   const anchorsWritten = await writeFirstAnchors(pool, settings);
-  await writeInto(directory, "last-checkpoint", ending.lastNote);
-  const lastSize = parseCheckpoint(ending.lastNote)?.size ?? 0;
-  return { origin, nextOrigin: settings.origin, size: ending.size, lastSize, exported, anchorsWritten };
+  await writeInto(directory, "last-checkpoint", plan.lastNote);
+  const lastSize = parseCheckpoint(plan.lastNote)?.size ?? 0;
+  return { origin, nextOrigin: settings.origin, size: plan.size, lastSize, exported, anchorsWritten };
 }
 
-/** Decides whether a log may be retired. @throws AppError `invalid_request` with the reason. */
-async function decideEnding(
+/** Checks that a log may be retired, and returns the record to write. @throws AppError `invalid_request` with the reason. */
+async function planRetirement(
   db: Queryable,
   settings: LogSettings,
   { origin, reason, checkpoints, acceptLoss }: RetireOptions,
   tree: LogTree | null,
-): Promise<Ending> {
+): Promise<RetirementPlan> {
   const published = await findPublished(db);
   const retired = await selectLogRetirements(db);
   if (reason.trim() === "") throw refuse("The reason is empty.");
@@ -143,12 +143,12 @@ async function decideEnding(
     });
   }
   const { policy, note: servedNote } = published;
-  const lastNote = countersign(findLast(known), settings);
+  const lastNote = countersign(findLastCheckpoint(known), settings);
   return { origin, nextOrigin: settings.origin, size: tree.size, lastNote, servedNote, policy, reason, tree };
 }
 
-/** The largest checkpoint; of equal ones, that with the most signatures. */
-function findLast(known: readonly CheckpointNote[]): CheckpointNote {
+/** Returns the largest checkpoint; if several have this size, the one with the most signatures. */
+function findLastCheckpoint(known: readonly CheckpointNote[]): CheckpointNote {
   const [last] = known.toSorted(
     (one, other) => other.size - one.size || other.note.signatures.length - one.note.signatures.length,
   );
@@ -156,26 +156,26 @@ function findLast(known: readonly CheckpointNote[]): CheckpointNote {
   return last;
 }
 
-/** A note with the signatures that it has, and those of the next log's keys. */
+/** Adds the signatures of the next log's keys to a checkpoint's note. */
 function countersign({ note }: CheckpointNote, { keys }: LogSettings): string {
   const added = parseNote(signNote(keys, note.text))?.signatures ?? [];
   const lines = new Set([...note.signatures, ...added].map(({ line }) => `${line}\n`));
   return `${note.text}\n${[...lines].join("")}`;
 }
 
-/** @throws AppError when a directory has anything other than an interrupted export of the log with this policy. */
+/** @throws AppError if the directory contains anything other than an interrupted export of the log with this policy. */
 async function assertExportable(directory: string, policy: string): Promise<void> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
     throw refuse(`${directory} cannot be used: ${error.message}.`);
   });
-  const begun = (await readIfThere(join(directory, "policy")))?.toString();
-  if (names.length > 0 && (begun === undefined || !policy.startsWith(begun))) {
+  const exportedPolicy = (await readIfThere(join(directory, "policy")))?.toString();
+  if (names.length > 0 && (exportedPolicy === undefined || !policy.startsWith(exportedPolicy))) {
     throw refuse(`${directory} is not empty. Give a new directory for the export.`);
   }
 }
 
-/** Writes the anchors of a log that has served nothing yet. @returns those that were missing. */
+/** Writes the missing anchors of a log that has not published a checkpoint yet. @returns the files that it wrote. */
 async function writeFirstAnchors(db: Queryable, { keys, anchors }: LogSettings): Promise<string[]> {
   const written: string[] = [];
   const tree = await findLogTree(db);

@@ -22,7 +22,7 @@ import type { Outcome, OutcomeReads, OutcomeRequest } from "./read-outcomes.ts";
 
 /** A partner's request to redeem. */
 export interface RedeemInput {
-  /** The code or the ticket, whichever the request names. */
+  /** The request's code or ticket. */
   codeOrTicket: string;
   externalRef: string;
   token: string | null;
@@ -40,11 +40,11 @@ interface Deps {
   traces: Traces;
 }
 
-/** What a request to redeem names. */
+/** The caller of a request, and the voucher that the request names. */
 interface NamedVoucher {
   caller: Caller;
   codeOrTicket: string;
-  /** Null if it was not found, or not looked up because the key has too many misses. */
+  /** Null if no voucher was found, or if it was not looked up because the key has too many misses. */
   voucherId: string | null;
 }
 
@@ -56,7 +56,7 @@ interface Attempt extends OutcomeRequest {
 }
 
 /**
- * Redeems a voucher at most once, under the partner's reference. If the first read does not settle the request, adds one job and
+ * Redeems a voucher at most once, under the partner's reference. If the first read does not decide the request, adds one job and
  * waits for its reply. If no reply arrives, reads the outcome from Postgres and reports only what Postgres proves.
  * @throws AppError `voucher_not_found`, `too_many_misses`, a refusal, `redeem_timeout` (nothing was redeemed by this attempt),
  * `redeem_unknown`, `voucher_busy`, `overloaded`.
@@ -82,7 +82,7 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
   };
   const final = finalRefusal(voucher, now);
   if (final === "voucher_expired") {
-    // An earlier attempt with this reference may have been decided while the voucher was valid and not be committed yet.
+    // An earlier attempt with this reference may have been accepted while the voucher was valid, and not have committed yet.
     const outcome = await ctx.outcomeReads.submit(attempt);
     if (outcome.redemption !== null) return confirmedResponse(ctx, named, outcome.redemption, true);
     if (outcome.isSettled && voucher.validUntil <= outcome.now) throw refusal(final);
@@ -114,7 +114,7 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
   return response;
 }
 
-/** Records the phases of a redeem that got its reply. A difference between two hosts' clocks never makes a phase negative. */
+/** Records the phases of a redeem that got its reply. A phase is never negative, even if the clocks of two hosts differ. */
 function recordRedeemWait(
   { metrics }: Pick<Deps, "metrics">,
   { queuedMs, workedMs }: { queuedMs: number; workedMs: number },
@@ -158,7 +158,7 @@ async function resultOfReply(
 }
 
 /**
- * Reads the result of an attempt that has no worker's reply: the redemption with its reference, or an error.
+ * Reads the result of an attempt from Postgres, because no reply decides it: the redemption with its reference, or an error.
  * @throws AppError `redeem_timeout` when the deadline has passed and nothing was redeemed, which is certain because workers check
  * the deadline under the voucher's lock, by the same clock; otherwise `redeem_unknown`.
  */
@@ -184,7 +184,7 @@ async function resultOfConfirmed(ctx: Deps, named: NamedVoucher, request: Outcom
   return confirmedResponse(ctx, named, redemption, true);
 }
 
-/** Makes the response from the redemption of the request's reference. Says, logs and counts when it is of another voucher. */
+/** Makes the response from the redemption with the request's reference. If it is of another voucher, marks the response, and logs and counts it. */
 function confirmedResponse(
   ctx: Deps,
   { caller, codeOrTicket, voucherId }: NamedVoucher,
@@ -192,11 +192,11 @@ function confirmedResponse(
   alreadyConfirmed: boolean,
 ): RedeemResponse {
   const response = redemptionResponse(ctx, redemption, alreadyConfirmed);
-  const isSame =
+  const isNamedVoucher =
     voucherId === null
       ? !isTicket(codeOrTicket) && normaliseCode(codeOrTicket) === redemption.codeKey
       : voucherId === redemption.voucherId;
-  if (isSame) return response;
+  if (isNamedVoucher) return response;
   if (!caller.sandbox) ctx.metrics?.referencesReused.with().inc();
   ctx.log.warn(
     { ...caller, redeemedVoucherId: redemption.voucherId, namedVoucherId: voucherId },
@@ -205,7 +205,7 @@ function confirmedResponse(
   return { ...response, otherVoucher: true };
 }
 
-/** Makes the response to redeem from a redemption. */
+/** Makes the response to a redeem request from a redemption. */
 export function redemptionResponse(
   ctx: { config: Config },
   redemption: Redemption,

@@ -17,7 +17,7 @@ const BATCH_MAX = 500;
 
 /**
  * Records the end of reservations past `expiresAt`, releases their leases and returns their number. Skips locked vouchers: the holder of
- * the lock or the next pass does it. No decision depends on this record.
+ * the lock or the next pass records the end of their reservations. No decision depends on this record.
  */
 export async function expireReservations(
   ctx: { pool: pg.Pool; leases: Leases; log: Logger },

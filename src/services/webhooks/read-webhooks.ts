@@ -6,13 +6,13 @@ import { findWebhookEndpoint, selectWebhookEndpoints, type WebhookRow } from "..
 import { listDeliveries } from "./list-deliveries.ts";
 import { requireWebhookSecret, viewWebhook, type WebhookDeps } from "./webhook-view.ts";
 
-/** An organization's endpoints, oldest first. @throws AppError `webhooks_off`. */
+/** Lists an organization's endpoints, oldest first. @throws AppError `webhooks_off`. */
 export async function listWebhooks(ctx: WebhookDeps, db: Queryable, organizationId: string): Promise<WebhookList> {
   requireWebhookSecret(ctx);
   return { webhooks: (await selectWebhookEndpoints(db, organizationId)).map(viewWebhook) };
 }
 
-/** One endpoint. @throws AppError `webhooks_off`, `webhook_not_found`, also for endpoints of other organizations. */
+/** Reads one endpoint. @throws AppError `webhooks_off`; `webhook_not_found`, also for endpoints of other organizations. */
 export async function readWebhook(
   ctx: WebhookDeps,
   db: Queryable,
@@ -24,7 +24,7 @@ export async function readWebhook(
 }
 
 /**
- * A page of an endpoint's deliveries, newest first.
+ * Reads a page of an endpoint's deliveries, newest first.
  * @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for a cursor of another list.
  */
 export async function readDeliveries(
@@ -39,11 +39,11 @@ export async function readDeliveries(
 }
 
 /**
- * An endpoint's row, of any organization if `organizationId` is null.
+ * Reads an endpoint's row. If `organizationId` is null, the endpoint may belong to any organization.
  * @throws AppError `webhook_not_found`, also for endpoints of other organizations.
  */
 export async function selectWebhook(db: Queryable, id: string, organizationId: string | null): Promise<WebhookRow> {
-  // Postgres has no text with NUL; no id contains one.
+  // No id contains NUL, and Postgres does not accept NUL in text.
   const row = id.includes("\0") ? null : await findWebhookEndpoint(db, id, organizationId);
   if (row !== null) return row;
   if (organizationId === null) throw new AppError("webhook_not_found", `There is no webhook endpoint ${id}.`);

@@ -6,7 +6,7 @@ dark.addEventListener("change", followScheme);
 followScheme();
 
 // Names the elements that Swagger UI leaves unnamed, for screen readers.
-const nameParts = () => {
+const nameElements = () => {
   for (const choice of document.querySelectorAll("select:not([aria-label])")) {
     choice.setAttribute("aria-label", choice.closest(".servers") ? "Server" : "Example");
   }
@@ -19,11 +19,11 @@ const nameParts = () => {
     element?.setAttribute("aria-label", name);
   }
 };
-new MutationObserver(nameParts).observe(document.body, { childList: true, subtree: true });
+new MutationObserver(nameElements).observe(document.body, { childList: true, subtree: true });
 
 const reference = document.querySelector("#reference");
 const spec = await (await fetch(reference.dataset.description)).json();
-tellWhereRequestsGo(spec.servers[0].url);
+showOtherOrigin(spec.servers[0].url);
 SwaggerUIBundle({
   spec,
   domNode: reference,
@@ -39,8 +39,8 @@ SwaggerUIBundle({
   persistAuthorization: false,
 });
 
-/** Shows a link to the server of the document if it has another origin, which the browser does not let this page call. */
-function tellWhereRequestsGo(server) {
+/** If the API's server has another origin, shows a link to it, because the browser does not let this page call other origins. */
+function showOtherOrigin(server) {
   if (new URL(server).origin === location.origin) return;
   const notice = document.querySelector("#elsewhere");
   const link = notice.querySelector("a");
