@@ -17,7 +17,7 @@ const INTEGRATE_MAX_MS = 2_000;
 /** A tree that does not change is published again after this time, so that its cosignatures stay recent. Milliseconds. */
 const PUBLISH_AGAIN_MS = 600_000;
 
-/** Something outside of Postgres contradicts the database, or does not answer. Nothing gets a place, and nothing is signed. */
+/** Something outside of Postgres contradicts the database, or does not answer. The pass stops and serves no new checkpoint. */
 class LogRefused extends Error {}
 
 /** What the sequencer needs, and what it remembers between its passes. */
