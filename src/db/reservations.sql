@@ -31,7 +31,8 @@ WITH ended AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'live reservations') FROM ended;
 
 -- name: select_overdue_reservations
--- Rows in state Live whose expires_at has passed, in order of expires_at, after the last row seen. Takes no locks; the caller locks the vouchers before it ends a row.
+-- Rows in state Live whose expires_at has passed, in order of expires_at, after the last row seen. Takes no locks; the caller
+-- locks the vouchers before it ends a row.
 -- $1 expires_at timestamptz and $2 ticket text of the last row seen, $3 limit int
 SELECT r.ticket, r.voucher_id AS "voucherId", r.expires_at AS "expiresAt" FROM reservations AS r
  WHERE r.ended_at IS NULL AND r.expires_at <= (SELECT clock_timestamp()) AND r.expires_at >= $1::timestamptz

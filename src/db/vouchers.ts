@@ -159,7 +159,7 @@ export async function lockFreeVouchers(tx: Transaction, voucherIds: readonly str
   return new Set(rows.map((row) => row.id));
 }
 
-/** Locks a voucher, waiting up to `lock_timeout`; returns whether it exists. @throws DatabaseError 55P03 when the wait ends. */
+/** Locks a voucher, waiting up to `lock_timeout`; returns whether it exists. @throws DatabaseError 55P03 when it waits longer. */
 export async function lockVoucher(tx: Transaction, voucherId: string): Promise<boolean> {
   return (await execute(tx, sql.lock_voucher, [voucherId])) === 1;
 }
@@ -334,7 +334,7 @@ export async function lockUnrecordedExpiries(
   return rows.map((row) => row.id);
 }
 
-/** Advances `recordedTo` of a locked batch over a serial range, to just before the first voucher whose expiry is not recorded; returns it. */
+/** Advances a locked batch's `recordedTo` to the last serial before the first unrecorded expiry in the range; returns it. */
 export async function advanceExpiry(
   tx: Transaction,
   batchId: string,
