@@ -191,7 +191,7 @@ export function readConfig(env: Environment) {
     /** New tokens are signed with the first secret. Tokens of every secret are accepted. */
     reservationTokenSecrets: values.RESERVATION_TOKEN_SECRET,
     redeemWaitMs: values.REDEEM_WAIT_MS,
-    /** Calls per second of one key for each kind of call. 0 turns all rate limits off. */
+    /** A key's limit for reads and its limit for moves, in calls per second. Other limits derive from it. 0 turns all of them off. */
     rateLimitRps: values.RATE_LIMIT_RPS,
     /** Look-ups of unknown codes per minute and key. 0 turns the limit off. */
     missLimitPerMinute: values.MISS_LIMIT_PER_MINUTE,

@@ -32,7 +32,10 @@ export async function createProduct(ctx: AuditContext, product: Omit<NewProduct,
   return id;
 }
 
-/** Creates a listing of a batch; `canBeBought` is whether the batch has a buy window. @throws AppError `invalid_request` when it is already listed. */
+/**
+ * Creates a listing of a batch. `canBeBought` is whether the batch has a buy window.
+ * @throws AppError `invalid_request` when the batch is already listed.
+ */
 export async function createListing(ctx: AuditContext, batchId: string): Promise<{ id: string; canBeBought: boolean }> {
   const id = newId("lst");
   try {

@@ -31,7 +31,10 @@ export async function readPending(tx: Transaction, chains: readonly LockedChain[
   return unsealed.length === 0 ? [] : selectPendingEvents(tx, unsealed);
 }
 
-/** Statements that seal Pending events of locked vouchers, in chain order; advances `heads` and `batch`, which the caller must write to the database. */
+/**
+ * Statements that seal Pending events of locked vouchers, in chain order; advances `heads` and `batch`. The caller must write both to the
+ * database.
+ */
 export function sealPending(heads: ChainHeads, batch: LogBatch, pending: readonly EventContent[]): PreparedStatements {
   return writeSeals(pending.map((event) => sealNext(heads, batch, event)));
 }
