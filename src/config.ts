@@ -9,7 +9,7 @@ import { BadRedisUrl, parseRedisUrl } from "./redis/addresses.ts";
 /** The default secret for reservation tokens. It is public, so production refuses it. */
 const DEVELOPMENT_TOKEN_SECRET = "development-only-reservation-token-secret";
 
-/** The value of OPS_TOKEN that turns the dashboard off. */
+/** The value of OPS_TOKEN that turns the operator pages and the queue dashboard off. */
 const OPS_OFF = "off";
 
 const integer = (min: number, max: number) =>
@@ -147,7 +147,7 @@ export interface LogConfig {
   keyFile: string | null;
   /** The name that the key must have; null accepts any. */
   origin: string | null;
-  /** Files that remember the last checkpoint. */
+  /** Files in which the log's worker keeps the last checkpoint. */
   anchors: string[];
   /** The file with the policy; null requires no witness. */
   policyFile: string | null;
@@ -159,7 +159,7 @@ type Environment = Record<string, string | undefined>;
 /** The environment is invalid. `message` has one line per problem, which starts with the variable's name. */
 export class ConfigError extends Error {}
 
-/** Reads a process's configuration. Only this file reads the environment. @throws ConfigError naming each bad variable. */
+/** Reads and validates a process's configuration. @throws ConfigError naming each bad variable. */
 export function readConfig(env: Environment) {
   const values = parse(environment, env);
   const production = values.NODE_ENV === "production";
@@ -185,13 +185,13 @@ export function readConfig(env: Environment) {
     basePath: new URL(baseUrl).pathname.replace(/\/$/, ""),
     databaseUrl: values.DATABASE_URL,
     redisUrl: values.REDIS_URL,
-    /** The numbers of shards per queue. Jobs are added to the first; workers also serve a second, while the number changes. */
+    /** How many shards each queue has. While this changes, a second number: jobs are added to the first, workers serve both. */
     queueShards: values.QUEUE_SHARDS as [number, ...number[]],
     reservationSeconds: values.RESERVATION_SECONDS,
-    /** The first signs new tokens. All are accepted. */
+    /** New tokens are signed with the first secret. Tokens of every secret are accepted. */
     reservationTokenSecrets: values.RESERVATION_TOKEN_SECRET,
     redeemWaitMs: values.REDEEM_WAIT_MS,
-    /** Calls per second of one key in each class of routes. 0 turns all rate limits off. */
+    /** A key's limit for reads and its limit for moves, in calls per second. Other limits derive from it. 0 turns all of them off. */
     rateLimitRps: values.RATE_LIMIT_RPS,
     /** Look-ups of unknown codes per minute and key. 0 turns the limit off. */
     missLimitPerMinute: values.MISS_LIMIT_PER_MINUTE,
@@ -201,13 +201,13 @@ export function readConfig(env: Environment) {
     corsOrigins: values.CORS_ORIGINS,
     logLevel: values.LOG_LEVEL,
     workerConcurrency: values.WORKER_CONCURRENCY,
-    /** How users' tokens are verified. Null for the address of the keys refuses every token. */
+    /** How users' tokens are verified. If `jwksUrl` is null, every token is refused. */
     users: {
       jwksUrl: values.AUTH_JWKS_URL ?? null,
       issuer: values.AUTH_ISSUER ?? null,
       audience: values.AUTH_AUDIENCE ?? null,
     },
-    /** The queue dashboard: its password, null when it is off, and whether it may change queues. */
+    /** The operator pages and the queue dashboard: their password, null when they are off, and whether they may change anything. */
     ops: {
       token: values.OPS_TOKEN === OPS_OFF ? null : (values.OPS_TOKEN ?? null),
       writable: values.OPS_WRITABLE === "true",
@@ -276,8 +276,8 @@ export function readApiConfig(env: Environment): Config {
 }
 
 /**
- * Reads the configuration of a worker process. One that handles only the log's or the webhooks' queue must have their
- * key or secret.
+ * Reads the configuration of a worker process. If its only queue is `log`, LOG_KEY_FILE must be set. If it is `webhook`,
+ * WEBHOOK_SECRET must be set.
  * @throws ConfigError naming every variable that is missing or invalid.
  */
 export function readWorkerConfig(env: Environment): Config {
@@ -311,7 +311,7 @@ export function readBaseUrl(env: Environment): string {
   return baseUrlOf(parse(environment.pick({ BASE_URL: true, PORT: true }), env));
 }
 
-/** Reads the numbers of shards of each queue. */
+/** Reads how many shards each queue has, as in {@link readConfig}. */
 export function readQueueShards(env: Environment): Config["queueShards"] {
   return parse(environment.pick({ QUEUE_SHARDS: true }), env).QUEUE_SHARDS as Config["queueShards"];
 }
@@ -361,7 +361,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, env: Environment): z.ou
   if (parsed.success) return parsed.data;
   const lines = parsed.error.issues.map((issue) => {
     const name = String(issue.path[0]);
-    return set[name] === undefined ? `${name} is not set` : `${name} ${sentence(issue.message)}`;
+    return set[name] === undefined ? `${name} is not set` : `${name} ${startLowerCase(issue.message)}`;
   });
   throw new ConfigError(lines.join("\n"));
 }
@@ -398,6 +398,6 @@ function isOrigin(entry: string): boolean {
   return /^https?:\/\/[^*]+$/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry;
 }
 
-function sentence(message: string): string {
+function startLowerCase(message: string): string {
   return message.charAt(0).toLowerCase() + message.slice(1);
 }

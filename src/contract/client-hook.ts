@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What `voucherctl sandbox check` asks of a partner's client, on standard input and in the variable STEP. */
+/** One step that `voucherctl sandbox check` asks of a partner's client: JSON on standard input and in the environment variable STEP. */
 export interface ClientStep {
   /**
    * checkout: redeem the voucher for the order. reserve: reserve it until the customer has paid. pay: the customer has paid, redeem it.
@@ -10,7 +10,7 @@ export interface ClientStep {
   /** The address for every call of this step. */
   api: string;
   key: string;
-  /** The shop's number of the order. The same order and code again is a repeat, for instance after a crash. */
+  /** The shop's order number. A step with the same order and code is a repeat, for instance after a crash. */
   order: string;
   /** The code that the customer entered. */
   code: string;

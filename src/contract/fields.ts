@@ -118,16 +118,16 @@ export function reference(description: string, example: string) {
 
 /** A whole number in a query string. */
 export function queryInteger(min: number, max: number, fallback: number, description: string) {
-  const sentence = `must be a whole number from ${min} to ${max}`;
+  const problem = `must be a whole number from ${min} to ${max}`;
   return z
-    .string({ error: sentence })
-    .regex(/^\d{1,10}$/, sentence)
+    .string({ error: problem })
+    .regex(/^\d{1,10}$/, problem)
     .transform(Number)
-    .refine((value) => value >= min && value <= max, sentence)
+    .refine((value) => value >= min && value <= max, problem)
     .default(fallback)
     .meta({
       description,
-      // Document an integer, although the schema parses a string.
+      // Document an integer, although the schema's input is a string.
       override: { type: "integer", pattern: undefined, minimum: min, maximum: max, default: fallback },
     });
 }
@@ -136,10 +136,10 @@ const ISO_TIME = z.iso.datetime({ offset: true });
 
 /** A time in a query string, which may be absent. Years from 2000 to 2999, so that a mistyped one is noticed. */
 export function queryTime(description: string, example: string) {
-  const sentence = `must be a time with a time zone, such as ${example.replace(/\+.*/, "Z")}, at most to the millisecond`;
+  const problem = `must be a time with a time zone, such as ${example.replace(/\+.*/, "Z")}, at most to the millisecond`;
   return z
     .string({ error: "must be one value" })
-    .refine((value) => ISO_TIME.safeParse(value).success && !/\.\d{4}/.test(value), sentence)
+    .refine((value) => ISO_TIME.safeParse(value).success && !/\.\d{4}/.test(value), problem)
     .transform((value) => new Date(value))
     .refine(
       (time) => time.getUTCFullYear() >= 2_000 && time.getUTCFullYear() < 3_000,
@@ -149,12 +149,12 @@ export function queryTime(description: string, example: string) {
     .meta({
       description: `${description} ISO 8601 with a time zone; encode a plus sign as %2B.`,
       examples: [example],
-      // Document the text that is sent, although the schema parses it.
+      // Document the text in the query, although the schema returns a Date.
       override: { type: "string", format: "date-time" },
     });
 }
 
-/** Maximum input length of a code or ticket. A normalised code has at most 64 characters; the rest allows for spaces and hyphens. */
+/** Maximum input length of a code or ticket. A normalized code has at most 64 characters; the rest allows for spaces and hyphens. */
 const CODE_INPUT_MAX = 256;
 
 export const code = filledTextUpTo(

@@ -19,7 +19,7 @@ SELECT p.brand_id AS "brandId", p.key, p.name, p.type, p.retail_price_usd AS "re
   FROM products AS p WHERE p.id = $1::text;
 
 -- name: state_of_api_key
--- A key with the ends of its secrets, oldest first; NULL: the current one.
+-- A key with the expiry times of its secrets, oldest secret first. The current secret has NULL.
 -- $1 id text
 SELECT k.organization_id AS "organizationId", k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at AS "createdAt",
        k.expires_at AS "expiresAt", k.revoked_at AS "revokedAt",
@@ -71,7 +71,7 @@ SELECT l.contract_id AS "contractId", l.product_id AS "productId", l.brand_id AS
 SELECT l.batch_id AS "batchId", l.created_at AS "createdAt" FROM listings AS l WHERE l.id = $1::text;
 
 -- name: state_of_webhook_endpoint
--- An endpoint without what deliveries change. Locks the row, because partners and workers change it too.
+-- An endpoint without failing_since, which deliveries change. Locks the row, because partners and workers change it too.
 -- $1 id text
 SELECT w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.secret_version AS "secretVersion",
@@ -106,7 +106,8 @@ SELECT ARRAY(SELECT r.rolname || CASE WHEN r.rolcanlogin THEN ' LOGIN' ELSE ' NO
 SELECT t.size, encode(t.root, 'base64') AS root FROM log_tree AS t WHERE t.origin = $1::text;
 
 -- name: state_of_deployment
--- $1 id text before the change; an adoption changes it
+-- The only deployment row. Any id finds it, because `voucherctl` can change the id between the two reads of an audit entry.
+-- $1 id text before the change
 SELECT d.id, d.system_identifier::text AS "systemIdentifier", d.database_oid::text AS "databaseOid"
   FROM deployment AS d WHERE d.singleton AND $1::text IS NOT NULL;
 
@@ -118,7 +119,7 @@ INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entit
 VALUES ($1::text, $2::text, $3::text, $4::jsonb, $5::text, $6::text, $7::jsonb, $8::jsonb);
 
 -- name: insert_look
--- An operator's look at a page. Names neither state, which the role of the API processes has no right to write.
+-- Inserts the entry of an operator's page view. Omits before and after, because the role of the API processes may not write them.
 -- $1 os_user text, $2 host text, $3 command text, $4 arguments jsonb, $5 entity_type text, $6 entity_id text
 INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id)
 VALUES ($1::text, $2::text, $3::text, $4::jsonb, $5::text, $6::text);

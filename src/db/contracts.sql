@@ -9,8 +9,8 @@ INSERT INTO members (organization_id, user_id, role) VALUES ($1::text, $2::text,
 INSERT INTO referrer_contracts (id, brand_id, user_id, ends_at) VALUES ($1::text, $2::text, $3::text, $4::timestamptz);
 
 -- name: move_contract
--- Changes a contract's status if it has one of the given ones.
--- $1 id text, $2 new status text, $3 status text[] before the change
+-- Changes a contract's status if its current status is in $3.
+-- $1 id text, $2 new status text, $3 allowed current status text[]
 UPDATE referrer_contracts AS c SET status = $2::text, changed_at = statement_timestamp()
  WHERE c.id = $1::text AND c.status = ANY ($3::text[]);
 
@@ -19,7 +19,7 @@ UPDATE referrer_contracts AS c SET status = $2::text, changed_at = statement_tim
 SELECT c.status FROM referrer_contracts AS c WHERE c.id = $1::text;
 
 -- name: end_overdue_contracts
--- Records the end of Active contracts that are past it. Skips locked ones.
+-- Sets Active contracts whose ends_at has passed to Ended. Skips locked contracts.
 -- $1 limit int
 UPDATE referrer_contracts AS c SET status = 'Ended', changed_at = statement_timestamp()
  WHERE c.id = ANY (ARRAY(
@@ -27,7 +27,7 @@ UPDATE referrer_contracts AS c SET status = 'Ended', changed_at = statement_time
           ORDER BY d.ends_at LIMIT $1::int FOR UPDATE SKIP LOCKED));
 
 -- name: insert_link
--- Inserts a link for a contract and a product of the same brand, or nothing when there is no such pair.
+-- Inserts a referral link. Inserts no row unless the contract and the product exist and have the same brand.
 -- $1 code text, $2 contract_id text, $3 product_id text
 INSERT INTO referral_links (code, contract_id, product_id, brand_id)
 SELECT $1::text, c.id, p.id, p.brand_id
@@ -35,7 +35,7 @@ SELECT $1::text, c.id, p.id, p.brand_id
  WHERE c.id = $2::text AND p.id = $3::text;
 
 -- name: find_linked_product
--- What a link offers, with the state of its contract.
+-- The product of a referral link, with the status and end of the link's contract.
 -- $1 code text
 SELECT c.status, c.ends_at AS "endsAt", p.id AS "productId", p.name AS "productName", br.name AS brand,
        p.retail_price_usd AS "retailPriceUsd", p.benefit_months AS "benefitMonths"

@@ -33,7 +33,7 @@ export async function insertMember(
   await execute(db, sql.insert_member, [organizationId, userId, role]);
 }
 
-/** Inserts a contract as Offered. A unique index rejects a second open contract of the same brand and user. */
+/** Inserts a contract with the status Offered. A unique index rejects a second open contract of the same brand and user. */
 export async function insertContract(
   db: Queryable,
   contract: { id: string; brandId: string; userId: string; endsAt: Date | null },
@@ -41,7 +41,7 @@ export async function insertContract(
   await execute(db, sql.insert_contract, [contract.id, contract.brandId, contract.userId, contract.endsAt]);
 }
 
-/** Changes a contract's status; returns false when it does not exist or has none of the statuses in `from`. */
+/** Changes a contract's status; returns false when it does not exist or its current status is not in `from`. */
 export async function moveContract(
   db: Queryable,
   id: string,
@@ -56,7 +56,7 @@ export async function findContractStatus(db: Queryable, id: string): Promise<Con
   return (await readRow(db, sql.find_contract_status, [id]))?.status ?? null;
 }
 
-/** Records the end of at most `limit` contracts that are past it; returns how many. */
+/** Sets at most `limit` Active contracts whose `endsAt` has passed to Ended; returns how many. */
 export function endOverdueContracts(db: Queryable, limit: number): Promise<number> {
   return execute(db, sql.end_overdue_contracts, [limit]);
 }
@@ -69,7 +69,7 @@ export async function insertLink(db: Queryable, code: string, contractId: string
 /** The product that a referral link offers, with the status and end of the link's contract. */
 export type LinkedProduct = Row<typeof LINKED_PRODUCT>;
 
-/** The linked product of a code, or null. */
+/** The product of the referral link with this code, or null. */
 export function findLinkedProduct(db: Queryable, code: string): Promise<LinkedProduct | null> {
   return readRow(db, sql.find_linked_product, [code]);
 }

@@ -9,7 +9,7 @@ export const sql = loadStatements(new URL("./log-batches.sql", import.meta.url),
   insert_log_batch: {},
 });
 
-/** Most leaves of a batch: a slot has twelve bits for the place in it. */
+/** Most leaves of a batch: the lowest twelve bits of a slot are the leaf's position in its batch. */
 const LEAVES_MAX = 4_096;
 
 /** The leaves that a transaction adds to the log, in the order in which it seals its events, and the events that it announces. */
@@ -24,14 +24,14 @@ export class LogBatch {
     this.#hasEndpoints = hasEndpoints;
   }
 
-  /** Adds an event by its `recordHash` and returns its slot, which leads to its leaf. */
+  /** Adds an event by its `recordHash`. Returns its slot: the batch and the leaf's position in it, as one number. */
   add(recordHash: string): number {
     if (this.#hashes.length === LEAVES_MAX) throw new Error(`a batch of the log has at most ${LEAVES_MAX} leaves`);
     this.#hashes.push(recordHash);
     return this.#id * LEAVES_MAX + this.#hashes.length - 1;
   }
 
-  /** Announces an event to webhook endpoints, if there are any. */
+  /** Announces an event to webhook endpoints, if any endpoint is enabled. */
   announce({ voucherId, sequence }: AnnouncedEvent): void {
     if (this.#hasEndpoints) this.#announced.push({ voucherId, sequence });
   }

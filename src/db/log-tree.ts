@@ -26,11 +26,11 @@ export const sql = loadStatements(new URL("./log-tree.sql", import.meta.url), {
 /** The tree as it is stored, with the name of its log. */
 export interface LogTree extends TreeHead {
   origin: string;
-  /** Changes when the database is another one, or was restored. */
+  /** The start time of the database server. Another or restored server has another one. */
   server: string;
 }
 
-/** Leaves that wait for their place. */
+/** A batch whose leaves have no place in the tree yet. */
 export interface WaitingBatch {
   id: number;
   leaves: number;
@@ -47,17 +47,17 @@ export function findLogTree(db: Queryable): Promise<LogTree | null> {
   return readRow(db, sql.find_log_tree, []);
 }
 
-/** Begins the log. */
+/** Inserts the empty tree of a new log. */
 export async function insertLogTree(tx: Transaction, origin: string, emptyRoot: Buffer): Promise<void> {
   await execute(tx, sql.insert_log_tree, [origin, emptyRoot]);
 }
 
-/** The next batches that wait, in order. */
+/** The next batches without a place, in order of their ids. */
 export function selectWaitingBatches(tx: Queryable, batchesMax: number, leavesMax: number): Promise<WaitingBatch[]> {
   return readRows(tx, sql.select_waiting_batches, [batchesMax, leavesMax]);
 }
 
-/** Statements that give batches their places, in order, from the end of the locked tree on. */
+/** Statements that give batches their places at the end of the locked tree, in order. `size` is the tree's current size. */
 export function placeBatches(batches: readonly WaitingBatch[], size: number): PreparedStatements {
   let next = size;
   const firsts = batches.map(({ leaves }) => {
@@ -69,13 +69,13 @@ export function placeBatches(batches: readonly WaitingBatch[], size: number): Pr
 
 /** Statements that give batches of the locked tree a place for each of their leaves. */
 export function placeLeaves(batches: readonly { id: number; places: readonly number[] }[]): PreparedStatements {
-  const isWhole = (places: readonly number[]) => places.every((place, at) => place === (places[0] ?? 0) + at);
-  const [whole, scattered] = [
-    batches.filter(({ places }) => isWhole(places)),
-    batches.filter(({ places }) => !isWhole(places)),
+  const isContiguous = (places: readonly number[]) => places.every((place, at) => place === (places[0] ?? 0) + at);
+  const [contiguous, scattered] = [
+    batches.filter(({ places }) => isContiguous(places)),
+    batches.filter(({ places }) => !isContiguous(places)),
   ];
   return [
-    prepare(sql.place_log_batches, [whole.map(({ id }) => id), whole.map(({ places }) => places[0] ?? 0)]),
+    prepare(sql.place_log_batches, [contiguous.map(({ id }) => id), contiguous.map(({ places }) => places[0] ?? 0)]),
     ...scattered.map(({ id, places }) => prepare(sql.place_scattered_batch, [id, places[0] ?? 0, places])),
   ];
 }
@@ -114,7 +114,7 @@ export function selectLostLeaves(db: Queryable): Promise<{ firstIndex: number; l
   return readRows(db, sql.select_lost_leaves, []);
 }
 
-/** Statements that note leaves whose events this database has lost. */
+/** Statements that record leaves whose events this database has lost. */
 export function insertLostLeaves(firstIndex: number, leaves: number): PreparedStatements {
   return [prepare(sql.insert_lost_leaves, [firstIndex, leaves])];
 }

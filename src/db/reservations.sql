@@ -17,8 +17,8 @@ WITH opened AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'vouchers that can be reserved') FROM opened;
 
 -- name: end_reservations
--- Ends Live reservations of locked vouchers. Raises VS001 when one is not Live. An Expired one ended at its own expires_at.
--- IS NOT FALSE keeps the search by ticket out of the index reservations_one_live.
+-- Ends Live reservations of locked vouchers. Raises VS001 when one is not Live. For a new state Expired, ended_at is the row's expires_at.
+-- IS NOT FALSE stops the planner from using the index reservations_one_live, which does not contain the ticket.
 -- $1 ticket text[], $2 state text[], $3 end_reason text[] or nulls, $4 ended_at timestamptz
 WITH ended AS (
   UPDATE reservations AS r
@@ -31,7 +31,8 @@ WITH ended AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'live reservations') FROM ended;
 
 -- name: select_overdue_reservations
--- Live rows past their end, oldest first, after the last row seen. Takes no locks; the caller locks the vouchers before it ends a row.
+-- Rows in state Live whose expires_at has passed, in order of expires_at, after the last row seen. Takes no locks; the caller
+-- locks the vouchers before it ends a row.
 -- $1 expires_at timestamptz and $2 ticket text of the last row seen, $3 limit int
 SELECT r.ticket, r.voucher_id AS "voucherId", r.expires_at AS "expiresAt" FROM reservations AS r
  WHERE r.ended_at IS NULL AND r.expires_at <= (SELECT clock_timestamp()) AND r.expires_at >= $1::timestamptz
@@ -39,7 +40,7 @@ SELECT r.ticket, r.voucher_id AS "voucherId", r.expires_at AS "expiresAt" FROM r
  ORDER BY r.expires_at, r.ticket LIMIT $3::int;
 
 -- name: select_live_reservations
--- Live reservations, the next to end first, after the last one seen, with their age and remaining time in milliseconds.
+-- Live reservations in order of expires_at, after the last one seen, with their age and remaining time in milliseconds.
 -- $1 expires_at timestamptz and $2 ticket text of the last one seen, $3 limit int
 SELECT r.ticket, r.voucher_id AS "voucherId", r.key_id AS "keyId", r.expires_at AS "expiresAt",
        (extract(epoch FROM clock.now - r.started_at) * 1000)::bigint AS "ageMs",
@@ -50,21 +51,21 @@ SELECT r.ticket, r.voucher_id AS "voucherId", r.key_id AS "keyId", r.expires_at 
  ORDER BY r.expires_at, r.ticket LIMIT $3::int;
 
 -- name: select_live_tickets
--- The tickets whose reservation is live. IS NOT FALSE keeps the search by ticket out of the index reservations_one_live.
+-- The tickets whose reservation is live. IS NOT FALSE as in end_reservations.
 -- $1 ticket text[]
 SELECT r.ticket FROM reservations AS r
  WHERE r.ticket = ANY ($1::text[]) AND (r.state = 'Live') IS NOT FALSE AND r.expires_at > (SELECT clock_timestamp());
 
 -- name: count_live_reservations
--- How many reservations are live, counted up to a limit. Reads the index reservations_live_by_end alone.
+-- How many reservations are live, counted up to a limit. Reads only the index reservations_live_by_end.
 -- $1 limit int
 SELECT count(*)::int AS live
   FROM (SELECT 1 FROM reservations AS r WHERE r.ended_at IS NULL AND r.expires_at > (SELECT clock_timestamp())
          ORDER BY r.expires_at LIMIT $1::int) AS l;
 
 -- name: select_reservations_of_voucher
--- The newest reservations of a voucher, newest first, with the labels of their keys. One that is past its end ended then, whether or not
--- its row records it yet.
+-- The newest reservations of a voucher, newest first, with the labels of their keys. A row in state Live whose expires_at has passed is
+-- returned as Expired with that end.
 -- $1 voucher_id text, $2 limit int
 SELECT r.ticket, CASE WHEN r.state = 'Live' AND r.expires_at <= clock.now THEN 'Expired' ELSE r.state END AS state,
        r.key_id AS "keyId", k.label AS "keyLabel", r.started_at AS "startedAt", r.expires_at AS "expiresAt",

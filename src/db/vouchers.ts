@@ -159,7 +159,7 @@ export async function lockFreeVouchers(tx: Transaction, voucherIds: readonly str
   return new Set(rows.map((row) => row.id));
 }
 
-/** Locks a voucher, waiting up to `lock_timeout`; returns whether it exists. @throws DatabaseError 55P03 after that. */
+/** Locks a voucher, waiting up to `lock_timeout`; returns whether it exists. @throws DatabaseError 55P03 when it waits longer. */
 export async function lockVoucher(tx: Transaction, voucherId: string): Promise<boolean> {
   return (await execute(tx, sql.lock_voucher, [voucherId])) === 1;
 }
@@ -179,7 +179,7 @@ export type LockedVoucher = Row<typeof LOCKED_VOUCHER>;
 /** Vouchers by id, and the time that the whole transaction decides by and writes. */
 export interface LockedVouchers {
   now: Date;
-  /** No redemption can be inserted before this time. Later than `now` only after the database's clock was set back. */
+  /** The database refuses a redemption whose time is before this one. Later than `now` only after the database's clock was set back. */
   closedUntil: Date;
   vouchers: Map<string, LockedVoucher>;
 }
@@ -252,7 +252,7 @@ export async function findVoucherInOrganization(
   return (await readRow(db, sql.find_voucher_in_organization, [organizationId, codeKey]))?.id ?? null;
 }
 
-/** By what an operator looks for a voucher. Exactly one of the names is not null; a serial goes with its batch. */
+/** The name by which an operator finds a voucher. One field is not null, or the two fields `batchId` and `serial`. */
 export interface VoucherName {
   codeKey: string | null;
   ticket: string | null;
@@ -263,7 +263,7 @@ export interface VoucherName {
   serial: number | null;
 }
 
-/** At most `limit` vouchers with a name, in one organization or in all, and the database's time. For operators only. */
+/** At most `limit` vouchers that have the name, in one organization or (null) in all, with the database's time. For operators only. */
 export function findVouchersByName(
   db: Queryable,
   organizationId: string | null,
@@ -334,7 +334,7 @@ export async function lockUnrecordedExpiries(
   return rows.map((row) => row.id);
 }
 
-/** Advances a locked batch's mark over a serial range, up to the first voucher whose expiry is not recorded; returns the mark. */
+/** Advances a locked batch's `recordedTo` to the last serial before the first unrecorded expiry in the range; returns it. */
 export async function advanceExpiry(
   tx: Transaction,
   batchId: string,
@@ -348,7 +348,7 @@ export async function advanceExpiry(
   return recordedTo;
 }
 
-/** About how many vouchers there are. */
+/** About how many vouchers there were at the last ANALYZE; 0 before the first one. */
 export async function estimateVoucherCount(db: Queryable): Promise<number> {
   const row = await readRow(db, sql.estimate_voucher_count, []);
   return Math.max(0, row?.estimate ?? 0);

@@ -15,9 +15,9 @@ const TARGET = {
   id: text,
   url: text,
   secretVersion: integer,
-  /** The secret from before the last rotation still signs. */
+  /** Whether requests are also signed with the secret from before the last rotation. */
   previousSecretSigns: boolean,
-  /** Its last attempt failed. */
+  /** Whether the endpoint's last recorded attempt failed. */
   isFailing: boolean,
   now: timestamptz,
 };
@@ -30,13 +30,13 @@ const DUE_DELIVERY = {
   /** Attempts so far. */
   attempts: integer,
   isReplay: boolean,
-  /** Time since its event was written to the outbox. */
+  /** Milliseconds since its event was written to the outbox. */
   ageMs: bigint,
-  /** Of a sealed event. */
+  /** These three are null for an event of a reservation. */
   occurredAt: orNull(timestamptz),
   recordHash: orNull(text),
   payload: orNull(text),
-  /** Of a reservation. */
+  /** These two are null for a sealed event. */
   startedAt: orNull(timestamptz),
   expiresAt: orNull(timestamptz),
 };
@@ -127,14 +127,14 @@ export function selectOutbox(tx: Transaction, limit: number): Promise<OutboxRow[
 export async function fanOutRows(tx: Transaction, rows: readonly OutboxRow[]): Promise<string[]> {
   const ids = rows.map(({ id }) => id);
   const organizations = [...new Set(rows.map(({ organizationId }) => organizationId))];
-  // The locks first, in a statement of its own: a finished delivery must be seen as finished.
+  // Lock in an earlier statement, so that the next one sees every delivery that a lock's last holder has finished.
   const endpoints = await readRows(tx, sql.lock_endpoints_of, [organizations]);
   const due = await readRows(tx, sql.insert_deliveries, [ids, endpoints.map(({ id }) => id)]);
   await execute(tx, sql.delete_outbox, [ids]);
   return due.map(({ endpointId }) => endpointId);
 }
 
-/** Where requests go and how they are signed. */
+/** An endpoint's URL, and what signs its requests. */
 export type WebhookTarget = Row<typeof TARGET>;
 
 /** An enabled endpoint, or null. */
@@ -161,7 +161,7 @@ export function readEndpoints(db: Queryable, endpointIds: readonly string[]): Pr
   return readRows(db, sql.read_endpoints, [endpointIds]);
 }
 
-/** Locks endpoints and reads them in a later statement. */
+/** Locks endpoints, then reads them in a second statement, which sees all changes from before the lock. */
 export async function lockEndpoints(tx: Transaction, endpointIds: readonly string[]): Promise<LockedEndpoint[]> {
   const [, endpoints] = await Promise.all([
     readRows(tx, sql.lock_endpoints, [endpointIds]),
@@ -180,7 +180,7 @@ export interface RecordedAttempt {
   state: DeliveryState;
   status: number | null;
   failure: DeliveryFailure | null;
-  /** Until the next attempt; null when none follows. */
+  /** Milliseconds until the next attempt; null when none follows. */
   delayMs: number | null;
 }
 
@@ -210,8 +210,9 @@ export function recordAttempts(
   return writes;
 }
 
-function releaseNext(of: readonly { endpointId: string; voucherId: string }[], now: Date): PreparedStatements {
-  return [prepare(sql.release_next, [now, ...columnsOf(of, "endpointId", "voucherId")])];
+/** Statements that make the next delivery of each voucher to a locked endpoint due, if it waits. */
+function releaseNext(pairs: readonly { endpointId: string; voucherId: string }[], now: Date): PreparedStatements {
+  return [prepare(sql.release_next, [now, ...columnsOf(pairs, "endpointId", "voucherId")])];
 }
 
 /** At most `limit` enabled endpoints with deliveries that are due. */
@@ -284,7 +285,7 @@ export async function replayFinished(
 /** Unfinished deliveries and outbox rows. */
 export type WebhookBacklog = Row<typeof BACKLOG>;
 
-/** Measures the backlog; counts each number up to `limit`. */
+/** Measures the backlog; each count stops at `limit`. */
 export async function measureWebhooks(db: Queryable, limit: number): Promise<WebhookBacklog> {
   return (await readRow(db, sql.measure_webhooks, [limit])) ?? { pending: 0, outbox: 0, oldestDueMs: 0 };
 }

@@ -4,7 +4,7 @@ import { signingSecret, type TokenSecret } from "./reservation-token.ts";
 /** A place in an organization's list of redemptions, and the range of the list. Times in milliseconds since 1970. */
 export interface RedemptionsCursor {
   redeemedAtMs: number;
-  /** The last listed voucher of that time; empty before the first. */
+  /** The last voucher that was listed with that time; empty when none was. */
   voucherId: string;
   fromMs: number | null;
   toMs: number | null;
@@ -37,7 +37,7 @@ export function openCursor(
   return { redeemedAtMs, voucherId, fromMs, toMs };
 }
 
-/** The purpose keeps cursors apart from reservation tokens, which the same secrets sign. */
+/** The prefix makes every MAC differ from those of reservation tokens, which have the same secrets. */
 function macOf({ secret }: TokenSecret, organizationId: string, body: Buffer): Buffer {
   const hmac = createHmac("sha256", secret).update(`redemptions cursor\0${organizationId}\0`).update(body);
   return hmac.digest().subarray(0, MAC_BYTES);

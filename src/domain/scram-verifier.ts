@@ -1,13 +1,14 @@
 import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
 
-/** PostgreSQL's default (`scram_iterations`), which is enough for random passwords. */
+/** Iterations of the hash: PostgreSQL's default (`scram_iterations`), which is enough for random passwords. */
 const ITERATIONS = 4_096;
 const HASH_BYTES = 32;
 /** Length of the salt, the same as PostgreSQL's. Bytes. */
 export const SALT_BYTES = 16;
 
 /**
- * Makes what PostgreSQL stores instead of a password (RFC 5802 and 7677). It cannot log in, so a logged statement reveals no password.
+ * Makes the verifier that PostgreSQL stores instead of a password (RFC 5802 and 7677). A client cannot log in with a verifier, so a
+ * statement that has one can be logged.
  * @param password visible ASCII only: other characters would first need the preparation of RFC 4013.
  */
 export function makeScramVerifier(password: string, salt: Buffer): string {

@@ -7,17 +7,17 @@ export interface ChosenServers {
   redisUrl: string;
   /** Whether the database is the embedded one. */
   embedded: boolean;
-  /** The secret of the embedded servers; null when both servers are configured. */
+  /** The secret for reservation tokens of the embedded servers; null when both servers are configured. */
   reservationTokenSecret: string | null;
   /** The webhook secret of the embedded servers; null when both servers are configured. */
   webhookSecret: string | null;
   /** The dashboard token of the embedded servers; null when both servers are configured. */
   opsToken: string | null;
-  /** Stops using embedded servers. The last process to do so stops them. */
+  /** Ends this process's use of the embedded servers. The last process that uses them stops them. */
   release(): Promise<void>;
 }
 
-/** The settings of webhooks for the embedded servers: with their own secret, and to receivers on this machine. */
+/** The variables of webhooks for embedded servers: their secret and, outside production, permission to send to private addresses. */
 export function webhookEnvOf({ embedded, webhookSecret }: ChosenServers): Record<string, string> {
   return {
     ...(webhookSecret !== null && { WEBHOOK_SECRET: webhookSecret }),
@@ -26,17 +26,17 @@ export function webhookEnvOf({ embedded, webhookSecret }: ChosenServers): Record
 }
 
 /** Chooses servers and starts the embedded ones. A production install has no embedded servers, so their code is loaded on demand. */
-export async function chooseServers(given: GivenServers, say: (line: string) => void): Promise<ChosenServers> {
+export async function chooseServers(given: GivenServers, printLine: (line: string) => void): Promise<ChosenServers> {
   const { databaseUrl, redisUrl } = given;
   if (databaseUrl !== null && redisUrl !== null) {
-    const none = { reservationTokenSecret: null, webhookSecret: null, opsToken: null };
-    return { databaseUrl, redisUrl, embedded: false, ...none, release: async () => undefined };
+    const noSecrets = { reservationTokenSecret: null, webhookSecret: null, opsToken: null };
+    return { databaseUrl, redisUrl, embedded: false, ...noSecrets, release: async () => undefined };
   }
   const { useLocalServers } = await import("./servers.ts");
   const local = await useLocalServers(
     LOCAL_DIRECTORY,
     { postgres: databaseUrl === null, redis: redisUrl === null },
-    say,
+    printLine,
   );
   return {
     databaseUrl: databaseUrl ?? local.databaseUrl,

@@ -5,14 +5,14 @@ import { openLog } from "../log.ts";
 import { chooseServers } from "./choose-servers.ts";
 import { makeDemo, showDemo } from "./demo.ts";
 
-// `npm run demo`: a new demo organization with a key and unused codes, and the commands that the first `npm start` prints. It may run
-// beside `npm start` and without it.
+// `npm run demo`: a new demo organization with a key and unused codes, and the commands that the first `npm start` prints. `npm start`
+// may run at the same time, but need not.
 
 try {
   const servers = await chooseServers(readGivenServers(process.env), (line) => console.error(line));
   try {
     const { databaseUrl, redisUrl } = servers;
-    // The demo needs no secret.
+    // Without the secrets of embedded servers, because the demo uses none.
     const config = readConfig({ ...process.env, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl });
     if (config.production)
       throw new Error("npm run demo creates vouchers to play with. NODE_ENV=production refuses it.");

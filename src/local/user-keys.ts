@@ -6,26 +6,29 @@ import { exportJWK, generateKeyPair, importJWK, SignJWT } from "jose";
 const ALGORITHM = "EdDSA";
 const KEY_ID = "embedded";
 
-/** Creates the embedded servers' key pair once and returns the public key's URL. No other database trusts it. */
+/**
+ * Returns the URL of the public key that verifies user tokens when the servers are embedded. Creates the key pair if it does not exist.
+ * Only processes with this URL in AUTH_JWKS_URL trust the key.
+ */
 export async function useLocalUserKeys(directory: string): Promise<string> {
   const { privateFile, publicFile } = filesOf(directory);
   if (!existsSync(publicFile)) {
     mkdirSync(directory, { recursive: true });
     const { publicKey, privateKey } = await generateKeyPair(ALGORITHM, { crv: "Ed25519", extractable: true });
-    const named = { kid: KEY_ID, alg: ALGORITHM, use: "sig" };
-    writeFileSync(privateFile, JSON.stringify({ ...(await exportJWK(privateKey)), ...named }), { mode: 0o600 });
-    writeFileSync(publicFile, JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), ...named }] }));
+    const keyFields = { kid: KEY_ID, alg: ALGORITHM, use: "sig" };
+    writeFileSync(privateFile, JSON.stringify({ ...(await exportJWK(privateKey)), ...keyFields }), { mode: 0o600 });
+    writeFileSync(publicFile, JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), ...keyFields }] }));
   }
   return pathToFileURL(publicFile).href;
 }
 
-/** Claims that tokens must have; null where none is required. */
+/** Claims that tokens must have. Null: the claim is not required. */
 export interface TokenClaims {
   issuer: string | null;
   audience: string | null;
 }
 
-/** Creates a user token for the embedded servers. */
+/** Creates a user token that this directory's key signs. */
 export async function mintUserToken(
   directory: string,
   userId: string,

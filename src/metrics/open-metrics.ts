@@ -17,9 +17,9 @@ export interface DatabaseBacklog {
   sealLagMs: number;
   /** Chains that were broken at their last check. */
   brokenChains: number;
-  /** The served checkpoint: its leaves, and its age while events wait for the next one. Null without a log. */
+  /** The served checkpoint: its number of leaves, and its age while leaves wait for the next one, otherwise 0. Null without a log. */
   log: { size: number; lagMs: number } | null;
-  /** What waits for webhook endpoints. */
+  /** Unfinished deliveries, outbox rows, and how long the oldest delivery has been due. */
   webhooks: { pending: number; outbox: number; oldestDueMs: number };
   /** Vouchers that users can still acquire, of each listing. */
   stock: readonly { brand: string; left: number }[];
@@ -32,8 +32,8 @@ export interface Backlog {
 }
 
 /**
- * Opens an API process's metrics. Each reports the whole deployment's backlog, so that it is known without workers: take the maximum
- * over processes, not the sum. `measureBacklog` runs at each scrape and must not fail.
+ * Opens the metrics of an API process. Every API process reports the backlog of the whole deployment, so that it is known while no worker
+ * runs: take the maximum over processes, not the sum. `measureBacklog` runs at each scrape and must not fail.
  */
 export function openApiMetrics(pool: MeasuredPool, measureBacklog: () => Promise<Backlog>): ApiMetrics {
   return openMetrics("api", async (metrics) => {
@@ -60,7 +60,7 @@ const MEASURED_GAUGES = Object.entries(METRICS)
   .filter(([, { type, process }]) => type === "gauge" && process === "api")
   .map(([key]) => key as keyof Omit<ApiMetrics, keyof Scrapable>);
 
-/** Replaces the last backlog. What could not be measured is left out, rather than reported as it was. */
+/** Replaces the last backlog. Values that could not be measured are removed, so that no old value is reported. */
 function recordBacklog(metrics: Omit<ApiMetrics, keyof Scrapable>, { shards, database }: Backlog): void {
   for (const gauge of MEASURED_GAUGES) metrics[gauge].clear();
   metrics.serverUp.with("redis").set(shards?.some(({ queues }) => queues !== null) ? 1 : 0);
@@ -81,6 +81,6 @@ function recordBacklog(metrics: Omit<ApiMetrics, keyof Scrapable>, { shards, dat
   metrics.webhookPending.with().set(database.webhooks.pending);
   metrics.webhookOldestDue.with().set(database.webhooks.oldestDueMs / 1_000);
   metrics.webhookOutbox.with().set(database.webhooks.outbox);
-  // Adds, because listings share brands, and many brands may be `other`.
+  // Adds, because a brand can have several listings, and the label `other` stands for several brands.
   for (const { brand, left } of database.stock) metrics.stockLeft.with(brand).inc(left);
 }

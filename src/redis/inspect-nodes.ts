@@ -5,16 +5,19 @@ import { parseRedisUrl } from "./addresses.ts";
 export interface NodeView {
   /** `host:port`. */
   address: string;
-  /** Null when the server does not answer; otherwise the ids of all nodes, or none when the server belongs to no cluster. */
+  /** The ids of all nodes of the cluster. Empty when the server belongs to no cluster; null when it does not respond. */
   nodeIds: string[] | null;
   /** The number of slots of each master that has any. */
   masterSlots: number[];
 }
 
-/** Longest wait for a server. Milliseconds. */
-const ANSWER_MS = 5_000;
+/** Longest wait for a connection, and for each response. Milliseconds. */
+const WAIT_MAX_MS = 5_000;
 
-/** Asks each server that REDIS_URL names, if it names several. Never rejects. */
+/**
+ * Asks each server that REDIS_URL names, if it names several. Does not reject when a server fails.
+ * @throws BadRedisUrl
+ */
 export async function inspectNodes(redisUrl: string): Promise<NodeView[]> {
   const urls = parseRedisUrl(redisUrl);
   return urls.length === 1 ? [] : Promise.all(urls.map(inspectNode));
@@ -24,8 +27,8 @@ async function inspectNode(url: URL): Promise<NodeView> {
   const address = `${url.hostname}:${url.port || 6379}`;
   const redis = new Redis(url.href, {
     lazyConnect: true,
-    connectTimeout: ANSWER_MS,
-    commandTimeout: ANSWER_MS,
+    connectTimeout: WAIT_MAX_MS,
+    commandTimeout: WAIT_MAX_MS,
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
   });
@@ -33,7 +36,7 @@ async function inspectNode(url: URL): Promise<NodeView> {
   try {
     await redis.connect();
     if (!/^cluster_enabled:1/m.test(await redis.info("cluster"))) return { address, nodeIds: [], masterSlots: [] };
-    // id, address, flags, master, two times, epoch, link, and the slots of a master.
+    // The fields of a line: id, address, flags, master, two times, epoch, link state, and from index 8 on the slots of a master.
     const lines = String(await redis.cluster("NODES"))
       .trim()
       .split("\n");
@@ -50,7 +53,7 @@ async function inspectNode(url: URL): Promise<NodeView> {
   }
 }
 
-/** Counts slots such as `0-5460` and `77`. Ignores those that are moving, in brackets: their owner also lists them. */
+/** Counts slots such as `0-5460` and `77`. Ignores slots in migration, in brackets: their owner also lists them without brackets. */
 function countSlots(ranges: readonly string[]): number {
   return ranges
     .filter((range) => !range.startsWith("["))

@@ -18,7 +18,12 @@ type SenderOptions = Partial<Parameters<typeof openWebhookSender>[0]>;
 
 /** A sender that may connect to loopback, unless the options say otherwise. */
 function makeSender(options: SenderOptions = {}) {
-  const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 2_000, answerMaxMs: 2_000, ...options });
+  const webhookSender = openWebhookSender({
+    allowPrivate: true,
+    connectMaxMs: 2_000,
+    responseMaxMs: 2_000,
+    ...options,
+  });
   closers.push(webhookSender.close);
   return (url: string, body = "{}") => sendWebhook({ webhookSender }, { url, body, headers: { "webhook-id": "1" } });
 }
@@ -223,7 +228,7 @@ describe("an answer without an end", () => {
         pourBody(response);
       },
     });
-    expect(await makeSender({ answerMaxMs: 60_000 })(receiver.url)).toMatchObject({ status: 200, failure: null });
+    expect(await makeSender({ responseMaxMs: 60_000 })(receiver.url)).toMatchObject({ status: 200, failure: null });
     // What the buffers of both kernels hold, not the megabytes of a reader without a limit.
     expect(written).toBeLessThan(20_000_000);
   });
@@ -238,12 +243,12 @@ describe("an answer without an end", () => {
     ["sends interim answers", (socket: Socket) => drip(socket, "", "HTTP/1.1 103 Early Hints\r\n\r\n")],
   ])("ends at the longest time, when it %s", async (_what, onConnection) => {
     const port = await serveRaw(onConnection);
-    expect(await makeSender({ answerMaxMs: 300 })(`http://127.0.0.1:${port}/`)).toEqual(failed("timeout"));
+    expect(await makeSender({ responseMaxMs: 300 })(`http://127.0.0.1:${port}/`)).toEqual(failed("timeout"));
   });
 
   it("ends at the longest time to connect, when TLS or the name's look-up is not answered", async () => {
     const silent = await serveRaw(() => undefined);
-    const quick = { connectMaxMs: 200, answerMaxMs: 3_600_000 };
+    const quick = { connectMaxMs: 200, responseMaxMs: 3_600_000 };
     expect(await makeSender(quick)(`https://127.0.0.1:${silent}/`)).toEqual(failed("timeout"));
     const lost = makeSender({ ...quick, resolve: () => new Promise(() => undefined) });
     expect(await lost("http://hooks.test/")).toEqual(failed("timeout"));

@@ -300,7 +300,7 @@ describe("a delivery that fails", () => {
 describe("a run", () => {
   it("sends at most four requests at once to an endpoint, one to a failing one, and 64 for a process, which tries at most 32 failing endpoints", async () => {
     // Longer than the test may take.
-    const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 200_000, answerMaxMs: 200_000 });
+    const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 200_000, responseMaxMs: 200_000 });
     const ctx = { ...openDeliveries(), webhookSender, requests: pLimit(REQUESTS_MAX), failing: new Set<string>() };
     const failing = [...(await addEndpointsWithDue(20, 6)), ...(await addEndpointsWithDue(13, 6))];
     const healthy = await addEndpointsWithDue(12, 6);

@@ -9,13 +9,13 @@ import {
   verifySignatures,
 } from "./note.ts";
 
-/** A log or a witness, and where it answers. */
+/** The key of a log or a witness, and its URL, if the policy has one. */
 export interface PolicyEntry {
   key: VerifierKey;
   url: string | null;
 }
 
-/** Which checkpoints count: signed by one of the logs, and cosigned by the quorum (C2SP tlog-policy). */
+/** Which checkpoints to accept: those signed by one of the logs and cosigned by the quorum (C2SP tlog-policy). */
 export interface Policy {
   logs: PolicyEntry[];
   witnesses: (PolicyEntry & { name: string })[];
@@ -24,10 +24,10 @@ export interface Policy {
   quorum: string | null;
 }
 
-/** A policy or a receipt does not parse, or does not hold. The message is for a person. */
+/** A policy does not parse, or a receipt or checkpoint does not parse or verify. The message is a sentence for users. */
 export class NotAccepted extends Error {}
 
-/** The most lines of a policy that mean something. */
+/** The most parts of a policy's text between line ends. The empty part after the last line end counts. */
 const LINES_MAX = 1_000;
 
 /**
@@ -37,9 +37,9 @@ const LINES_MAX = 1_000;
 export function parsePolicy(text: string): Policy {
   const policy: Policy = { logs: [], witnesses: [], groups: [], quorum: null };
   const names = new Set<string>();
-  const members = new Set<string>();
+  const allMembers = new Set<string>();
   let quorums = 0;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a policy must not have.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a policy must not contain control characters.
   if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) throw new NotAccepted("The policy has a control character.");
   if (text !== "" && !text.endsWith("\n")) throw new NotAccepted("The policy's last line has no end.");
   const lines = text.split("\n");
@@ -54,7 +54,7 @@ export function parsePolicy(text: string): Policy {
       names.add(name);
       return name;
     };
-    const entry = (use: KeyUse, [vkey = "", address, ...more]: string[]): PolicyEntry => {
+    const parseEntry = (use: KeyUse, [vkey = "", address, ...more]: string[]): PolicyEntry => {
       const url = address ?? null;
       const key = parseVerifierKey(use, vkey);
       if (key === null) throw refuse(`has no key of a ${use}`);
@@ -63,20 +63,20 @@ export function parsePolicy(text: string): Policy {
       if (others.some((other) => other.key.publicKey.equals(key.publicKey))) throw refuse("repeats a key");
       return { key, url };
     };
-    if (word === "log") policy.logs.push(entry("log", rest));
+    if (word === "log") policy.logs.push(parseEntry("log", rest));
     else if (word === "witness") {
       const [name, ...keyAndUrl] = rest;
-      policy.witnesses.push({ name: define(name), ...entry("witness", keyAndUrl) });
+      policy.witnesses.push({ name: define(name), ...parseEntry("witness", keyAndUrl) });
     } else if (word === "group") {
-      const [name, count = "", ...of] = rest;
-      for (const member of of) {
+      const [name, count = "", ...members] = rest;
+      for (const member of members) {
         if (!names.has(member)) throw refuse(`names ${member}, which no earlier line defines`);
-        if (members.has(member)) throw refuse(`repeats the member ${member}`);
-        members.add(member);
+        if (allMembers.has(member)) throw refuse(`repeats the member ${member}`);
+        allMembers.add(member);
       }
-      const threshold = count === "any" ? 1 : count === "all" ? of.length : (parseDecimal(count) ?? 0);
-      if (threshold < 1 || threshold > of.length) throw refuse("has no threshold from 1 to the number of members");
-      policy.groups.push({ name: define(name), threshold, members: of });
+      const threshold = count === "any" ? 1 : count === "all" ? members.length : (parseDecimal(count) ?? 0);
+      if (threshold < 1 || threshold > members.length) throw refuse("has no threshold from 1 to the number of members");
+      policy.groups.push({ name: define(name), threshold, members });
     } else if (word === "quorum") {
       const [name = "", ...more] = rest;
       if (more.length > 0 || (name !== "none" && !names.has(name))) throw refuse("names no witness and no group");
@@ -88,10 +88,10 @@ export function parsePolicy(text: string): Policy {
   return policy;
 }
 
-/** Whether these witnesses, by name, are enough. */
+/** Whether the witnesses with these names meet the quorum. */
 export function meetsQuorum(policy: Policy, witnesses: ReadonlySet<string>): boolean {
   const met = new Set(witnesses);
-  // A group's members are defined before it.
+  // One pass is enough: a policy defines a group after its members.
   for (const { name, threshold, members } of policy.groups) {
     if (members.filter((member) => met.has(member)).length >= threshold) met.add(name);
   }

@@ -1,7 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 
-/** What handlers record for the log line. */
+/** What middleware and handlers record for the log line of a request. */
 interface RequestFacts {
   requestId: string;
   /** The route's pattern. The path itself is never logged: it may hold a code or a ticket. */
@@ -20,15 +20,15 @@ declare global {
   }
 }
 
-/** Request ids that are accepted from the caller. */
-const SANE_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+/** Ids that a caller may set in X-Request-Id. A request with another one gets a new id. */
+const ACCEPTED_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** Gives every request an id, sends it as X-Request-Id, and writes one log line when the response ends or the caller disconnects. */
 export function requestLog(log: Logger): RequestHandler {
   return (request: Request, response: Response, next: NextFunction) => {
     const startedAt = performance.now();
     const given = request.get("x-request-id");
-    const requestId = given !== undefined && SANE_ID.test(given) ? given : crypto.randomUUID();
+    const requestId = given !== undefined && ACCEPTED_ID.test(given) ? given : crypto.randomUUID();
     response.locals.requestId = requestId;
     response.setHeader("X-Request-Id", requestId);
     response.once("close", () => {

@@ -5,7 +5,7 @@ import type { Site } from "../pages/layout.ts";
 import { renderTime } from "../pages/time.ts";
 import { COUNT, layOutForOperators, opsPath, renderFacts, renderTable } from "./operator-frame.ts";
 
-/** The log: what is in it, what is served, and what outside of Postgres remembers it. */
+/** The page of the log: its tree, the served checkpoint, the witnesses, the anchors and the retired logs. */
 export function renderLogPage(site: Site, status: LogStatus | null): Html {
   const main =
     status === null

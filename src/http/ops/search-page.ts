@@ -35,7 +35,7 @@ ${hasMore && last !== undefined ? html`<p><a rel="next" href="${opsPath(site)}?a
   );
 }
 
-/** The vouchers that a search found. */
+/** The page of a search: the vouchers that it found. */
 export function renderSearchPage(site: Site, words: string, found: readonly FoundVoucher[]): Html {
   return layOutForOperators(
     site,

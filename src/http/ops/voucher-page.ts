@@ -14,13 +14,13 @@ import {
 } from "./operator-frame.ts";
 
 /**
- * A voucher's whole life as a timeline: events, reservations and the redemption, in order of time. Of a voucher that can still be used it
- * shows only the end of the code.
+ * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher, it shows only the end of the
+ * code and no payloads.
  * @param writable whether the page offers to release a live reservation.
  */
 export function renderVoucherPage(site: Site, history: VoucherHistory, writable: boolean): Html {
   const { voucher, events, reservations, redemption } = history;
-  // The code of a usable voucher is money. It is also in every payload.
+  // The code of an Active voucher is worth money, so it is hidden. The payloads contain it, so they are hidden too.
   const isUsable = voucher.status === "Active";
   const entries = [
     ...events.map((event) => ({ at: event.occurredAt, entry: renderEvent(event, redemption, !isUsable) })),

@@ -28,7 +28,7 @@ const REASONS: Record<WebhookDisabledReason, string> = {
   failing: "It had no success for five days. The partner can enable it again.",
 };
 
-/** An endpoint with its state, what waits for it, and its last deliveries. The secret is not stored, so it cannot be shown. */
+/** The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The secret is not stored. */
 export function renderWebhookPage(site: Site, summary: WebhookSummary, page: WebhookPage): Html {
   const { endpoint, deliveries, nextCursor, pending, morePending } = summary;
   const path = opsPath(site, "webhooks", endpoint.id);
@@ -83,7 +83,7 @@ ${nextCursor === null ? null : html`<p><a rel="next" href="${path}?${filter}curs
   );
 }
 
-/** An organization's endpoints, for its page. */
+/** The table of endpoints on an organization's page. */
 export function renderWebhooks(site: Site, endpoints: readonly WebhookRow[]): Html {
   return renderTable(
     "Webhook endpoints",
@@ -104,13 +104,13 @@ function renderEndpointState({ disabledReason, failingSince }: WebhookRow): Html
     : html`<span class="badge waiting">Enabled, failing</span>`;
 }
 
-/** The result of the last attempt: a status, or a fixed word. */
+/** The result of the last attempt: its status, the reason of its failure, or both. Empty before the first attempt. */
 function describeAttempt({ lastStatus, lastFailure }: WebhookDeliveryView): string {
   const words = lastFailure === null || lastFailure === "status" ? [] : [lastFailure.replaceAll("_", " ")];
   return [...(lastStatus === null ? [] : [String(lastStatus)]), ...words].join(", ");
 }
 
-/** When the next attempt of an unfinished delivery is due. */
+/** When the next attempt is due, or that an earlier delivery must end first. Null for a finished delivery. */
 function renderNext({ state, nextAttemptAt }: WebhookDeliveryView): Html | null {
   if (nextAttemptAt !== null) return html`<br>next ${renderTime(nextAttemptAt)}`;
   return state === "Pending" ? html`<br>after the voucher's earlier event` : null;

@@ -1,4 +1,4 @@
-/** Escaped markup. Only {@link html} and the renderer of our own documents create it, so that no unescaped text gets into a page. */
+/** Markup that needs no escaping. Only {@link html} and pages made of the project's own files create it, so all other text is escaped. */
 export class Html {
   readonly markup: string;
 

@@ -6,7 +6,7 @@ import { renderLinkPage } from "../pages/link-page.ts";
 import { sendPage, wantsPage } from "../pages/offer-page.ts";
 import { pathId } from "../validate.ts";
 
-/** `GET /r/{code}` as a page for people with whom a referrer shared the link. For programs there is nothing at this address. */
+/** `GET /r/{code}`: the page of a referral link. A request that does not accept a page gets 404. */
 export function showLinkPage(ctx: ApiContext): RequestHandler<{ code: string }> {
   return async (request, response, next) => {
     if (!wantsPage(response)) return next();

@@ -5,7 +5,7 @@ import { violates } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/** Creates an organization, live or a sandbox for good, and returns its id. */
+/** Creates a live or sandbox organization and returns its id. Which of the two it is never changes. */
 export async function createOrganization(ctx: AuditContext, name: string, sandbox = false): Promise<string> {
   const id = newId("org");
   await withAuditEntry(ctx, { type: "Organization", id }, (tx) => insertOrganization(tx, id, name, sandbox));
@@ -32,7 +32,10 @@ export async function createProduct(ctx: AuditContext, product: Omit<NewProduct,
   return id;
 }
 
-/** Lists a batch; says whether it has a buy window. @throws AppError `invalid_request` when it is already listed. */
+/**
+ * Creates a listing of a batch. `canBeBought` is whether the batch has a buy window.
+ * @throws AppError `invalid_request` when the batch is already listed.
+ */
 export async function createListing(ctx: AuditContext, batchId: string): Promise<{ id: string; canBeBought: boolean }> {
   const id = newId("lst");
   try {

@@ -16,13 +16,13 @@ interface AuthenticatedKey {
 
 interface Cached {
   key: AuthenticatedKey;
-  /** On the monotonic clock, milliseconds. */
+  /** Milliseconds on the monotonic clock. */
   usableUntil: number;
 }
 
 /** A cached key is trusted for this long from the start of its query, so a revoked key stops working within a second. Milliseconds. */
 const TRUSTED_MS = 500;
-/** Keys in the cache. Only valid keys enter it, so made-up keys push none out. */
+/** Keys in the cache. Only valid keys enter it, so made-up keys cannot displace them. */
 const CACHE_MAX = 10_000;
 const BATCH_MAX = 256;
 /** Waiting queries for keys that are in the cache. */
@@ -32,7 +32,7 @@ const UNSEEN_WAITING_MAX = 1_000;
 /** Pause in recording key usage after a failure. Milliseconds. */
 const RECORDING_PAUSE_MS = 60_000;
 
-/** Finds an API key by the index of its SHA-256. As keys have 200 random bits, the duration reveals nothing useful. */
+/** Finds an API key by the SHA-256 of its secret. Secrets have 200 random bits, so the duration of a search reveals nothing useful. */
 export class KeyAuthenticator {
   readonly #pool: pg.Pool;
   readonly #log: Logger;
@@ -42,7 +42,7 @@ export class KeyAuthenticator {
   /** Separate, so that a flood of made-up keys does not delay valid ones. */
   readonly #unseen: Batcher<string, ApiKey | null>;
   readonly #usage: Batcher<string, null>;
-  /** On the monotonic clock, milliseconds. */
+  /** When recording resumes after a failure. Milliseconds on the monotonic clock. */
   #recordAgainAt = 0;
 
   constructor(pool: pg.Pool, log: Logger) {
@@ -90,7 +90,7 @@ export class KeyAuthenticator {
     return key;
   }
 
-  /** Resolves once all observed usage is recorded, or recording it has failed. */
+  /** Resolves after all usage so far is recorded, or recording it has failed. */
   drain(): Promise<void> {
     return this.#usage.drain();
   }

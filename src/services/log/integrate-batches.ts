@@ -12,7 +12,7 @@ import { inTransaction, write } from "../../db/transaction.ts";
 import { HASH_BYTES } from "../../domain/log/merkle.ts";
 import { edgeTiles, TreeAppender } from "../../domain/log/tiles.ts";
 
-/** Batches and leaves that get their places in one transaction, which takes a third of a second at most. */
+/** Most batches, and most leaves, that get their places in one transaction, which takes a third of a second at most. */
 const BATCHES_MAX = 4_096;
 const LEAVES_MAX = 65_536;
 /** Leaves hashed in one turn of the event loop: three milliseconds. */
@@ -20,7 +20,7 @@ const TURN_LEAVES = 2_048;
 
 /**
  * Gives the next waiting batches their places at the end of the tree, and writes the bundles and tiles that grow, in one transaction. So
- * there is nothing to repair after a crash. Does nothing while another process does it.
+ * there is nothing to repair after a crash. Does nothing while another transaction has the tree locked.
  * @param compared the tree that was compared with the anchors and witnesses.
  * @returns the number of leaves that got a place.
  */
@@ -31,7 +31,7 @@ export function integrateBatches(
   return inTransaction(ctx.pool, async (tx) => {
     const [tree, batches] = await Promise.all([
       lockLogTree(tx),
-      // Sent before the lock is known: saving a round trip is worth an occasional useless read.
+      // Sent together with the lock, which saves a round trip. If the tree is locked by another transaction, the read is not used.
       selectWaitingBatches(tx, BATCHES_MAX, LEAVES_MAX),
     ]);
     if (tree === null || batches.length === 0) return 0;
@@ -49,7 +49,10 @@ export function integrateBatches(
   });
 }
 
-/** @throws Error when the database has another server or log than the one that was compared. The next pass compares it. */
+/**
+ * Asserts that the tree has the log and the database server that were compared with the anchors and witnesses.
+ * @throws Error when it does not; the next pass compares again.
+ */
 export function assertCompared(tree: LogTree, { origin, server }: Pick<LogTree, "origin" | "server">): void {
   if (tree.server !== server) throw new Error("the database server has changed during a pass of the log");
   if (tree.origin !== origin) throw new Error("the log was retired during a pass");

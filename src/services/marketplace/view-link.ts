@@ -11,9 +11,9 @@ export interface LinkOffer {
   product: LinkedProduct;
   /** `open`: a claim through the link would get a voucher now. */
   state: "open" | "window_closed" | "sold_out";
-  /** The end of the vouchers that a claim would try first. Null unless the offer is open. */
+  /** `validUntil` of the batch that a claim tries first. Null unless `state` is `open`. */
   validUntil: Date | null;
-  /** The vouchers are a sandbox's. */
+  /** Whether the vouchers belong to a sandbox. */
   sandbox: boolean;
 }
 
@@ -32,8 +32,8 @@ export async function viewLink(
     const { sandbox } = source.product;
     const decision = decideOffers(source.offers, { isOwner: false, contract: null }, source.now, true);
     if (decision.kind === "refused") return { product, sandbox, state: "window_closed", validUntil: null };
-    const isLeft = (id: string) => source.offers.some(({ batchId, left }) => batchId === id && left === true);
-    if (!decision.batches.some(({ batchId }) => isLeft(batchId))) {
+    const hasVouchers = (id: string) => source.offers.some(({ batchId, left }) => batchId === id && left === true);
+    if (!decision.batches.some(({ batchId }) => hasVouchers(batchId))) {
       return { product, sandbox, state: "sold_out", validUntil: null };
     }
     const first = source.offers.find(({ batchId }) => batchId === decision.batches[0]?.batchId);

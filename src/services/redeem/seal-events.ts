@@ -31,7 +31,10 @@ export async function readPending(tx: Transaction, chains: readonly LockedChain[
   return unsealed.length === 0 ? [] : selectPendingEvents(tx, unsealed);
 }
 
-/** Statements that seal Pending events of locked vouchers, in chain order; advances `heads` and `batch`, which the caller writes. */
+/**
+ * Statements that seal Pending events of locked vouchers, in chain order; advances `heads` and `batch`. The caller must write both to the
+ * database.
+ */
 export function sealPending(heads: ChainHeads, batch: LogBatch, pending: readonly EventContent[]): PreparedStatements {
   return writeSeals(pending.map((event) => sealNext(heads, batch, event)));
 }
@@ -85,7 +88,7 @@ export interface UnsealedChains {
   batch: LogBatch;
 }
 
-/** Reads chains after their vouchers were locked, or together with the lock, in statements of its own. */
+/** Reads the heads and Pending events of chains. The caller must have sent the statement that locks their vouchers. */
 export async function readUnsealed(tx: Transaction, voucherIds: readonly string[]): Promise<UnsealedChains> {
   const [chains, pending, batch] = await Promise.all([
     readChainHeads(tx, voucherIds),

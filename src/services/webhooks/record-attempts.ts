@@ -10,9 +10,9 @@ import type { WorkerMetrics } from "../../metrics/metrics.ts";
 
 /** Attempts in one transaction. */
 const BATCH_MAX = 256;
-/** Attempts that may wait: those of every request that one process has in flight, and more. */
+/** Attempts that may wait: more than the deliveries that one process has in memory. */
 const WAITING_MAX = 10_000;
-/** Longest wait for an endpoint that the fan-out, another process or a change has locked. Milliseconds. */
+/** Longest wait for the lock of an endpoint, which the fan-out, another process or a partner's change may hold. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 
 /** A delivery and the result of its attempt. */
@@ -31,7 +31,7 @@ interface Deps {
   log: Logger;
 }
 
-/** Opens the batcher that records attempts. It returns the delivery's new state once it is committed. */
+/** Opens the batcher that records attempts. Its `submit` resolves to the delivery's new state after the commit. */
 export function openAttemptRecorder(ctx: Deps): AttemptRecorder {
   return new Batcher((attempts: Attempt[]) => record(ctx, attempts), { batchMax: BATCH_MAX, waitingMax: WAITING_MAX });
 }
@@ -46,7 +46,7 @@ async function record(ctx: Deps, attempts: readonly Attempt[]): Promise<DecidedA
       const recorded = attempts.map(({ endpointId, delivery, result }) => ({
         ...{ endpointId, eventId: delivery.eventId, voucherId: delivery.voucherId, attempts: delivery.attempts },
         ...{ status: result.status, failure: result.failure },
-        ...decideAttempt(delivery.attempts, result, randomPart(ctx.randomBytes)),
+        ...decideAttempt(delivery.attempts, result, randomFraction(ctx.randomBytes)),
       }));
       const byEndpoint = Map.groupBy(attempts, ({ endpointId }) => endpointId);
       const changes = endpoints.flatMap((endpoint) => {
@@ -69,7 +69,7 @@ async function record(ctx: Deps, attempts: readonly Attempt[]): Promise<DecidedA
   );
 }
 
-/** From 0 to 1. */
-function randomPart(randomBytes: RandomBytes): number {
+/** Returns a random number from 0 to 1. */
+function randomFraction(randomBytes: RandomBytes): number {
   return Buffer.from(randomBytes(4)).readUInt32LE() / 0xffff_ffff;
 }

@@ -8,31 +8,34 @@ import { findUrlProblem, hostOf, isPublicAddress } from "../../domain/webhook-ur
 
 const USER_AGENT = "Partner-Voucher-API-Webhooks";
 
-/** Longest time until the connection is open, with TLS. Milliseconds. */
+/** Longest time until the connection is open, including TLS. Milliseconds. */
 const CONNECT_MAX_MS = 5_000;
-/** Longest time until the answer is complete. Milliseconds. */
-const ANSWER_MAX_MS = 15_000;
-/** Bytes of an answer's body that are read. Only its status counts. */
+/** Longest time until the response is complete. Milliseconds. */
+const RESPONSE_MAX_MS = 15_000;
+/** Most bytes of a response's body that are read. Only the status matters. */
 const BODY_MAX = 16 * 1_024;
-/** Bytes of an answer's headers that are read. */
+/** Most bytes of a response's headers. A response with more fails. */
 const HEADERS_MAX = 16 * 1_024;
-/** Idle connections are kept for up to 64 hosts, four each, and this long. Milliseconds. */
+/** Hosts whose idle connections are kept, for http and for https each. */
 const KEPT_HOSTS_MAX = 64;
+/** Idle connections that are kept for one host. */
 const KEPT_PER_HOST_MAX = 4;
+/** An idle connection is kept for this long. Milliseconds. */
 const KEPT_MS = 10_000;
-/** Addresses of one name that are tried, and how long each before the next. Milliseconds. */
+/** Addresses of one host name that a connection tries. */
 const ADDRESSES_MAX = 4;
+/** A connection tries an address for this long before the next one. Milliseconds. */
 const ADDRESS_MAX_MS = 1_000;
 
 /** The result of one request. */
 export type WebhookResult =
-  /** An answer with a status from 200 to 299. */
+  /** A response with a status from 200 to 299. */
   | { status: number; failure: null; retryAfterMs: null }
-  /** Any other answer. */
+  /** Any other response. */
   | { status: number; failure: "status" | "redirect"; retryAfterMs: number | null }
-  | { status: null; failure: NoAnswer; retryAfterMs: null };
+  | { status: null; failure: NoResponse; retryAfterMs: null };
 
-type NoAnswer = Exclude<DeliveryFailure, "status" | "redirect">;
+type NoResponse = Exclude<DeliveryFailure, "status" | "redirect">;
 
 interface WebhookRequest {
   url: string;
@@ -46,16 +49,17 @@ interface WebhookRequest {
 interface SenderOptions {
   /** WEBHOOK_ALLOW_PRIVATE. */
   allowPrivate: boolean;
-  /** All addresses of a name. */
+  /** Returns all IP addresses of a host name. */
   resolve?: (host: string) => Promise<string[]>;
+  /** Whether requests may go to an IP address. */
   mayConnectTo?: (address: string) => boolean;
   connectMaxMs?: number;
-  answerMaxMs?: number;
+  responseMaxMs?: number;
   /** Certificates of authorities to trust instead of the usual ones. */
   ca?: string;
 }
 
-/** Opens the connections of {@link sendWebhook}, each to an address that was checked. */
+/** Opens what {@link sendWebhook} sends with: agents that keep connections, and a look-up that checks the addresses of each new one. */
 export function openWebhookSender(options: SenderOptions) {
   const { allowPrivate, ca } = options;
   const resolve = options.resolve ?? (allowPrivate ? resolveLocally : resolveByDns);
@@ -74,7 +78,7 @@ export function openWebhookSender(options: SenderOptions) {
       ...(ca !== undefined && { ca }),
     },
     connectMaxMs: options.connectMaxMs ?? CONNECT_MAX_MS,
-    answerMaxMs: options.answerMaxMs ?? ANSWER_MAX_MS,
+    responseMaxMs: options.responseMaxMs ?? RESPONSE_MAX_MS,
     async close() {
       for (const agent of Object.values(agents)) agent.destroy();
     },
@@ -95,7 +99,7 @@ async function resolveLocally(host: string): Promise<string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
-/** Asks DNS without occupying a thread: there are four, and a partner's name server may be slow. */
+/** Queries DNS without a thread of libuv's pool, which has four, because a partner's name server may be slow. */
 async function resolveByDns(host: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
   const found = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
@@ -121,22 +125,22 @@ function lookupOf(
   };
 }
 
-/** A request without an answer. Never leaves this file. */
+/** A request failed without a complete response, or was not sent. {@link sendWebhook} catches it. */
 class SendFailure extends Error {
-  readonly failure: NoAnswer;
+  readonly failure: NoResponse;
 
-  constructor(failure: NoAnswer) {
+  constructor(failure: NoResponse) {
     super(failure);
     this.failure = failure;
   }
 }
 
-/** The server closed an idle connection just before its next request. */
+/** A request on a kept connection failed, usually because the server had closed the connection. */
 class StaleConnection extends SendFailure {}
 
 /**
- * Sends one signed request and reads its answer: without redirects, without credentials, to an address that is checked whenever a
- * connection is opened. Never throws because of what the server does.
+ * Sends one signed request and reads its response: without redirects, without credentials, to an address that is checked whenever a
+ * connection is opened. Sends it again, on a new connection, when a kept connection fails. Does not throw when the server fails.
  */
 export async function sendWebhook(
   ctx: { webhookSender: WebhookSender },
@@ -159,7 +163,7 @@ async function send(
   mayReuse = true,
 ): Promise<WebhookResult> {
   const to = URL.parse(url);
-  // The setting may have changed since the endpoint was created. A host that is an address is not looked up.
+  // `allowPrivate` may have changed since the endpoint was created. An IP address as host is checked here, because it is not looked up.
   if (to === null || findUrlProblem(url, sender.allowPrivate) !== null) throw new SendFailure("refused_address");
   const host = hostOf(to);
   if (isIP(host) !== 0 && !sender.mayConnectTo(host)) throw new SendFailure("refused_address");
@@ -181,7 +185,7 @@ async function send(
     timedOut = true;
     request.destroy();
   };
-  const answerTimer = setTimeout(timeOut, sender.answerMaxMs);
+  const responseTimer = setTimeout(timeOut, sender.responseMaxMs);
   const connectTimer = setTimeout(timeOut, sender.connectMaxMs);
   let stage: "connecting" | "securing" | "open" = "connecting";
   const open = () => {
@@ -219,7 +223,7 @@ async function send(
       request.end(body);
     });
   } finally {
-    clearTimeout(answerTimer);
+    clearTimeout(responseTimer);
     clearTimeout(connectTimer);
   }
 }
