@@ -42,7 +42,10 @@ export class Deployment implements DeploymentIdentity {
     return this.#known.id;
   }
 
-  /** The mark of jobs and replies: the deployment's id, the fingerprint of server and database, and the timeline. @throws UnusableDatabase before the first connection. */
+  /**
+   * The mark of jobs and replies: the deployment's id, the fingerprint of server and database, and the timeline.
+   * @throws UnusableDatabase before the first connection.
+   */
   get origin(): string {
     return this.#known.origin;
   }

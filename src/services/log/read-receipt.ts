@@ -23,7 +23,7 @@ export function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, external
 }
 
 /**
- * The receipt of the redemption with a reference of an organization. Not limited like partners' reads.
+ * The receipt of the redemption with a reference of an organization. Unlike {@link readRedemptionReceipt}, it has no limit of concurrent reads.
  * @throws AppError `redemption_not_found`, `not_logged_yet`.
  */
 export async function receiptOfRedemption(pool: pg.Pool, organizationId: string, externalRef: string): Promise<string> {
