@@ -125,7 +125,7 @@ export async function readStandings(db: Queryable, keys: readonly AcquisitionKey
   return standings;
 }
 
-/** Locks at most `limit` unlocked vouchers that users can acquire from a batch, without those in `except`. Returns their ids in order of serials. */
+/** Locks at most `limit` unlocked vouchers that users can acquire from a batch, except `except`. Returns their ids in order of serials. */
 export async function pickFreeVouchers(
   tx: Transaction,
   batchId: string,
