@@ -1,9 +1,9 @@
 import { type DestinationStream, destination, type Logger, pino, stdSerializers } from "pino";
 
-/** Buffered lines are written before the end of a turn once they are this long together, in bytes. */
-const TURN_MAX_BYTES = 16_000;
+/** Buffered lines are written at once when they reach this total size. Bytes. */
+const BUFFER_MAX_BYTES = 16_000;
 
-/** Opens a logger of JSON lines. Omits what may hold callers' values in an error: Postgres's `detail` and `where`. */
+/** Opens a logger of JSON lines. Leaves out an error's `detail` and `where` from Postgres, which may contain callers' values. */
 export function openLog(level: string, role: string): Logger {
   return pino(
     {
@@ -28,18 +28,18 @@ export function openLog(level: string, role: string): Logger {
   );
 }
 
-let opened: DestinationStream | undefined;
+let sharedOutput: DestinationStream | undefined;
 
 /** Standard output, shared by all loggers of the process so that their lines keep their order. */
 function standardOutput(): DestinationStream {
-  opened ??= openStandardOutput();
-  return opened;
+  sharedOutput ??= openStandardOutput();
+  return sharedOutput;
 }
 
 /** Buffers lines and writes them once per turn of the event loop, and when the process exits. */
 function openStandardOutput(): DestinationStream {
-  const output = destination({ dest: 1, sync: true, minLength: TURN_MAX_BYTES });
-  let isDue = false;
+  const output = destination({ dest: 1, sync: true, minLength: BUFFER_MAX_BYTES });
+  let isFlushScheduled = false;
   process.once("exit", () => {
     try {
       output.flushSync();
@@ -50,10 +50,10 @@ function openStandardOutput(): DestinationStream {
   return {
     write(line) {
       output.write(line);
-      if (isDue) return;
-      isDue = true;
+      if (isFlushScheduled) return;
+      isFlushScheduled = true;
       setImmediate(() => {
-        isDue = false;
+        isFlushScheduled = false;
         output.flush();
       });
     },

@@ -13,7 +13,7 @@ try {
   const ctx = openWorkerContext(config, await openTraces(config.traces, "worker", openLog(config.logLevel, "worker")));
   const metrics = await serveMetrics(ctx);
   let workers: RunningWorker[] = [];
-  // Before the database is ready, which may take long.
+  // Signals must be handled even while the process waits for the database.
   drainOnSignal(ctx.log, async () => {
     await Promise.all(workers.map((worker) => worker.close()));
     await metrics?.close();

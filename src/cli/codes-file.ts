@@ -5,20 +5,21 @@ import type { IssuedVoucher } from "../services/admin/issue-batch.ts";
 
 /**
  * Opens the CSV file for the codes of a batch of `total` vouchers, readable by its owner alone. Until it is complete it is named
- * `FILE.unfinished`, which also keeps a second run from writing. An older file is renamed, never overwritten: it may hold the only copy of its codes.
- * @param whose `new`: of a batch that is being issued, so a complete file may hold its only copy. `issued`: of an older batch.
- * @throws AppError `invalid_request` when the name is a directory's, or the unfinished file already exists.
+ * `FILE.unfinished`, which also keeps a second run from writing. An older file with content is renamed, never overwritten: it may be the only
+ * copy of its codes.
+ * @param kind `new`: the batch is being issued, so a complete file may be the only copy of its codes. `issued`: the batch exists already.
+ * @throws AppError `invalid_request` when `file` is a directory, or the unfinished file already exists.
  */
-export async function openCodesFile(file: string, total: number, whose: "new" | "issued") {
+export async function openCodesFile(file: string, total: number, kind: "new" | "issued") {
   if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
     throw new AppError("invalid_request", `${file} is a directory.`);
   }
   const unfinished = `${file}.unfinished`;
   const handle = await createUnfinished(file, unfinished);
   let count = 0;
-  // The commit follows the last code. Before that, no code of a new batch is valid, so the file is removed on exit.
+  // A new batch is committed after its last code is written. Before that, none of its codes is valid, so the file is removed on exit.
   const onExit = () => {
-    if (count < total || whose === "issued") rmSync(unfinished, { force: true });
+    if (count < total || kind === "issued") rmSync(unfinished, { force: true });
     else warnOfUncertainIssue(unfinished);
   };
   process.once("exit", onExit);
@@ -37,10 +38,10 @@ export async function openCodesFile(file: string, total: number, whose: "new" | 
     throw error;
   }
   return {
-    /** Whether every voucher was written. Until then nothing is committed. */
+    /** Whether every voucher was written. A new batch is not committed before that. */
     isComplete: () => count === total,
     async write(vouchers: readonly IssuedVoucher[]): Promise<void> {
-      // appendFile writes everything or fails; a single write to a nearly full disk may end early.
+      // appendFile writes everything or fails; a single write to a nearly full disk may write only a part.
       await handle.appendFile(vouchers.map(({ id, code, serial }) => `${id},${quote(code)},${serial}\n`).join(""));
       count += vouchers.length;
     },
@@ -49,7 +50,7 @@ export async function openCodesFile(file: string, total: number, whose: "new" | 
       await close();
       warnOfUncertainIssue(unfinished);
     },
-    /** Gives the file its final name. Never throws, because the vouchers already exist: `problem` says why it has the old one. */
+    /** Gives the file its final name. Never throws, because the vouchers already exist: `problem` says why the renaming failed. */
     async keep(): Promise<{ file: string; older: string | null; problem: string | null }> {
       let older: string | null = null;
       try {
@@ -69,7 +70,7 @@ function warnOfUncertainIssue(unfinished: string): void {
   process.stderr.write(`If the batch was issued after all, its codes are in ${unfinished}.\n`);
 }
 
-/** Renames a file that is not empty to the first free name of `FILE.1`, `FILE.2` …; returns null when there is no such file. */
+/** Renames a file with content to the first free name of `FILE.1`, `FILE.2` … and returns that name; null when there is no such file. */
 function setAside(file: string): string | null {
   const found = lstatSync(file, { throwIfNoEntry: false });
   if (!found?.isFile() || found.size === 0) return null;

@@ -2,7 +2,7 @@ import { constants } from "node:os";
 
 /** Exit codes of commands besides 0. Those above 2 are from sysexits(3). */
 export const EXIT = {
-  /** The command was refused, a chain is broken, or a setting is a risk. */
+  /** The command was refused; a chain, the log or a receipt is broken; or a setting is a risk. */
   refused: 1,
   usage: 2,
   /** EX_UNAVAILABLE: the database does not answer, a migration cannot get a lock, or the embedded servers do not start. */
@@ -27,10 +27,10 @@ export const EXIT_HELP = `Exit status:
 /** Each option is valid, but their combination is not. */
 export class UsageError extends Error {}
 
-/** The servers of a command do not answer, or the embedded ones could not be started; the message says why and what to do. */
+/** The servers that a command needs do not answer, or the embedded servers could not be started. The message says why and what to do. */
 export class ServersUnavailable extends Error {}
 
-/** A signal ended the command. Only `batch void` keeps what it did before. */
+/** A signal ended the command. Only `batch void` keeps the changes that it made before. */
 export class Interrupted extends Error {
   readonly exitCode: number;
 

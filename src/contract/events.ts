@@ -109,7 +109,7 @@ function chainOf<Event extends z.ZodType>(event: Event) {
 export const partnerChain = chainOf(partnerEvent).meta({ id: "Chain" });
 export type PartnerChain = z.output<typeof partnerChain>;
 
-/** A page of a chain for anyone. */
+/** A page of a chain, without payloads and actors, for everyone. */
 export const publicChain = chainOf(publicEvent).meta({ id: "PublicChain" });
 export type PublicChain = z.output<typeof publicChain>;
 
@@ -171,7 +171,7 @@ const redeemed = exampleEvent(
   issued.recordHash,
 );
 
-/** Has real hashes, so that a verifier accepts it. */
+/** An example chain with real hashes, so that a verifier accepts it. */
 const CHAIN: PartnerChain = {
   entityType: ENTITY_TYPE,
   entityId: EXAMPLE.voucherId,

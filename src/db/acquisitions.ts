@@ -9,7 +9,7 @@ const PRODUCT = {
   id: text,
   brandId: text,
   organizationId: text,
-  /** The organization is a sandbox. */
+  /** Whether the organization is a sandbox. */
   sandbox: boolean,
 };
 
@@ -51,17 +51,17 @@ export const sql = loadStatements(new URL("./acquisitions.sql", import.meta.url)
   acquire_vouchers: {},
 });
 
-/** A way to an open window, and the kind of window. */
+/** A listing, product or link through which a user acquires a voucher, and the kind of window. For a link, `id` is its code. */
 export interface WantedSource {
   way: "listing" | "product" | "link";
   id: string;
   kind: WindowKind;
 }
 
-/** The product that a source leads to. */
+/** The product of a listing or link, or the product itself. */
 export type SourceProduct = Row<typeof PRODUCT>;
 
-/** Where a request leads, as of one moment. */
+/** The product, contract and batches that a listing, product or link stands for, from one snapshot. */
 export interface Source {
   /** The database's clock. */
   now: Date;
@@ -69,7 +69,7 @@ export interface Source {
   product: SourceProduct | null;
   /** The contract of a link; null for other sources. */
   link: Row<typeof LINK> | null;
-  /** `left`: whether the batch has a voucher that can be acquired; null when this was not wanted. */
+  /** `left`: whether the batch has a voucher that can be acquired; null when it was not read. */
   offers: (Offer & { left: boolean | null })[];
 }
 
@@ -101,10 +101,10 @@ export interface AcquisitionKey {
   paymentRef: string | null;
 }
 
-/** An acquired voucher, with its organization and normalized code, by which it is resolved. */
+/** An acquired voucher. Its organization and normalized code are the keys to look it up. */
 export type AcquiredVoucher = Row<typeof ACQUIRED_VOUCHER>;
 
-/** A user's relations to a brand, and the voucher of the same claim or purchase, if it was made before. */
+/** A user's role in an organization, their contract with its brand, and the voucher that an earlier call of the same claim or purchase acquired. */
 export type Standing = Row<typeof STANDING>;
 
 /** Reads many users' standings in one statement; results are in the order of `keys`. */
@@ -125,7 +125,7 @@ export async function readStandings(db: Queryable, keys: readonly AcquisitionKey
   return standings;
 }
 
-/** Locks at most `limit` unlocked vouchers of a batch's windows, other than `except`; returns their ids in order of serials. */
+/** Locks at most `limit` unlocked vouchers that users can acquire from a batch, except `except`. Returns their ids in order of serials. */
 export async function pickFreeVouchers(
   tx: Transaction,
   batchId: string,
@@ -136,21 +136,21 @@ export async function pickFreeVouchers(
 }
 
 /**
- * Locks the next voucher of a batch's windows, waiting up to `lock_timeout` if it is locked; null when there is none.
+ * Locks the next voucher that users can acquire from a batch, waiting up to `lock_timeout` if it is locked; null when there is none.
  * @throws DatabaseError 55P03 when the lock is not granted in time.
  */
 export async function pickVoucher(tx: Transaction, batchId: string): Promise<string | null> {
   return (await readRow(tx, sql.pick_voucher, [batchId]))?.id ?? null;
 }
 
-/** A voucher for a user, as the current transaction decided. */
+/** An acquisition that the current transaction has decided, and its locked voucher. */
 export interface NewAcquisition extends AcquisitionKey {
   voucher: { id: string; organizationId: string; lastSequence: number };
 }
 
 /**
- * Statements that record acquisitions of locked vouchers, remove the vouchers from their windows and count the next event of each, which the
- * caller must insert. Claims and purchases come first: only they can wait for another transaction.
+ * Statements that record acquisitions of locked vouchers, make the vouchers unavailable to other users, and add one to the last sequence of
+ * each. The caller must insert the event with that sequence. Claims and purchases come first: only they can wait for another transaction.
  */
 export function insertAcquisitions(acquisitions: readonly NewAcquisition[]): PreparedStatements {
   if (acquisitions.length === 0) return [];

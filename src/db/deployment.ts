@@ -20,12 +20,12 @@ interface Identity {
   id: string;
   /** Fingerprint of server and database. */
   database: string;
-  /** In hex, of fixed length. */
+  /** In hex with a fixed length, so that timelines can be compared as text. */
   timeline: string;
   origin: string;
 }
 
-/** The deployment of a process. Each new connection must reach its primary server, and not a copy of its database. */
+/** The deployment of a process. Each new connection must reach the deployment's primary server, not a standby or a copy of the database. */
 export class Deployment implements DeploymentIdentity {
   readonly #log: Logger;
   readonly #ready = Promise.withResolvers<void>();
@@ -42,7 +42,10 @@ export class Deployment implements DeploymentIdentity {
     return this.#known.id;
   }
 
-  /** Marks jobs and replies: deployment, server, timeline, database. @throws UnusableDatabase before the first connection. */
+  /**
+   * The mark of jobs and replies: the deployment's id, the fingerprint of server and database, and the timeline.
+   * @throws UnusableDatabase before the first connection.
+   */
   get origin(): string {
     return this.#known.origin;
   }
@@ -57,7 +60,7 @@ export class Deployment implements DeploymentIdentity {
     return this.#ready.promise;
   }
 
-  /** Connects again and again until the database is ready, which resolves {@link ready}. Never rejects. */
+  /** Tries until the database is ready, which resolves {@link ready}, or until {@link close} is called. Never rejects. */
   async connect(db: Queryable): Promise<void> {
     let reported = "";
     while (!this.#closed) {
@@ -73,7 +76,7 @@ export class Deployment implements DeploymentIdentity {
     }
   }
 
-  /** Ends {@link connect}. */
+  /** Ends the attempts of {@link connect}. */
   close(): void {
     this.#closed = true;
   }
@@ -112,7 +115,7 @@ export class Deployment implements DeploymentIdentity {
     client.once("end", () => this.#connections.delete(client));
   }
 
-  /** Closes the connections to a server that is no longer the primary: what it answers does not count, and what it commits is lost. */
+  /** Closes all connections when the primary has changed. The old server's responses are outdated, and its commits are lost. */
   #closeConnections(): void {
     for (const client of this.#connections) (client as pg.Client).connection.stream.destroy();
     this.#connections.clear();

@@ -55,7 +55,7 @@ WITH sealed AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Pending events') FROM sealed;
 
 -- name: select_events_page
--- Events of one voucher with a greater sequence, in order.
+-- Events of one voucher with a sequence greater than $2, in order. logIndex is null until the served checkpoint contains the leaf.
 -- $1 voucher_id text, $2 sequence int (exclusive), $3 limit int
 SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
        e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
@@ -66,8 +66,8 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
   FROM voucher_events AS e WHERE e.voucher_id = $1::text AND e.sequence > $2::int ORDER BY e.sequence LIMIT $3::int;
 
 -- name: find_logged_event
--- The payload of one event of a voucher, its hash and its leaf, each null while it is not there yet. The leaf may be outside of the served
--- checkpoint.
+-- The payload, hash and leaf index of one event of a voucher. Payload and hash are null while the event is Pending. The leaf index is null
+-- until the event has a place in the log. The served checkpoint may not contain the leaf yet.
 -- $1 voucher_id text, $2 sequence int
 SELECT e.payload, e.record_hash AS "recordHash",
        coalesce(b.places[(e.log_slot & 4095)::int + 1], b.first_index + (e.log_slot & 4095)) AS "logIndex"
@@ -75,7 +75,7 @@ SELECT e.payload, e.record_hash AS "recordHash",
  WHERE e.voucher_id = $1::text AND e.sequence = $2::int;
 
 -- name: find_logged_redemption
--- The same of the event of a redemption, by its reference within one organization.
+-- Like find_logged_event, for the redeemed event of the redemption with a reference in one organization.
 -- $1 organization_id text, $2 external_ref text
 SELECT e.payload, e.record_hash AS "recordHash",
        coalesce(b.places[(e.log_slot & 4095)::int + 1], b.first_index + (e.log_slot & 4095)) AS "logIndex"
@@ -93,7 +93,8 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
   FROM voucher_events AS e WHERE e.voucher_id > $1::text AND e.voucher_id <= $2::text ORDER BY e.voucher_id, e.sequence;
 
 -- name: select_logged_in_order
--- The hashes of all sealed events in the order of their leaves; those without a leaf come last. Read with a cursor: Postgres sorts in files.
+-- The hashes of all sealed events in the order of their leaves. Events without a leaf come last. The result is large, so read it with a
+-- cursor. Postgres sorts it in temporary files.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.record_hash AS "recordHash", e.log_slot IS NOT NULL AS "hasSlot",
        coalesce(b.places[(e.log_slot & 4095)::int + 1], b.first_index + (e.log_slot & 4095)) AS "logIndex",
        substr(b.hashes, (e.log_slot & 4095)::int * 32 + 1, 32) AS "waitingHash"
@@ -120,5 +121,5 @@ WITH logged AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'events without a place in the log') FROM logged;
 
 -- name: select_canon_preserved_since
--- Since when this deployment keeps event payloads unchanged.
+-- The time since which this deployment stores the exact event payloads.
 SELECT d.canon_preserved_since AS "canonPreservedSince" FROM deployment AS d;

@@ -20,10 +20,10 @@ const LOGGED_HASH = {
   voucherId: text,
   sequence: integer,
   recordHash: bytea,
-  /** Whether it belongs to a batch, which may wait for its place. */
+  /** Whether the event belongs to a batch of leaves. The batch may still wait for its place in the log. */
   hasSlot: boolean,
   logIndex: orNull(bigint),
-  /** What waits in its slot. Null once its batch has a place; empty outside of the batch. */
+  /** The hash in the event's slot of a waiting batch. Null once the batch has a place; empty if the slot is past the batch's end. */
   waitingHash: orNull(bytea),
 };
 
@@ -118,7 +118,7 @@ export function findLoggedEvent(db: Queryable, voucherId: string, sequence: numb
   return readRow(db, sql.find_logged_event, [voucherId, sequence]);
 }
 
-/** The event of the redemption with a reference of an organization, or null. */
+/** The redeemed event of the redemption with a reference in one organization, or null. */
 export function findLoggedRedemption(
   db: Queryable,
   organizationId: string,
@@ -145,23 +145,23 @@ export function selectEventsOfRange(db: Queryable, afterId: string, lastId: stri
 /** The hash and the leaf of a sealed event. */
 export type LoggedHash = Row<typeof LOGGED_HASH>;
 
-/** Rows of a cursor read at once: a few megabytes. */
-const CURSOR_ROWS = 10_000;
+/** Rows that one FETCH reads from a cursor: a few megabytes. */
+const FETCH_ROWS = 10_000;
 
 /** The hashes of all sealed events in pages, in the order of their leaves; those without a leaf come last. */
 export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHash[]> {
-  // Memory of the server for the sort, which otherwise writes and merges many small files.
+  // With less memory, the server's sort writes and merges many small files.
   await tx.query("SET LOCAL work_mem = '64MB'");
   await tx.query(`DECLARE logged_in_order NO SCROLL CURSOR FOR ${sql.select_logged_in_order.text}`);
-  for (let rows = CURSOR_ROWS; rows === CURSOR_ROWS; ) {
-    const page = await tx.query<LoggedHash>(`FETCH ${CURSOR_ROWS} FROM logged_in_order`);
+  for (let rows = FETCH_ROWS; rows === FETCH_ROWS; ) {
+    const page = await tx.query<LoggedHash>(`FETCH ${FETCH_ROWS} FROM logged_in_order`);
     rows = page.rows.length;
     yield page.rows;
   }
   await tx.query("CLOSE logged_in_order");
 }
 
-/** A sealed event by its place in its chain. */
+/** A sealed event that has no place in the log yet. */
 export interface UnloggedEvent {
   voucherId: string;
   sequence: number;
@@ -185,7 +185,7 @@ export function writeLogSlots(events: readonly UnloggedEvent[], slots: readonly 
   return [prepare(sql.write_log_slots, [ids, sequences, slots])];
 }
 
-/** Since when this deployment keeps event payloads unchanged. */
+/** The time since which this deployment stores the exact event payloads. */
 export async function selectCanonPreservedSince(db: Queryable): Promise<Date> {
   const row = await readRow(db, sql.select_canon_preserved_since, []);
   if (row === null) throw new Error("the deployment row is missing");

@@ -7,9 +7,10 @@ INSERT INTO listings (id, batch_id) VALUES ($1::text, $2::text);
 INSERT INTO batch_windows (batch_id, kind, opens_at, closes_at) VALUES ($1::text, $2::text, $3::timestamptz, $4::timestamptz);
 
 -- name: select_listings
--- Listings as one caller sees them: the one with an id, or the next ones after a cursor whose vouchers are still valid. Those of a sandbox
--- exist only for users who may see it. Counts up to 1 001 vouchers that can be bought: in the window, Active, without a live reservation. OFFSET 0 keeps a plan that was made while there
--- were no reservations from reading all of them for each listing, and from starting with the products.
+-- Listings as one caller sees them: the listing with an id, or the next listings after a cursor whose vouchers are still valid. Listings of
+-- a sandbox exist only for users who may see it. Counts up to 1 001 vouchers that can be bought: valid, Active, not acquired by a user and
+-- without a live reservation. OFFSET 0 keeps a plan that was made while there were no reservations from reading all of them for each listing,
+-- and from starting with the products.
 -- $1 user_id text or null, $2 listing_id text or null, $3 after listing_id text (exclusive), $4 limit int
 SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUntil", b.retail_price_usd AS "retailPriceUsd",
        b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths", b.usage_unit_label AS "usageUnitLabel", p.id AS "productId",
@@ -52,8 +53,9 @@ SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUn
  ORDER BY l.id;
 
 -- name: count_stock
--- How many vouchers users can still acquire from the newest listings of valid vouchers, reserved ones included, each counted up to a
--- limit; one row per listing, without sandboxes. Reads the index vouchers_pickable alone. OFFSET 0 keeps a plan from starting with all products.
+-- How many vouchers users can still acquire from each of the newest listings of valid vouchers, counted up to a limit. Counts reserved
+-- vouchers too. One row per listing; a sandbox's listings have none. Reads only the index vouchers_pickable. OFFSET 0 keeps a plan from
+-- starting with all products.
 -- $1 limit of listings int, $2 limit of vouchers int
 SELECT named.brand, supply.available AS "left"
   FROM (SELECT d.id, d.product_id FROM listings AS o JOIN batches AS d ON d.id = ANY (ARRAY[o.batch_id])

@@ -70,7 +70,7 @@ export async function findListing(db: Queryable, userId: string | null, listingI
   return row === null ? null : toListing(row);
 }
 
-/** At most `limit` listings of valid vouchers with ids after `after`, oldest first. */
+/** At most `limit` listings of valid vouchers with ids after `after`, in id order. */
 export async function selectListings(
   db: Queryable,
   userId: string | null,
@@ -80,7 +80,7 @@ export async function selectListings(
   return (await readRows(db, sql.select_listings, [userId, null, after, limit])).map(toListing);
 }
 
-/** Vouchers that users can still acquire from each of the newest listings, counted up to `leftMax`. */
+/** For each of the newest listings, its brand and the vouchers that users can still acquire, counted up to `leftMax`. No sandboxes. */
 export function countStock(
   db: Queryable,
   listingsMax: number,

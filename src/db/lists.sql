@@ -46,7 +46,7 @@ SELECT l.id, l.batch_id AS "batchId", b.product_id AS "productId", p.name AS "pr
  ORDER BY l.id LIMIT $5::int;
 
 -- name: list_contracts
--- Referrer contracts in id order. One past its end is Ended, whether or not its row records it yet.
+-- Referrer contracts in id order. An Active contract past its end is shown as Ended, even before its row is updated.
 -- $1 brand_id text or null, $2 user_id text or null, $3 status text or null, $4 after id text (exclusive), $5 limit int
 SELECT c.id, c.brand_id AS "brandId", b.name AS brand, c.user_id AS "userId", s.status, c.ends_at AS "endsAt", c.offered_at AS "offeredAt"
   FROM (SELECT clock_timestamp() AS now) AS clock
@@ -66,7 +66,7 @@ SELECT l.code, l.contract_id AS "contractId", l.product_id AS "productId", c.use
  ORDER BY l.code LIMIT $5::int;
 
 -- name: find_unknown_filter
--- One of the ids by which a list is filtered that does not exist, with its kind.
+-- A filter's id that does not exist, and its kind. No row when all given ids exist.
 -- $1 organization_id text or null, $2 brand_id text or null, $3 product_id text or null, $4 batch_id text or null,
 -- $5 contract_id text or null
 SELECT f.kind, f.id

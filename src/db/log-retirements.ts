@@ -24,7 +24,7 @@ export const sql = loadStatements(new URL("./log-retirements.sql", import.meta.u
   delete_witness_sizes: {},
 });
 
-/** A log that was retired: leaf `size` of the log that goes on is the SHA-256 of `lastNote`. */
+/** A retired log. The next log takes over its first `size` leaves; its leaf with index `size` is the SHA-256 of `lastNote`. */
 export type LogRetirement = Row<typeof RETIREMENT>;
 
 /** The logs that were retired, the oldest first. */
@@ -37,7 +37,7 @@ export function lockLogToRetire(tx: Transaction): Promise<LogTree | null> {
   return readRow(tx, sql.lock_log_to_retire, []);
 }
 
-/** Statements that record the end of the locked log and give its tree, unchanged, to the next one. */
+/** Statements that record the end of the locked log and give its tree, unchanged, to the next log. */
 export function writeRetirement(
   { size, root }: TreeHead,
   retirement: Omit<LogRetirement, "size" | "retiredAt">,

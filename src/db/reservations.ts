@@ -17,8 +17,8 @@ const LIVE_RESERVATION = {
 /** The state of a reservation's row. All but Live are final. */
 export type ReservationState = "Live" | "Consumed" | "Released" | "Expired";
 
-/** A reservation as operators see it. */
-const PAST_RESERVATION = {
+/** A reservation in any state, as operators see it. */
+const RESERVATION_RECORD = {
   ticket: text,
   state: textOf<ReservationState>(),
   keyId: text,
@@ -36,7 +36,7 @@ export const sql = loadStatements(new URL("./reservations.sql", import.meta.url)
   select_live_reservations: LIVE_RESERVATION,
   select_live_tickets: { ticket: text },
   count_live_reservations: { live: integer },
-  select_reservations_of_voucher: PAST_RESERVATION,
+  select_reservations_of_voucher: RESERVATION_RECORD,
 });
 
 export interface NewReservation extends Reservation {
@@ -84,16 +84,16 @@ export function endReservations(reservations: readonly EndedReservation[], ended
   ];
 }
 
-/** A position in the order in which reservations end. */
+/** A position in the order of `expiresAt` and ticket. */
 export interface ReservationPosition {
   expiresAt: Date;
   ticket: string;
 }
 
-/** Before all reservations. */
+/** The position before all reservations. */
 export const FIRST_RESERVATION: ReservationPosition = { expiresAt: new Date(0), ticket: "" };
 
-/** At most `limit` Live rows after `after` whose time is over, in the order of their ends. */
+/** At most `limit` rows after `after` that are past `expiresAt` but still in state Live, in the order of `expiresAt`. */
 export function selectOverdueReservations(
   db: Queryable,
   after: ReservationPosition,
@@ -104,7 +104,7 @@ export function selectOverdueReservations(
 
 export type LiveReservation = Row<typeof LIVE_RESERVATION>;
 
-/** At most `limit` live reservations after `after`, in the order of their ends. */
+/** At most `limit` live reservations after `after`, in the order of `expiresAt`. */
 export function selectLiveReservations(
   db: Queryable,
   after: ReservationPosition,
@@ -113,7 +113,7 @@ export function selectLiveReservations(
   return readRows(db, sql.select_live_reservations, [after.expiresAt, after.ticket, limit]);
 }
 
-/** Those of the tickets whose reservation is live. */
+/** Returns the tickets whose reservation is live. */
 export async function selectLiveTickets(db: Queryable, tickets: readonly string[]): Promise<Set<string>> {
   const rows = await readRows(db, sql.select_live_tickets, [tickets]);
   return new Set(rows.map((row) => row.ticket));
@@ -129,6 +129,6 @@ export function selectReservationsOfVoucher(
   db: Queryable,
   voucherId: string,
   limit: number,
-): Promise<Row<typeof PAST_RESERVATION>[]> {
+): Promise<Row<typeof RESERVATION_RECORD>[]> {
   return readRows(db, sql.select_reservations_of_voucher, [voucherId, limit]);
 }

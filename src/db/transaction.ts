@@ -3,7 +3,7 @@ import type { Transaction } from "./pool.ts";
 import { UnusableDatabase } from "./schema.ts";
 import type { PreparedStatements } from "./statements.ts";
 
-/** SQLSTATEs that a transaction handles (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/** SQLSTATEs that this file recognizes (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";
 const LOCK_NOT_AVAILABLE = "55P03";
@@ -64,7 +64,7 @@ export async function readThenWrite<Seen, T>(
     await client.query("ROLLBACK").catch((rollbackError: Error) => {
       broken = rollbackError;
     });
-    // The server was the primary when this connection was opened.
+    // The server was the primary when this connection was opened, and is read-only now. The connection must not return to the pool.
     if (hasSqlState(error, READ_ONLY_TRANSACTION)) broken = error as Error;
     throw error;
   } finally {
@@ -72,12 +72,12 @@ export async function readThenWrite<Seen, T>(
   }
 }
 
-/** Runs the statements one after another inside a transaction that goes on. For administration, whose pool does not pipeline. */
+/** Runs the statements one after another inside a transaction that continues. Also works in a pool that does not pipeline. */
 export async function write(tx: Transaction, writes: PreparedStatements): Promise<void> {
   for (const statement of writes) await tx.query(statement);
 }
 
-/** Sets how long the transaction waits for each lock, in whole milliseconds. As SET, which Citus sends on to the server with the rows. */
+/** Sets how long the transaction waits for each lock, in whole milliseconds. Uses SET because Citus forwards it to the server with the rows. */
 export async function waitForLocks(tx: Transaction, timeoutMs: number): Promise<void> {
   await tx.query(`SET LOCAL lock_timeout = ${timeoutMs}`);
 }
@@ -97,7 +97,7 @@ export function isLimitExceeded(error: unknown): boolean {
   return hasSqlState(error, PROGRAM_LIMIT_EXCEEDED);
 }
 
-/** Whether the error is a violation of this unique constraint. Citus names it in the message only, with a number at the end. */
+/** Whether the error is a violation of this unique constraint. Citus names the constraint only in the message, with a number at the end. */
 export function violates(error: unknown, constraint: string): boolean {
   if (!hasSqlState(error, "23505")) return false;
   const { constraint: name, message } = error as pg.DatabaseError;

@@ -41,14 +41,14 @@ SELECT v.id FROM vouchers AS v WHERE v.id = $1::text FOR NO KEY UPDATE;
 
 -- name: lock_settled_vouchers
 -- Locks, in shared mode and in id order, the vouchers that no transaction is changing, and returns their ids. All their earlier changes are
--- committed and visible to the next statement; there are no others until this transaction ends.
+-- committed and visible to the next statement, and they do not change again until this transaction ends.
 -- $1 voucher_id text[]
 SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[]) ORDER BY v.id FOR SHARE SKIP LOCKED;
 
 -- name: read_locked_vouchers
--- The state that decides a change, read after the locks, with the Live reservation row, even past its end, and the one time that the whole
--- transaction uses. Redemptions before closedUntil are refused; the time is earlier than that only after the clock was set back. One row per
--- voucher. OFFSET 0 keeps a plan that was made while there were no reservations from reading all of them.
+-- The state of locked vouchers on which changes are decided, and the one time that the whole transaction uses. Includes the reservation in
+-- state Live, even past its end. Inserting a redemption before closedUntil fails; `now` is before closedUntil only after the clock was set back.
+-- One row per voucher. OFFSET 0 keeps a plan that was made while there were no reservations from reading all of them.
 -- $1 voucher_id text[]
 SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id AS "organizationId", v.code, v.serial, v.status, v.last_sequence AS "lastSequence",
        v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash", b.valid_until AS "validUntil",
@@ -117,9 +117,9 @@ SELECT v.id, v.code, v.serial, v.status FROM vouchers AS v
 SELECT v.id FROM vouchers AS v WHERE v.organization_id = $1::text AND v.code_key = $2::text;
 
 -- name: find_vouchers
--- Finds vouchers for operators, in id order, by one of the names below; the others are null. A code, a reference and a redeem code are
--- unique within an organization only. Without an organization, each one that has brands is searched: one search of an index per
--- organization, instead of further indexes that every issue and every redemption would have to write.
+-- Finds vouchers for operators, in id order, by one of $2 to $6 or by $7 and $8; the others are null. A code, a reference and a redeem code
+-- are unique only within an organization. Without an organization, each organization that has brands is searched, with one index scan per
+-- organization. Additional indexes would make every issue and every redemption slower.
 -- $1 organization_id text or null, $2 code_key text, $3 ticket text, $4 voucher_id text, $5 external_ref text, $6 redeem_code text,
 -- $7 batch_id text, $8 serial int, $9 limit int
 WITH searched AS (
@@ -177,7 +177,7 @@ SELECT v.id, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequ
 -- name: lock_expired_batch
 -- Locks the batch that expired first and has expiries to record. Skips batches that another transaction has locked. Only sweepers and
 -- advance_sandbox lock batches, always before vouchers, so no transaction waits for a batch while it has a voucher locked.
--- $1 batch_id text[] to leave out, $2 batch_id text[] to look at or null for all
+-- $1 batch_id text[] to leave out, $2 batch_id text[] to choose from or null for all
 SELECT b.id AS "batchId", b.expiry_recorded_to AS "recordedTo", b.voucher_count AS "voucherCount" FROM batches AS b
  WHERE b.expiry_recorded_to < b.voucher_count AND b.valid_until <= (SELECT clock_timestamp()) AND b.id <> ALL ($1::text[])
    AND ($2::text[] IS NULL OR b.id IN (SELECT unnest($2::text[])))
@@ -202,10 +202,11 @@ SELECT coalesce(min(v.serial) - 1, $3::int) AS "recordedTo" FROM vouchers AS v
    AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0);
 
 -- name: advance_expiry
--- Writes the mark of a locked batch. Apart from find_recorded_serial, because Citus writes no copied table from one of a bucket.
+-- Sets the serial up to which the expiries of a locked batch are recorded. A statement apart from find_recorded_serial, because Citus cannot
+-- update a table with a copy on every node from a query of a bucket's table.
 -- $1 batch_id text, $2 expiry_recorded_to int
 UPDATE batches AS b SET expiry_recorded_to = $2::int WHERE b.id = $1::text;
 
 -- name: estimate_voucher_count
--- About how many vouchers there are, from the last ANALYZE; -1 before the first one.
+-- An estimate of the number of vouchers, from the last ANALYZE; -1 before the first ANALYZE.
 SELECT c.reltuples AS estimate FROM pg_class AS c WHERE c.oid = 'vouchers'::regclass;

@@ -3,7 +3,7 @@ import { type FinalRefusal, finalRefusal, type VoucherState } from "./voucher.ts
 /** Default duration of a reservation. Seconds. */
 export const RESERVATION_SECONDS = 900;
 
-/** A reservation's row in state Live. The reservation counts only until `expiresAt`, by the database's clock. */
+/** A reservation's row in state Live. The reservation is live only until `expiresAt`, by the database's clock. */
 export interface Reservation {
   ticket: string;
   keyId: string;
@@ -12,7 +12,7 @@ export interface Reservation {
   tokenSecretId: string;
 }
 
-/** Returns the reservation if it counts at `now`, or null. */
+/** Returns the reservation if it has not expired at `now`, or null. */
 export function liveReservation(reservation: Reservation | null, now: Date): Reservation | null {
   return reservation !== null && reservation.expiresAt > now ? reservation : null;
 }
@@ -27,10 +27,11 @@ export interface ReservationRequest {
   ticket: string;
   keyId: string;
   tokenSecretId: string;
+  /** Duration of the new reservation. */
   seconds: number;
 }
 
-/** Decides one reserve call at `now`, the database's clock under the row lock. A key gets its own live reservation again. Pure. */
+/** Decides one reserve call at `now`, the database's time read under the voucher's lock. A repeat by the same key gets its live reservation. Pure. */
 export function decideReservation(
   voucher: VoucherState,
   reservation: Reservation | null,

@@ -25,7 +25,7 @@ const SPECIAL_IPV4 = [
 ];
 /** The only IPv6 network of public addresses. IPv4-mapped, NAT64, unique local, link-local and multicast addresses are outside. */
 const PUBLIC_IPV6 = "2000::/3";
-/** Parts of it that are special: Teredo and other protocols, documentation, 6to4, AS112. */
+/** Special-purpose networks within it: Teredo and other protocols, documentation, 6to4, AS112. */
 const SPECIAL_IPV6 = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"];
 
 const special = blockListOf([...SPECIAL_IPV4, ...SPECIAL_IPV6]);
@@ -40,14 +40,14 @@ function blockListOf(networks: readonly string[]): BlockList {
   return list;
 }
 
-/** Whether an IP address belongs to the public internet. False for anything that is no IP address. */
+/** Whether a text is an IP address of the public internet. */
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address);
   if (version === 4) return !special.check(address, "ipv4");
   return version === 6 && publicIpv6.check(address, "ipv6") && !special.check(address, "ipv6");
 }
 
-/** The ports that a production deployment sends to. */
+/** The ports that are allowed without `allowPrivate`. The empty port is the scheme's default. */
 const PORTS = ["", "443", "8443"];
 /** Names that are never public: without a dot, or reserved for local use. */
 const LOCAL_NAME = /^[^.]*$|\.(localhost|local|internal|home\.arpa)$/;
@@ -58,8 +58,8 @@ export function hostOf({ hostname }: URL): string {
 }
 
 /**
- * What is wrong with a partner's URL, as the end of a sentence that begins with its name; null when requests may be sent there. A name's
- * addresses are checked when they are connected to. `allowPrivate` also allows http, any port and any host.
+ * What is wrong with a partner's URL, as the end of a sentence that begins with the field's name; null when requests may be sent there. The
+ * addresses of a host name are checked when a request is sent. `allowPrivate` also allows http, any port and any host.
  */
 export function findUrlProblem(text: string, allowPrivate: boolean): string | null {
   const url = URL.parse(text);

@@ -5,7 +5,7 @@ import { isDatabaseUnavailable, isLockTimeout } from "../db/transaction.ts";
 import { sendPage } from "./pages/offer-page.ts";
 import { sendJson } from "./send-json.ts";
 
-/** The last route. */
+/** Refuses requests that no route matches. Mount it after all routes. */
 export const unknownPath: RequestHandler = () => {
   throw new AppError("not_found");
 };

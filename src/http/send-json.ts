@@ -1,6 +1,6 @@
 import type { Response } from "express";
 
-/** Sends JSON that must not be cached: it contains codes. Writes head and body in one piece, unlike Express's `json`. */
+/** Sends JSON that must not be cached, because it may contain codes. Unlike Express's `json`, writes head and body together. */
 export function sendJson(response: Response, status: number, body: unknown): void {
   const text = JSON.stringify(body);
   response.statusCode = status;

@@ -23,7 +23,7 @@ export type Guarded<Result> = { allowed: true; result: Result } | { allowed: fal
  * Lets each caller see `limit` misses per window, counted over all processes, and then no results until the window ends.
  *
  * Look-ups run concurrently. Results are returned in the order in which they finish, and each miss is counted in Redis before that, so a
- * burst cannot exceed the limit. A process that has not heard that the limit is reached returns hits until its own first miss.
+ * burst cannot exceed the limit. A process learns only from a miss of its own that the limit is reached. Until then it returns hits.
  */
 export class MissLimiter {
   readonly #limit: number;

@@ -15,10 +15,10 @@ export interface Count {
   leftMs: number;
 }
 
-/** Adds points to the count of an id and returns the new total. Never rejects. A window begins with its first count. */
+/** Adds points to the count of an id and returns the new total. Never rejects. A window begins with the id's first points. */
 export type Counter = (id: string, points: number) => Promise<Count>;
 
-/** Counts in Redis for all processes. While it is down or slow, each counts alone; no call waits longer than {@link RESPONSE_MS}. */
+/** Counts in Redis for all processes. While Redis is down or slow, each process counts alone. No call waits longer than {@link RESPONSE_MS}. */
 export class SharedCounts {
   readonly #redis: RedisClient;
   readonly #log: Logger;
@@ -33,10 +33,10 @@ export class SharedCounts {
 
   /** Opens a counter whose Redis keys are `limit:<name>:<id>`. */
   open(name: string, windowSeconds: number): Counter {
-    // The caller compares the total with its limit. The library's limit is never reached, because its refusal omits the total.
+    // The caller compares the total with its own limit, so the library needs none: `penalty` only counts.
     const options = { keyPrefix: `limit:${name}`, points: Number.MAX_SAFE_INTEGER, duration: windowSeconds };
     const shared = new RateLimiterRedis({ ...options, storeClient: this.#redis, rejectIfRedisNotReady: true });
-    const insurance = new RateLimiterMemory(options);
+    const local = new RateLimiterMemory(options);
     return async (id, points) => {
       if (this.#mayTryRedis()) {
         try {
@@ -50,7 +50,7 @@ export class SharedCounts {
           this.#fail(error);
         }
       }
-      return toCount(await insurance.penalty(id, points));
+      return toCount(await local.penalty(id, points));
     };
   }
 

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 
-/** Asserts that a port is free: a process that listens there would answer instead. @throws Error for the user. */
+/** Asserts that a port is free, so that no other process answers there instead. @throws Error with a message for the user. */
 export function assertPortFree(port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const probe = createServer();

@@ -9,25 +9,25 @@ import { type AuditContext, auditedCommand } from "../services/admin/with-audit-
 import { LOCAL_DIRECTORY } from "./directory.ts";
 import { mintUserToken, type TokenClaims } from "./user-keys.ts";
 
-/** What a new user can try: a key, the codes of a small batch, and batches with open windows. */
+/** What a newcomer can try: a key, the codes of a small batch, and batches with open windows. */
 interface Demo {
   key: string;
   codes: string[];
   openListingId: string;
   referrersListingId: string;
   linkCode: string;
-  /** Users of this demo alone, so that earlier claims and payments do not count. */
+  /** Users that only this demo has, so that claims and payments of earlier demos do not count. */
   user: string;
   referrer: string;
 }
 
 /** Vouchers in each batch. */
-const COUNT = 20;
+const BATCH_SIZE = 20;
 const VALID_DAYS = 365;
 /** How long the printed tokens are valid. Milliseconds. */
 const TOKEN_MS = 86_400_000;
 
-/** Creates a demo organization of its own with brand, product, batches and key. Existing rows do not matter. */
+/** Creates a new organization with brand, product, batches and key. May run any number of times on the same database. */
 export async function makeDemo(admin: AdminContext): Promise<Demo> {
   const ctx = { ...admin, audited: auditedCommand("demo make", {}) };
   const organizationId = await createOrganization(ctx, "Demo Partner");
@@ -48,7 +48,7 @@ export async function makeDemo(admin: AdminContext): Promise<Demo> {
   const validUntil = new Date(Date.now() + VALID_DAYS * 86_400_000);
   await issueBatch(
     ctx,
-    { productId, count: COUNT, validUntil, audience: "OpenToAll", windows: {}, codes: null },
+    { productId, count: BATCH_SIZE, validUntil, audience: "OpenToAll", windows: {}, codes: null },
     (vouchers) => void codes.push(...vouchers.map((voucher) => voucher.code)),
   );
   const openListingId = await listBatch(ctx, productId, validUntil, "OpenToAll");
@@ -70,14 +70,14 @@ export async function makeDemo(admin: AdminContext): Promise<Demo> {
 async function listBatch(ctx: AuditContext, productId: string, validUntil: Date, audience: Audience): Promise<string> {
   const always = { opensAt: null, closesAt: null };
   const windows = { claim: always, buy: always };
-  const terms = { productId, count: COUNT, validUntil, audience, windows, codes: null };
+  const terms = { productId, count: BATCH_SIZE, validUntil, audience, windows, codes: null };
   const batch = await issueBatch(ctx, terms, () => undefined);
   return (await createListing(ctx, batch.id)).id;
 }
 
 /**
  * The commands of the demo, to paste into a shell.
- * @param claims of tokens for the embedded servers; null: leave out the marketplace, whose users have tokens of another issuer.
+ * @param claims the claims of tokens for the embedded servers. Null leaves out the marketplace, because another issuer signs its tokens.
  */
 export async function showDemo(demo: Demo, baseUrl: string, claims: TokenClaims | null): Promise<string> {
   return showPartnerDemo(demo, baseUrl) + (claims === null ? "" : `\n${await showMarketplaceDemo(demo, claims)}`);

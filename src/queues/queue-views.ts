@@ -17,7 +17,7 @@ export interface QueueView {
   shown: { data: readonly string[]; reply: readonly string[] };
 }
 
-/** The dashboard's queues, on their own connection, so that they never delay the API. Opening them writes nothing. */
+/** The dashboard's queues. They have a connection of their own, so that they never delay the API. Opening them writes nothing. */
 export class QueueViews {
   readonly #servers: { redisUrl: string; queueShards: readonly number[] };
   readonly #deployment: DeploymentIdentity;
@@ -45,7 +45,8 @@ export class QueueViews {
   }
 
   /**
-   * The reply of the job of a queue's first shard that finished last, and when; null when none is kept. Rejects when Redis does not answer.
+   * The reply and time of the job that was completed last in a queue's first shard. Null when no completed job is kept or its reply does not
+   * have the expected form. Rejects when Redis does not answer.
    */
   async findLastReply<Reply>(
     definition: Pick<QueueDefinition<never, Reply>, "name" | "reply">,

@@ -9,31 +9,31 @@ import { listShards, shardOf } from "./shards.ts";
 /** Adds seal jobs without waiting for them. */
 export class SealRequests {
   readonly #redis: RedisClient;
-  readonly #shards: number;
+  readonly #shardCount: number;
   readonly #deployment: DeploymentIdentity;
   readonly #log: Logger;
-  /** By shard. */
+  /** One queue per shard, at the shard's index. Opened by the first `add`. */
   #queues: Queue[] | undefined;
 
   /** @param redis a fail-fast connection. The caller closes it. */
-  constructor(redis: RedisClient, shards: number, deployment: DeploymentIdentity, log: Logger) {
+  constructor(redis: RedisClient, shardCount: number, deployment: DeploymentIdentity, log: Logger) {
     this.#redis = redis;
-    this.#shards = shards;
+    this.#shardCount = shardCount;
     this.#deployment = deployment;
     this.#log = log;
   }
 
   /**
-   * Adds a seal job for each voucher, as long as the queue has room, unless one still waits. Rejects when Redis is unreachable; a part of
-   * the jobs may then be added.
+   * Adds a seal job for each voucher for which its shard has room, unless the voucher's job is already waiting or running. Rejects when
+   * Redis is unreachable; some of the jobs may then have been added.
    * @returns the number of vouchers for which there was room.
    */
   async add(voucherIds: readonly string[]): Promise<number> {
     if (this.#redis.status !== "ready") throw new Error("Redis is not connected");
-    this.#queues ??= listShards(this.#deployment.id, this.#shards).map((shard) =>
+    this.#queues ??= listShards(this.#deployment.id, this.#shardCount).map((shard) =>
       openQueue(sealQueue, shard, this.#redis, this.#log),
     );
-    const byShard = Map.groupBy(voucherIds, (voucherId) => shardOf(voucherId, this.#shards));
+    const byShard = Map.groupBy(voucherIds, (voucherId) => shardOf(voucherId, this.#shardCount));
     const added = await Promise.allSettled(
       [...byShard].map(([shard, ids]) => this.#addTo((this.#queues as Queue[])[shard] as Queue, ids)),
     );
@@ -44,17 +44,17 @@ export class SealRequests {
 
   async #addTo(queue: Queue, voucherIds: readonly string[]): Promise<number> {
     const { origin } = this.#deployment;
-    const waitingMax = Math.ceil(sealQueue.waitingMax / this.#shards);
+    const waitingMax = Math.ceil(sealQueue.waitingMax / this.#shardCount);
     const room = Math.max(0, waitingMax - (await queue.getWaitingCount()));
-    const fitting = voucherIds.slice(0, room);
+    const accepted = voucherIds.slice(0, room);
     await queue.addBulk(
-      fitting.map((voucherId) => ({
+      accepted.map((voucherId) => ({
         name: sealQueue.name,
         data: { voucherId, origin },
         opts: { jobId: `${voucherId}-${crypto.randomUUID()}`, deduplication: { id: voucherId } },
       })),
     );
-    return fitting.length;
+    return accepted.length;
   }
 
   async close(): Promise<void> {

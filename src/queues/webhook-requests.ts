@@ -9,28 +9,28 @@ import { findShard } from "./shards.ts";
 /** Adds webhook jobs without waiting for them. */
 export class WebhookRequests {
   readonly #redis: RedisClient;
-  readonly #shards: number;
+  readonly #shardCount: number;
   readonly #deployment: DeploymentIdentity;
   readonly #log: Logger;
   #queue: Queue | undefined;
 
   /** @param redis a fail-fast connection. The caller closes it. */
-  constructor(redis: RedisClient, shards: number, deployment: DeploymentIdentity, log: Logger) {
+  constructor(redis: RedisClient, shardCount: number, deployment: DeploymentIdentity, log: Logger) {
     this.#redis = redis;
-    this.#shards = shards;
+    this.#shardCount = shardCount;
     this.#deployment = deployment;
     this.#log = log;
   }
 
   /**
-   * Requests a job for each endpoint. An endpoint has at most one job that runs and one that waits, which starts after the end of the
-   * first. Rejects when Redis is unreachable.
+   * Requests a job for each endpoint. An endpoint has at most one running job. If a job is requested while one runs, a single job follows
+   * when that one ends. Rejects when Redis is unreachable.
    */
   async add(endpointIds: readonly string[]): Promise<void> {
     if (endpointIds.length === 0) return;
     if (this.#redis.status !== "ready") throw new Error("Redis is not connected");
     const { id, origin } = this.#deployment;
-    this.#queue ??= openQueue(webhookQueue, findShard(id, 0, this.#shards), this.#redis, this.#log);
+    this.#queue ??= openQueue(webhookQueue, findShard(id, 0, this.#shardCount), this.#redis, this.#log);
     await this.#queue.addBulk(
       endpointIds.map((endpointId) => ({
         name: webhookQueue.name,
@@ -40,7 +40,7 @@ export class WebhookRequests {
     );
   }
 
-  /** Like `add`, but logs a failure: the sweeper adds the jobs then. */
+  /** Like `add`, but logs a failure instead of rejecting. The sweeper adds the missing jobs later. */
   async tryAdd(endpointIds: readonly string[]): Promise<void> {
     await this.add(endpointIds).catch((error) => {
       this.#log.warn({ err: error }, "webhook jobs could not be added; the sweeper adds them");

@@ -1,10 +1,10 @@
 import type { EventEmitter } from "node:events";
 import type { Logger } from "pino";
 
-/** While Redis is unreachable, each connection fails every second. One line per interval is enough. */
-const EVERY_MS = 30_000;
+/** Shortest time between two lines. While Redis is unreachable, each connection fails every second. Milliseconds. */
+const INTERVAL_MS = 30_000;
 
-/** Logs an emitter's errors: the first at once, then at most one per half minute, with the number that was omitted. */
+/** Logs an emitter's errors: the first at once, then at most one per interval, with the number of errors that were left out. */
 export function logErrors(emitter: Pick<EventEmitter, "on">, log: Logger, what: string): void {
   let quietUntil = 0;
   let leftOut = 0;
@@ -15,10 +15,10 @@ export function logErrors(emitter: Pick<EventEmitter, "on">, log: Logger, what: 
       return;
     }
     log.warn({ err: error, ...(leftOut > 0 && { leftOut }) }, what);
-    quietUntil = now + EVERY_MS;
+    quietUntil = now + INTERVAL_MS;
     leftOut = 0;
   };
   emitter.on("error", report);
-  // Of one node of a Redis Cluster.
+  // An error of one node of a Redis Cluster.
   emitter.on("node error", report);
 }

@@ -9,19 +9,19 @@ const SECRET_PREFIX = "PRIVATE+KEY+";
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 const SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex");
 const SIGNATURE_BYTES = 64;
-/** Bytes of a cosignature before its Ed25519 signature: the time. */
+/** Length of the time that precedes the Ed25519 signature in a cosignature. Bytes. */
 const TIME_BYTES = 8;
-/** The most signature lines of a note: bounds what a verifier reads. */
+/** Most signature lines of a note. Limits how much a verifier reads. */
 const SIGNATURES_MAX = 100;
 
 /** A key that verifies notes. */
 export interface VerifierKey {
   use: KeyUse;
   name: string;
-  /** Four bytes of a hash of name and key, which each signature line repeats. */
+  /** The first four bytes of a hash of name and key. Each signature line contains them. */
   id: Buffer;
   publicKey: KeyObject;
-  /** The key as text, a vkey. A key has only one. */
+  /** The key as text, a vkey. Each key has exactly one text form. */
   text: string;
 }
 
@@ -35,7 +35,7 @@ export interface NoteSignature {
   key: VerifierKey;
   /** When a witness saw the note, in seconds since 1970; null for a log's signature. */
   time: number | null;
-  /** The line of the note, without its end. */
+  /** The signature line, without its newline. */
   line: string;
 }
 
@@ -52,13 +52,13 @@ export function makeSigner(use: KeyUse, name: string, seed: Buffer): SignerKey {
   return { ...makeVerifier(use, name, publicBytes), privateKey };
 }
 
-/** The text of a key file: `PRIVATE+KEY+<name>+<id>+<base64>`, as Go's note package reads it. */
+/** A line of a key file: `PRIVATE+KEY+<name>+<id>+<base64>`, as Go's note package reads it. */
 export function formatSecretKey(use: KeyUse, name: string, seed: Buffer): string {
   const { id } = makeSigner(use, name, seed);
-  return `${SECRET_PREFIX}${name}+${id.toString("hex")}+${typed(use, seed).toString("base64")}`;
+  return `${SECRET_PREFIX}${name}+${id.toString("hex")}+${prefixWithType(use, seed).toString("base64")}`;
 }
 
-/** Reads the text of a key file; null when it is no key for this use. */
+/** Parses a line of a key file; null when it is not a key for this use. */
 export function parseSecretKey(use: KeyUse, text: string): SignerKey | null {
   const [name = "", id, ...rest] = text.trimEnd().replace(SECRET_PREFIX, "").split("+");
   const bytes = decodeBase64(rest.join("+"));
@@ -68,7 +68,7 @@ export function parseSecretKey(use: KeyUse, text: string): SignerKey | null {
   return signer.id.toString("hex") === id ? signer : null;
 }
 
-/** Reads a vkey, `<name>+<id>+<base64>`; null when it is none for this use. */
+/** Parses a vkey, `<name>+<id>+<base64>`; null when it is not a key for this use. */
 export function parseVerifierKey(use: KeyUse, text: string): VerifierKey | null {
   const [name = "", , ...rest] = text.split("+");
   const bytes = decodeBase64(rest.join("+"));
@@ -78,7 +78,7 @@ export function parseVerifierKey(use: KeyUse, text: string): VerifierKey | null 
 }
 
 function makeVerifier(use: KeyUse, name: string, publicBytes: Buffer): VerifierKey {
-  const key = typed(use, publicBytes);
+  const key = prefixWithType(use, publicBytes);
   const id = hash("sha256", Buffer.concat([Buffer.from(`${name}\n`), key]), "buffer").subarray(0, 4);
   return {
     use,
@@ -89,7 +89,7 @@ function makeVerifier(use: KeyUse, name: string, publicBytes: Buffer): VerifierK
   };
 }
 
-function typed(use: KeyUse, bytes: Buffer): Buffer {
+function prefixWithType(use: KeyUse, bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.of(TYPE_OF[use]), bytes]);
 }
 
@@ -114,16 +114,16 @@ function cosignedBytes(text: string, time: bigint): Buffer {
   return Buffer.from(`cosignature/v1\ntime ${time}\n${text}`);
 }
 
-/** A note that is well formed. Nothing about its signatures is known. */
+/** A well-formed note. Its signatures are not verified yet. */
 export interface ParsedNote {
-  /** What is signed, with its last line end. */
+  /** The signed text, including its final newline. */
   text: string;
   signatures: { name: string; id: Buffer; bytes: Buffer; line: string }[];
 }
 
-/** Parses a note strictly (C2SP signed-note); null when it is none. */
+/** Parses a note strictly (C2SP signed-note); null when the text is not a note. */
 export function parseNote(note: string): ParsedNote | null {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a note must not have.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a note must not contain them.
   if (!note.isWellFormed() || /[\u0000-\u0009\u000b-\u001f\u007f]/.test(note)) return null;
   const split = note.lastIndexOf("\n\n");
   if (split < 0 || !note.endsWith("\n") || split + 2 === note.length) return null;
@@ -161,10 +161,10 @@ export function verifySignatures({ text, signatures }: ParsedNote, keys: readonl
   return [...verified.values()];
 }
 
-/** A signature names a known key and does not verify. */
+/** A signature names a known key, but does not verify. */
 export class InvalidSignature extends Error {}
 
-/** Whether one of the keys has signed a note, and none of its signatures by them is wrong. */
+/** Whether at least one of the keys has signed a note and no signature that names one of the keys is wrong. */
 export function isSignedBy(note: ParsedNote, keys: readonly VerifierKey[]): boolean {
   try {
     return verifySignatures(note, keys).length > 0;

@@ -7,11 +7,11 @@ import { AppError } from "../../contract/errors.ts";
 import { networkOf } from "../middleware/caller-network.ts";
 import { consumeRefusalLimit } from "../middleware/rate-limit.ts";
 
-/** Wrong passwords per address and process in 15 minutes. The limit keeps the log short. It does not protect OPS_TOKEN, which is too long to guess. */
+/** Wrong passwords that each process allows per address in 15 minutes. Keeps the log short. OPS_TOKEN is too long to guess, so it needs no limit. */
 const WRONG_PASSWORDS_MAX = 10;
 const WRONG_PASSWORDS_SECONDS = 900;
 
-/** Longest user name in an audit entry. */
+/** Longest user name in an audit entry. Characters. */
 const NAME_MAX = 100;
 
 /**
@@ -20,16 +20,16 @@ const NAME_MAX = 100;
  */
 export function authenticateOperator(ctx: ApiContext, token: string): RequestHandler {
   const tokenDigest = digest(token);
-  const wrong = new RateLimiterMemory({ points: WRONG_PASSWORDS_MAX, duration: WRONG_PASSWORDS_SECONDS });
+  const wrongPasswords = new RateLimiterMemory({ points: WRONG_PASSWORDS_MAX, duration: WRONG_PASSWORDS_SECONDS });
   return async (request, response, next) => {
     const password = passwordOf(request);
     const address = networkOf(request.ip);
     const isRight = password !== undefined && timingSafeEqual(digest(password), tokenDigest);
     if (password !== undefined) {
       // Count the attempt before checking the limit, so that concurrent attempts cannot exceed it.
-      const attempts = isRight ? await wrong.get(address) : await wrong.penalty(address);
-      const earlier = (attempts?.consumedPoints ?? 0) - (isRight ? 0 : 1);
-      if (attempts !== null && earlier >= WRONG_PASSWORDS_MAX) throw tooManyAttempts(attempts.msBeforeNext);
+      const attempts = isRight ? await wrongPasswords.get(address) : await wrongPasswords.penalty(address);
+      const earlierCount = (attempts?.consumedPoints ?? 0) - (isRight ? 0 : 1);
+      if (attempts !== null && earlierCount >= WRONG_PASSWORDS_MAX) throw tooManyAttempts(attempts.msBeforeNext);
     }
     if (isRight) return next();
     await consumeRefusalLimit(ctx, request, response);

@@ -3,10 +3,10 @@ import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { layOutForOperators } from "./operator-frame.ts";
 
-/** The document with the runbook, which is part of the image. */
+/** The document with the runbook. The container image includes it. */
 const DOCUMENT = new URL("../../../docs/operations.md", import.meta.url);
 
-/** The runbook of `docs/operations.md`, so that an operator needs no other site. Each entry has the alert's name as its anchor. */
+/** Renders the runbook of `docs/operations.md`, so that an operator needs no other site. The anchor of each entry is the alert's name. */
 export function renderRunbookPage(site: Site): Html {
   return layOutForOperators(site, "Runbook", html`<h1>Runbook</h1>\n${readEntries().map(renderEntry)}`);
 }
@@ -30,20 +30,20 @@ ${text.split(/^(```[\s\S]*?^```)$/m).map(renderBlock)}</section>
 `;
 }
 
-/** A block of code, or paragraphs and lists. */
+/** Renders a block of code, or paragraphs and lists. */
 function renderBlock(block: string): Html {
   const code = /^```\w*\n([\s\S]*?)```$/.exec(block)?.[1];
   if (code !== undefined) return html`<pre><code>${code.trimEnd()}</code></pre>\n`;
   const paragraphs = block.trim() === "" ? [] : block.trim().split(/\n\n|\n(?=\*\*)/);
   return html`${paragraphs.map((paragraph) => {
     const items = paragraph.split(/^- /m);
-    if (items[0] !== "") return html`<p>${renderWords(paragraph)}</p>\n`;
-    return html`<ul>${items.slice(1).map((item) => html`<li>${renderWords(item)}</li>`)}</ul>\n`;
+    if (items[0] !== "") return html`<p>${renderText(paragraph)}</p>\n`;
+    return html`<ul>${items.slice(1).map((item) => html`<li>${renderText(item)}</li>`)}</ul>\n`;
   })}`;
 }
 
-/** Words with code, bold, and links, of which only the text is kept. */
-function renderWords(paragraph: string): Html[] {
+/** Renders code and bold text, and replaces each link by its text. */
+function renderText(paragraph: string): Html[] {
   return paragraph.split(/(`[^`]+`|\*\*[^*]+\*\*|\[[^\]]+\]\([^)]+\))/).map((part) => {
     if (part.startsWith("`")) return html`<code>${part.slice(1, -1)}</code>`;
     if (part.startsWith("**")) return html`<strong>${part.slice(2, -2)}</strong>`;

@@ -25,12 +25,12 @@ const PATHS = {
 /** A file of `docs/` that is served. */
 export interface ServedDocument {
   path: string;
-  /** Its type, if it is sent as it is. Null for Markdown. */
+  /** The file extension, if the file is sent unchanged. Null for Markdown, which is rendered. */
   sentAs: string | null;
   text: string;
 }
 
-/** Every served file. Read at the start, so that a release without one does not start. */
+/** Every served file. Read at the start, so that a release in which a file is missing does not start. */
 export const DOCUMENTS: readonly ServedDocument[] = Object.entries(PATHS).map(([name, path]) => ({
   path,
   sentAs: name.endsWith(".md") ? null : extname(name),
@@ -44,7 +44,7 @@ export function renderDocument(site: Site, { text }: ServedDocument): Html {
       if (token.type === "link") token.href = addressOf(site, token.href);
     },
     hooks: {
-      // Wide tables scroll on small screens; with a tab stop, by the keyboard too.
+      // Wide tables scroll on small screens. The tab stop lets the keyboard scroll them too.
       postprocess: (markup) =>
         markup.replaceAll("<table>", '<div class="wide" tabindex="0"><table>').replaceAll("</table>", "</table></div>"),
     },

@@ -12,7 +12,7 @@ const HEADINGS: Record<number, string> = {
   503: "Temporarily unavailable",
 };
 
-/** The page of an error: what JSON callers read in `error` and `requestId`. */
+/** The page of an error. Its message and request id are those that a JSON response has in `error` and `requestId`. */
 export function renderErrorPage(site: Site, refusal: AppError, status: number, requestId: string): Html {
   const isUnknownVoucher = refusal.code === "entity_not_found";
   const heading = isUnknownVoucher ? "Voucher not found" : (HEADINGS[status] ?? "Something went wrong");

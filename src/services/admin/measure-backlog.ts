@@ -13,11 +13,11 @@ import type { Backlog, DatabaseBacklog } from "../../metrics/open-metrics.ts";
 import { measureQueues, type ShardBacklog } from "../../queues/measure-queues.ts";
 import type { RedisClient } from "../../redis/connections.ts";
 
-/** Live reservations are counted up to this number, which takes Postgres some 25 ms. */
+/** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
 const RESERVATIONS_MAX = 100_000;
-/** Broken chains are counted up to this number. Even one is an alarm. */
+/** Broken chains are counted up to this number. One broken chain already raises the alert. */
 const BROKEN_CHAINS_MAX = 1_000;
-/** The newest listings whose stock is counted, each up to a number: at most 100 000 entries of an index. */
+/** Stock is counted for this many of the newest listings, up to this many vouchers each. So at most 100 000 index entries are read. */
 const LISTINGS_MAX = 100;
 const LEFT_MAX = 1_000;
 /** Deliveries and rows of the outbox are counted up to this number. */
@@ -33,13 +33,13 @@ interface Deps {
   log: Logger;
 }
 
-/** Measures the backlogs in Redis and Postgres. Never fails: the part of a server that does not respond in two seconds is null. */
+/** Measures the backlogs in Redis and Postgres. Never rejects: the part of a server that does not respond within two seconds is null. */
 export async function measureBacklog(ctx: Deps): Promise<Backlog> {
   const [shards, database] = await Promise.all([inTime(ctx, measureJobs(ctx)), inTime(ctx, measureDatabase(ctx))]);
   return { shards, database };
 }
 
-// Async, so that a deployment id that is not known yet rejects instead of throwing.
+// Async: while the deployment's id is unknown, `deployment.id` throws, and the promise must reject instead.
 async function measureJobs({ redis, deployment, config }: Deps): Promise<ShardBacklog[]> {
   return measureQueues(redis, deployment.id, config.queueShards);
 }

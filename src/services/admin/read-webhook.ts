@@ -4,7 +4,7 @@ import type { DeliveriesResponse, DeliveryState } from "../../contract/webhooks.
 import { findWebhookEndpoint, type WebhookRow } from "../../db/webhook-endpoints.ts";
 import { listDeliveries } from "../webhooks/list-deliveries.ts";
 
-/** Which deliveries of an endpoint a page shows: of any state, or of one; the newest, or those after a cursor. */
+/** Which deliveries of an endpoint a page shows. Without a state: of every state. Without a cursor: the newest. */
 export interface WebhookPage {
   state: DeliveryState | undefined;
   cursor: string | undefined;
@@ -13,24 +13,25 @@ export interface WebhookPage {
 /** A webhook endpoint as operators see it. */
 export interface WebhookSummary extends DeliveriesResponse {
   endpoint: WebhookRow;
-  /** Deliveries that are not finished, counted up to a bound. */
+  /** Unfinished deliveries, counted up to {@link PENDING_MAX}. */
   pending: number;
+  /** Whether there are more of them. */
   morePending: boolean;
 }
 
 const PAGE_SIZE = 25;
-/** The most unfinished deliveries that a page counts. */
+/** Most unfinished deliveries that are counted. */
 const PENDING_MAX = 1_000;
 
 /**
- * Reads an endpoint of any organization, what waits for it, and a page of its deliveries, newest first.
+ * Reads an endpoint of any organization, the number of its unfinished deliveries, and a page of its deliveries, newest first.
  * @throws AppError `webhook_not_found`, `invalid_request` for a cursor of another list.
  */
 export async function readWebhook(ctx: { pool: pg.Pool }, id: string, page: WebhookPage): Promise<WebhookSummary> {
   const endpoint = await findWebhookEndpoint(ctx.pool, id, null);
   if (endpoint === null) throw new AppError("webhook_not_found");
-  const of = { organizationId: endpoint.organizationId, endpointId: id };
-  const shown = await listDeliveries(ctx, { ...of, ...page, limit: PAGE_SIZE });
-  const { deliveries, nextCursor } = await listDeliveries(ctx, { ...of, state: "Pending", limit: PENDING_MAX });
+  const target = { organizationId: endpoint.organizationId, endpointId: id };
+  const shown = await listDeliveries(ctx, { ...target, ...page, limit: PAGE_SIZE });
+  const { deliveries, nextCursor } = await listDeliveries(ctx, { ...target, state: "Pending", limit: PENDING_MAX });
   return { endpoint, pending: deliveries.length, morePending: nextCursor !== null, ...shown };
 }

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { insertLook, type Look } from "../../db/audit-entries.ts";
 
-/** The operator who views a page, as the browser names them. OPS_TOKEN is shared, so the name is a claim. */
+/** The operator who views a page. The browser sends the name. It is not verified, because all operators share OPS_TOKEN. */
 export interface Operator {
   name: string;
   address: string;

@@ -5,9 +5,9 @@ import { onSnapshot } from "../../db/transaction.ts";
 import { findChainHead, findLastOfNext, selectChainHeadsOfRange } from "../../db/vouchers.ts";
 import { type ChainHead, type StoredEvent, verifyChain } from "../../domain/chain.ts";
 
-/** Vouchers verified from one snapshot; a few megabytes of payloads. */
-const RANGE = 2_000;
-/** Ranges in progress at the same time: Postgres reads one while another is verified. */
+/** Vouchers verified from one snapshot. Their payloads take a few megabytes. */
+const RANGE_VOUCHERS = 2_000;
+/** Ranges in progress at the same time. With two, Postgres reads one while the process verifies the other. */
 const CONCURRENCY = 2;
 
 /** A limit that no chain reaches: the largest SQL integer. */
@@ -91,7 +91,7 @@ async function verifyRange(ctx: { pool: pg.Pool }, { afterId, lastId }: ChainRan
 
 async function* allRanges(ctx: { pool: pg.Pool }): AsyncGenerator<ChainRange, void, void> {
   for (let afterId = ""; ; ) {
-    const lastId = await findLastOfNext(ctx.pool, afterId, RANGE);
+    const lastId = await findLastOfNext(ctx.pool, afterId, RANGE_VOUCHERS);
     if (lastId === null) return;
     yield { afterId, lastId };
     afterId = lastId;

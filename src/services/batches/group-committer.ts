@@ -16,8 +16,8 @@ import { runInTurn } from "./run-in-turn.ts";
 interface GroupCommitterOptions<Item, State, Result> {
   pool: pg.Pool;
   /**
-   * Reads the state that `decide` needs, in statements of its own after the locking one. Must send all of them before it awaits
-   * any. They leave before the locks are known, so they may cover items that are not decided in this transaction.
+   * Reads the state that `decide` needs, in separate statements after the locking one. Must send all of them before it awaits any. They
+   * are sent before the result of the locking statement arrives, so they may cover items that this transaction does not decide.
    */
   read: (tx: Transaction, items: Item[]) => Promise<State>;
   /**
@@ -39,11 +39,11 @@ interface GroupCommitterOptions<Item, State, Result> {
 const BATCH_MAX = 128;
 /** Connections of the slow path, each of which may wait for one row. The fast path has one connection of its own. */
 const SLOW_PATH_CONNECTIONS = 4;
-/** The share of all waiting items that may be on the slow path. In a worker each item holds a job slot, and the fast path needs the rest. */
+/** The share of `waitingMax` that may be on the slow path. In a worker, each item holds a job slot, and the fast path needs the other slots. */
 const SLOW_PATH_SHARE = 1 / 4;
-/** The share of the slow path that may hold a slot for the same row. */
+/** The share of the slow path's items that may hold a slot for the same row. */
 const ROW_SHARE = 1 / 2;
-/** How long a row may make no progress before items beyond a share are told that their voucher is busy. Milliseconds. */
+/** Time without progress after which a row counts as stalled. Items beyond the shares then get the result `busy`. Milliseconds. */
 const STALLED_AFTER_MS = 1_000;
 
 /** An item on the slow path. */
@@ -71,8 +71,8 @@ interface LockedRow<Item, Result> {
  *   a connection of its own.
  *
  * When the fast transaction runs into another lock, such as an uncommitted reference, all its items move to the slow path, where each row
- * waits alone. The slow path holds only a share of all items, and one row only a share of the slow path. So neither many locked rows nor a
- * crowd that wants the same voucher delays other vouchers.
+ * waits alone. The slow path holds only a share of all items, and one row only a share of the slow path. So other vouchers are delayed
+ * neither by many locked rows nor by many requests for the same voucher.
  */
 export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
   readonly #options: GroupCommitterOptions<Item, State, Result>;
@@ -117,11 +117,11 @@ export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
       (tx) => Promise.all([lockFreeVouchers(tx, voucherIds), read(tx, items)]),
       async ([locked, state], tx) => {
         free = locked;
-        const ours = items.filter((item) => locked.has(item.voucherId));
+        const lockedItems = items.filter((item) => locked.has(item.voucherId));
         const decision: Decided<Result[]> =
-          ours.length > 0 ? await decide(ours, state, tx) : { result: [], writes: [] };
+          lockedItems.length > 0 ? await decide(lockedItems, state, tx) : { result: [], writes: [] };
         const { result } = decision;
-        return { ...decision, result: new Map(ours.map((item, index) => [item, result[index] as Result])) };
+        return { ...decision, result: new Map(lockedItems.map((item, index) => [item, result[index] as Result])) };
       },
     ).catch((error) => {
       if (isLockTimeout(error)) return new Map<Item, Result>();
@@ -129,12 +129,12 @@ export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
     });
     return items.map((item) => {
       if (decided.has(item)) return decided.get(item) as Result;
-      // A free row without a decision: the transaction timed out on another lock, for which only one of its items has to wait.
+      // A free row has no decision if the transaction timed out on another lock. On the slow path, only the items that need that lock wait.
       return free.has(item.voucherId) || this.#hasSlowRoom(item.voucherId) ? this.#takeSlowPath(item) : busy;
     });
   }
 
-  /** Whether one more item may wait for a locked row. Beyond the share, only if its row makes progress. */
+  /** Whether one more item may wait for a locked row. Once the slow path's share is full, only if the row makes progress. */
   #hasSlowRoom(voucherId: string): boolean {
     if (this.#slowItems.size < this.#slowItemsMax) return true;
     const row = this.#lockedRows.get(voucherId);
@@ -152,18 +152,18 @@ export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
     );
     this.#slowItems.set(item, { giveUpAt: performance.now() + this.#options.lockWaitMs, result });
     row.waiting += 1;
-    const leave = () => {
+    const remove = () => {
       this.#slowItems.delete(item);
       row.waiting -= 1;
       if (row.waiting === 0) this.#lockedRows.delete(item.voucherId);
     };
-    result.then(leave, leave);
+    result.then(remove, remove);
     return result;
   }
 
   #lockedRow(voucherId: string): LockedRow<Item, Result> {
-    const known = this.#lockedRows.get(voucherId);
-    if (known !== undefined) return known;
+    const existing = this.#lockedRows.get(voucherId);
+    if (existing !== undefined) return existing;
     const row: LockedRow<Item, Result> = {
       batcher: this.#openBatcher((items) => this.#runSlowPath(row, voucherId, items)),
       slots: pLimit(shareOf(this.#slowItemsMax, ROW_SHARE)),
@@ -222,7 +222,7 @@ function shareOf(items: number, share: number): number {
   return Math.max(1, Math.floor(items * share));
 }
 
-/** Time until a row counts as stalled, and items without a slot stop waiting for it. Milliseconds. */
+/** Time until a row counts as stalled and items without a slot stop waiting for it. Milliseconds. */
 function timeToStallMs(row: { progressAt: number }): number {
   return row.progressAt + STALLED_AFTER_MS - performance.now();
 }

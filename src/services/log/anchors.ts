@@ -20,14 +20,14 @@ export async function readAnchor(file: string, keys: readonly VerifierKey[]): Pr
   return checkpoint;
 }
 
-/** Replaces an anchor's file. Once this returns, the file survives a loss of power. Never replaces a larger checkpoint. */
+/** Replaces an anchor's file, unless it has a larger checkpoint. Once this returns, the new file survives a power failure. */
 export async function writeAnchor(file: string, note: string, keys: readonly VerifierKey[]): Promise<void> {
   const before = await readAnchor(file, keys);
   if (before !== null && before.size > (parseCheckpoint(note)?.size ?? 0)) return;
   await writeDurably(file, note);
 }
 
-/** Writes a file at once: a reader sees the old content or the new one, also after a loss of power. */
+/** Replaces a file atomically: a reader sees the old content or the new content, even after a power failure. */
 export async function writeDurably(file: string, text: string): Promise<void> {
   const next = `${file}.${process.pid}.next`;
   const handle = await open(next, "w", 0o600);

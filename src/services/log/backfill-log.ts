@@ -9,9 +9,9 @@ const BATCH = 4_096;
 const BATCHES = 4;
 
 /**
- * Adds the events that were sealed without a place in the log to those that wait for one, in order of voucher and sequence. May be
- * interrupted and started again, and runs beside live traffic.
- * @param onProgress receives the number of events so far. If it throws, the run ends after what was committed.
+ * Adds the sealed events that are not in the log to new batches of leaves, in order of voucher and sequence. May be interrupted and started
+ * again. May run while the service is in use.
+ * @param onProgress receives the number of events so far. If it throws, the run ends, and committed events stay in the log.
  * @returns how many events were added.
  */
 export async function backfillLog(ctx: AuditContext, onProgress: (events: number) => void): Promise<number> {

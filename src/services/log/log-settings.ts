@@ -4,13 +4,13 @@ import { parseSecretKey, type SignerKey } from "../../domain/log/note.ts";
 import { NotAccepted, type Policy, parsePolicy } from "../../domain/log/policy.ts";
 import type { Witness } from "./witnesses.ts";
 
-/** What signs and publishes the log. Only processes that handle the queue `log`, and commands, hold it. */
+/** What a process needs to sign and publish the log. Only workers of the queue `log` and commands have it. */
 export interface LogSettings {
-  /** Its name. */
+  /** The log's name. */
   origin: string;
-  /** The first one is the log's; during a rotation all of them sign. */
+  /** The keys that sign each checkpoint: one, or several during a key rotation. All have the log's name. */
   keys: SignerKey[];
-  /** Files that remember the last checkpoint. */
+  /** Paths of files that keep the last signed checkpoint. */
   anchors: string[];
   policy: Policy;
   /** The policy's text, which `/log/policy` serves. */
@@ -24,7 +24,7 @@ export class LogSettingsError extends Error {}
 
 /**
  * Reads the key file and the policy.
- * @throws LogSettingsError when the key can be read by others, or a file cannot be used.
+ * @throws LogSettingsError when other users can read the key file, or a file cannot be used.
  */
 export function readLogSettings(config: LogConfig & { keyFile: string }, production: boolean): LogSettings {
   const keys = readKeys(config.keyFile);
@@ -56,7 +56,7 @@ function parse(text: string): Policy {
   }
 }
 
-/** Reads a key file: one key a line, all of one name. */
+/** Reads a key file: one key per line, all with the same name. */
 function readKeys(file: string): SignerKey[] {
   const text = readText("LOG_KEY_FILE", file);
   if ((statSync(file).mode & 0o077) !== 0) {

@@ -12,27 +12,29 @@ import { formatBundle } from "./read-log.ts";
 export interface MonitorOptions {
   source: LogSource;
   policy: Policy;
-  /** Where the last checkpoint is kept, and with `keep` every bundle. */
+  /** The directory of the last checkpoint and, with `keep`, of every bundle. */
   state: string;
+  /** Whether to copy every bundle. */
   keep: boolean;
   /** Receipts of events that must be in the log. */
   receipts: readonly string[];
-  /** The log that was seen before and was retired, if this one is to continue it. */
+  /** Origin of a retired log that this log continues, if the last run saw the retired log. */
   retired?: string | undefined;
 }
 
 export interface Monitored {
   origin: string;
   size: number;
-  /** The size at the last run. */
+  /** The size at the last run; 0 at the first run. */
   before: number;
+  /** The number of verified receipts. */
   receipts: number;
 }
 
 /**
- * Compares a served log with what was seen of it before: its checkpoint is signed and cosigned, continues the last one, and includes
- * the event of every given receipt. Remembers it for the next run.
- * @throws NotAccepted with what does not hold. The checkpoint in question is kept beside the state.
+ * Verifies that a served log's checkpoint is signed and cosigned as the policy requires, continues the checkpoint of the last run, and contains
+ * the event of every given receipt. Keeps the checkpoint for the next run.
+ * @throws NotAccepted with the reason. A checkpoint that satisfies the policy but fails another check is kept in `state` as `refused-<size>`.
  */
 export async function monitorLog(options: MonitorOptions): Promise<Monitored> {
   const { source, policy, state, keep, receipts, retired } = options;
@@ -72,23 +74,23 @@ async function verifyContinuation(source: LogSource, before: CheckpointNote, now
   }
 }
 
-/** Keeps every bundle that is missing, and recomputes the root from all of them. */
+/** Copies every bundle that is missing in `state`, and recomputes the root from all bundles. */
 async function mirror(source: LogSource, state: string, { size, root }: CheckpointNote): Promise<void> {
-  const kept = openLogSource(state);
+  const copy = openLogSource(state);
   const tree = new TreeAppender(0, []);
   for (let index = 0; index * TILE_WIDTH < size; index++) {
     const width = Math.min(TILE_WIDTH, size - index * TILE_WIDTH);
     const path = formatTilePath({ level: null, index, width });
-    const isKept = (await kept.read(path)) !== null;
-    const leaves = await readBundle(isKept ? kept : source, index, width);
+    const isCopied = (await copy.read(path)) !== null;
+    const leaves = await readBundle(isCopied ? copy : source, index, width);
     tree.append(leaves);
     tree.takeGrown();
-    if (!isKept) await writeInto(state, path, formatBundle(leaves));
+    if (!isCopied) await writeInto(state, path, formatBundle(leaves));
   }
   if (!tree.root().equals(root)) throw new NotAccepted("The bundles do not lead to the checkpoint's root.");
 }
 
-/** Writes a file of a log, with its folders. */
+/** Writes a file and creates the directories of its path. */
 export async function writeInto(directory: string, path: string, bytes: Buffer | string): Promise<void> {
   const file = join(directory, path);
   await mkdir(dirname(file), { recursive: true });
@@ -100,8 +102,8 @@ async function verifyPresence(source: LogSource, policy: Policy, now: Checkpoint
   if (index >= now.size) throw new NotAccepted(`The receipt of leaf ${index} is not in the log of ${now.size} leaves.`);
   const bundle = Math.floor(index / TILE_WIDTH);
   const leaves = await readBundle(source, bundle, Math.min(TILE_WIDTH, now.size - bundle * TILE_WIDTH));
-  const at = (index % TILE_WIDTH) * HASH_BYTES;
-  if (!recordHash.equals(leaves.subarray(at, at + HASH_BYTES))) {
+  const offset = (index % TILE_WIDTH) * HASH_BYTES;
+  if (!recordHash.equals(leaves.subarray(offset, offset + HASH_BYTES))) {
     throw new NotAccepted(`Leaf ${index} is not the event of the receipt.`);
   }
 }

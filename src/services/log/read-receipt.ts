@@ -15,7 +15,7 @@ import { proveInclusion } from "./tree-proofs.ts";
 type PartnerDeps = { pool: pg.Pool; partnerReads: BoundedReads };
 
 /**
- * The receipt of a redemption, by its reference within the caller's organization.
+ * The receipt of the redemption with a reference of the caller's organization.
  * @throws AppError `redemption_not_found`, `not_logged_yet`, `overloaded`.
  */
 export function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, externalRef: string): Promise<string> {
@@ -23,7 +23,7 @@ export function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, external
 }
 
 /**
- * The receipt of a redemption.
+ * The receipt of the redemption with a reference of an organization. Unlike {@link readRedemptionReceipt}, it has no limit of concurrent reads.
  * @throws AppError `redemption_not_found`, `not_logged_yet`.
  */
 export async function receiptOfRedemption(pool: pg.Pool, organizationId: string, externalRef: string): Promise<string> {
@@ -70,11 +70,11 @@ export function readEventProof(
 }
 
 async function findEvent(pool: pg.Pool, voucherId: string, sequence: string): Promise<LoggedEvent | null> {
-  const isPossible = /^[1-9]\d{0,9}$/.test(sequence) && Number(sequence) <= INTEGER_MAX;
-  return isPossible ? findLoggedEvent(pool, voucherId, Number(sequence)) : null;
+  const isSequence = /^[1-9]\d{0,9}$/.test(sequence) && Number(sequence) <= INTEGER_MAX;
+  return isSequence ? findLoggedEvent(pool, voucherId, Number(sequence)) : null;
 }
 
-/** Proves an event in the served checkpoint, and verifies the proof before returning it. */
+/** Builds the proof that the served checkpoint contains an event, and verifies it before returning it. */
 async function proveEvent(pool: pg.Pool, event: LoggedEvent, withPayload: boolean): Promise<string> {
   const { payload, recordHash, logIndex } = event;
   const published = await findPublished(pool);

@@ -30,8 +30,9 @@ import { runInTurn } from "../batches/run-in-turn.ts";
 /** A user's request for a voucher. */
 export interface AcquisitionRequest {
   userId: string;
-  /** The way to the open window: a listing, a product, or a referrer's link by its code. */
+  /** What the user acquires from: a listing, a product, or a referrer's link. */
   way: WantedSource["way"];
+  /** Id of the listing or product, or code of the link. */
   id: string;
   /** Null for a claim. */
   paymentRef: string | null;
@@ -48,10 +49,10 @@ interface Refused {
 
 /** Acquisitions in one transaction. */
 const BATCH_MAX = 64;
-/** Requests in one shared read. Most of a crowd is answered by it, and each answer takes a tenth of a millisecond in the same turn. */
+/** Requests in one shared read. When many users compete, it answers most of them, and each response takes 0.1 ms of the same event-loop turn. */
 const READ_MAX = 32;
 /** Shared reads that run at the same time. */
-const READS = 2;
+const READ_CONCURRENCY = 2;
 /** Connections for requests that wait for a lock. */
 const WAITING_CONNECTIONS = 3;
 /** Longest wait for locks: for the last vouchers while others acquire them, or for another call of the same user. Milliseconds. */
@@ -67,15 +68,15 @@ interface Candidate {
   batchIds: readonly string[];
 }
 
-/** A candidate that tries again until a moment on the monotonic clock. Milliseconds. */
+/** A candidate that tries again until `giveUpAt`, on the monotonic clock in milliseconds. */
 type WaitingCandidate = Candidate & { giveUpAt: number };
 
 /** Ids of locked vouchers by batch. */
 type Picked = Map<string, string[]>;
 
-/** What candidates are decided on, read after the vouchers were locked. */
+/** The state from which candidates are decided, read after the vouchers were locked. */
 interface LockedState {
-  /** The time that the whole transaction decides by and writes. */
+  /** The one time that the transaction uses, in decisions and in what it writes. */
   now: Date;
   sources: Map<string, Source>;
   standings: readonly Standing[];
@@ -93,8 +94,8 @@ interface Deps extends Observing {
 /**
  * Group commit for claims and purchases. A request passes up to three stages:
  *
- * - A read, shared with all requests that wait, answers repeats and those that can get nothing.
- * - The others share one transaction. It picks as many unlocked vouchers of each batch as are wanted, and so waits for no voucher.
+ * - A read, shared by all waiting requests, answers repeats and requests that cannot get a voucher.
+ * - The others share one transaction. It picks as many vouchers of each batch as are requested, only unlocked ones, so it waits for none.
  * - A request that found only locked vouchers tries again with all others for the same source, and waits for a voucher if it must. If
  *   the shared transaction met another lock, such as another transaction's uncommitted claim of the same user, each of its requests
  *   tries again alone. These waits have connections of their own and hold no lock, so they delay no other request.
@@ -105,7 +106,7 @@ export class AcquisitionCommitter {
   readonly #deps: Deps;
   readonly #reads: Batcher<AcquisitionRequest, AcquisitionOutcome | Candidate>;
   readonly #shared: Batcher<Candidate, AcquisitionOutcome>;
-  /** Candidates that wait, by what they wait for. */
+  /** Groups of waiting candidates, by source or, after a lock timeout, by acquisition. Each group has its own batcher. */
   readonly #waiting = new Map<string, { batcher: Batcher<WaitingCandidate, AcquisitionOutcome>; count: number }>();
   readonly #waitingConnections = pLimit(WAITING_CONNECTIONS);
   #pending = 0;
@@ -116,14 +117,14 @@ export class AcquisitionCommitter {
     this.#reads = new Batcher((requests) => readAndAnswer(deps.pool, requests), {
       batchMax: READ_MAX,
       waitingMax: WAITING_MAX,
-      concurrency: READS,
-      splitOn: isOfOneItem,
+      concurrency: READ_CONCURRENCY,
+      splitOn: mayBeFromOneItem,
     });
     this.#shared = new Batcher((candidates) => this.#runShared(candidates), {
       batchMax: BATCH_MAX,
       waitingMax: WAITING_MAX,
       observer: observeBatches(deps, "acquisitions"),
-      splitOn: isOfOneItem,
+      splitOn: mayBeFromOneItem,
     });
   }
 
@@ -161,10 +162,10 @@ export class AcquisitionCommitter {
     }
   }
 
-  /** Tries again, together with the other candidates that wait for the same thing, until `LOCK_WAIT_MS` has passed. */
-  async #wait(what: string, candidate: Candidate): Promise<AcquisitionOutcome> {
-    const group = this.#waiting.get(what) ?? { batcher: this.#openWaiting(), count: 0 };
-    this.#waiting.set(what, group);
+  /** Tries again, together with the other candidates of the same group, until `LOCK_WAIT_MS` has passed. */
+  async #wait(groupKey: string, candidate: Candidate): Promise<AcquisitionOutcome> {
+    const group = this.#waiting.get(groupKey) ?? { batcher: this.#openWaiting(), count: 0 };
+    this.#waiting.set(groupKey, group);
     group.count += 1;
     const giveUpAt = performance.now() + LOCK_WAIT_MS;
     try {
@@ -174,7 +175,7 @@ export class AcquisitionCommitter {
       return outcome;
     } finally {
       group.count -= 1;
-      if (group.count === 0) this.#waiting.delete(what);
+      if (group.count === 0) this.#waiting.delete(groupKey);
     }
   }
 
@@ -182,7 +183,7 @@ export class AcquisitionCommitter {
     return new Batcher((waiting) => this.#runWaiting(waiting), {
       batchMax: BATCH_MAX,
       waitingMax: WAITING_MAX,
-      splitOn: isOfOneItem,
+      splitOn: mayBeFromOneItem,
     });
   }
 
@@ -201,7 +202,7 @@ export class AcquisitionCommitter {
     return runInTurn(this.#waitingConnections, commit, () => giveUpAt - performance.now(), busy);
   }
 
-  /** Decides candidates in one transaction. The outcome of one that found only locked vouchers is null. */
+  /** Decides candidates in one transaction. The outcome is null for a candidate that found only locked vouchers. */
   #commit(candidates: readonly Candidate[], mayWait: boolean): Promise<(AcquisitionOutcome | null)[]> {
     return retryConflicts(() =>
       readThenWrite(
@@ -229,12 +230,12 @@ export class AcquisitionCommitter {
       const earlier = standing.earlier ?? acquired.get(acquisitionKey(key));
       const { sandbox } = key.product;
       if (earlier !== undefined) return { kind: "acquired", voucher: earlier, sandbox, alreadyConfirmed: true };
-      const judged = judge(request, source, standing, now);
-      if (judged.kind === "refused") return judged;
-      const batch = judged.batches.find(({ batchId }) => free.get(batchId)?.length);
+      const decision = findOpenBatches(request, source, standing, now);
+      if (decision.kind === "refused") return decision;
+      const batch = decision.batches.find(({ batchId }) => free.get(batchId)?.length);
       const voucher = batch && free.get(batch.batchId)?.shift();
       if (batch === undefined || voucher === undefined) {
-        return isSoldOut(source, judged.batches) ? { kind: "refused", code: "sold_out" } : null;
+        return isSoldOut(source, decision.batches) ? { kind: "refused", code: "sold_out" } : null;
       }
       acquisitions.push({ ...key, voucher });
       events.push(this.#eventOf(request, source, standing, batch, voucher, now));
@@ -267,12 +268,12 @@ export class AcquisitionCommitter {
   }
 }
 
-/** Answers repeats and requests that can get nothing. The others need a transaction. */
+/** Answers repeats and requests that cannot get a voucher. The others need a transaction. */
 async function readAndAnswer(
   pool: pg.Pool,
   requests: readonly AcquisitionRequest[],
 ): Promise<(AcquisitionOutcome | Candidate)[]> {
-  // Supply before users: a voucher that the first statement finds gone is in the second one's acquisitions if this user has it.
+  // Sources first: if the first statement no longer finds a voucher because this user acquired it, the second one finds the acquisition.
   const sources = await readDistinctSources(pool, requests, []);
   const keyed = requests.flatMap((request) => {
     const source = sources.get(sourceKey(request)) as Source;
@@ -292,10 +293,10 @@ async function readAndAnswer(
         const { sandbox } = key.product;
         return [request, { kind: "acquired", voucher: standing.earlier, sandbox, alreadyConfirmed: true }];
       }
-      const judged = judge(request, source, standing, source.now);
-      if (judged.kind === "refused") return [request, judged];
-      if (isSoldOut(source, judged.batches)) return [request, { kind: "refused", code: "sold_out" }];
-      const left = judged.batches.filter((batch) => !isSoldOut(source, [batch]));
+      const decision = findOpenBatches(request, source, standing, source.now);
+      if (decision.kind === "refused") return [request, decision];
+      if (isSoldOut(source, decision.batches)) return [request, { kind: "refused", code: "sold_out" }];
+      const left = decision.batches.filter((batch) => !isSoldOut(source, [batch]));
       return [request, { request, key, batchIds: left.map(({ batchId }) => batchId) }];
     }),
   );
@@ -309,10 +310,10 @@ const NOT_FOUND = {
 } as const satisfies Record<WantedSource["way"], Refused["code"]>;
 
 /**
- * Which batches are open to a request whose product exists. A sandbox exists only for its members and for referrers of the brand; their links
- * show it to everyone.
+ * Which batches are open to a request whose product exists. Only a sandbox's members and the brand's referrers can use its listings and
+ * products. Everyone can use its referrers' links.
  */
-function judge(
+function findOpenBatches(
   { way }: AcquisitionRequest,
   { product, offers, link }: Source,
   { role, contract }: Standing,
@@ -328,14 +329,16 @@ function isSoldOut({ offers }: Source, open: readonly OpenBatch[]): boolean {
   return open.every(({ batchId }) => offers.find((offer) => offer.batchId === batchId)?.left === false);
 }
 
-/** Candidates that have no voucher yet after a round of picks, each of which tried one more batch of every candidate. */
+/** The state after a round of picks. Each round tries the next batch of every candidate that has no voucher yet. */
 interface Round {
   picked: Picked;
+  /** Candidates that have no voucher yet. */
   missing: readonly Candidate[];
+  /** Counts from 0. */
   number: number;
 }
 
-/** Locks unlocked vouchers of the `number`-th batch of each candidate, with one statement for each batch, all sent together. */
+/** Locks unlocked vouchers of each candidate's batch at the index `number`. Sends one statement for each batch, all together. */
 async function pickRound(
   tx: Transaction,
   picked: Picked,
@@ -355,7 +358,7 @@ async function pickRound(
   return { picked, missing: missing.flat(), number };
 }
 
-/** Picks from the other batches of candidates that have no voucher yet. Waits for one voucher if there is none and it may. */
+/** Picks from the other batches of candidates that have no voucher yet. If no voucher was picked and `mayWait` is set, waits for a locked one. */
 async function pickOthers(tx: Transaction, first: Round, mayWait: boolean): Promise<Picked> {
   let round = first;
   while (round.missing.length > 0) round = await pickRound(tx, round.picked, round.missing, round.number + 1);
@@ -379,7 +382,7 @@ async function readLockedState(
   const requests = candidates.map(({ request }) => request);
   const [locked, sources, standings] = await Promise.all([
     ids.length === 0 ? null : readLockedVouchers(tx, ids),
-    // Supply before users, as in the shared read.
+    // Sources first, as in the shared read.
     readDistinctSources(tx, requests, isShort ? ids : null),
     readStandings(
       tx,
@@ -429,7 +432,7 @@ function acquisitionKey({ userId, product, paymentRef }: AcquisitionKey): string
   return JSON.stringify(paymentRef === null ? [userId, product.id] : [userId, product.organizationId, paymentRef]);
 }
 
-/** Whether an error may be of one item in the batch. */
-function isOfOneItem(error: unknown): boolean {
+/** Whether a single item of the batch may have caused the error. */
+function mayBeFromOneItem(error: unknown): boolean {
   return !isDatabaseUnavailable(error) && !isLockTimeout(error);
 }

@@ -13,7 +13,8 @@ import { canBuy } from "../../domain/offer.ts";
 import type { BoundedReads } from "../batches/bounded-reads.ts";
 
 /**
- * A page of valid listings; referrer-only ones are shown to everyone, those of a sandbox to its members and referrers only.
+ * A page of listings whose vouchers are still valid. Everyone sees referrer-only listings. Only a sandbox's members and referrers see its
+ * listings.
  * @throws AppError `overloaded`.
  */
 export async function viewListings(
@@ -42,9 +43,9 @@ export async function viewOneListing(
 }
 
 function viewListing(listing: Listing): ListingResponse {
-  const { offer, eligibility, available, now, sandbox, ...its } = listing;
+  const { offer, eligibility, available, now, sandbox, ...fields } = listing;
   return pickFields(listingResponse, {
-    ...its,
+    ...fields,
     audience: offer.audience,
     referrerOnly: offer.audience === "ReferrerOnly",
     available: Math.min(available, AVAILABLE_MAX),

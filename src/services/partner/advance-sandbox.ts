@@ -21,12 +21,12 @@ import { recordExpiries } from "../sweep/record-expiries.ts";
 
 /** Longest wait for a locked row. Milliseconds. */
 const LOCK_WAIT_MS = 3_000;
-/** How long a call records expiries, thousands of them. The sweeper records the rest. Milliseconds. */
+/** How long a call records expiries; enough for thousands. The sweeper records the rest. Milliseconds. */
 const RECORD_MAX_MS = 2_000;
 
 /**
- * Moves the times of the caller's sandbox back: in one transaction with its audit entry, or not at all. Then releases the leases of ended
- * reservations and seals the expired events, as the sweeper does, which continues where this stops.
+ * Moves the times of the caller's sandbox back, in one transaction with the audit entry. Then releases the leases of the ended reservations
+ * and records the expiries of vouchers. The sweeper completes what remains.
  * @throws AppError `invalid_request` for more than 10 000 live reservations, `voucher_busy` when a row stays locked, `overloaded`.
  */
 export async function advanceSandbox(
@@ -35,7 +35,7 @@ export async function advanceSandbox(
   seconds: number,
 ): Promise<AdvanceResponse> {
   return ctx.sandboxAdvances(async () => {
-    const moved = await move(ctx, caller, seconds);
+    const moved = await moveTimes(ctx, caller, seconds);
     const { endedTickets, endedVoucherIds, expiredBatchIds, vouchersExpired } = moved;
     await Promise.all(endedTickets.map((ticket, index) => releaseLease(ctx, endedVoucherIds[index] ?? "", ticket)));
     if (expiredBatchIds.length > 0) {
@@ -47,7 +47,7 @@ export async function advanceSandbox(
   });
 }
 
-async function move(ctx: { pool: pg.Pool }, { organizationId, keyId }: Caller, seconds: number) {
+async function moveTimes(ctx: { pool: pg.Pool }, { organizationId, keyId }: Caller, seconds: number) {
   try {
     return await inTransaction(ctx.pool, async (tx) => {
       await waitForLocks(tx, LOCK_WAIT_MS);

@@ -17,23 +17,23 @@ import type { BoundedReads } from "../batches/bounded-reads.ts";
 import { redemptionResponse } from "../redeem/redeem-voucher.ts";
 import { verifyUrl } from "./voucher-view.ts";
 
-/** How long a process uses one complete time. It stays true; a later one only lists more. Milliseconds. */
-const CLOSED_FOR_MS = 1_000;
+/** How long a process reuses the complete time that it has read. An older time is still correct, but lists fewer redemptions. Milliseconds. */
+const COMPLETE_UNTIL_MAX_AGE_MS = 1_000;
 
 /** Returns a function that reads the time before which redemptions are complete, at most once a second per process. */
 export function openCompleteUntil(pool: pg.Pool): () => Promise<Date> {
-  let known: { completeUntil: Promise<Date>; readAt: number } | undefined;
+  let latest: { completeUntil: Promise<Date>; readAt: number } | undefined;
   return () => {
     const now = performance.now();
-    if (known === undefined || now - known.readAt > CLOSED_FOR_MS) {
+    if (latest === undefined || now - latest.readAt > COMPLETE_UNTIL_MAX_AGE_MS) {
       const completeUntil = closeRedemptions(pool);
       const reading = { completeUntil, readAt: now };
-      known = reading;
+      latest = reading;
       completeUntil.catch(() => {
-        if (known === reading) known = undefined;
+        if (latest === reading) latest = undefined;
       });
     }
-    return known.completeUntil;
+    return latest.completeUntil;
   };
 }
 

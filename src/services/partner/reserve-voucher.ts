@@ -13,8 +13,9 @@ import type { ReservationCommitter, ReservationMoveOutcome } from "./reservation
 import { resolveVoucher, type VoucherReads } from "./resolve-voucher.ts";
 
 /**
- * Reserves a voucher for one checkout. A repeat by the same key returns its reservation unchanged, token included. The lease in Redis turns
- * competing callers away before they queue for the row. The reservation is the row in Postgres. The voucher's lock and a unique index keep it unique.
+ * Reserves a voucher for one checkout. A repeat by the same key returns its reservation unchanged, token included. The lease in Redis only
+ * refuses competing callers before they wait for the voucher's lock. The reservation itself is a row in Postgres. The lock and a unique index
+ * guarantee that a voucher has at most one live reservation.
  * @throws AppError `voucher_not_found`, `too_many_misses`, a refusal, `voucher_busy`, `unavailable` when Redis does not answer.
  */
 export async function reserveVoucher(
@@ -41,7 +42,7 @@ export async function reserveVoucher(
   const lifetimeMs = ctx.config.reservationSeconds * 1_000;
   const wanted: LeaseHolder = { ticket: newId("rsv"), keyId: caller.keyId };
   const currentHolder = await acquireLease(ctx, voucher.id, wanted, lifetimeMs);
-  // A lease of the caller's own key belongs to another of its calls, or to an ended reservation. The row's lock decides which.
+  // A lease of the caller's own key belongs to a concurrent call or to an ended reservation. The transaction decides which.
   if (currentHolder !== null && currentHolder.keyId !== caller.keyId) throw refusal("voucher_reserved");
 
   let outcome: ReservationMoveOutcome | undefined;

@@ -11,7 +11,7 @@ import { type Observing, observeBatches } from "../batches/observe-batches.ts";
 
 /** Look-ups in one statement. */
 const BATCH_MAX = 256;
-/** Statements that run at the same time: with two, the database works while the process unpacks a result. */
+/** Statements that run at the same time. With two, the database runs one while the process reads the result of the other. */
 const CONCURRENCY = 2;
 /** Look-ups that may wait in one process. */
 const WAITING_MAX = 10_000;
@@ -33,7 +33,8 @@ export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherRea
 /**
  * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same statement, so that a
  * response never distinguishes another organization's voucher from an unknown one. A code that matches no voucher is a miss. A key with too
- * many misses can only find out whether its `externalRef` is confirmed. Tickets cannot be guessed, so they are not counted.
+ * many misses can only find out whether its `externalRef` has redeemed a voucher. Unknown tickets are not counted, because tickets cannot be
+ * guessed.
  * @throws AppError `too_many_misses`.
  */
 export async function resolveVoucher(

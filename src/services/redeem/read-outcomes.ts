@@ -18,9 +18,9 @@ export interface Outcome extends ReadRedemption {
   isSettled: boolean;
 }
 
-/** References in one transaction. */
+/** Outcomes read in one transaction. */
 const BATCH_MAX = 256;
-/** References that may wait in one process. */
+/** Requests that may wait in one process. */
 const WAITING_MAX = 4_000;
 
 export type OutcomeReads = Batcher<OutcomeRequest, Outcome>;
@@ -35,8 +35,8 @@ export function openOutcomeReads({ pool }: { pool: pg.Pool }): OutcomeReads {
 }
 
 /**
- * Reads many outcomes in one transaction. Locks each voucher in shared mode before it reads the reference and the time, so that no
- * transaction is deciding about the voucher. Skips vouchers that are locked already: their outcomes are not settled.
+ * Reads many outcomes in one transaction. Locks each voucher in shared mode before it reads the reference and the time, so that no other
+ * transaction changes the voucher meanwhile. Skips vouchers that another transaction is changing: their outcomes are not settled.
  */
 function readOutcomes(pool: pg.Pool, requests: readonly OutcomeRequest[]): Promise<Outcome[]> {
   const voucherIds = [...new Set(requests.map((request) => request.voucherId))];

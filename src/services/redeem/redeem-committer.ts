@@ -28,7 +28,7 @@ export interface RedeemJobResult {
   consumedTicket: string | null;
 }
 
-/** What a batch is decided on: the locked vouchers, the database's time after the locks, and redemptions by the same references. */
+/** The state from which a batch is decided: the locked vouchers, the database's time after the locks, and redemptions by the same references. */
 interface RedeemState extends LockedVouchers {
   confirmations: Map<string, Confirmation>;
   /** The leaves that the transaction adds to the log. */
@@ -65,7 +65,7 @@ export function openRedeemCommitter(
   });
 }
 
-/** Runs one redeem job. Releases the lease without waiting: it delays no other caller of a redeemed voucher. */
+/** Runs one redeem job. Does not wait until the lease is released: a redeemed voucher is refused with or without a lease. */
 export async function runRedeemJob(
   ctx: { redeemCommitter: RedeemCommitter; leases: Leases; log: Logger },
   attemptId: string,
@@ -87,7 +87,7 @@ async function readRedeemState(tx: Transaction, requests: readonly RedeemRequest
 
 /**
  * Decides requests for locked vouchers, one after another on the state in memory. All redemptions are written together. The writes fail if
- * another transaction has used a reference or closed the time in the meantime, or changed a reservation without the voucher's lock.
+ * another transaction has meanwhile used a reference, closed the redemption's time, or changed a reservation without the voucher's lock.
  */
 async function redeemBatch(
   ctx: { tokenSecrets: readonly TokenSecret[]; randomBytes: RandomBytes; onAnnounced: () => void },
@@ -96,9 +96,9 @@ async function redeemBatch(
   { now, closedUntil, vouchers, confirmations, logBatch }: RedeemState,
 ): Promise<Decided<RedeemJobResult[]>> {
   const redeemedAt = closedUntil > now ? closedUntil : now;
-  const decidedOn = new Set(requests.map((request) => request.voucherId));
+  const requestedIds = new Set(requests.map((request) => request.voucherId));
   const expired = [...vouchers.values()].flatMap(({ id, reservation }): EndedReservation[] =>
-    reservation !== null && decidedOn.has(id) && liveReservation(reservation, now) === null
+    reservation !== null && requestedIds.has(id) && liveReservation(reservation, now) === null
       ? [{ ticket: reservation.ticket, state: "Expired" }]
       : [],
   );
@@ -149,8 +149,8 @@ function redeemed(redeemCode: string, redeemedAt: Date): RedeemReply {
 }
 
 /**
- * Statements that write the redemptions, end reservations, seal what is Pending and append the redeemed events. Redemptions come first:
- * only they can wait for another transaction, and at that point this one has written nothing that others wait for.
+ * Statements that write the redemptions, end reservations, seal Pending events and append the redeemed events. Redemptions come first: only
+ * they can wait for another transaction, and at that point this one has written nothing that others wait for.
  */
 function writeRedemptions(
   ctx: { randomBytes: RandomBytes },

@@ -6,25 +6,24 @@ import { findSweepPosition, moveSweepPosition } from "../../db/sweep-positions.t
 import { estimateVoucherCount } from "../../db/vouchers.ts";
 import { type VerifyResult, verifyNextChains } from "../admin/verify-chains.ts";
 
-/** Fewest and most chains that one pass verifies. The minimum verifies all chains of a small database within an hour. */
+/** Fewest and most chains that one pass verifies. At the default interval of 5 s, the minimum is 72 000 chains an hour. */
 const CHAINS_MIN = 100;
 const CHAINS_MAX = 5_000;
 
 /**
- * Verifies the next chains in id order, starting over after the last. Verifies as many as are due since the last pass if every
- * chain is to be verified within `chainCheckMs`. Logs each broken chain as an error and records it until a later check passes.
+ * Verifies the next chains in id order, and starts over after the last. The number of chains grows with the time since the last pass, so that
+ * all chains are verified within `chainCheckMs`. Logs each broken chain as an error and records it until a later check passes.
  */
 export async function checkChains(ctx: { pool: pg.Pool; config: Config; log: Logger }): Promise<VerifyResult> {
   const before = await findSweepPosition(ctx.pool, "check_chains");
-  const share = (before?.ageMs ?? 0) / ctx.config.chainCheckMs;
-  const due = Math.ceil((await estimateVoucherCount(ctx.pool)) * share);
+  const shareDue = (before?.ageMs ?? 0) / ctx.config.chainCheckMs;
+  const due = Math.ceil((await estimateVoucherCount(ctx.pool)) * shareDue);
   const limit = Math.min(Math.max(due, CHAINS_MIN), CHAINS_MAX);
   const afterId = before?.position ?? "";
   const { result, last } = await verifyNextChains(ctx, afterId, limit);
   for (const broken of result.broken) ctx.log.error(broken, "a chain is broken");
   const broken = result.broken.map(({ voucherId }) => voucherId);
   await recordChainCheck(ctx.pool, { afterId, lastId: last }, broken);
-  // After the last voucher the next pass starts over.
   await moveSweepPosition(ctx.pool, "check_chains", result.vouchers < limit ? "" : last);
   return result;
 }

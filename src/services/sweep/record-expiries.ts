@@ -19,24 +19,25 @@ interface Deps {
   randomBytes: RandomBytes;
 }
 
-/** Serials of a batch that one transaction covers. Writing 500 events takes some 50 ms. */
-const RANGE = 500;
+/** Most serials of a batch in one transaction. Writing 500 events takes about 50 ms. */
+const SERIALS_MAX = 500;
 
 /**
- * Appends an expired event to the chains of vouchers past `validUntil`, in order of serial, and returns their number. Seals many at once,
- * so a million expiries make no seal jobs. Skips locked vouchers: their batch's mark stays before them, so a later pass returns. No
- * decision depends on this: every reader sees a voucher past `validUntil` as Expired.
- * @param only the batches to look at; null: all.
+ * Appends an expired event to the chains of vouchers past `validUntil`, in order of serial, and returns their number. Seals the events in the
+ * same transaction, so that a million expiries need no seal jobs. Skips locked vouchers. The recorded serial of their batch stays below them,
+ * so a later pass returns to them. No decision depends on the events: every reader sees a voucher past `validUntil` as Expired.
+ * @param untilMs the time on the monotonic clock after which no transaction starts. At least one transaction runs.
+ * @param onlyBatchIds the batches to record. Null: all.
  */
 export async function recordExpiries(
   ctx: Deps,
   untilMs: number,
-  only: readonly string[] | null = null,
+  onlyBatchIds: readonly string[] | null = null,
 ): Promise<number> {
   let count = 0;
   const incomplete: string[] = [];
   do {
-    const range = await inTransaction(ctx.pool, (tx) => recordRange(ctx, tx, only, incomplete));
+    const range = await inTransaction(ctx.pool, (tx) => recordRange(ctx, tx, onlyBatchIds, incomplete));
     if (range === null) return count;
     count += range.recorded;
     if (!range.complete) incomplete.push(range.batchId);
@@ -47,17 +48,17 @@ export async function recordExpiries(
 async function recordRange(
   ctx: Deps,
   tx: Transaction,
-  only: readonly string[] | null,
-  except: readonly string[],
+  onlyBatchIds: readonly string[] | null,
+  exceptBatchIds: readonly string[],
 ): Promise<{ batchId: string; recorded: number; complete: boolean } | null> {
-  const batch = await lockExpiredBatch(tx, only, except);
+  const batch = await lockExpiredBatch(tx, onlyBatchIds, exceptBatchIds);
   if (batch === null) return null;
   const { batchId, recordedTo } = batch;
-  const last = Math.min(recordedTo + RANGE, batch.voucherCount);
+  const last = Math.min(recordedTo + SERIALS_MAX, batch.voucherCount);
   const voucherIds = await lockUnrecordedExpiries(tx, batchId, recordedTo, last);
   const recorded = voucherIds.length === 0 ? 0 : await recordLocked(ctx, tx, voucherIds);
-  const mark = await advanceExpiry(tx, batchId, recordedTo, last);
-  return { batchId, recorded, complete: mark === last };
+  const newRecordedTo = await advanceExpiry(tx, batchId, recordedTo, last);
+  return { batchId, recorded, complete: newRecordedTo === last };
 }
 
 async function recordLocked(ctx: Deps, tx: Transaction, voucherIds: readonly string[]): Promise<number> {

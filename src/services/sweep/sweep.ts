@@ -15,7 +15,7 @@ import { removeDeliveries } from "./remove-deliveries.ts";
 import { requestSeals } from "./request-seals.ts";
 import { requestWebhooks } from "./request-webhooks.ts";
 
-/** Time limit of a task that repeats. All tasks together end before a stopping process must. Milliseconds. */
+/** Time limit of each task that works in several steps. So a pass ends within the time that a stopping process has. Milliseconds. */
 const TASK_MAX_MS = 2_000;
 
 /** Most contracts that one pass ends. */

@@ -6,15 +6,15 @@ import { inTransaction, isDatabaseUnavailable, isLockTimeout, waitForLocks } fro
 import { fanOutRows, type OutboxRow, selectOutbox, tryFanOut } from "../../db/webhook-deliveries.ts";
 import type { WebhookRequests } from "../../queues/webhook-requests.ts";
 
-/** How often a process looks into the outbox. Milliseconds. */
+/** Interval at which a process empties the outbox. Milliseconds. */
 const INTERVAL_MS = 1_000;
-/** Time until it looks again after another process held the lock, which may have missed the last commit. Milliseconds. */
-const AGAIN_MS = 50;
+/** Time until the next attempt if another process holds the lock. That process may not see the newest rows. Milliseconds. */
+const RETRY_MS = 50;
 /** Outbox rows that one transaction reads. */
 const ROWS_MAX = 500;
 /** Events that one transaction turns into deliveries, each for up to 20 endpoints; one row may have more. */
 const EVENTS_MAX = 1_000;
-/** Longest wait for endpoints that a recording of attempts has locked. Milliseconds. */
+/** Longest wait for endpoints that are locked while attempts are recorded. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 
 interface Deps {
@@ -25,11 +25,11 @@ interface Deps {
   log: Logger;
 }
 
-/** Looks into the outbox every second after `start`, and at once after `nudge`. Any number of processes may run it; a lock lets one work at a time. */
+/** Empties the outbox every second after `start`, and at once after `nudge`. Any number of processes may run it; a lock lets one work at a time. */
 export class FanOut {
   readonly #ctx: Deps;
   #timer: NodeJS.Timeout | undefined;
-  #again: NodeJS.Timeout | undefined;
+  #retryTimer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   #nudged = false;
   #closed = false;
@@ -44,7 +44,7 @@ export class FanOut {
     this.nudge();
   }
 
-  /** Looks now, or once more after the current look. */
+  /** Empties the outbox now, or again after the current run. */
   nudge(): void {
     if (this.#closed) return;
     this.#nudged = true;
@@ -53,11 +53,11 @@ export class FanOut {
     });
   }
 
-  /** Waits for the current look. */
+  /** Stops the timers and waits for the current run. */
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#timer);
-    clearTimeout(this.#again);
+    clearTimeout(this.#retryTimer);
     await this.#running;
   }
 
@@ -67,8 +67,8 @@ export class FanOut {
       try {
         const done = await fanOut(this.#ctx);
         if (done === "busy") {
-          clearTimeout(this.#again);
-          this.#again = setTimeout(() => this.nudge(), AGAIN_MS);
+          clearTimeout(this.#retryTimer);
+          this.#retryTimer = setTimeout(() => this.nudge(), RETRY_MS);
         }
         this.#nudged ||= done === "more";
       } catch (error) {

@@ -10,7 +10,7 @@ export interface WebhookDeps {
   config: { webhooks: WebhookConfig };
 }
 
-/** The secret that all others derive from. @throws AppError `webhooks_off` without one. */
+/** The root secret, from which the secrets of all endpoints are derived. @throws AppError `webhooks_off` when it is not configured. */
 export function requireWebhookSecret({ config }: WebhookDeps): string {
   if (config.webhooks.secret === null) throw new AppError("webhooks_off");
   return config.webhooks.secret;
