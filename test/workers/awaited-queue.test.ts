@@ -28,6 +28,7 @@ type SumReply = z.infer<typeof sumReply>;
 
 const sumQueue: QueueDefinition<Sum, SumReply> = {
   name: "sum",
+  shardBy: "a",
   data: z.object({ a: z.number(), b: z.number() }),
   reply: sumReply,
   dataMaxBytes: 64,
