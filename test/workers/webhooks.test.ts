@@ -2,6 +2,7 @@ import pLimit from "p-limit";
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type ReplayRequest, webhookEvent } from "../../src/contract/webhooks.ts";
+import { selectDueDeliveries } from "../../src/db/webhook-deliveries.ts";
 import { voidBatch } from "../../src/services/admin/void-batch.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
@@ -12,7 +13,11 @@ import { removeDeliveries } from "../../src/services/sweep/remove-deliveries.ts"
 import { requestWebhooks } from "../../src/services/sweep/request-webhooks.ts";
 import { deliverToEndpoint, REQUESTS_MAX } from "../../src/services/webhooks/deliver.ts";
 import { listDeliveries } from "../../src/services/webhooks/list-deliveries.ts";
-import type { Attempt, AttemptRecorder } from "../../src/services/webhooks/record-attempts.ts";
+import {
+  type Attempt,
+  type AttemptRecorder,
+  openAttemptRecorder,
+} from "../../src/services/webhooks/record-attempts.ts";
 import { replayWebhook } from "../../src/services/webhooks/replay-webhook.ts";
 import { openWebhookSender } from "../../src/services/webhooks/send-webhook.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
@@ -219,6 +224,23 @@ describe("a delivery that fails", () => {
     expect(new Set(requests.map(({ id, text }) => id + text)).size).toBe(1);
     const { rows } = await servers.db.query("SELECT failing_since FROM webhook_endpoints WHERE id = $1", [endpoint]);
     expect(rows).toEqual([{ failing_since: null }]);
+  });
+
+  it("has one attempt if two processes send it at the same time: the first result that is recorded counts", async () => {
+    const [endpoint = ""] = await addEndpointsWithDue(1, 1);
+    const [delivery] = await selectDueDeliveries(servers.db, endpoint, [], 1);
+    if (delivery === undefined) throw new Error("nothing is due");
+    const ctx = { ...worker.ctx, metrics: null };
+    const failed = { status: 500, failure: "status", retryAfterMs: null } as const;
+    const delivered = { status: 204, failure: null, retryAfterMs: null };
+    for (const result of [failed, delivered]) {
+      await openAttemptRecorder(ctx).submit({ endpointId: endpoint, delivery, result });
+    }
+    const { rows } = await servers.db.query(
+      "SELECT attempts, state, last_status FROM webhook_deliveries WHERE endpoint_id = $1",
+      [endpoint],
+    );
+    expect(rows).toEqual([{ attempts: 1, state: "Pending", last_status: 500 }]);
   });
 
   it("is given up after ten attempts; only then does the next event of its voucher follow", async () => {
