@@ -16,7 +16,7 @@ import {
 } from "./operator-frame.ts";
 import { renderWebhooks } from "./webhook-page.ts";
 
-/** The most vouchers that the list of batches counts in one batch. */
+/** The list of batches shows a larger number of vouchers left as `more than 1,000`. */
 const LEFT_MAX = 1_000;
 
 /** An organization: its brands, its last redemptions, its batches with what is left in their windows, and its webhook endpoints. */
