@@ -3,7 +3,7 @@ import { typeidUnboxed } from "typeid-js";
 /** The prefix of an id, which shows the kind of entity. */
 type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | "ctr" | "whk" | "tst";
 
-/** The last two symbols (ten bits) of voucher and reservation ids: the number of the group of tables with the row. The only group is 0. */
+/** The last two symbols (ten bits) of voucher and reservation ids: the bucket, a group of tables, that has the row. The only bucket is 0. */
 const BUCKET = "00";
 
 /**

@@ -40,7 +40,7 @@ export interface FoundLease {
 }
 
 /**
- * Leases of vouchers in Redis. A lease turns competing callers away before they reach Postgres. It proves nothing: the
+ * Leases of vouchers in Redis. A lease refuses competing callers before they wait for the voucher's lock in Postgres. It proves nothing: the
  * reservation's row alone decides whether a voucher is reserved. Methods reject when Redis does not respond.
  */
 export class Leases {
@@ -82,8 +82,8 @@ export class Leases {
 
   /**
    * Scans about `count` keys for leases, from a cursor ("0" at first). Returns the cursor "0" after the last keys. The masters of a Redis
-   * Cluster are scanned one after another; a cursor is then the master's index and its own cursor, such as `1/42`. If a master of several
-   * does not respond, returns no leases and continues at the next master.
+   * Cluster are scanned one after another; a cursor is then the master's index and its own cursor, such as `1/42`. If one of
+   * several masters does not respond, returns no leases and the cursor of the next master.
    */
   async scan(position: string, count: number): Promise<{ cursor: string; found: FoundLease[] }> {
     const masters = mastersOf(this.#redis);

@@ -19,7 +19,7 @@ export interface CheckpointNote extends Checkpoint {
   note: ParsedNote;
 }
 
-/** The text of a checkpoint, which is signed. */
+/** The text that the log signs. */
 export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${root.toString("base64")}\n`;
 }

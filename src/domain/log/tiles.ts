@@ -4,7 +4,7 @@ const TILE_BYTES = TILE_WIDTH * HASH_BYTES;
 /** The highest level of a tree of 2^53 leaves. */
 const LEVEL_MAX = 6;
 
-/** A tile or bundle as a path under the log's address names it. `level` is null for a bundle of entries. */
+/** The tile or bundle that a path under the log's address names. `level` is null for a bundle of entries. */
 export interface TilePath {
   level: number | null;
   index: number;

@@ -14,7 +14,10 @@ const ATTEMPTS_MAX = 10;
 /** Longest wait between these requests. Milliseconds. */
 const RETRY_MAX_MS = 10_000;
 
-/** A copy of a log in the format of C2SP tlog-tiles: a served log, or the files of an export or a monitor. Also opens public histories. */
+/**
+ * A copy of a log in the format of C2SP tlog-tiles: a served log, or the files of an export or a monitor. Public histories are read in the
+ * same way.
+ */
 export interface LogSource {
   /** Its address or directory, for messages. */
   from: string;
