@@ -58,6 +58,7 @@ export function decideRedeem(
   const tokenMatches =
     request.tokenHash !== null && live !== null && sameTokenHash(request.tokenHash, expectedTokenHash(live));
   if (request.tokenHash !== null && !tokenMatches) return { kind: "refused", code: "token_mismatch" };
-  if (live !== null && live.keyId !== request.keyId && !tokenMatches) return { kind: "refused", code: "voucher_reserved" };
+  if (live !== null && live.keyId !== request.keyId && !tokenMatches)
+    return { kind: "refused", code: "voucher_reserved" };
   return { kind: "redeem", consumed: live };
 }

@@ -35,7 +35,9 @@ export async function readDivisions(redis: RedisClient, deploymentId: string): P
     counts.map(async (count) => {
       const { prefix } = findShard(deploymentId, 0, count);
       // BullMQ writes `meta` when a queue is first opened.
-      return (await redis.exists(`${prefix}:redeem:meta`)) === 1 || names.flat().some((name) => usesDivision(name, count));
+      return (
+        (await redis.exists(`${prefix}:redeem:meta`)) === 1 || names.flat().some((name) => usesDivision(name, count))
+      );
     }),
   );
   const found = counts.filter((_, index) => used[index]);

@@ -92,7 +92,8 @@ export async function auditServedLog(options: ServedAuditOptions): Promise<Serve
   }
   await compareTiles(log, [...partial.values()], audit, report);
   if (!appender.root().equals(root)) report("the leaves do not lead to the checkpoint's root");
-  for (const [leaf, { event }] of namedLeaves) report(`${event} names leaf ${leaf}, which the checkpoint does not cover`);
+  for (const [leaf, { event }] of namedLeaves)
+    report(`${event} names leaf ${leaf}, which the checkpoint does not cover`);
   return audit;
 }
 

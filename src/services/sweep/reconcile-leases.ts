@@ -19,7 +19,8 @@ const RESERVATIONS_MAX = 1_000;
 const SCAN_COUNT = 1_000;
 
 /**
- * Pages after which a pass stops, unless the last page needed a repair. This bounds the cost of a pass that has nothing to repair. With a pass every five seconds, 100 000 reservations are checked in four minutes, and a reservation lasts fifteen.
+ * Pages after which a pass stops, unless the last page needed a repair. This bounds the cost of a pass that has nothing to repair. With a pass
+ * every five seconds, 100 000 reservations are checked in four minutes, and a reservation lasts fifteen.
  */
 const CLEAN_PAGES_MAX = 2;
 
