@@ -20,7 +20,7 @@ import { sandbox } from "./sandbox.ts";
 const TOKEN_MAX = 128;
 const NOTE_MAX = 500;
 
-// Many clients send their empty fields as null.
+// The fields accept null, because many clients send null for an empty field.
 export const redeemRequest = z
   .object({
     code: code.nullish(),
@@ -50,7 +50,7 @@ export const redeemRequest = z
     },
   });
 
-/** The JSON Schema of a request that names the voucher in one field and not in the other. */
+/** The JSON Schema of a request that contains the first field and not the second. */
 function onlyOne(given: string, absent: string) {
   return {
     title: `By its ${given}`,
@@ -102,7 +102,7 @@ export const redeemResponse = z
 
 export type RedeemResponse = z.output<typeof redeemResponse>;
 
-/** An example of those fields. */
+/** Example values of `redeemedVoucher`. */
 export const REDEEMED_VOUCHER = {
   voucherInstanceId: EXAMPLE.voucherId,
   redeemCode: EXAMPLE.redeemCode,
@@ -121,7 +121,7 @@ const REDEEMED: RedeemResponse = {
   verifyUrl: EXAMPLE_VERIFY_URL,
 };
 
-/** The redemption of a reference, as it is read. */
+/** The example for reading the redemption of a reference. */
 export const REDEMPTION_EXAMPLES: Examples<RedeemResponse> = {
   redeemed: { summary: "Redeemed under this reference", value: { ...REDEEMED, alreadyConfirmed: true } },
 };

@@ -6,7 +6,7 @@ import { sandbox } from "./sandbox.ts";
 
 /** Maximum number of redemptions on one page. */
 const REDEMPTIONS_LIMIT_MAX = 1_000;
-/** A cursor has about 200 characters. */
+/** Longest accepted cursor. A valid cursor has about 200 characters. */
 const CURSOR_INPUT_MAX = 512;
 
 export const externalRefInPath = z.string().meta({

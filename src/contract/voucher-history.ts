@@ -35,7 +35,10 @@ export interface FoundVouchers {
 
 const pastReservation = z.object({
   ticket: z.string(),
-  /** Live: it still counts. Consumed: a redemption ended it. Released: a release or a voiding ended it. Expired: it was not used in time. */
+  /**
+   * Live: it still reserves the voucher. Consumed: a redemption ended it. Released: a release or a voiding ended it. Expired: it was not used
+   * in time.
+   */
   state: z.enum(["Live", "Consumed", "Released", "Expired"]),
   keyId: z.string(),
   keyLabel: z.string().nullable(),
@@ -48,11 +51,11 @@ const pastReservation = z.object({
 
 export type PastReservation = z.output<typeof pastReservation>;
 
-/** A voucher's whole life as operators see it. */
+/** A voucher with its events, reservations and redemption, for operators. */
 export const voucherHistory = z.object({
   voucher: foundVoucher.extend({ verifyUrl }),
   events: z.array(partnerEvent),
-  /** The newest 1 000, oldest first. */
+  /** The newest 1 000 reservations, the oldest of them first. */
   reservations: z.array(pastReservation),
   redemption: z
     .object({

@@ -8,7 +8,7 @@ export const sql = loadStatements(new URL("./broken-chains.sql", import.meta.url
   count_broken_chains: { broken: integer },
 });
 
-/** Records a check of the vouchers after `afterId` up to `lastId`: the chains in `broken` are broken, all others verify. */
+/** Records a check of the chains of the vouchers after `afterId` up to `lastId`. Those in `broken` are broken; all others are intact. */
 export async function recordChainCheck(
   db: Queryable,
   range: { afterId: string; lastId: string },

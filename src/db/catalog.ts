@@ -8,12 +8,12 @@ import { execute, loadStatements, readRow, readRows } from "./statements.ts";
 /** What the vouchers of a new batch have in common. Prices are US dollars. */
 const BATCH_TERMS = {
   organizationId: text,
-  /** The organization is a sandbox. */
+  /** Whether the organization is a sandbox. */
   sandbox: boolean,
   productKey: text,
   retailPriceUsd: numeric,
   priceUsd: numeric,
-  /** The database's clock. */
+  /** The time by the database's clock. */
   issuedAt: timestamptz,
 };
 
@@ -33,7 +33,7 @@ const BATCH = {
   expired: bigint,
   redeemed: bigint,
   voided: bigint,
-  /** Its organization is a sandbox. */
+  /** Whether its organization is a sandbox. */
   sandbox: boolean,
 };
 
@@ -52,7 +52,7 @@ export const PRODUCT = {
 };
 export type NewProduct = Row<typeof PRODUCT>;
 
-/** `sandbox`: its organization is a sandbox. */
+/** `sandbox`: whether its organization is a sandbox. */
 const BRAND = { id: text, name: text, organizationId: text, sandbox: boolean };
 
 const BATCH_OF_ORGANIZATION = {
@@ -62,7 +62,7 @@ const BATCH_OF_ORGANIZATION = {
   validUntil: timestamptz,
   isValid: boolean,
   hasWindow: boolean,
-  /** Vouchers left in the windows, counted up to 1 001. */
+  /** Vouchers that can still be acquired through the windows, counted up to 1 001. */
   left: integer,
 };
 
@@ -82,7 +82,7 @@ export const sql = loadStatements(new URL("./catalog.sql", import.meta.url), {
   select_batches_of_organization: BATCH_OF_ORGANIZATION,
 });
 
-/** Inserts an organization. It is live or a sandbox for good. */
+/** Inserts an organization. It can never change between live and sandbox. */
 export async function insertOrganization(db: Queryable, id: string, name: string, sandbox = false): Promise<void> {
   await execute(db, sql.insert_organization, [id, name, sandbox]);
 }
@@ -92,7 +92,10 @@ export function findOrganization(db: Queryable, id: string): Promise<{ name: str
   return readRow(db, sql.find_organization, [id]);
 }
 
-/** The oldest organization (`parentId` null), brand of an organization or product of a brand with a name in any case; its id, or null. */
+/**
+ * Returns the id of the oldest entity with a name, ignoring case, or null: an organization if `parentId` is null, else a brand of that
+ * organization or a product of that brand.
+ */
 export async function findNamesake(db: Queryable, parentId: string | null, name: string): Promise<string | null> {
   return (await readRow(db, sql.find_namesake, [parentId, name]))?.id ?? null;
 }
@@ -141,7 +144,7 @@ export async function findBatchSize(db: Queryable, id: string): Promise<number |
   return (await readRow(db, sql.find_batch_size, [id]))?.count ?? null;
 }
 
-/** A batch's window of each kind; null where it has none. */
+/** A batch's window of each kind; null for a kind that it does not have. */
 export async function selectWindows(db: Queryable, batchId: string): Promise<Record<WindowKind, Window | null>> {
   const rows = await readRows(db, sql.select_windows, [batchId]);
   const windowOf = (kind: WindowKind): Window | null => {
@@ -191,7 +194,7 @@ export function selectBrandsOfOrganization(db: Queryable, organizationId: string
 /** A batch in an organization's list. */
 export type BatchOfOrganization = Row<typeof BATCH_OF_ORGANIZATION>;
 
-/** At most `limit` batches of an organization before one of them, or the newest, newest first. */
+/** At most `limit` batches of an organization, newest first: those older than the batch `before`, or the newest ones if it is null. */
 export function selectBatchesOfOrganization(
   db: Queryable,
   organizationId: string,

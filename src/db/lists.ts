@@ -6,7 +6,7 @@ import { arrayOf, type Columns, integer, numeric, orNull, type Row, text, textOf
 import type { Queryable } from "./pool.ts";
 import { loadStatements, readRow, readRows, type TypedStatement } from "./statements.ts";
 
-/** Lists of the catalog for operators. None of them reads vouchers, reservations, redemptions or events. */
+/** Statements that list the catalog for operators. None of them reads vouchers, reservations, redemptions or events. */
 export const sql = loadStatements(new URL("./lists.sql", import.meta.url), {
   list_organizations: { id: text, name: text, createdAt: timestamptz },
   list_brands: { id: text, organizationId: text, name: text, createdAt: timestamptz },
@@ -60,7 +60,7 @@ export type ListName = keyof typeof LISTS;
 export type ListFilter<Name extends ListName> = (typeof LISTS)[Name]["filters"][number];
 export type ListItem<Name extends ListName> = Row<(typeof LISTS)[Name]["statement"]["columns"]>;
 
-/** At most `limit` items of a list after a key, in its order. Null filters are unused. */
+/** At most `limit` items of a list that follow the key `after`, in the order of the list's key. An absent filter matches every item. */
 export async function selectList<Name extends ListName>(
   db: Queryable,
   name: Name,
@@ -74,7 +74,7 @@ export async function selectList<Name extends ListName>(
   return (await readRows(db, statement, [...values, after, limit])) as ListItem<Name>[];
 }
 
-/** One of the ids among the filters that does not exist, with its kind; null if all exist. */
+/** Returns an id among the filters that does not exist, with its kind, or null if all exist. */
 export function findUnknownFilter(
   db: Queryable,
   filters: Readonly<Record<string, string | undefined>>,

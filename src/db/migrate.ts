@@ -4,15 +4,15 @@ import { loadMigrationFiles, migrate } from "postgres-migrations";
 import { MIGRATIONS } from "./schema.ts";
 import { isLockTimeout, isRetryable } from "./transaction.ts";
 
-/** Longest wait for one lock. All later statements on the table queue for as long. Milliseconds. */
+/** Longest wait for one lock. Later statements on the table have to wait for as long. Milliseconds. */
 const LOCK_TIMEOUT_MS = 1_000;
-/** Pause between two attempts, in which the queued statements run. Milliseconds. */
+/** Pause between two attempts. The statements that waited run in this time. Milliseconds. */
 const PAUSE_MS = 2_000;
 /** Longest wait for locks in one run. Milliseconds. */
 const WAIT_MAX_MS = 600_000;
-/** How often to check which session holds the lock that the run waits for. Milliseconds. */
+/** Interval between checks of which session holds the lock that the run waits for. Milliseconds. */
 const WATCH_EVERY_MS = 300;
-/** The advisory lock of postgres-migrations, which takes it again in the same session. */
+/** Key of the advisory lock of postgres-migrations. A session that holds the lock can take it again at once. */
 const LIBRARY_LOCK = "-8525285245963000605";
 
 interface MigrateOptions {
@@ -42,7 +42,7 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
   const ended = new AbortController();
   const watched = watchLocks(databaseUrl, rows[0]?.pid ?? 0, ended.signal, notice).catch(() => undefined);
   let waitsSince: number | null = null;
-  const untilLocked = async (run: () => Promise<unknown>) => {
+  const retryUntilLocked = async (run: () => Promise<unknown>) => {
     for (;;) {
       try {
         return await run();
@@ -61,10 +61,10 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
     }
   };
   try {
-    // The library would try again for its lock without end.
-    await untilLocked(() => client.query("SELECT pg_advisory_lock($1::bigint)", [LIBRARY_LOCK]));
+    // Takes the library's lock first, because the library would wait for it without limit.
+    await retryUntilLocked(() => client.query("SELECT pg_advisory_lock($1::bigint)", [LIBRARY_LOCK]));
     const before = await selectAppliedIds(client);
-    await untilLocked(() => runLibrary(client, directory));
+    await retryUntilLocked(() => runLibrary(client, directory));
     const files = await loadMigrationFiles(directory);
     return files.filter(({ id }) => !before.has(id)).map(({ fileName }) => fileName);
   } finally {
@@ -74,7 +74,7 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
   }
 }
 
-/** Runs the library. Its error has the message of the database's error, but not the error, which becomes the cause here. */
+/** Runs the library. The library's error has only the message of the database's error, so the database's error is added as its cause. */
 async function runLibrary(client: pg.Client, directory: string): Promise<void> {
   let cause: unknown;
   const query = (statement: string | pg.QueryConfig) =>
@@ -94,7 +94,7 @@ async function selectAppliedIds(client: pg.Client): Promise<Set<number>> {
   return new Set(applied.rows.map(({ id }) => id));
 }
 
-/** Checks on a second connection, until the signal, which sessions hold the lock that the session `pid` waits for. */
+/** Reports which sessions hold the lock that the session `pid` waits for. Uses its own connection and runs until `signal` aborts. */
 async function watchLocks(
   databaseUrl: string,
   pid: number,
@@ -112,7 +112,7 @@ async function watchLocks(
   }
 }
 
-/** What a session waits for, and the processes that hold it. No row when it does not wait. */
+/** The lock that a session waits for, and the processes that hold it. No row when the session does not wait. */
 const BLOCKER = `
   SELECT CASE WHEN l.locktype = 'advisory' THEN 'another migration' ELSE
            coalesce('table ' || l.relation::regclass::text, 'a lock') || ', which is held by process '
@@ -124,7 +124,7 @@ const BLOCKER = `
 
 async function connect(databaseUrl: string, settings: pg.ClientConfig = {}): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: databaseUrl, application_name: "migrate", ...settings });
-  // A pending query also rejects when the connection is lost.
+  // Ignored, because a pending query also rejects when the connection is lost.
   client.on("error", () => undefined);
   await client.connect();
   return client;

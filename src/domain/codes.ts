@@ -11,7 +11,7 @@ const LINK_CODE_SYMBOLS = 12;
 export const CODE_KEY_MIN = 4;
 export const CODE_KEY_MAX = 64;
 
-/** Yields `size` bytes from a cryptographically secure source. */
+/** Returns `size` bytes from a cryptographically secure source. */
 export type RandomBytes = (size: number) => Uint8Array;
 
 /** ALPHA_POWER[i] = alpha^i in GF(32), the field of x^5 + x^2 + 1 with alpha = x. */
@@ -36,7 +36,7 @@ function multiply(a: number, b: number): number {
 
 /**
  * The check value of 15 symbol values: the sum over GF(32) of symbol i (counted from 1) times alpha^i. The check symbol itself has
- * the weight alpha^0. All sixteen weights differ and none is zero, so the check detects every wrong symbol and every swap of two.
+ * the weight alpha^0. All sixteen weights differ and none is zero, so the check detects any one wrong symbol and any swap of two symbols.
  */
 function checkValue(values: readonly number[]): number {
   return values.reduce((sum, value, index) => sum ^ multiply(value, ALPHA_POWER[index + 1] as number), 0);
@@ -81,17 +81,18 @@ export function hasValidCheckSymbol(code: string): boolean {
   return checkValue(values.slice(0, -1)) === values.at(-1);
 }
 
-/** Keys of words that are addresses of the partner API, such as `/partner/vouchers/redeem`, so that no voucher can be looked up by them. */
+/** Normalised words that the partner API has paths for, such as `/partner/vouchers/redeem`. A voucher with such a code cannot be looked up. */
 const ADDRESS_KEYS: ReadonlySet<string | null> = new Set(["reserve", "redeem", "release"].map(normaliseCode));
 
-/** Whether a normalised code cannot be looked up, because the API has another address of this name. */
+/** Whether a voucher with this normalised code cannot be looked up, because the API uses the path for another operation. */
 export function isAddress(codeKey: string): boolean {
   return ADDRESS_KEYS.has(codeKey);
 }
 
 /**
- * Returns the form in which codes are compared: upper case without spaces and hyphens, O read as 0, I and L as 1. Null for other than
- * printable ASCII, checked first because a change of case can make ASCII (dotless i), and for a normalized length outside 4–64.
+ * Returns the form in which codes are compared: upper case without spaces and hyphens, O read as 0, I and L as 1. Returns null for a
+ * normalised length outside 4–64 and for text with characters other than printable ASCII. Checks the characters first, because upper case
+ * can turn another character into ASCII (dotless i).
  */
 export function normaliseCode(input: string): string | null {
   if (!/^[\x20-\x7e]*$/.test(input)) return null;
@@ -99,7 +100,7 @@ export function normaliseCode(input: string): string | null {
   return key.length >= CODE_KEY_MIN && key.length <= CODE_KEY_MAX ? key : null;
 }
 
-/** Returns a redeem code as it is stored, from any spelling that {@link normaliseCode} accepts; null for a text that cannot be one. */
+/** Returns a redeem code in its stored form, from any spelling that {@link normaliseCode} accepts. Returns null if it cannot be a redeem code. */
 export function normaliseRedeemCode(input: string): string | null {
   const values = Array.from(normaliseCode(input) ?? "", (symbol) => ALPHABET.indexOf(symbol));
   return values.length === REDEEM_CODE_SYMBOLS && !values.includes(-1) ? inGroups(values) : null;

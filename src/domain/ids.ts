@@ -1,14 +1,14 @@
 import { typeidUnboxed } from "typeid-js";
 
-/** The prefix of an id, which tells what the id names. */
+/** The prefix of an id, which shows the kind of entity. */
 type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | "ctr" | "whk" | "tst";
 
-/** Ends ids of vouchers and reservations: ten bits for the bucket of tables that holds the row. There is one bucket, 0. */
+/** The last two symbols (ten bits) of voucher and reservation ids: the bucket, a group of tables, that has the row. The only bucket is 0. */
 const BUCKET = "00";
 
 /**
  * Makes a TypeID: the prefix, an underscore and a UUIDv7 in 26 lower-case base32 symbols (https://github.com/jetify-com/typeid).
- * Later ids sort later in byte order. Callers must treat ids as opaque.
+ * Byte order is the order of creation, to the millisecond. Callers must treat ids as opaque.
  */
 export function newId(prefix: IdPrefix): string {
   const id = typeidUnboxed(prefix);

@@ -10,7 +10,7 @@ export interface Window {
   closesAt: Date | null;
 }
 
-/** The facts of a batch that decide who may acquire its vouchers through one kind of window. */
+/** The facts of a batch that decide which users may acquire its vouchers through one kind of window. */
 export interface Offer {
   batchId: string;
   audience: Audience;
@@ -28,7 +28,7 @@ export interface OpenBatch {
   rule: AudienceRule;
 }
 
-/** The batches that are open to a caller, in the order to try them. */
+/** The batches that are open to a caller, in the order to try them, or the reason why there are none. */
 type OfferDecision = { kind: "open"; batches: OpenBatch[] } | { kind: "refused"; code: OfferRefusal };
 
 /** Whether a batch's window is open: from `opensAt` inclusive to `closesAt` exclusive, and while its vouchers are valid. */
@@ -38,9 +38,9 @@ export function isWindowOpen({ window, validUntil }: Offer, now: Date): boolean 
 }
 
 /**
- * Decides which batches are open to a caller, those that expire first coming first. Refuses with `window_closed` when no window is
- * open, and with `referrers_only` when windows are open but none to this caller.
- * @param byLink whether the caller came by a referrer's link, which opens both audiences.
+ * Decides which batches are open to a caller, in order of expiry, the earliest first. Refuses with `window_closed` when no window is
+ * open, and with `referrers_only` when windows are open but none is open to this caller.
+ * @param byLink whether the caller uses a referral link, which opens batches of every audience.
  */
 export function decideOffers(
   offers: readonly Offer[],

@@ -7,11 +7,11 @@ export interface RedeemAttempt {
   /** The queue job's id. */
   attemptId: string;
   keyId: string;
-  /** The ticket by which the caller named the voucher, or null if it named the code. */
+  /** The ticket that the request contains, or null if it contains the code. */
   ticket: string | null;
   /** SHA-256 of the presented token in hex, or null if none was presented. */
   tokenHash: string | null;
-  /** Database time in milliseconds after which this attempt must not redeem. */
+  /** The attempt must not redeem after this time of the database's clock. Milliseconds since 1970. */
   deadlineMs: number;
 }
 
@@ -36,7 +36,7 @@ export type RedeemDecision =
 /**
  * Decides one attempt to redeem. Checks in this order: own redemption, confirmed reference, deadline, used, voided, expired, ended
  * reservation, wrong token, reserved by another key. Pure.
- * @param reservation the voucher's row in state Live, if any.
+ * @param reservation the voucher's reservation in state Live, if any. It may have expired.
  * @param now the database's clock, read after the voucher's row was locked.
  * @param expectedTokenHash returns the hash of a reservation's token.
  */
@@ -55,9 +55,10 @@ export function decideRedeem(
   if (final !== null) return { kind: "refused", code: final };
   const live = liveReservation(reservation, now);
   if (request.ticket !== null && live?.ticket !== request.ticket) return { kind: "refused", code: "reservation_ended" };
-  const tokenFits =
+  const tokenMatches =
     request.tokenHash !== null && live !== null && sameTokenHash(request.tokenHash, expectedTokenHash(live));
-  if (request.tokenHash !== null && !tokenFits) return { kind: "refused", code: "token_mismatch" };
-  if (live !== null && live.keyId !== request.keyId && !tokenFits) return { kind: "refused", code: "voucher_reserved" };
+  if (request.tokenHash !== null && !tokenMatches) return { kind: "refused", code: "token_mismatch" };
+  if (live !== null && live.keyId !== request.keyId && !tokenMatches)
+    return { kind: "refused", code: "voucher_reserved" };
   return { kind: "redeem", consumed: live };
 }

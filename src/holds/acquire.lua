@@ -1,6 +1,6 @@
 -- Acquires a voucher's lease, or returns its holder. Uses this server's clock, so that a lease's age depends on one clock only.
--- Takes over a lease older than ARGV[4], or from the future after this clock was set back: the caller has just read that the voucher has
--- no live reservation.
+-- Replaces a lease that started more than ARGV[4] ago: the caller has just read that the voucher has no live reservation. Also replaces
+-- one that starts more than ARGV[4] in the future, which is possible after this clock was set back.
 -- KEYS[1] lease; ARGV[1] ticket, ARGV[2] key id, ARGV[3] lifetime in ms, ARGV[4] orphan age in ms
 -- Returns {1} when acquired, else {0, ticket, key id} of the holder.
 local time = redis.call('TIME')

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
 import { mastersOf, type RedisClient } from "../redis/connections.ts";
 
-/** A lease older than this without a live reservation is an orphan, which the next caller takes over. Milliseconds. */
+/** A lease older than this without a live reservation is an orphan. The next caller that reserves the voucher replaces it. Milliseconds. */
 export const ORPHAN_AFTER_MS = 2_000;
 
 /** The reservation that a lease belongs to. */
@@ -40,8 +40,8 @@ export interface FoundLease {
 }
 
 /**
- * Leases of vouchers in Redis. A lease turns competing callers away before they reach Postgres. It proves nothing: the
- * reservation's row alone decides whether a voucher is reserved. Every method rejects when Redis does not respond.
+ * Leases of vouchers in Redis. A lease refuses competing callers before they wait for the voucher's lock in Postgres. It proves nothing: the
+ * reservation's row alone decides whether a voucher is reserved. Methods reject when Redis does not respond.
  */
 export class Leases {
   readonly #redis: Scripted;
@@ -72,14 +72,18 @@ export class Leases {
     return (await this.#redis.releaseLease(this.#key(voucherId), ticket)) === 1;
   }
 
-  /** Restores the lease of a live reservation if it is missing. It expires with the reservation. Returns whether it was missing. */
+  /**
+   * Restores the lease of a live reservation if it is missing or has another ticket. The lease expires with the reservation. Returns whether it
+   * was restored.
+   */
   async restore({ voucherId, ticket, keyId, ageMs, leftMs }: LeasedReservation): Promise<boolean> {
     return (await this.#redis.restoreLease(this.#key(voucherId), ticket, keyId, ageMs, leftMs)) === 1;
   }
 
   /**
    * Scans about `count` keys for leases, from a cursor ("0" at first). Returns the cursor "0" after the last keys. The masters of a Redis
-   * Cluster are scanned one after another; the cursor is then `master/cursor`. A master that does not answer is left out of the round.
+   * Cluster are scanned one after another; a cursor is then the master's index and its own cursor, such as `1/42`. If one of
+   * several masters does not respond, returns no leases and the cursor of the next master.
    */
   async scan(position: string, count: number): Promise<{ cursor: string; found: FoundLease[] }> {
     const masters = mastersOf(this.#redis);
@@ -87,13 +91,13 @@ export class Leases {
     const [index, cursor] = second === undefined ? [0, first] : [Number(first), second];
     const master = masters[index];
     if (master === undefined) return { cursor: "0", found: [] };
-    const after = index + 1 < masters.length ? `${index + 1}/0` : "0";
+    const nextMaster = index + 1 < masters.length ? `${index + 1}/0` : "0";
     try {
       const { next, found } = await this.#scanMaster(master, cursor, count);
-      return { cursor: next === "0" ? after : masters.length === 1 ? next : `${index}/${next}`, found };
+      return { cursor: next === "0" ? nextMaster : masters.length === 1 ? next : `${index}/${next}`, found };
     } catch (error) {
       if (masters.length === 1) throw error;
-      return { cursor: after, found: [] };
+      return { cursor: nextMaster, found: [] };
     }
   }
 
@@ -102,9 +106,9 @@ export class Leases {
     if (keys.length === 0) return { next, found: [] };
     const [seconds, microseconds] = await master.time();
     const now = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
-    const held = await Promise.all(keys.map((key) => this.#redis.hmget(key, "ticket", "start")));
+    const leases = await Promise.all(keys.map((key) => this.#redis.hmget(key, "ticket", "start")));
     const found = keys.flatMap((key, index) => {
-      const [ticket, start] = held[index] ?? [];
+      const [ticket, start] = leases[index] ?? [];
       return ticket ? [{ voucherId: key.slice(this.#key("").length - 1, -1), ticket, ageMs: now - Number(start) }] : [];
     });
     return { next, found };
@@ -124,7 +128,7 @@ function script(name: string): string {
   return readFileSync(new URL(`./${name}.lua`, import.meta.url), "utf8");
 }
 
-/** Releases a lease. Never fails: a lease that cannot be released becomes an orphan, which blocks others for at most two seconds. */
+/** Releases a lease. Never fails: a lease that cannot be released becomes an orphan, which refuses other callers for at most two seconds. */
 export async function releaseLease(
   { leases, log }: { leases: Leases; log: Logger },
   voucherId: string,

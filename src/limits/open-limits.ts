@@ -19,13 +19,16 @@ export interface Limits {
   take: RateLimiter | null;
   /** An address's requests that need no key or token. */
   address: RateLimiter | null;
-  /** An address's requests without a valid key or token. Separate, so that anonymous visitors do not use it up. */
+  /** An address's requests that need a key or token and have no valid one. Separate, so that anonymous visitors do not use it up. */
   refused: RateLimiter | null;
   /** A key's look-ups of codes that do not exist. */
   misses: MissLimiter | null;
 }
 
-/** Opens the limits of a process. `rateLimitRps` is a key's limit for reads and for moves, in calls a second. 0 turns limits off. */
+/**
+ * Opens the limits of a process. `rateLimitRps` is a key's limit for reads and for moves, in calls per second. 0 turns off every limit except
+ * `misses`, which has its own setting.
+ */
 export function openLimits(
   config: { rateLimitRps: number; missLimitPerMinute: number },
   redis: RedisClient,

@@ -11,7 +11,7 @@ interface MetricsServer {
 }
 
 /**
- * Serves metrics at `/metrics` on METRICS_PORT, to anyone in the network; null when the process has none.
+ * Serves metrics at `/metrics` on METRICS_PORT, without authentication. Returns null when the process has no metrics or no such port.
  * @throws Error that names METRICS_PORT when the port cannot be used.
  */
 export async function serveMetrics(ctx: {

@@ -3,13 +3,13 @@ import { QUEUES, type QueueName } from "./catalog.ts";
 import { measureQueues } from "./measure-queues.ts";
 import { findShard, listShards, listShardsOf, SHARDS_MAX, type Shard } from "./shards.ts";
 
-/** One division of the queues into shards, and who uses it. */
+/** A division of the queues into a number of shards, and the processes that use it. */
 export interface Division {
   /** The number of shards. */
   shards: number;
   /** API processes that add jobs to it. */
   apis: number;
-  /** Jobs that wait or run in it. Null when a server did not answer. */
+  /** Jobs that wait or run in it. Null if a server did not respond. */
   jobs: number | null;
   /** Whether a worker serves any of its shards. */
   served: boolean;
@@ -17,32 +17,38 @@ export interface Division {
   unserved: string[];
 }
 
-/** The name of an API process's connections, by which {@link readDivisions} counts the processes. */
+/** The name of an API process's connections. {@link readDivisions} counts the processes by this name. */
 export function nameApiConnection(shards: number): string {
   return shards === 1 ? "api" : `api/${shards}`;
 }
 
 /**
  * Finds every number of shards that a deployment's processes use or have used, from the names of their connections and from BullMQ's keys.
- * API processes of another deployment on the same Redis are counted too. @throws Error when Redis does not answer.
+ * API processes of another deployment on the same Redis are counted too. @throws Error when Redis does not respond.
  */
 export async function readDivisions(redis: RedisClient, deploymentId: string): Promise<Division[]> {
   const names = await readConnectionNames(redis);
   const counts = Array.from({ length: SHARDS_MAX }, (_, index) => index + 1);
-  const isOf = (name: string, count: number) =>
+  const usesDivision = (name: string, count: number) =>
     name === nameApiConnection(count) || new RegExp(`^\\{pva:${deploymentId}:\\d+/${count}:`).test(name);
   const used = await Promise.all(
     counts.map(async (count) => {
       const { prefix } = findShard(deploymentId, 0, count);
       // BullMQ writes `meta` when a queue is first opened.
-      return (await redis.exists(`${prefix}:redeem:meta`)) === 1 || names.flat().some((name) => isOf(name, count));
+      return (
+        (await redis.exists(`${prefix}:redeem:meta`)) === 1 || names.flat().some((name) => usesDivision(name, count))
+      );
     }),
   );
   const found = counts.filter((_, index) => used[index]);
   return Promise.all(found.map((count) => readDivision(redis, deploymentId, count, names)));
 }
 
-/** Whether a worker waits for jobs of a queue. @param counts the numbers of shards that processes use. @throws Error when Redis does not answer. */
+/**
+ * Whether a worker waits for jobs of a queue.
+ * @param counts the numbers of shards that processes use.
+ * @throws Error when Redis does not respond.
+ */
 export async function hasWorker(
   redis: RedisClient,
   deploymentId: string,
@@ -60,7 +66,7 @@ async function readConnectionNames(redis: RedisClient): Promise<string[][]> {
   return lists.map((list) => Array.from(String(list).matchAll(/ name=(\S*)/g), ([, name = ""]) => name));
 }
 
-/** @param names of the connections to each master. */
+/** @param names the names of the connections to each master. */
 async function readDivision(
   redis: RedisClient,
   deploymentId: string,
@@ -80,7 +86,7 @@ async function readDivision(
   const apis = names.map((each) => each.filter((name) => name === nameApiConnection(count)).length);
   return {
     shards: count,
-    // Each process has a connection to every master.
+    // Each process has a connection to every master, so the masters' numbers are not added.
     apis: Math.max(...apis),
     jobs: backlog.includes(null) ? null : jobs,
     served: shards.some(({ served }) => served),

@@ -17,11 +17,11 @@ export interface RunningWorker {
 
 export interface WorkerOptions {
   redisUrl: string;
-  /** The numbers of shards whose queues are worked on: more than one while the number changes. */
+  /** The shard counts whose queues the worker serves. More than one while the number of shards changes. */
   queueShards: readonly number[];
-  /** The shards to work on. Null means all. */
+  /** The indexes of the shards to serve. Null means all. */
   workerShards: readonly number[] | null;
-  /** The caller has waited until it is ready. */
+  /** Its `ready()` must have resolved. */
   deployment: DeploymentIdentity;
   /** Maximum number of running jobs. */
   concurrency: number;
@@ -32,13 +32,16 @@ export interface WorkerOptions {
   onShard?: (queue: string, shard: string, fetchers: number) => void;
 }
 
-/** Most fetchers of a queue in a process, unless it has more shards. A fetcher takes one job per round trip: alone it would delay sixty jobs by sixty trips. */
+/**
+ * Most fetchers of a queue in a process, unless the queue has more shards: each shard has at least one. A fetcher takes one job per round
+ * trip, so one fetcher alone needs sixty round trips for sixty jobs.
+ */
 const FETCHERS_MAX = 8;
 
 /**
- * Starts working on a queue, with at most `concurrency` running jobs. `process` receives each job's id, its validated data and its trace.
- * It returns the job's reply; an exception fails the job. The caller gets the reply before the queue records it, so that
- * the queue's bookkeeping does not delay it. A job may be delivered twice, even while it still runs elsewhere.
+ * Starts working on a queue, with at most `concurrency` running jobs. `process` receives each job's id, its validated data and its trace
+ * context. It returns the job's reply; an exception fails the job. The worker sends the reply to the caller before BullMQ records it, so that
+ * recording does not delay the caller. A job may be delivered twice, even while it still runs in another worker.
  */
 export function startWorker<Data, Reply extends object>(
   definition: QueueDefinition<Data, Reply>,
@@ -56,14 +59,14 @@ export function startWorker<Data, Reply extends object>(
     if (!parsed.success || !envelope.success || jobId === undefined)
       throw new UnrecoverableError("the job's data is not what this queue carries");
     const { origin, replyTo, traceparent } = envelope.data;
-    const beganAt = Date.now();
-    const tell = async (outcome: JobEnd["outcome"]) => {
+    const startedAt = Date.now();
+    const sendOutcome = async (outcome: JobEnd["outcome"]) => {
       if (replyTo === undefined) return;
       await outbox.send(replyTo, {
         jobId,
         outcome,
-        queuedMs: beganAt - job.timestamp,
-        workedMs: Date.now() - beganAt,
+        queuedMs: startedAt - job.timestamp,
+        workedMs: Date.now() - startedAt,
       });
     };
     try {
@@ -72,17 +75,17 @@ export function startWorker<Data, Reply extends object>(
         throw new UnrecoverableError("the job is from another deployment or database");
       }
       const reply = { ...(await process(jobId, parsed.data, traceparent)), origin };
-      await tell({ reply });
+      await sendOutcome({ reply });
       return reply;
     } catch (error) {
-      await tell({ failure: (error as Error).message });
+      await sendOutcome({ failure: (error as Error).message });
       throw error;
     }
   };
   const shards = listShardsOf(definition, deployment.id, options.queueShards).filter(
     ({ index }) => options.workerShards === null || options.workerShards.includes(index),
   );
-  // The shards together may fetch more jobs than may run.
+  // Fetchers of several shards together may fetch more jobs than may run.
   const limit = pLimit(options.concurrency);
   const limited = shards.length > 1 ? (job: Job) => limit(work, job) : work;
   const fetchersPerShard = Math.max(1, Math.floor(FETCHERS_MAX / Math.max(1, shards.length)));
@@ -93,8 +96,8 @@ export function startWorker<Data, Reply extends object>(
       connection: redis,
       name: hostname(),
       concurrency,
-      // Far above the longest job, so that a pause of the process does not look like its death. Another worker takes over a dead
-      // worker's jobs within 20 s.
+      // BullMQ renews the lock of a running job. The lock lasts long, so that a worker whose process pauses is not treated as dead. Another
+      // worker takes over a dead worker's jobs within 20 s.
       lockDuration: 15_000,
       stalledInterval: 5_000,
       maxStalledCount: 1,
@@ -117,8 +120,8 @@ export function startWorker<Data, Reply extends object>(
 }
 
 /**
- * The jobs that may be fetched from each shard: its share, and with several shards a quarter of all besides. That many jobs may wait for
- * locked rows, so they cannot stop a shard.
+ * The number of jobs of one shard that may be fetched at the same time: its share of `concurrency` and, if there are several shards, another
+ * quarter of `concurrency`. So a shard continues even if a quarter of `concurrency` waits for locked rows.
  */
 function jobsOfShard(concurrency: number, shards: number): number {
   if (shards <= 1) return concurrency;

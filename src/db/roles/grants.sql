@@ -1,6 +1,6 @@
--- All rights of the roles in this database. The file first revokes what they have, in the same transaction, so it can run after every
--- migration. The roles have no right on a table that it does not name. None may TRUNCATE or, except for what is sent to webhook endpoints,
--- DELETE, and only the owner may change a definition.
+-- All rights of the roles in this database. The file first revokes the rights that they have, in the same transaction, so it can run after
+-- every migration. The roles have no right on a table that this file does not name. No role may TRUNCATE. DELETE is possible only on the
+-- tables of webhooks. Only the owner may change a definition.
 
 -- Revokes only where a right was granted, because the owner of this database may not own every table in it.
 DO $$
@@ -36,13 +36,13 @@ GRANT EXECUTE ON FUNCTION assert_row_count(bigint, integer, text) TO pva_api, pv
 GRANT EXECUTE ON FUNCTION may_see_sandbox(text, text, text) TO pva_api;
 GRANT EXECUTE ON FUNCTION find_earliest_open_redemption() TO pva_api;
 
--- The only way of the service to change the times of batches, windows, contracts and reservations, and only those of a sandbox.
+-- The service changes the times of batches, windows, contracts and reservations only with this function, and only those of a sandbox.
 GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pva_api;
 
 -- pva_api: the API and worker processes.
 
--- Written by administration and read by the service. Of organizations only whether they are sandboxes: every statement gets its
--- organization from the API key.
+-- Written by voucherctl and read by the service. Of an organization, the service reads only whether it is a sandbox: every statement gets
+-- the organization's id from the API key.
 GRANT SELECT (id, sandbox) ON organizations TO pva_api;
 GRANT SELECT ON deployment, migrations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links,
                 api_keys, api_key_secrets
@@ -51,11 +51,11 @@ GRANT SELECT ON deployment, migrations, brands, products, batches, batch_windows
 GRANT UPDATE (expiry_recorded_to) ON batches TO pva_api;
 GRANT UPDATE (status, changed_at) ON referrer_contracts TO pva_api;
 
--- Vouchers are changed, never inserted. Locking a row also needs the UPDATE right on some column.
+-- Vouchers are changed, never inserted. Locking a row needs the UPDATE right on at least one column.
 GRANT SELECT ON vouchers TO pva_api;
 GRANT UPDATE (status, redeemed_at, pickable, last_sequence, sealed_sequence, sealed_hash) ON vouchers TO pva_api;
 
--- Reservations are opened and ended. The columns of the opening never change.
+-- Reservations are opened and ended. The service cannot change their other columns.
 GRANT SELECT ON reservations TO pva_api;
 GRANT INSERT (ticket, voucher_id, organization_id, key_id, state, started_at, expires_at, token_secret_id) ON reservations TO pva_api;
 GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_api;
@@ -63,10 +63,10 @@ GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_api;
 -- Redemptions are inserted and never changed.
 GRANT SELECT, INSERT ON redemptions TO pva_api;
 
--- Reads of redemptions close the past to further ones. A trigger lets the time move forward only.
+-- Lists of redemptions are final before `closed_until`: no redemption can be added there. A trigger lets this time move forward only.
 GRANT SELECT, UPDATE (closed_until) ON redemptions_closed TO pva_api;
 
--- Events are appended, and the four columns of the seal are set once. A trigger rejects every later change.
+-- Events are appended. The columns of the seal are set once, and a trigger rejects every later change.
 GRANT SELECT, INSERT ON voucher_events TO pva_api;
 GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON voucher_events TO pva_api;
 
@@ -81,31 +81,31 @@ GRANT SELECT ON claims, purchases TO pva_api;
 GRANT INSERT (user_id, product_id, voucher_id) ON claims TO pva_api;
 GRANT INSERT (organization_id, user_id, payment_ref, voucher_id) ON purchases TO pva_api;
 
--- How far the sweeper's rolling tasks have come.
+-- Where the sweeper's tasks that check all rows in rounds have stopped.
 GRANT SELECT, INSERT ON sweep_positions TO pva_api;
 GRANT UPDATE (moved_at, position) ON sweep_positions TO pva_api;
 
--- Chains that the sweeper found broken, and those that verify again.
+-- Chains that the sweeper found broken, including those that have verified again since.
 GRANT SELECT, INSERT ON broken_chains TO pva_api;
 GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
 
--- When keys were last used. The keys themselves cannot be changed.
+-- When API keys were last used. The service cannot change the keys themselves.
 GRANT SELECT, INSERT ON api_key_uses TO pva_api;
 GRANT UPDATE (last_used_at) ON api_key_uses TO pva_api;
 
--- Events are announced, and turned into deliveries, which are attempted and deleted after a time.
+-- Events are announced in the outbox. The worker turns them into deliveries, attempts these, and deletes them after a time.
 GRANT SELECT, DELETE ON webhook_outbox TO pva_api;
 GRANT INSERT (organization_id, voucher_ids, sequences, tickets) ON webhook_outbox TO pva_api;
 GRANT SELECT, INSERT, DELETE ON webhook_deliveries TO pva_api;
 GRANT UPDATE (state, attempts, next_attempt_at, last_status, last_failure, finished_at, replayed_at) ON webhook_deliveries TO pva_api;
--- Partners manage their webhook endpoints. A deleted endpoint loses its place; its row is deleted after its deliveries.
+-- Partners manage their webhook endpoints. Deleting an endpoint frees its place at once; its row is deleted after its deliveries.
 GRANT SELECT, DELETE ON webhook_endpoints TO pva_api;
 GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_api;
 GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, disabled_at, secret_version, previous_secret_until, failing_since,
               deleted_at)
    ON webhook_endpoints TO pva_api;
 
--- Looks of operators. Without the states before and after, so these entries cannot claim a change.
+-- Page views by operators. `before` and `after` cannot be set, so these entries cannot claim a change.
 GRANT INSERT (os_user, host, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
 
 -- pva_log: a worker process with WORKER_QUEUES=log. It reads no voucher and no event.
@@ -119,13 +119,13 @@ GRANT SELECT, INSERT, UPDATE (size) ON log_witnesses TO pva_log;
 
 -- pva_admin: voucherctl.
 
--- Whether the database has the migrations of this release.
+-- Read to check whether the database has the migrations of this release.
 GRANT SELECT ON migrations TO pva_admin;
 
--- The adoption of a restored database.
+-- Changed when voucherctl adopts a restored database.
 GRANT SELECT, UPDATE (id, system_identifier, database_oid) ON deployment TO pva_admin;
 
--- The catalog grows and never changes.
+-- The catalog is only added to. Of existing rows, only a member's role and a contract's status can change.
 GRANT SELECT ON organizations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links
    TO pva_admin;
 GRANT INSERT (id, name, sandbox) ON organizations TO pva_admin;
@@ -167,7 +167,7 @@ GRANT SELECT, UPDATE (state, attempts, next_attempt_at, finished_at, replayed_at
 GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles TO pva_admin;
 GRANT INSERT (origin, size, root) ON log_tree TO pva_admin;
 GRANT SELECT ON log_batches TO pva_admin;
--- Recovering it appends leaves that this database has lost, and gives those that wait their places.
+-- Recovering the log appends leaves that this database has lost, and gives waiting leaves their places.
 GRANT UPDATE (first_index, places, hashes) ON log_batches TO pva_admin;
 GRANT INSERT, UPDATE (entries) ON log_bundles TO pva_admin;
 GRANT INSERT, UPDATE (hashes) ON log_tiles TO pva_admin;

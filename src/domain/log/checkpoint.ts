@@ -2,29 +2,29 @@ import { decodeBase64, parseDecimal } from "./base64.ts";
 import { HASH_BYTES } from "./merkle.ts";
 import { type ParsedNote, parseNote } from "./note.ts";
 
-/** A tree by its size and root. */
+/** The size and root hash of a tree. */
 export interface TreeHead {
   size: number;
   root: Buffer;
 }
 
-/** What a log signs (C2SP tlog-checkpoint). */
+/** The statement about its tree that a log signs (C2SP tlog-checkpoint). */
 export interface Checkpoint extends TreeHead {
-  /** The log's name, which its key has too. */
+  /** The log's name, which is also the name of its key. */
   origin: string;
 }
 
-/** A checkpoint, and the note that it stands in. */
+/** A checkpoint with the signed note that contains it. */
 export interface CheckpointNote extends Checkpoint {
   note: ParsedNote;
 }
 
-/** The text of a checkpoint, which is signed. */
+/** The text that the log signs. */
 export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${root.toString("base64")}\n`;
 }
 
-/** Parses a note with a checkpoint, strictly; null when it is none. Lines after the root mean nothing. */
+/** Parses a note that contains a checkpoint. Returns null if the text is not valid. Ignores lines after the root, but none may be empty. */
 export function parseCheckpoint(text: string): CheckpointNote | null {
   const note = parseNote(text);
   const [origin = "", size = "", root = "", ...others] = note?.text.slice(0, -1).split("\n") ?? [];

@@ -1,11 +1,12 @@
 import { hash } from "node:crypto";
 
-/** Bytes of a hash, and of the data of a leaf. */
+/** The size of a hash, and of a leaf's data. Bytes. */
 export const HASH_BYTES = 32;
-/** Hashes in a full tile: a tile has the leaves of a subtree of height 8. */
+/** Hashes in a full tile: the lowest level of a complete subtree of height 8. */
 export const TILE_WIDTH = 256;
 const TILE_HEIGHT = 8;
 
+/** The input for the hash of an inner node: a byte 1, then the hashes of both children. Reused for every node. */
 const NODE = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
 
 /** The hash of a leaf (RFC 6962, section 2.1): SHA-256 of a zero byte and the leaf's data. */
@@ -20,12 +21,12 @@ function hashNode(left: Uint8Array, right: Uint8Array): Buffer {
   return sha256(NODE);
 }
 
-// A string of one character per byte costs a fifth of what a Buffer costs to return.
+// `hash` returns a string with one character per byte in a fifth of the time that it needs to return a Buffer.
 function sha256(data: Uint8Array): Buffer {
   return Buffer.from(hash("sha256", data, "binary"), "binary");
 }
 
-/** The hashes of consecutive leaves, concatenated, from their data of 32 bytes each. */
+/** The concatenated hashes of leaves. `entries` is their concatenated data, 32 bytes per leaf. */
 export function hashLeaves(entries: Uint8Array): Buffer {
   const leaf = Buffer.alloc(1 + HASH_BYTES);
   const hashes = Buffer.allocUnsafe(entries.length);
@@ -36,7 +37,7 @@ export function hashLeaves(entries: Uint8Array): Buffer {
   return hashes;
 }
 
-/** The root over a power of two of concatenated hashes. */
+/** The root of a complete subtree, from its concatenated hashes at one height. Their number is a power of two. */
 export function foldHashes(hashes: Uint8Array): Buffer {
   const work = Buffer.from(hashes);
   for (let length = work.length; length > HASH_BYTES; length /= 2) {
@@ -54,13 +55,13 @@ export interface LeafRange {
   end: number;
 }
 
-/** A tile: the hashes at a height of 8 × `level`, from number `index` × 256 on. */
+/** Names a tile: up to 256 hashes at height 8 × `level`, the first of which has the number `index` × 256. */
 export interface TileId {
   level: number;
   index: number;
 }
 
-/** Gives the bytes of a tile: a full one, or one as wide as the tree needs it. */
+/** Returns the concatenated hashes of a tile, at least as many as the requested ranges need. */
 export type ReadTile = (tile: TileId) => Uint8Array;
 
 interface Subtree {
@@ -70,7 +71,7 @@ interface Subtree {
   index: number;
 }
 
-/** The ranges whose roots form the inclusion proof of a leaf, from its sibling up (RFC 6962, section 2.1.1). */
+/** The ranges whose roots form the inclusion proof of a leaf. Starts with the leaf's sibling (RFC 6962, section 2.1.1). */
 export function inclusionRanges(index: number, size: number): LeafRange[] {
   const ranges: LeafRange[] = [];
   for (let start = 0, end = size; end - start > 1; ) {
@@ -101,12 +102,12 @@ export function consistencyRanges(oldSize: number, size: number): LeafRange[] {
       start = middle;
     }
   }
-  // The old root itself is known to the verifier, unless it is only a part of the old tree.
+  // The remaining range ends where the old tree ends. If it is the whole old tree, the proof omits its root, which the verifier knows.
   if (start > 0) ranges.push({ start, end });
   return ranges.reverse();
 }
 
-/** The tiles that hold the roots of these ranges in a tree that covers them, without repetition. */
+/** The tiles whose hashes are needed to compute the roots of these ranges, each tile once. */
 export function tilesOf(ranges: readonly LeafRange[]): TileId[] {
   const found = new Map<string, TileId>();
   for (const range of ranges) {
@@ -118,7 +119,7 @@ export function tilesOf(ranges: readonly LeafRange[]): TileId[] {
   return [...found.values()];
 }
 
-/** The root of a range of a tree: one that a proof names, or one that starts at 0. */
+/** The root of a range of leaves. The range must be one of a proof, or start at 0. */
 export function rootOfRange(range: LeafRange, read: ReadTile): Buffer {
   const roots = subtreesOf(range).map((subtree) => {
     const { level, index, offset, count } = placeOf(subtree);
@@ -140,6 +141,7 @@ function subtreesOf({ start, end }: LeafRange): Subtree[] {
   return subtrees;
 }
 
+/** Finds the hashes from which a subtree's root is computed: `count` hashes of one tile, from number `offset` on. */
 function placeOf({ height, index }: Subtree): TileId & { offset: number; count: number } {
   const count = 2 ** (height % TILE_HEIGHT);
   const first = index * count;
@@ -161,7 +163,7 @@ function floorLog2(count: number): number {
   return high > 0 ? 63 - Math.clz32(high) : 31 - Math.clz32(count);
 }
 
-/** The root that an inclusion proof leads to, or null when it is too short, too long or for an index outside of the tree. */
+/** Computes the root from an inclusion proof. Returns null when the proof is too short or too long, or the index is outside the tree. */
 export function rootFromInclusion(
   index: number,
   size: number,
@@ -190,13 +192,13 @@ export function verifyConsistency(
   if (oldSize === 0) return proof.length === 0;
   const ranges = consistencyRanges(oldSize, size);
   if (ranges.length !== proof.length) return false;
-  // Without its own first hash, the proof starts from the old tree, which is a complete subtree of the new one.
-  const whole = (ranges[0]?.end ?? 0) > oldSize;
-  const first = whole ? oldRoot : (proof[0] as Uint8Array);
+  // If no range ends where the old tree ends, the old tree is a complete subtree of the new one, and the proof omits its root.
+  const oldIsSubtree = (ranges[0]?.end ?? 0) > oldSize;
+  const first = oldIsSubtree ? oldRoot : (proof[0] as Uint8Array);
   let [oldNode, node] = [first, first];
   for (const [at, { start }] of ranges.entries()) {
     const sibling = proof[at] as Uint8Array;
-    if (at === 0 && !whole) continue;
+    if (at === 0 && !oldIsSubtree) continue;
     if (start >= oldSize) node = hashNode(node, sibling);
     else [oldNode, node] = [hashNode(sibling, oldNode), hashNode(sibling, node)];
   }

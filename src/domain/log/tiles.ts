@@ -1,14 +1,14 @@
 import { foldHashes, HASH_BYTES, hashLeaves, type LeafRange, rootOfRange, TILE_WIDTH, type TileId } from "./merkle.ts";
 
 const TILE_BYTES = TILE_WIDTH * HASH_BYTES;
-/** Levels of a tree of 2^53 leaves. */
+/** The highest level of a tree of 2^53 leaves. */
 const LEVEL_MAX = 6;
 
-/** What a path under the log's address names. `level` is null for a bundle of entries. */
+/** The tile or bundle that a path under the log's address names. `level` is null for a bundle of entries. */
 export interface TilePath {
   level: number | null;
   index: number;
-  /** 1 to 256 hashes. */
+  /** The number of hashes: 1 to 256. */
   width: number;
 }
 
@@ -21,7 +21,7 @@ export function formatTilePath({ level, index, width }: TilePath): string {
   return `tile/${level ?? "entries"}/${number}${width === TILE_WIDTH ? "" : `.p/${width}`}`;
 }
 
-/** The tile that a path names, or null: every tile has one path only. */
+/** Parses a path. Returns null unless it is the one that {@link formatTilePath} writes, so that every tile has a single path. */
 export function parseTilePath(path: string): TilePath | null {
   const match = /^tile\/(\d|entries)\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/(\d{1,3}))?$/.exec(path);
   if (match === null) return null;
@@ -35,17 +35,17 @@ export function parseTilePath(path: string): TilePath | null {
   return isValid && formatTilePath(parsed) === path ? parsed : null;
 }
 
-/** How many hashes a tile of a tree of this size has: 0 when the tree does not reach it. */
+/** The number of hashes of a tile in a tree of this size: 0 when the tree is too small to have the tile. */
 export function tileWidth({ level, index }: TileId, size: number): number {
   return Math.min(Math.max(Math.floor(size / TILE_WIDTH ** level) - index * TILE_WIDTH, 0), TILE_WIDTH);
 }
 
-/** A bundle (level 0: the data of leaves) or a tile (above), from its first hash on. */
+/** A bundle (level 0: the data of leaves) or a tile (higher levels: hashes). An incomplete one has only its first hashes. */
 export interface StoredTile extends TileId {
   hashes: Buffer;
 }
 
-/** The incomplete bundle and tiles at the right edge of a tree, one a level; a level whose last tile is full has none. */
+/** The incomplete bundle and tiles at the right edge of a tree: one per level, but none for a level whose last tile is full. */
 export function edgeTiles(size: number): TileId[] {
   const edge: TileId[] = [];
   for (let level = 0, count = size; count > 0; level++, count = Math.floor(count / TILE_WIDTH)) {
@@ -59,7 +59,7 @@ export class TreeAppender {
   #size: number;
   /** The incomplete tile of each level. */
   readonly #edge: Buffer[] = [];
-  /** Tiles that have grown, by level and index. */
+  /** Bundles and tiles that have grown, by level and index. */
   readonly #grown = new Map<string, StoredTile>();
 
   /** @param edge the tiles that `edgeTiles(size)` names. */
@@ -95,7 +95,7 @@ export class TreeAppender {
     });
   }
 
-  /** The bundles and tiles that have grown, each as a whole. */
+  /** The bundles and tiles that have grown, each with all of its hashes. */
   grown(): StoredTile[] {
     return [...this.#grown.values()];
   }
@@ -107,18 +107,19 @@ export class TreeAppender {
     return grown;
   }
 
+  /** Appends hashes to a level of `countBefore` hashes. Each tile that becomes full adds a hash to the next level. */
   #grow(level: number, countBefore: number, hashes: Buffer): void {
     const edge = this.#edge[level] ?? Buffer.alloc(0);
     const all = edge.length === 0 ? hashes : Buffer.concat([edge, hashes]);
-    const first = Math.floor(countBefore / TILE_WIDTH);
+    const firstIndex = Math.floor(countBefore / TILE_WIDTH);
     const above: Buffer[] = [];
     for (let at = 0; at < all.length; at += TILE_BYTES) {
       const tile = all.subarray(at, at + TILE_BYTES);
-      const index = first + at / TILE_BYTES;
+      const index = firstIndex + at / TILE_BYTES;
       this.#grown.set(`${level}/${index}`, { level, index, hashes: tile });
       if (tile.length === TILE_BYTES) above.push(foldHashes(level === 0 ? hashLeaves(tile) : tile));
     }
     this.#edge[level] = all.subarray(above.length * TILE_BYTES);
-    if (above.length > 0) this.#grow(level + 1, first, Buffer.concat(above));
+    if (above.length > 0) this.#grow(level + 1, firstIndex, Buffer.concat(above));
   }
 }

@@ -2,9 +2,9 @@ import type { RequestHandler } from "express";
 import type { ApiMetrics } from "../../metrics/metrics.ts";
 import { finalStatus } from "./request-log.ts";
 
-/** The route of a request that no route answers: its path could be anything. */
+/** The label of requests that match no route. Their paths are not labels, because callers can send any path. */
 const NO_ROUTE = "none";
-/** Methods with a label of their own; callers can send any other. */
+/** Methods that have their own label. All others share one, because callers can send any method. */
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /** Records every request when its response is finished or its caller has disconnected. */

@@ -11,11 +11,11 @@ const RETRY_LATER = [429, 503];
 
 /** Describes the error responses of endpoints, by status. */
 export class ErrorDescriptions {
-  /** Equal descriptions share one object, which the document's maker processes once. This saves four fifths of its time. */
+  /** Equal descriptions share one object, which zod-openapi processes once. This saves four fifths of its time. */
   readonly #described = new Map<string, ZodOpenApiResponseObject>();
   readonly #anyAddress = describeAnyAddress();
 
-  /** An endpoint's own errors, and under `default` those of any address. */
+  /** An endpoint's own errors, and under `default` the errors that every address can return. */
   of(endpoint: Endpoint): Record<string, ZodOpenApiResponseObject> {
     const byStatus = [...Map.groupBy(endpoint.errors, statusOf)].toSorted(([a], [b]) => a - b);
     return {
@@ -25,9 +25,9 @@ export class ErrorDescriptions {
   }
 
   #describe(endpoint: Endpoint, status: number, codes: readonly ErrorCode[]): ZodOpenApiResponseObject {
-    const asksForUser = status === 401 && endpoint.security.some((scheme) => "userToken" in scheme);
+    const sendsChallenge = status === 401 && endpoint.security.some((scheme) => "userToken" in scheme);
     const isLimited = endpoint.errors.has("rate_limited");
-    const key = JSON.stringify([codes, asksForUser, isLimited, endpoint.errorDetails?.example]);
+    const key = JSON.stringify([codes, sendsChallenge, isLimited, endpoint.errorDetails?.example]);
     const known = this.#described.get(key);
     if (known !== undefined) return known;
     const described: ZodOpenApiResponseObject = {
@@ -36,7 +36,7 @@ export class ErrorDescriptions {
         ...REQUEST_ID,
         ...(isLimited && RATE_LIMIT),
         ...(RETRY_LATER.includes(status) && RETRY_AFTER),
-        ...(asksForUser && WWW_AUTHENTICATE),
+        ...(sendsChallenge && WWW_AUTHENTICATE),
       }),
       content: {
         "application/json": {

@@ -27,7 +27,7 @@ export function linkBatch(site: Site, id: string): Html {
   return html`<a href="${opsPath(site, "batches", id)}"><code>${id}</code></a>`;
 }
 
-/** A page for operators: the site's frame, the operators' own navigation, and the search. */
+/** A page for operators: the site's frame, the operators' navigation, and the search field with the text `entered`. */
 export function layOutForOperators(site: Site, title: string, main: Html, entered = ""): Html {
   return layOut(site, {
     title: `${title} · Operations`,
@@ -44,7 +44,7 @@ ${main}`,
   });
 }
 
-/** A table that scrolls sideways on narrow screens, or `none` when it has no rows. */
+/** A table that scrolls sideways on narrow screens. Shows `none` instead when there are no rows. */
 export function renderTable(
   caption: string,
   columns: readonly string[],
@@ -60,7 +60,7 @@ ${rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</t
 </table></div>`;
 }
 
-/** A list of facts: a name and a value each. Null values are left out. */
+/** A list of facts, each with a name and a value. Facts with null values are left out. */
 export function renderFacts(facts: readonly (readonly [name: string, value: Html | string | null])[]): Html {
   return html`<dl class="facts">
 ${facts.map(([name, value]) => (value === null ? html`` : html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`))}</dl>`;
@@ -69,12 +69,12 @@ ${facts.map(([name, value]) => (value === null ? html`` : html`<div><dt>${name}<
 const GOOD = ["Active", "Live", "Delivered"];
 const BAD = ["Voided", "Failed"];
 
-/** Marks what belongs to a sandbox. */
+/** A badge for an entity of a sandbox organization; null for a live one. */
 export function renderSandbox(sandbox: boolean | undefined): Html | null {
   return sandbox ? html` <span class="badge waiting">Sandbox</span>` : null;
 }
 
-/** A status of a voucher, a reservation or a delivery. */
+/** A badge with the status of a voucher, a reservation or a delivery. */
 export function renderStatus(status: string): Html {
   const look = GOOD.includes(status) ? "good" : BAD.includes(status) ? "bad" : "plain";
   return html`<span class="badge ${look}">${status}</span>`;

@@ -1,13 +1,13 @@
 import { type Html, html } from "./html.ts";
 import { layOut, type Site } from "./layout.ts";
 
-/** The path of the form that opens a voucher's history, after the base path. */
+/** The path, after the base path, of the page whose form opens a voucher's history. */
 export const CHECK_PATH = "/check";
 
 /** Longest text that the form accepts: a verify link with a long base address. */
 export const CHECK_INPUT_MAX = 500;
 
-/** The field "Check a voucher". `problem` says why the text that was entered is not one. */
+/** The form "Check a voucher". `problem` says why the text `entered` is not accepted. */
 export function renderCheckForm(site: Site, entered = "", problem: string | null = null): Html {
   return html`<form class="check" action="${site.basePath}${CHECK_PATH}" method="get">
 <label for="voucher">Verify link or voucher id</label>
@@ -18,7 +18,7 @@ ${problem === null ? null : html`<p class="problem" id="voucher-problem" role="a
 </form>`;
 }
 
-/** The page of the field alone. */
+/** The page that contains only the form. */
 export function renderCheckPage(site: Site, entered: string, problem: string | null): Html {
   return layOut(site, {
     title: "Check a voucher",
@@ -29,8 +29,8 @@ ${renderCheckForm(site, entered, problem)}`,
 }
 
 /**
- * Finds the voucher's id in a verify link or an id, as pasted or typed. Returns null for anything else. Only its shape is checked: the
- * history's page says whether there is such a voucher.
+ * Reads the voucher's id from a verify link or an id that a person has entered. Returns null for anything else. Checks only the format: the
+ * history's page says whether the voucher exists.
  */
 export function readVoucherId(entered: string): string | null {
   const text = entered.trim();

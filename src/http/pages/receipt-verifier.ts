@@ -3,7 +3,7 @@ import { ASSETS } from "./assets.ts";
 import { Html, html } from "./html.ts";
 import { renderReceiptForm } from "./receipt-form.ts";
 
-/** The page `docs/receipt-verifier.html`, which works from a disk: one file with the verification page's own script. */
+/** The page `docs/receipt-verifier.html`. It works from a disk, because the file contains the verification page's script and style. */
 export function renderReceiptVerifier(): Html {
   const script = `\n${ASSETS.receiptScript.content}`;
   const style = `\n${ASSETS.receiptStyle.content}`;

@@ -10,7 +10,7 @@ import type { Route } from "../route.ts";
 const NOT_AN_ID =
   "This is neither a verify link nor a voucher id. The id begins with vch_. A voucher's code cannot be checked here: ask the shop.";
 
-/** The form "Check a voucher": leads to the voucher's history. */
+/** The page "Check a voucher". Redirects to the voucher's history when the request contains an id or a verify link. */
 export function checkVoucherRoute(ctx: Pick<ApiContext, "config" | "limits">): Route {
   const { config } = ctx;
   return {

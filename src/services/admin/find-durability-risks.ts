@@ -5,7 +5,7 @@ import { isCluster, mastersOf, type RedisClient } from "../../redis/connections.
 
 interface Deps {
   pool: pg.Pool;
-  /** Null when Redis is not to be checked. */
+  /** Null: Redis is not checked. */
   redis: RedisClient | null;
 }
 
@@ -20,7 +20,7 @@ export interface DurabilityRisk {
     | "redis_without_aof"
     | "redis_evicts"
     | "redis_one_address";
-  /** What can be lost, and the setting to change. */
+  /** What is wrong, as sentences for an operator. */
   message: string;
 }
 
@@ -28,14 +28,14 @@ export interface DurabilityRisk {
 const WAITS_FOR_STANDBY = ["on", "remote_apply"];
 
 /**
- * Finds the settings of Postgres and Redis with which acknowledged redemptions, or jobs and leases, could be lost.
- * @throws Error when a server does not answer.
+ * Finds the settings of Postgres and Redis that could lose acknowledged redemptions, or jobs and leases.
+ * @throws Error when a server does not respond.
  */
 export async function findDurabilityRisks({ pool, redis }: Deps): Promise<DurabilityRisk[]> {
   return [...(await risksOfPostgres(pool)), ...(redis === null ? [] : await risksOfRedis(redis))];
 }
 
-/** Logs a warning for each risk. Never fails: a server that does not answer is reported by readiness. */
+/** Logs a warning for each risk. Never fails: the readiness check reports a server that does not respond. */
 export async function warnOfRisks(log: Logger, find: Promise<{ code: string; message: string }[]>): Promise<void> {
   for (const { code, message } of await find.catch(() => [])) log.warn({ risk: code }, message);
 }
@@ -43,7 +43,7 @@ export async function warnOfRisks(log: Logger, find: Promise<{ code: string; mes
 async function risksOfPostgres(pool: pg.Pool): Promise<DurabilityRisk[]> {
   const settings = await readDurabilitySettings(pool);
   if (settings.isStandby) {
-    // Its other settings say nothing about the primary.
+    // The primary can have other settings, so those of the standby are not checked.
     return [{ code: "standby", message: "DATABASE_URL leads to a standby. It must always lead to the primary." }];
   }
   const risks: DurabilityRisk[] = [];
@@ -71,7 +71,7 @@ async function risksOfPostgres(pool: pg.Pool): Promise<DurabilityRisk[]> {
   return risks;
 }
 
-/** Names each risk once, also when several masters of a cluster have it. */
+/** Returns each risk once, even if several masters of a cluster have it. */
 async function risksOfRedis(redis: RedisClient): Promise<DurabilityRisk[]> {
   const infos = await Promise.all(mastersOf(redis).map((master) => master.info()));
   const risks = infos.flatMap(risksOfServer);

@@ -8,7 +8,7 @@ import { type LogSource, readBundle } from "./log-source.ts";
 
 /** Files fetched at once. */
 const FETCHES = 8;
-/** Problems that are described; more are counted only. */
+/** Problems that are described. Further ones are only counted. */
 const DESCRIBED_MAX = 100;
 
 export interface ServedAudit {
@@ -16,17 +16,18 @@ export interface ServedAudit {
   leaves: number;
   /** Tiles that were compared with the leaves. */
   tiles: number;
-  /** Public events of the given vouchers: with a leaf, and without one yet. */
+  /** Public events of the given vouchers that name a leaf. */
   events: number;
+  /** Public events of the given vouchers that have no leaf yet. */
   waiting: number;
   problemCount: number;
   problems: string[];
 }
 
 export interface ServedAuditOptions {
-  /** The log's address. */
+  /** The served log. */
   log: LogSource;
-  /** The address of the public histories. */
+  /** The public histories of vouchers. */
   histories: LogSource;
   policy: Policy;
   /** Vouchers whose public events are compared. */
@@ -34,16 +35,16 @@ export interface ServedAuditOptions {
   onLeaves?: (leaves: number) => void;
 }
 
-/** What a public event says about the log. */
-interface Claim {
+/** A leaf that a public event names. */
+interface NamedLeaf {
   event: string;
   recordHash: string;
 }
 
 /**
  * Audits a served log as anyone can, without a database: its checkpoint meets the policy, its leaves and every tile lead to the
- * checkpoint's root, and each public event of the given vouchers is linked and is the leaf that it names. Cannot tell whether a leaf
- * belongs to an event of another voucher, or to none.
+ * checkpoint's root, and each public event of the given vouchers is linked and has the hash of the leaf that it names. Cannot tell whether
+ * any other leaf belongs to an event.
  * @throws NotAccepted when the checkpoint does not meet the policy, or leaves are missing.
  */
 export async function auditServedLog(options: ServedAuditOptions): Promise<ServedAudit> {
@@ -53,9 +54,9 @@ export async function auditServedLog(options: ServedAuditOptions): Promise<Serve
     audit.problemCount += 1;
     if (audit.problems.length < DESCRIBED_MAX) audit.problems.push(problem);
   };
-  // The events before the checkpoint, so that it covers every leaf that they name.
-  const claims = new Map<number, Claim>();
-  for (const voucher of vouchers) await readClaims(options.histories, voucher, claims, audit, report);
+  // Reads the events before the checkpoint, so that the checkpoint covers every leaf that they name.
+  const namedLeaves = new Map<number, NamedLeaf>();
+  for (const voucher of vouchers) await readNamedLeaves(options.histories, voucher, namedLeaves, audit, report);
   const checkpoint = parseCheckpoint((await log.read("checkpoint"))?.toString() ?? "");
   if (checkpoint === null) throw new NotAccepted(`${log.from} serves no checkpoint.`);
   verifyCheckpoint(policy, checkpoint);
@@ -63,7 +64,7 @@ export async function auditServedLog(options: ServedAuditOptions): Promise<Serve
   Object.assign(audit, { origin, leaves: size });
 
   const appender = new TreeAppender(0, []);
-  /** Tiles that later leaves make wider. */
+  /** Incomplete tiles, to which later leaves can add hashes. */
   const partial = new Map<string, StoredTile>();
   for (let first = 0; first < size; first += FETCHES * TILE_WIDTH) {
     const end = Math.min(first + FETCHES * TILE_WIDTH, size);
@@ -76,8 +77,8 @@ export async function auditServedLog(options: ServedAuditOptions): Promise<Serve
     );
     const leaves = Buffer.concat(bundles);
     appender.append(leaves);
-    for (let leaf = first; claims.size > 0 && leaf < end; leaf++) {
-      compareClaim(claims, leaf, leaves.subarray((leaf - first) * HASH_BYTES), report);
+    for (let leaf = first; namedLeaves.size > 0 && leaf < end; leaf++) {
+      compareLeaf(namedLeaves, leaf, leaves.subarray((leaf - first) * HASH_BYTES), report);
     }
     const full: StoredTile[] = [];
     for (const tile of appender.takeGrown()) {
@@ -91,16 +92,22 @@ export async function auditServedLog(options: ServedAuditOptions): Promise<Serve
   }
   await compareTiles(log, [...partial.values()], audit, report);
   if (!appender.root().equals(root)) report("the leaves do not lead to the checkpoint's root");
-  for (const [leaf, { event }] of claims) report(`${event} names leaf ${leaf}, which the checkpoint does not cover`);
+  for (const [leaf, { event }] of namedLeaves)
+    report(`${event} names leaf ${leaf}, which the checkpoint does not cover`);
   return audit;
 }
 
-function compareClaim(claims: Map<number, Claim>, leaf: number, data: Buffer, report: (problem: string) => void): void {
-  const claim = claims.get(leaf);
-  if (claim === undefined) return;
-  claims.delete(leaf);
-  if (data.toString("hex", 0, HASH_BYTES) !== claim.recordHash)
-    report(`${claim.event} has another hash than leaf ${leaf}`);
+function compareLeaf(
+  namedLeaves: Map<number, NamedLeaf>,
+  leaf: number,
+  data: Buffer,
+  report: (problem: string) => void,
+): void {
+  const named = namedLeaves.get(leaf);
+  if (named === undefined) return;
+  namedLeaves.delete(leaf);
+  if (data.toString("hex", 0, HASH_BYTES) !== named.recordHash)
+    report(`${named.event} has another hash than leaf ${leaf}`);
 }
 
 async function compareTiles(
@@ -120,11 +127,11 @@ async function compareTiles(
   );
 }
 
-/** Reads the public history of a voucher, checks its links, and adds the leaves that it names to `claims`. */
-async function readClaims(
+/** Reads the public history of a voucher, checks its links, and adds the leaves that it names to `namedLeaves`. */
+async function readNamedLeaves(
   histories: LogSource,
   voucher: string,
-  claims: Map<number, Claim>,
+  namedLeaves: Map<number, NamedLeaf>,
   audit: ServedAudit,
   report: (problem: string) => void,
 ): Promise<void> {
@@ -137,10 +144,10 @@ async function readClaims(
       else if (recordHash !== null && previousHash !== previous.recordHash) report(`${event} is not linked`);
       previous = { sequence, recordHash };
       if (logIndex === null) audit.waiting += 1;
-      else if (claims.has(logIndex)) report(`${event} shares leaf ${logIndex} with another event`);
+      else if (namedLeaves.has(logIndex)) report(`${event} shares leaf ${logIndex} with another event`);
       else if (recordHash === null) report(`${event} names leaf ${logIndex} and is not sealed`);
       else {
-        claims.set(logIndex, { event, recordHash });
+        namedLeaves.set(logIndex, { event, recordHash });
         audit.events += 1;
       }
     }

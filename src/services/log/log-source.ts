@@ -7,13 +7,17 @@ import { formatTilePath, tileWidth } from "../../domain/log/tiles.ts";
 
 /** Longest wait for a file of a log. Milliseconds. */
 const WAIT_MAX_MS = 10_000;
-/** Longest file of a log: a page of a history; a full bundle is shorter. Bytes. */
+/** Longest response that is read: a page of a public history. Every file of a log is shorter. Bytes. */
 const FILE_MAX = 100_000;
-/** How often a file is requested when the server limits the rate, and the longest wait before the next request. Milliseconds. */
+/** Most requests for one file while the server responds with 429. */
 const ATTEMPTS_MAX = 10;
+/** Longest wait between these requests. Milliseconds. */
 const RETRY_MAX_MS = 10_000;
 
-/** A copy of a log in the form of C2SP tlog-tiles: a served one, or the files of an export or a monitor. */
+/**
+ * A copy of a log in the format of C2SP tlog-tiles: a served log, or the files of an export or a monitor. Public histories are read in the
+ * same way.
+ */
 export interface LogSource {
   /** Its address or directory, for messages. */
   from: string;
@@ -21,7 +25,7 @@ export interface LogSource {
   read(path: string): Promise<Buffer | null>;
 }
 
-/** Opens a copy by its address or its directory. */
+/** Opens a copy by its URL or its directory. */
 export function openLogSource(from: string): LogSource {
   return {
     from,
@@ -62,25 +66,26 @@ export async function readIfThere(file: string): Promise<Buffer | null> {
  */
 export async function readBundle(source: LogSource, index: number, width: number): Promise<Buffer> {
   // A copy of a larger tree may have only the full bundle.
-  for (const wide of width === TILE_WIDTH ? [width] : [width, TILE_WIDTH]) {
-    const bytes = await source.read(formatTilePath({ level: null, index, width: wide }));
+  for (const servedWidth of width === TILE_WIDTH ? [width] : [width, TILE_WIDTH]) {
+    const bytes = await source.read(formatTilePath({ level: null, index, width: servedWidth }));
     if (bytes !== null) return parseBundle(bytes, width, `${source.from}, bundle ${index}`);
   }
   throw new NotAccepted(`${source.from} has no bundle ${index} with ${width} leaves.`);
 }
 
-function parseBundle(bytes: Buffer, width: number, what: string): Buffer {
+/** Parses the first `width` entries. Each entry is its length in two bytes and the leaf's data. */
+function parseBundle(bytes: Buffer, width: number, name: string): Buffer {
   const leaves = Buffer.alloc(width * HASH_BYTES);
   for (let leaf = 0, at = 0; leaf < width; leaf++, at += 2 + HASH_BYTES) {
     if (at + 2 + HASH_BYTES > bytes.length || bytes.readUInt16BE(at) !== HASH_BYTES) {
-      throw new NotAccepted(`${what} is not made of ${width} hashes.`);
+      throw new NotAccepted(`${name} is not made of ${width} hashes.`);
     }
     bytes.copy(leaves, leaf * HASH_BYTES, at + 2, at + 2 + HASH_BYTES);
   }
   return leaves;
 }
 
-/** Fetches the tiles of a tree of this size that the roots of these ranges need. */
+/** Reads the tiles from which the roots of these ranges are computed, in a tree of this size. */
 export async function fetchTiles(source: LogSource, ranges: readonly LeafRange[], size: number): Promise<ReadTile> {
   const tiles = new Map<string, Buffer>();
   for (const tile of tilesOf(ranges)) {

@@ -14,13 +14,13 @@ import type { QueueViews } from "../../queues/queue-views.ts";
 /** Longest wait for Redis. Milliseconds. */
 const WAIT_MAX_MS = 2_000;
 
-/** A witness of the policy. */
+/** A witness that the policy names. */
 export interface WitnessStatus {
   name: string;
   url: string | null;
-  /** The leaves of the last tree that it is known to have cosigned; null when it has cosigned none. */
+  /** The size of the last tree that it is known to have cosigned; null if none is known. */
   size: number | null;
-  /** When it cosigned the served checkpoint; null when it has not. */
+  /** When it cosigned the served checkpoint; null if it has not. */
   cosignedAt: Date | null;
 }
 
@@ -29,17 +29,17 @@ export interface LogStatus {
   origin: string;
   /** Leaves of the tree. */
   size: number;
-  /** The checkpoint that is served, and how long events have waited for the next one. */
+  /** The served checkpoint. `lagMs` is its age while leaves wait for the next checkpoint, otherwise 0. */
   published: { size: number; ageMs: number; lagMs: number; note: string } | null;
   quorum: string | null;
   witnesses: WitnessStatus[];
-  /** The sequencer's last pass; null when none is known, or Redis does not answer. */
+  /** The sequencer's last pass; null if none is known or Redis does not respond. */
   pass: { report: LogReport; at: Date } | null;
   /** The logs that this one continues, the oldest first. */
   retirements: LogRetirement[];
 }
 
-/** Reads the state of the log from Postgres, and its last pass from Redis; null when there is no log. */
+/** Reads the state of the log from Postgres, and the sequencer's last pass from Redis. Returns null when there is no log. */
 export async function readLogStatus(ctx: {
   pool: pg.Pool;
   queueViews: Pick<QueueViews, "findLastReply">;

@@ -31,7 +31,7 @@ async function rootsOf(db: Queryable, ranges: readonly LeafRange[]): Promise<Buf
   return ranges.map((range) => rootOfRange(range, read));
 }
 
-/** Reads in one statement all tiles that the roots of these ranges need: a handful. */
+/** Reads, in one statement, the few tiles from which the roots of these ranges are computed. */
 async function readTiles(db: Queryable, ranges: readonly LeafRange[]): Promise<ReadTile> {
   const stored = await selectLogTiles(db, tilesOf(ranges));
   const tiles = new Map(

@@ -25,8 +25,8 @@ interface Deps {
 }
 
 /**
- * Gives a user a voucher from an open window, once per claim or payment. A repeat returns the same voucher, even if audience,
- * window or availability have changed since.
+ * Gives a user a voucher from an open window, once per claim or payment. A repeat returns the same voucher, even if the audience, the
+ * window or the availability would now refuse the user.
  * @throws AppError `listing_not_found`, `product_not_found`, `link_not_found`, `referrers_only`, `window_closed`, `sold_out`,
  * `voucher_busy`; BatcherFull.
  */

@@ -9,7 +9,8 @@ import type { ReservationCommitter } from "./reservation-committer.ts";
 import { resolveVoucher, type VoucherReads } from "./resolve-voucher.ts";
 
 /**
- * Releases a reservation by its ticket. Any key of the organization may do this. Works without Redis: a lease that stays expires.
+ * Releases a reservation by its ticket. Any key of the organization may do this. Works without Redis: a lease that cannot be released
+ * expires.
  * @throws AppError `voucher_busy` when another transaction keeps the voucher locked.
  */
 export async function releaseReservation(

@@ -13,20 +13,20 @@ interface Deps {
   leases: Leases;
 }
 
-/** Reservations whose leases are checked in one round trip. */
+/** Reservations on a page, whose leases are checked at the same time. */
 const RESERVATIONS_MAX = 1_000;
-/** Keys that one SCAN covers: about a millisecond of Redis's time. */
+/** Keys that one SCAN reads, which takes Redis about a millisecond. */
 const SCAN_COUNT = 1_000;
 
 /**
- * Pages that a pass checks while it finds nothing to repair; a pass that repairs something continues. This bounds the cost of a
- * pass. With a pass every five seconds, 100 000 reservations are checked in four minutes, and a reservation lasts fifteen.
+ * Pages after which a pass stops, unless the last page needed a repair. This bounds the cost of a pass that has nothing to repair. With a pass
+ * every five seconds, 100 000 reservations are checked in four minutes, and a reservation lasts fifteen.
  */
 const CLEAN_PAGES_MAX = 2;
 
 /**
- * Restores missing leases of live reservations and returns their number; each run continues where the last one stopped. After Redis loses its data, leases turn competing callers away
- * again before they queue for the row.
+ * Restores missing leases of live reservations and returns their number. Each run continues where the last one stopped. After Redis has lost
+ * its data, restored leases again refuse competing callers before they wait for the voucher's row.
  */
 export async function restoreLeases({ pool, leases }: Deps, untilMs: number): Promise<number> {
   let after = toReservationPosition((await findSweepPosition(pool, "restore_leases"))?.position);
@@ -40,7 +40,7 @@ export async function restoreLeases({ pool, leases }: Deps, untilMs: number): Pr
     count += missing;
     pages += 1;
     const last = reservations.at(-1);
-    // After the last reservation the next pass starts over.
+    // After the last reservation, the next pass starts from the first one.
     after = reservations.length === RESERVATIONS_MAX && last !== undefined ? last : FIRST_RESERVATION;
   } while (after !== FIRST_RESERVATION && continues(pages, missing, untilMs));
   await moveSweepPosition(pool, "restore_leases", `${after.expiresAt.toISOString()} ${after.ticket}`);
@@ -54,16 +54,19 @@ function toReservationPosition(position: string | undefined): ReservationPositio
     : { expiresAt: new Date(expiresAt), ticket };
 }
 
-/** Removes leases older than ORPHAN_AFTER_MS that have no live reservation. Returns their number. Each run continues where the last one stopped. */
+/**
+ * Removes leases older than ORPHAN_AFTER_MS that have no live reservation. Returns their number. Each run continues where the last one
+ * stopped.
+ */
 export async function removeOrphanLeases({ pool, leases }: Deps, untilMs: number): Promise<number> {
   let cursor = (await findSweepPosition(pool, "remove_orphan_leases"))?.position ?? "0";
   let count = 0;
   let pages = 0;
   let removed = 0;
   do {
-    const seen = await leases.scan(cursor, SCAN_COUNT);
-    cursor = seen.cursor;
-    const old = seen.found.filter((lease) => lease.ageMs > ORPHAN_AFTER_MS);
+    const scanned = await leases.scan(cursor, SCAN_COUNT);
+    cursor = scanned.cursor;
+    const old = scanned.found.filter((lease) => lease.ageMs > ORPHAN_AFTER_MS);
     removed = await removeOrphans({ pool, leases }, old);
     count += removed;
     pages += 1;

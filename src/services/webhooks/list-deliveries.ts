@@ -19,7 +19,7 @@ interface ListInput {
 
 /**
  * A page of an endpoint's deliveries, newest first.
- * @throws AppError `webhook_not_found`, `invalid_request` for a cursor of another list.
+ * @throws AppError `webhook_not_found`, `invalid_request` for a malformed cursor.
  */
 export async function listDeliveries(
   { pool }: { pool: pg.Pool },
@@ -38,6 +38,7 @@ export async function listDeliveries(
   };
 }
 
+/** The position before the newest delivery. */
 const NEWEST: DeliveryPosition = { createdAt: new Date(Date.UTC(9999, 0)), eventId: "" };
 
 function formatCursor({ createdAt, eventId }: DeliveryPosition): string {

@@ -8,7 +8,7 @@ import type { WebhookRequests } from "../../queues/webhook-requests.ts";
 import { selectWebhook } from "./read-webhooks.ts";
 import { requireWebhookSecret, type WebhookDeps } from "./webhook-view.ts";
 
-/** Longest wait for an endpoint whose attempts are being recorded. Milliseconds. */
+/** Longest wait for the endpoint's row, which a worker locks while it records attempts. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 
 /**
@@ -33,8 +33,8 @@ export async function replayWebhook(
 }
 
 /**
- * Starts finished deliveries of an endpoint again, with the same ids and in the order of each voucher, at most REPLAY_MAX, the oldest first.
- * The sweeper requests the job, unless the caller does.
+ * Starts finished deliveries of an endpoint again: at most REPLAY_MAX, the oldest first. They keep their ids and each voucher's order. The
+ * caller can request the job that sends them; otherwise the sweeper requests it.
  * @throws AppError `webhook_disabled`.
  */
 export async function replayDeliveries(
