@@ -133,10 +133,14 @@ export class Sequencer {
     const silent = asked.filter(({ answer }) => answer.kind === "failed").map(({ witness }) => witness.key);
     const silentNames = policy.witnesses.filter(({ key }) => silent.includes(key)).map(({ name }) => name);
     if (mustAnswer && silentNames.length > 0 && meetsQuorum(policy, new Set(silentNames))) {
-      throw new LogRefused(`Too few witnesses answer to say what was signed. Without an answer: ${silentNames.join(", ")}.`);
+      throw new LogRefused(
+        `Too few witnesses answer to say what was signed. Without an answer: ${silentNames.join(", ")}.`,
+      );
     }
     // Before the first checkpoint, a witness knows the log only if it has cosigned a tree that is larger than the empty one.
-    return published !== null ? asked.length - silent.length : asked.filter(({ answer }) => answer.kind === "ahead").length;
+    return published !== null
+      ? asked.length - silent.length
+      : asked.filter(({ answer }) => answer.kind === "ahead").length;
   }
 
   /**

@@ -54,7 +54,8 @@ export async function askWitness(
     if (status === 422 || (witnessSize === proofFrom && witnessSize === checkpoint.size)) {
       return { kind: "contradicts", reason: `it answered ${status} for the tree of ${checkpoint.size} leaves` };
     }
-    if (witnessSize === null || witnessSize === proofFrom || attempt === 2) return { kind: "failed", reason: `it answered ${status}` };
+    if (witnessSize === null || witnessSize === proofFrom || attempt === 2)
+      return { kind: "failed", reason: `it answered ${status}` };
     proofFrom = witnessSize;
   }
 }

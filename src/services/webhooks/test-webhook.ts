@@ -39,6 +39,10 @@ export async function testWebhook(
     keys: openSigningKeys(secrets),
   };
   const startedAt = performance.now();
-  const { status, failure } = await sendWebhook(ctx, { url: endpoint.url, headers: webhookHeaders(signedContent), body });
+  const { status, failure } = await sendWebhook(ctx, {
+    url: endpoint.url,
+    headers: webhookHeaders(signedContent),
+    body,
+  });
   return { delivered: failure === null, status, failure, durationMs: Math.round(performance.now() - startedAt) };
 }
