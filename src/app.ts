@@ -20,7 +20,7 @@ import { pageHeaders } from "./http/pages/page-headers.ts";
 import { joinRoutes, mount } from "./http/route.ts";
 import { logRoutes } from "./http/routes/log.ts";
 
-/** Builds the HTTP application; opens nothing. Benchmarks pass endpoints of their own and keep the middleware. */
+/** Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints to measure them with this middleware. */
 export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDPOINTS): Express {
   const app = express();
   app.disable("x-powered-by");
@@ -30,14 +30,14 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDP
   app.use(requestLog(ctx.log));
   app.use(dropForwardedPorts);
   if (ctx.metrics !== null) {
-    // Report every counter as 0 at startup: Prometheus `rate()` misses the first increase of a series that starts at 1.
+    // Report every refusal counter as 0 at startup: Prometheus `rate()` misses the first increase of a series that starts at 1.
     for (const code of Object.keys(ERRORS)) ctx.metrics.refusals.with(code).inc(0);
     app.use(measureRequests(ctx.metrics));
   }
   app.use(traceRequests(ctx.traces));
   app.use(requireHost);
   app.use(ignoreConditions);
-  // Before the endpoints: some of them have an HTML page for browsers.
+  // Before the endpoints, because some of them have an HTML page for browsers at the same path.
   mountPages(app, ctx);
   for (const route of joinRoutes(endpoints.map((endpoint) => endpoint.route(ctx)))) mount(app, route);
   for (const route of logRoutes(ctx)) mount(app, route);

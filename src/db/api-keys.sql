@@ -1,7 +1,7 @@
 -- name: find_keys_by_secret
--- The keys of many secrets. Revoked or expired keys and expired secrets give no row.
--- usableMs: how long the key keeps working if nothing changes it; null: without end.
--- useIsDue: its use has not been recorded within the last minute. sandbox: its organization is a sandbox.
+-- Finds keys by the hashes of their secrets. Revoked or expired keys and expired secrets give no row.
+-- usableMs: milliseconds until the key or the secret expires; null if neither does.
+-- useIsDue: whether the last recorded use is more than a minute old or missing. sandbox: whether the key's organization is a sandbox.
 -- $1 secret_hash bytea[]
 SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS "organizationId", k.scopes,
        k.allow_ips::text[] AS "allowIps",
@@ -17,7 +17,7 @@ SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS 
    AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp());
 
 -- name: record_key_usage
--- Records that keys are in use, each at most once a minute. Writes in id order, so that concurrent calls cannot deadlock.
+-- Records that keys are in use. Writes a key at most once a minute, and in id order, so that concurrent calls cannot deadlock.
 -- $1 key_id text[]
 INSERT INTO api_key_uses AS u (key_id, last_used_at)
 SELECT k.id, statement_timestamp() FROM api_keys AS k WHERE k.id = ANY ($1::text[]) ORDER BY k.id
@@ -40,12 +40,13 @@ SELECT coalesce(o.sandbox, false) AS sandbox
   FROM api_keys AS k LEFT JOIN organizations AS o ON o.id = ANY (ARRAY[k.organization_id]) WHERE k.id = $1::text;
 
 -- name: insert_secret
--- Adds a key's current secret. The previous one must have an end.
+-- Adds a key's current secret. The previous secret must already have an expiry time.
 -- $1 key_id text, $2 secret_hash bytea
 INSERT INTO api_key_secrets (key_id, secret_hash) VALUES ($1::text, $2::bytea);
 
 -- name: retire_secrets
--- Ends the secrets of a working key after a grace period. Secrets that end sooner keep their end.
+-- Makes the secrets of a key expire after a grace period. Secrets that expire sooner keep their time. Writes no row if the key is revoked or
+-- expired.
 -- $1 key_id text, $2 grace in milliseconds float8
 UPDATE api_key_secrets AS s SET expires_at = grace.ends_at
   FROM api_keys AS k, (SELECT statement_timestamp() + make_interval(secs => $2::float8 / 1000) AS ends_at) AS grace
@@ -54,12 +55,13 @@ UPDATE api_key_secrets AS s SET expires_at = grace.ends_at
 RETURNING s.expires_at AS "expiresAt";
 
 -- name: revoke_key
--- A key that is revoked twice keeps the first moment.
+-- Revokes a key. A second revocation keeps the time of the first one.
 -- $1 id text
 UPDATE api_keys AS k SET revoked_at = least(k.revoked_at, statement_timestamp()) WHERE k.id = $1::text;
 
 -- name: select_keys
--- The keys of an organization, newest first, without their secrets.
+-- The keys of an organization, newest first, without their secrets. oldSecretsUntil: when the last replaced secret expires; null if all have
+-- expired.
 -- $1 organization_id text
 SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at AS "createdAt", k.expires_at AS "expiresAt",
        k.revoked_at AS "revokedAt", u.last_used_at AS "lastUsedAt",

@@ -23,7 +23,7 @@ const AUDIT_ENTRY = {
 
 export const sql = loadStatements(new URL("./audit-entries.sql", import.meta.url), {
   lock_entity: {},
-  // The columns of an entity's state are read as a whole.
+  // These statements declare no columns, because `readEntityState` reads each row as an object.
   state_of_organization: {},
   state_of_brand: {},
   state_of_product: {},
@@ -66,7 +66,7 @@ const STATE_OF = {
   Deployment: sql.state_of_deployment,
 } as const;
 
-/** What a command of administration changes. */
+/** What an administrative command changes. */
 export interface Entity {
   type: keyof typeof STATE_OF;
   id: string;
@@ -77,7 +77,7 @@ export async function lockEntity(tx: Transaction, entity: Entity): Promise<void>
   await execute(tx, sql.lock_entity, [entity.type, entity.id]);
 }
 
-/** An entity as this transaction sees it, or null. Call `lockEntity` first: then no other transaction changes it. */
+/** The state of an entity in this transaction, or null if there is none. Call `lockEntity` first, so that no other command changes it. */
 export async function readEntityState(tx: Transaction, { type, id }: Entity): Promise<EntityState | null> {
   const { rows } = await tx.query<EntityState>(prepare(STATE_OF[type], [id]));
   return rows[0] ?? null;
@@ -96,7 +96,7 @@ interface NewAuditEntry {
   after: EntityState | null;
 }
 
-/** Inserts an audit entry. The table rejects one in which nothing changed. */
+/** Inserts an audit entry. A constraint rejects an entry whose `before` and `after` are equal. */
 export async function insertAuditEntry(tx: Transaction, entry: NewAuditEntry): Promise<void> {
   await execute(tx, sql.insert_audit_entry, [
     entry.osUser,
@@ -110,14 +110,14 @@ export async function insertAuditEntry(tx: Transaction, entry: NewAuditEntry): P
   ]);
 }
 
-/** What an operator looked at on a page. Like an audit entry, but nothing changed. */
+/** What an operator viewed on a page. Recorded like an audit entry, without states. */
 export interface Look extends Pick<NewAuditEntry, "osUser" | "host" | "arguments"> {
   /** `page` and what it shows. */
   command: `page ${string}`;
   entity: { type: Entity["type"] | "Search"; id: string };
 }
 
-/** Inserts an audit entry of a look. */
+/** Inserts the audit entry of a page view. */
 export async function insertLook(db: Queryable, look: Look): Promise<void> {
   const { osUser, host, command, entity } = look;
   await execute(db, sql.insert_look, [osUser, host, command, JSON.stringify(look.arguments), entity.type, entity.id]);

@@ -8,7 +8,8 @@ INSERT INTO organizations (id, name, sandbox) VALUES ($1::text, $2::text, $3::bo
 SELECT o.name, o.sandbox FROM organizations AS o WHERE o.id = $1::text;
 
 -- name: find_namesake
--- The oldest organization, or brand or product of a parent, with the same name in any case.
+-- The oldest entity with a name, compared without case: an organization, a brand of the parent organization, or a product of the parent
+-- brand.
 -- $1 id of the parent organization or brand text, null for organizations, $2 name text
 SELECT o.id FROM organizations AS o WHERE $1::text IS NULL AND lower(o.name) = lower($2::text)
  UNION ALL
@@ -28,7 +29,7 @@ INSERT INTO products (id, brand_id, key, name, type, retail_price_usd, price_usd
 VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::numeric, $7::numeric, $8::int, $9::text);
 
 -- name: insert_batch
--- Copies the product's current terms. Returns no row when there is no such product.
+-- Inserts a batch with the current prices and benefit of its product. Returns no row when there is no such product.
 -- $1 id text, $2 product_id text, $3 audience text, $4 voucher_count int, $5 valid_until timestamptz
 WITH product AS (
   SELECT p.*, br.organization_id, o.sandbox
@@ -45,7 +46,7 @@ SELECT p.organization_id AS "organizationId", p.sandbox, p.key AS "productKey", 
   FROM product AS p;
 
 -- name: count_issued_vouchers
--- How many vouchers all batches have.
+-- The number of vouchers of all batches together.
 SELECT coalesce(sum(b.voucher_count), 0) AS count FROM batches AS b;
 
 -- name: find_batch_size
@@ -54,12 +55,12 @@ SELECT coalesce(sum(b.voucher_count), 0) AS count FROM batches AS b;
 SELECT b.voucher_count AS count FROM batches AS b WHERE b.id = $1::text;
 
 -- name: select_windows
--- The windows of a batch, by kind.
+-- The windows of a batch, at most one of each kind.
 -- $1 batch_id text
 SELECT w.kind, w.opens_at AS "opensAt", w.closes_at AS "closesAt" FROM batch_windows AS w WHERE w.batch_id = $1::text;
 
 -- name: find_batch
--- A batch with the number of its vouchers in each status. Reads all its vouchers.
+-- A batch with the number of its vouchers in each status. left: vouchers that can still be acquired through a window. Reads all its vouchers.
 -- $1 id text
 SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
@@ -89,8 +90,8 @@ SELECT b.id, b.name, b.organization_id AS "organizationId", o.sandbox
   FROM brands AS b JOIN organizations AS o ON o.id = ANY (ARRAY[b.organization_id]) WHERE b.organization_id = $1::text ORDER BY b.id;
 
 -- name: select_batches_of_organization
--- The newest batches of an organization before an id, newest first, with the vouchers that can still be acquired through their windows,
--- counted up to 1 001. Reads no other vouchers.
+-- The newest batches of an organization before an id, newest first. left: vouchers that have not left their window, counted up to 1 001, also
+-- when the batch has expired (isValid is false). Reads no other vouchers.
 -- $1 organization_id text, $2 before id text or null, $3 limit int
 SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_timestamp() AS "isValid", w.has AS "hasWindow", supply.left
   FROM (SELECT b.id, p.name AS "productName", b.voucher_count AS count, b.valid_until AS "validUntil"

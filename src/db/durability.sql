@@ -1,12 +1,12 @@
 -- name: select_durability_settings
--- The settings that decide whether a committed transaction survives a crash or a failover, as this session has them, and whether the server
--- is a standby.
+-- The values in this session of the settings that decide whether a committed transaction survives a crash or a failover, and whether the
+-- server is a standby.
 SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS "fullPageWrites",
        current_setting('synchronous_commit') AS "synchronousCommit",
        current_setting('synchronous_standby_names') AS "synchronousStandbyNames", pg_is_in_recovery() AS "isStandby";
 
 -- name: select_weakened_roles
--- The roles and databases whose own settings make COMMIT return before the synchronous standbys have the transaction on disk.
+-- The roles, and this database, whose own synchronous_commit makes COMMIT return before the synchronous standbys have the transaction on disk.
 SELECT DISTINCT COALESCE('role ' || r.rolname, 'database ' || d.datname) AS subject, c.setting
   FROM pg_db_role_setting AS s
   LEFT JOIN pg_roles AS r ON r.oid = s.setrole

@@ -22,7 +22,10 @@ export function findPublished(db: Queryable): Promise<(Published & { ageMs: numb
   return readRow(db, sql.find_published, []);
 }
 
-/** How far the served checkpoint is behind; null before the first one. */
+/**
+ * The size of the served checkpoint, and its lag in milliseconds: its age while leaves wait for a larger checkpoint, else 0. Null before the
+ * first checkpoint.
+ */
 export function findLogProgress(db: Queryable): Promise<{ size: number; lagMs: number } | null> {
   return readRow(db, sql.find_log_progress, []);
 }
@@ -35,13 +38,13 @@ export async function publishCheckpoint(
   return (await execute(db, sql.publish_checkpoint, [size, root, note, policy, origin])) === 1;
 }
 
-/** What each witness is known to have cosigned, by name. */
+/** The tree size that each witness is known to have cosigned, by the witness's name. */
 export async function selectWitnessSizes(db: Queryable, names: readonly string[]): Promise<Map<string, number>> {
   const rows = await readRows(db, sql.select_witness_sizes, [names]);
   return new Map(rows.map(({ name, size }) => [name, size]));
 }
 
-/** Records what witnesses have cosigned. */
+/** Records the tree size that each witness has cosigned. */
 export async function recordWitnessSizes(db: Queryable, sizes: ReadonlyMap<string, number>): Promise<void> {
   if (sizes.size > 0) await execute(db, sql.record_witness_sizes, [[...sizes.keys()], [...sizes.values()]]);
 }

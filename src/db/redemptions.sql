@@ -1,5 +1,5 @@
 -- name: find_confirmations
--- The redemptions of references. One row per confirmed reference.
+-- The redemptions with the given references. One row per reference that is redeemed.
 -- $1 organization_id text[], $2 external_ref text[]
 SELECT rd.organization_id AS "organizationId", rd.external_ref AS "externalRef", rd.attempt_id AS "attemptId",
        rd.redeem_code AS "redeemCode", rd.redeemed_at AS "redeemedAt"
@@ -7,8 +7,8 @@ SELECT rd.organization_id AS "organizationId", rd.external_ref AS "externalRef",
   JOIN redemptions AS rd ON rd.organization_id = ANY (ARRAY[w.organization_id]) AND rd.external_ref = w.external_ref;
 
 -- name: read_redemptions
--- The redemptions of references with everything that the response says about them, and the database's time. One row per wanted
--- reference, in no order; the redemption is null where the reference is not redeemed.
+-- The redemptions with the given references, with everything that responses say about them, and the database's time. One row per given
+-- reference, in no order. The redemption is null where the reference is not redeemed.
 -- $1 organization_id text[], $2 external_ref text[]: equally long
 SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", rd.attempt_id AS "redemption.attemptId",
        rd.redeem_code AS "redemption.redeemCode", v.code_key AS "redemption.codeKey", v.serial AS "redemption.serial", p.name AS "redemption.productName",
@@ -22,15 +22,16 @@ SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", 
   LEFT JOIN products AS p ON p.id = ANY (ARRAY[b.product_id]);
 
 -- name: close_redemptions
--- Closes the time up to two seconds ago: after its commit no transaction can insert an earlier redemption. Two seconds are many times what a
--- redemption takes from reading its time to its insert; a later one is decided again.
+-- Moves closed_until to two seconds ago. After the commit, inserting a redemption with an earlier time fails. From reading its time to its
+-- insert, a redemption takes a small part of two seconds. One that takes longer is decided again.
 UPDATE redemptions_closed AS c SET closed_until = date_trunc('milliseconds', statement_timestamp()) - interval '2 seconds'
  WHERE c.singleton AND c.closed_until < date_trunc('milliseconds', statement_timestamp()) - interval '2 seconds';
 
 -- name: find_complete_until
--- The time before which every redemption is visible to the next statement and none is ever added: the closed time, or the earliest redemption
--- of a transaction that has not ended, whose advisory lock has that time (check_redemption_times). pg_locks is read after the snapshot of
--- this statement is taken. So a transaction without a lock in it has ended, or finds the closed time of this snapshot and fails.
+-- The time before which the redemptions are complete: the next statement sees every earlier redemption, and none is ever added. It is
+-- closed_until, or the time of the earliest redemption in an open transaction if that is earlier. Before its insert ends, a transaction takes an
+-- advisory lock that contains this time, and then reads closed_until (check_redemption_times). pg_locks is read after this statement has taken
+-- its snapshot. So a transaction without such a lock has ended, or will read the closed_until of this snapshot or a later one, and fail.
 SELECT least(c.closed_until, find_earliest_open_redemption()) AS "completeUntil"
   FROM redemptions_closed AS c WHERE c.singleton;
 
@@ -52,7 +53,8 @@ SELECT rd.external_ref AS "externalRef", rd.voucher_id AS "voucherId", rd.redeem
 
 -- name: insert_redemptions
 -- Inserts redemptions in (organization, reference) order, so that two writers of the same references cannot deadlock. Raises VS001 when
--- another transaction has confirmed a reference or closed the time; the caller decides again. A second redemption of a voucher violates the primary key.
+-- another transaction has redeemed a reference, or has moved closed_until past $1. The caller then decides again. A second redemption of a
+-- voucher violates the primary key.
 -- $1 redeemed_at timestamptz, $2 voucher_id text[], $3 organization_id text[], $4 key_id text[], $5 attempt_id text[],
 -- $6 ticket text[], $7 redeem_code text[], $8 external_ref text[]
 WITH redeemed AS (
@@ -74,7 +76,7 @@ SELECT rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", rd.rede
   FROM redemptions AS rd LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[rd.key_id]) WHERE rd.voucher_id = $1::text;
 
 -- name: select_last_redemptions
--- The newest redemptions of an organization before a place in this order, newest first. Cut before the joins, from one index.
+-- A page of an organization's redemptions, newest first, before a time and voucher. The page is cut before the joins, from one index.
 -- $1 organization_id text, $2 before redeemed_at timestamptz or null, $3 before voucher_id text, $4 limit int
 SELECT rd.voucher_id AS "voucherId", rd.external_ref AS reference, rd.redeemed_at AS "redeemedAt",
        p.name AS "productName", b.price_usd AS "priceUsd"

@@ -7,18 +7,18 @@ export const sql = loadStatements(new URL("./sweep-positions.sql", import.meta.u
   move_sweep_position: {},
 });
 
-/** A task of the sweeper that walks all rows or keys in rounds. */
-type RollingTask = "restore_leases" | "remove_orphan_leases" | "check_chains";
+/** A sweeper task that walks all rows or keys over several passes. Each pass continues where the previous one stopped. */
+type ResumableTask = "restore_leases" | "remove_orphan_leases" | "check_chains";
 
-/** Where a rolling task stopped and how long ago, in milliseconds; null before its first pass. */
+/** Where a resumable task stopped, and how long ago in milliseconds; null before its first pass. */
 export function findSweepPosition(
   db: Queryable,
-  task: RollingTask,
+  task: ResumableTask,
 ): Promise<{ position: string; ageMs: number } | null> {
   return readRow(db, sql.find_sweep_position, [task]);
 }
 
-/** Saves where a rolling task stopped. */
-export async function moveSweepPosition(db: Queryable, task: RollingTask, position: string): Promise<void> {
+/** Saves where a resumable task stopped. */
+export async function moveSweepPosition(db: Queryable, task: ResumableTask, position: string): Promise<void> {
   await execute(db, sql.move_sweep_position, [task, position]);
 }

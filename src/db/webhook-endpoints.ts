@@ -11,16 +11,16 @@ const ENDPOINT = {
   /** Empty: all types. */
   eventTypes: arrayOf(textOf<WebhookEventType>()),
   enabled: boolean,
-  /** Null while it is enabled. */
+  /** Null while the endpoint is enabled. */
   disabledReason: orNull(textOf<WebhookDisabledReason>()),
   disabledAt: orNull(timestamptz),
   /** The first failure since the last success. */
   failingSince: orNull(timestamptz),
-  /** The previous secret also signs until then; null: it does not. */
+  /** Until this time the previous secret also signs. Null: it does not sign. */
   previousSecretUntil: orNull(timestamptz),
   secretVersion: integer,
   createdAt: timestamptz,
-  /** The database's clock. */
+  /** When the row was read, by the database's clock. */
   readAt: timestamptz,
 };
 
@@ -43,7 +43,7 @@ export type WebhookRow = Row<typeof ENDPOINT>;
 /** Who disables or enables an endpoint. */
 export type WebhookActor = Extract<WebhookDisabledReason, "partner" | "operator">;
 
-/** Inserts an endpoint. False when no place is free, or another transaction took the chosen one. */
+/** Inserts an endpoint into a free place of its organization. Returns false if none is free, or if another transaction took the place first. */
 export async function insertWebhookEndpoint(
   db: Queryable,
   endpoint: NewWebhook & { id: string; organizationId: string },
@@ -63,7 +63,7 @@ export function selectWebhookEndpoints(db: Queryable, organizationId: string): P
   return readRows(db, sql.select_webhook_endpoints, [organizationId]);
 }
 
-/** An endpoint of an organization, or of any if it is null. Null when there is none. */
+/** An endpoint of the given organization, or of any organization if `organizationId` is null. Null when there is no such endpoint. */
 export function findWebhookEndpoint(
   db: Queryable,
   id: string,
@@ -83,12 +83,12 @@ export async function changeWebhookEndpoint(
   return (await execute(db, sql.change_webhook_endpoint, values)) === 1;
 }
 
-/** Enables an endpoint, unless only an operator may. Does nothing when it is enabled. */
+/** Enables a disabled endpoint. A partner cannot enable one that an operator disabled. */
 export async function enableWebhookEndpoint(db: Queryable, id: string, by: WebhookActor): Promise<void> {
   await execute(db, sql.enable_webhook_endpoint, [id, by === "operator"]);
 }
 
-/** Disables an endpoint. An operator's reason replaces another one; a partner's replaces none. */
+/** Disables an endpoint. If it is disabled already, only the reason `operator` replaces another reason. */
 export async function disableWebhookEndpoint(db: Queryable, id: string, by: WebhookActor): Promise<void> {
   await execute(db, sql.disable_webhook_endpoint, [id, by]);
 }
@@ -103,7 +103,7 @@ export function rotateWebhookSecret(
   return readRow(db, sql.rotate_webhook_secret, [id, organizationId, previousSignsHours]);
 }
 
-/** Deletes an endpoint for every caller; returns whether it existed. */
+/** Marks an endpoint as deleted, so that no caller finds it; the sweeper deletes the row. Returns whether the endpoint existed. */
 export async function deleteWebhookEndpoint(db: Queryable, id: string, organizationId: string): Promise<boolean> {
   return (await execute(db, sql.delete_webhook_endpoint, [id, organizationId])) === 1;
 }

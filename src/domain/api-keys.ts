@@ -6,7 +6,7 @@ import { ALPHABET, type RandomBytes } from "./codes.ts";
 export const SCOPES = ["voucher.read", "voucher.redeem", "voucher.webhook"] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** A key shows whether its organization is live or a sandbox. The checksum covers the prefix, so it cannot be exchanged. */
+/** The prefix shows whether a key's organization is live or a sandbox. The checksum covers it, so a key with the other prefix is malformed. */
 const PREFIX = { live: "pvk_", sandbox: "pvt_" } as const;
 const PREFIX_LENGTH = PREFIX.live.length;
 /** 40 symbols of 5 bits each: 200 random bits. */
@@ -37,12 +37,12 @@ function checksum(secret: string): string {
   return text;
 }
 
-/** Whether a value has the form and the checksum of a key, so that typing errors need no look-up. */
+/** Whether a value has the form and the checksum of a key. A mistyped key is thus refused without a query. */
 export function isWellFormedApiKey(key: string): boolean {
   return SHAPE.test(key) && checksum(key.slice(0, -CHECKSUM_SYMBOLS)) === key.slice(-CHECKSUM_SYMBOLS);
 }
 
-/** The hash under which a key is stored: SHA-256 in hex. 200 random bits need neither a salt nor a slow hash. */
+/** The hash by which a key is stored and found: SHA-256, in hex. 200 random bits need neither a salt nor a slow hash. */
 export function hashApiKey(key: string): string {
   return hash("sha256", key);
 }

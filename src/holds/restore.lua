@@ -1,6 +1,6 @@
--- Restores the lease of a live reservation when it is missing or belongs to another ticket: the row is the truth.
+-- Writes the lease of a live reservation when it is missing or belongs to another ticket, because the reservation's row in Postgres decides.
 -- KEYS[1] lease; ARGV[1] ticket, ARGV[2] key id, ARGV[3] the reservation's age in ms, ARGV[4] its remaining time in ms
--- Returns 1 when restored, 0 when the lease was there.
+-- Returns 1 when restored, 0 when the lease already belonged to this ticket.
 if redis.call('HGET', KEYS[1], 'ticket') == ARGV[1] then
   return 0
 end

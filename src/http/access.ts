@@ -5,10 +5,11 @@ import { limitAddress } from "./middleware/rate-limit.ts";
 
 /** Who may call an endpoint, and what its handler learns about the caller. */
 export interface Access<Caller> {
-  /** Alternatives for the API reference, each a security scheme's name with its scopes; `{}` is a call without credentials. */
+  /** Alternatives that the API reference shows. Each maps a security scheme to the scopes it needs; `{}` means no credentials. */
   security: readonly Record<string, string[]>[];
+  /** Errors that the guard can send. */
   errors: readonly ErrorCode[];
-  /** Whether pages of the origins in CORS_ORIGINS may call it. Never true for API keys: a page cannot keep a key secret. */
+  /** Whether pages of the origins in CORS_ORIGINS may call the endpoint. False for API keys, because a page cannot keep a key secret. */
   crossOrigin: boolean;
   /** Handlers that admit or refuse a request. */
   guard(ctx: ApiContext): RequestHandler[];
@@ -18,7 +19,7 @@ export interface Access<Caller> {
   extraFieldsOf?(response: Response): Record<string, unknown>;
 }
 
-/** Open to anyone; limited by address. */
+/** Any caller. Each address has a limit. */
 export const anyone: Access<null> = {
   security: [],
   errors: ["rate_limited"],
@@ -27,7 +28,7 @@ export const anyone: Access<null> = {
   callerOf: () => null,
 };
 
-/** For probes: never limited. */
+/** Health probes: no credentials and no limit. */
 export const probe: Access<null> = {
   security: [],
   errors: [],

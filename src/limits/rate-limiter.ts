@@ -2,11 +2,14 @@ import type { Count, Counter } from "./shared-counts.ts";
 
 /** Length of a window. Milliseconds. */
 const WINDOW_MS = 1_000;
-/** A process fetches tokens in chunks of a twentieth of the limit: that causes at most 20 calls to Redis a second and leaves few tokens unused. */
+/**
+ * A process fetches a caller's tokens in chunks of a twentieth of the limit. So all processes together call Redis about 20 times a second for
+ * a caller, and leave few tokens unused.
+ */
 const CHUNKS = 20;
-/** Callers in a generation. Two generations are kept, so at most ten thousand callers are remembered. */
+/** Most callers in a generation. Two generations are kept, so at most ten thousand callers are remembered. */
 const GENERATION_MAX = 5_000;
-/** Lifetime of a generation: two windows, because a new window depends on how busy the previous one was. Milliseconds. */
+/** Time until the next generation begins: two windows, because a new window depends on how busy the previous one was. Milliseconds. */
 const GENERATION_MS = 2 * WINDOW_MS;
 
 /** Whether a call is allowed, and the caller's remaining limit. */
@@ -24,11 +27,11 @@ interface Window {
   endsAt: number;
   /** Calls that this process may allow without a call to Redis. */
   tokens: number;
-  /** Tokens left in the shared count, as last read. Only falls, even if the shared count restarts from zero. */
+  /** Tokens left in the shared count, as last read. Never rises within a window, even if the shared count restarts from zero. */
   left: number;
-  /** Whether `endsAt` comes from the shared count. Until the first fetch it is this process's own. */
+  /** Whether `endsAt` comes from the shared count. Until the first fetch, it comes from this process's own clock. */
   shared: boolean;
-  /** Tokens used on credit. The next fetch takes them from the shared count. */
+  /** Tokens that the window began with on credit. The next fetch takes them from the shared count. */
   debt: number;
   /** Calls that wait for tokens. */
   waiting: number;
@@ -39,7 +42,8 @@ interface Window {
  * Allows each caller `limit` calls a second over all processes. Fetches tokens from the shared count before they run out, and starts a window
  * on credit for a caller that left more than half of its limit unused in the previous window. A call rarely waits for Redis.
  *
- * Windows begin with a caller's first call. N processes together allow `limit` calls, give or take N times a thirteenth of it.
+ * Windows begin with a caller's first call. N processes together allow `limit` calls, plus or minus N times a thirteenth of it: a process
+ * leaves at most one and a half chunks unused, and gives at most one chunk on credit.
  */
 export class RateLimiter {
   /** The limit's name in responses. */
@@ -51,7 +55,7 @@ export class RateLimiter {
   readonly #credit: number;
   /** Fetch more tokens when fewer than this are left. */
   readonly #fetchBelow: number;
-  /** Callers of the current and of the previous generation. A caller that calls again moves to the current one. */
+  /** The windows of the current and the previous generation, by caller. A caller that calls again moves to the current one. */
   #recent = new Map<string, Window>();
   #older = new Map<string, Window>();
   /** When the next generation begins, on the monotonic clock. Milliseconds. */
@@ -76,7 +80,7 @@ export class RateLimiter {
     const now = performance.now();
     const window = this.#windowOf(id, now);
     if (window.tokens > 0) return this.#spend(id, window, now);
-    if (window.left > 0) return this.#takeLater(id);
+    if (window.left > 0) return this.#takeAfterFetch(id);
     return refusal(window, now);
   }
 
@@ -94,7 +98,7 @@ export class RateLimiter {
     return { allowed: true, remaining: window.left + window.tokens, resetMs: Math.floor(window.endsAt - now) };
   }
 
-  async #takeLater(id: string): Promise<Verdict> {
+  async #takeAfterFetch(id: string): Promise<Verdict> {
     for (;;) {
       const now = performance.now();
       const window = this.#windowOf(id, now);
@@ -151,7 +155,7 @@ export class RateLimiter {
     };
   }
 
-  /** Makes room for a caller in the current generation. If the current generation is full or over, begins a new one and drops the oldest. */
+  /** Makes room for a caller in the current generation. If that is full or its time is over, begins a new one and drops the previous one. */
   #makeRoom(id: string, now: number): void {
     this.#older.delete(id);
     if (this.#recent.size < GENERATION_MAX && now < this.#nextGenerationAt) return;

@@ -8,27 +8,27 @@ import { auditedCommand } from "../services/admin/with-audit-entry.ts";
 import { initLog, type LogInit } from "../services/log/init-log.ts";
 import { readLogSettings } from "../services/log/log-settings.ts";
 
-/** The log's variables for the embedded servers. */
+/** The environment variables that configure the log of the embedded servers. */
 export interface LocalLog {
   LOG_KEY_FILE: string;
   LOG_ANCHOR: string;
 }
 
-/** Makes the key of the embedded servers' log, once, named after the address that the service has at that time. */
+/** Makes the signing key of the embedded servers' log if its file does not exist. The log's name is the service's current address. */
 export function useLocalLog(directory: string, baseUrl: string): LocalLog {
   const folder = join(resolve(directory), "log");
-  const key = join(folder, "key");
-  if (!existsSync(key)) {
+  const keyFile = join(folder, "key");
+  if (!existsSync(keyFile)) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const origin = `${baseUrl.replace(/^\w+:\/\//, "")}/log`;
-    writeFileSync(key, `${formatSecretKey("log", origin, randomBytes(32))}\n`, { mode: 0o600 });
+    writeFileSync(keyFile, `${formatSecretKey("log", origin, randomBytes(32))}\n`, { mode: 0o600 });
   }
-  return { LOG_KEY_FILE: key, LOG_ANCHOR: `file:${join(folder, "anchor")}` };
+  return { LOG_KEY_FILE: keyFile, LOG_ANCHOR: `file:${join(folder, "anchor")}` };
 }
 
 /**
- * Begins the log of the embedded database.
- * @throws AppError when the anchor knows a log that the database has not.
+ * Begins the log of the embedded database, if it has none.
+ * @throws AppError `invalid_request` when the database does not match the key or the anchor.
  */
 export function beginLocalLog(admin: AdminContext, env: LocalLog): Promise<LogInit> {
   const settings = readLogSettings({ ...readLogConfig({ ...env }), keyFile: env.LOG_KEY_FILE }, false);

@@ -5,12 +5,15 @@ import { logErrors } from "../redis/log-errors.ts";
 import type { QueueDefinition } from "./catalog.ts";
 import type { Shard } from "./shards.ts";
 
-/** Entries of BullMQ's event stream, which only dashboards read. */
+/** Most entries in BullMQ's event stream, which only dashboards read. */
 const EVENTS_MAX = 1_000;
-/** Room for the envelope besides the job's data. */
+/** Most bytes that the fields of `jobEnvelope` add to a job's data. */
 const ENVELOPE_MAX_BYTES = 512;
 
-/** Opens a shard of a queue for adding jobs, on a ready connection: BullMQ ignores a failure to write the queue's limits. */
+/**
+ * Opens a shard of a queue for adding jobs. The connection must be ready, because BullMQ then writes the limit of the event stream to Redis
+ * and ignores a failure.
+ */
 export function openQueue(
   definition: Pick<QueueDefinition, "name" | "keep" | "keepFailed" | "dataMaxBytes">,
   shard: Shard,

@@ -26,11 +26,11 @@ const jobEnds = z.array(jobEnd);
 const SUBSCRIBE_AGAIN_MS = 1_000;
 
 /**
- * Receives a process's replies on a connection of its own. Those published while it is down are lost. The channel belongs to a shard: in
- * a Redis Cluster, only the node of the channel's slot carries its messages.
+ * Receives a process's replies on a connection of its own. Replies that are published while the connection is down are lost. The channel is a
+ * sharded one: in a Redis Cluster, only the node of the channel's slot carries its messages.
  */
 export class ReplyInbox {
-  /** Sent with every job that is to be answered here. */
+  /** The channel for replies to this process. Every job that it waits for names the channel. */
   readonly channel = `vouchers:replies:${crypto.randomUUID()}`;
   readonly #redis: RedisClient;
   readonly #waiting = new Map<string, (end: JobEnd) => void>();
@@ -43,7 +43,7 @@ export class ReplyInbox {
     this.#redis.on("ready", () => void this.#subscribe(log));
   }
 
-  /** Whether the process has subscribed. */
+  /** Whether the process has subscribed at least once. */
   get isOpen(): boolean {
     return this.#subscribed;
   }
@@ -62,7 +62,7 @@ export class ReplyInbox {
     this.#redis.disconnect();
   }
 
-  /** Subscribes, and tries again while the channel's slot has no node. */
+  /** Subscribes. Tries again after a failure, for instance while the channel's slot has no node. */
   async #subscribe(log: Logger): Promise<void> {
     try {
       await this.#redis.ssubscribe(this.channel);
@@ -75,7 +75,7 @@ export class ReplyInbox {
   }
 
   #deliver(message: string, log: Logger): void {
-    const ends = parsed(jobEnds, () => JSON.parse(message));
+    const ends = parseOrNull(jobEnds, () => JSON.parse(message));
     if (ends === null) log.warn("a reply could not be read");
     else for (const end of ends) this.#waiting.get(end.jobId)?.(end);
   }
@@ -83,10 +83,11 @@ export class ReplyInbox {
 
 /** Parses a job's result, or returns null when it is unreadable. */
 export function parseEnd(read: () => unknown): JobEnd | null {
-  return parsed(jobEnd, read);
+  return parseOrNull(jobEnd, read);
 }
 
-function parsed<T>(schema: z.ZodType<T>, read: () => unknown): T | null {
+/** Reads a value and parses it. Null if either fails. */
+function parseOrNull<T>(schema: z.ZodType<T>, read: () => unknown): T | null {
   try {
     return schema.parse(read());
   } catch {
@@ -94,7 +95,7 @@ function parsed<T>(schema: z.ZodType<T>, read: () => unknown): T | null {
   }
 }
 
-/** Longest wait for the node that carries a channel. Without a limit, its loss would stop jobs of all nodes. Milliseconds. */
+/** Longest wait for the Redis node that carries a channel. Without a limit, the loss of one node would stop jobs of all nodes. Milliseconds. */
 const SEND_MAX_MS = 250;
 
 interface Message {
@@ -106,8 +107,8 @@ interface Message {
 export class ReplyOutbox {
   readonly #redis: RedisClient;
   readonly #log: Logger;
-  /** By channel. */
-  readonly #ready = new Map<string, Message>();
+  /** Messages that are not published yet, by channel. Results of this turn of the event loop are added to them. */
+  readonly #unsent = new Map<string, Message>();
 
   /** @param redis a connection that waits for Redis. The caller closes it. */
   constructor(redis: RedisClient, log: Logger) {
@@ -115,23 +116,26 @@ export class ReplyOutbox {
     this.#log = log;
   }
 
-  /** Resolves once the message is published or its failure is logged, after {@link SEND_MAX_MS} at most. Send no other command before: Redis delivers messages last. */
+  /**
+   * Resolves once the message is published or its failure is logged, after {@link SEND_MAX_MS} at most. Await it before the next command on the
+   * connection: Redis runs all commands that have arrived before it delivers a message.
+   */
   send(channel: string, end: JobEnd): Promise<void> {
-    const waiting = this.#ready.get(channel);
-    if (waiting !== undefined) {
-      waiting.ends.push(end);
-      return waiting.sent;
+    const message = this.#unsent.get(channel);
+    if (message !== undefined) {
+      message.ends.push(end);
+      return message.sent;
     }
     const ends = [end];
     const sent = this.#publish(channel, ends);
-    this.#ready.set(channel, { ends, sent });
+    this.#unsent.set(channel, { ends, sent });
     return sent;
   }
 
   async #publish(channel: string, ends: JobEnd[]): Promise<void> {
-    // Runs after all promises that the batch has resolved, and before the event loop reads new input.
+    // Waits until the code after every promise that the batch resolved has run. The event loop has not read new input by then.
     await new Promise<void>((resolve) => process.nextTick(resolve));
-    this.#ready.delete(channel);
+    this.#unsent.delete(channel);
     try {
       await pTimeout(this.#redis.spublish(channel, JSON.stringify(ends)), { milliseconds: SEND_MAX_MS });
     } catch (error) {

@@ -1,5 +1,6 @@
--- Returns the tick counter, and 1 if this process must add a job: no other process has ticked since this one's last tick, and no job
--- waits. Compares no clocks. A counter that Redis has lost counts as unchanged.
+-- Counts a tick of this process if no other process has ticked since its last tick and no job waits. Compares no clocks. If Redis has lost the
+-- counter, no other process counts as having ticked.
+-- Returns the tick counter, and 1 if the tick was counted: this process must then add a job. Otherwise the second value is 0.
 -- KEYS[1] counter, KEYS[2] wait list; ARGV[1] the counter at this process's last tick, empty at its first
 local seen = redis.call('GET', KEYS[1])
 if seen and seen ~= ARGV[1] then

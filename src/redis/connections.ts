@@ -17,20 +17,26 @@ const reconnecting = {
   reconnectOnError: (error: Error): 2 | false => (error.message.includes("READONLY") ? 2 : false),
 } satisfies RedisOptions;
 
-/** A connection is closed when commands wait and nothing arrives for this long. Longer than BullMQ's longest blocking command, which takes 10 s. */
+/**
+ * A connection is closed when commands wait and nothing arrives for this long. Longer than BullMQ's longest blocking command, which takes
+ * 10 s. Milliseconds.
+ */
 const SILENT_MS = 12_000;
-/** The same for fail-fast connections, whose commands fail after half this time. */
+/** The same limit for fail-fast connections, whose commands fail after half this time. Milliseconds. */
 const SILENT_FAIL_FAST_MS = 3_000;
 
-/** How often a command is sent again to a cluster: 100 ms after a node was lost, 200 ms after TRYAGAIN while a slot moves. */
+/** How many times a command is sent again to a cluster: 100 ms after a node was lost, 200 ms after TRYAGAIN while a slot moves. */
 const REDIRECTIONS_FAIL_FAST = 8;
-/** Patient connections try until the cluster answers. */
+/** Patient connections send a command until the cluster responds. */
 const REDIRECTIONS_PATIENT = Number.MAX_SAFE_INTEGER;
 
-/** How often the map of a cluster's slots is read without cause. A lost node or a moved slot causes it to be read at once. Milliseconds. */
+/** Time between routine reads of a cluster's slot map. After the loss of a node or the move of a slot, the map is read at once. Milliseconds. */
 const SLOTS_EVERY_MS = 30_000;
 
-/** For commands that a caller waits for. They fail at once without Redis, within 1.5 s while it hangs; none is sent later. */
+/**
+ * A connection for commands that a caller waits for. A command fails at once while Redis is down, and within 1.5 s while Redis does not
+ * respond. No command is kept to be sent later.
+ */
 export function openFailFast(redisUrl: string, name: string, log: Logger): RedisClient {
   return open(
     redisUrl,
@@ -46,8 +52,8 @@ export function openPatient(redisUrl: string, name: string, log: Logger): RedisC
 }
 
 /**
- * A connection for subscriptions to channels of shards. The caller subscribes at each `ready` event, because a subscription that ioredis repeats
- * by itself ends in an unhandled rejection if the connection is closed meanwhile. The caller closes it.
+ * A connection for subscriptions to sharded channels. The caller subscribes at each `ready` event and closes the connection. ioredis does not
+ * subscribe again by itself, because that ends in an unhandled rejection if the connection is closed meanwhile.
  */
 export function openSubscriber(redisUrl: string, name: string, log: Logger): RedisClient {
   const cluster = { enableOfflineQueue: true, maxRedirections: REDIRECTIONS_PATIENT, shardedSubscribers: true };
@@ -75,13 +81,13 @@ function openCluster(urls: readonly URL[], clusterOptions: ClusterOptions, redis
     urls.map(({ hostname, port }) => ({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 6379) })),
     {
       ...clusterOptions,
-      // The check asks any one node. If that node is away, ioredis never settles the connection, and BullMQ's worker waits for it for ever.
+      // The check asks one node of the cluster. If that node is down, ioredis never settles the connection, and BullMQ's worker waits for ever.
       enableReadyCheck: false,
       // A script on several keys gets TRYAGAIN while its slot moves.
       retryDelayOnTryAgain: 200,
       clusterRetryStrategy: retryStrategy,
       slotsRefreshInterval: SLOTS_EVERY_MS,
-      // Keeps a host's name, for which its certificate was made.
+      // Connects by host name instead of IP address, because the TLS certificate is for the name.
       ...(protocol === "rediss:" && { dnsLookup: (address, callback) => callback(null, address) }),
       redisOptions: {
         ...redisOptions,
@@ -100,14 +106,14 @@ export function isCluster(redis: RedisClient): redis is Cluster {
   return redis instanceof Cluster;
 }
 
-/** The servers that hold keys, in a stable order. A cluster that has not been reached yet has none. */
+/** The master nodes in a stable order. Empty for a cluster that has not been reached yet. */
 export function mastersOf(redis: RedisClient): Redis[] {
   if (redis instanceof Redis) return [redis];
   const address = ({ options: { host, port } }: Redis) => `${host}:${port}`;
   return redis.nodes("master").sort((one, other) => address(one).localeCompare(address(other)));
 }
 
-/** Longest wait of a command for its first connection to Redis. Milliseconds. */
+/** Longest wait of {@link untilReady}. Milliseconds. */
 const CONNECT_MAX_MS = 2_000;
 
 /** Resolves once a connection can send commands. @throws Error after two seconds. */

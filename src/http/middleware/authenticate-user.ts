@@ -52,7 +52,7 @@ function authenticateUser(ctx: Pick<ApiContext, "users" | "limits">, optional: b
     };
     const token = /^Bearer +([^\s]+) *$/i.exec(header ?? "")?.[1];
     if (token === undefined) return refuse(new AppError("missing_token"));
-    // A flood of invalid tokens must not cost a signature check each.
+    // Checked first, so that a flood of invalid tokens does not cost one signature check each.
     assertRefusalsLeft(ctx, request, response);
     const userId = await ctx.users.authenticate(token).catch((error: unknown) => {
       if (error instanceof AppError && error.code === "invalid_token") return refuse(error);

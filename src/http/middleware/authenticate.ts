@@ -16,7 +16,7 @@ declare global {
   }
 }
 
-/** Partners with a key that has the scope. Every response to a key of a sandbox is marked. */
+/** Partners with a key that has the scope. Every successful response to a sandbox key is marked. */
 export function partnerKey(scope: Scope): Access<Caller> {
   return {
     security: [{ apiKey: [scope] }],
@@ -36,7 +36,7 @@ export function partnerKey(scope: Scope): Access<Caller> {
   };
 }
 
-/** Partners with a key of a sandbox that has the scope. */
+/** Partners with a sandbox key that has the scope. Responses are not marked. */
 export function sandboxKey(scope: Scope): Access<Caller> {
   const { extraFieldsOf: _, ...access } = partnerKey(scope);
   return {
@@ -51,7 +51,7 @@ const requireSandbox: RequestHandler = (_request, response, next) => {
   next();
 };
 
-/** Reads have a limit of their own, so that they cannot exhaust the one of reserve, redeem and release. */
+/** The rate limit that each scope uses. Reads and webhooks cannot exhaust the limit of reserve, redeem and release. */
 const LIMIT_OF_SCOPE = {
   "voucher.read": "read",
   "voucher.redeem": "move",

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from "express";
 import { AppError } from "../../contract/errors.ts";
 
-/** Largest body, after decompression. Bytes. */
+/** Longest body after decompression. Bytes. */
 const BODY_MAX = 16_384;
 
 const readJson = express.json({
@@ -20,7 +20,7 @@ function refuseInvalidText(body: Buffer, charset: string): void {
   }
 }
 
-/** The first byte of U+FEFF in UTF-8. */
+/** The first byte of a byte order mark in UTF-8. No JSON object or array starts with this byte, so one byte is enough to compare. */
 const BYTE_ORDER_MARK = 0xef;
 
 /**
@@ -31,7 +31,7 @@ export const jsonBody: RequestHandler[] = [
   readJson,
   (request: Request, _response: Response, next: NextFunction) => {
     request.body ??= {};
-    // Express accepts only objects and arrays.
+    // By default, `express.json` accepts only objects and arrays.
     if (Array.isArray(request.body)) throw new AppError("invalid_json");
     const field = findUnstorableText(request.body);
     if (field !== null) {
@@ -41,18 +41,18 @@ export const jsonBody: RequestHandler[] = [
   },
 ];
 
-/** A field name that an error may repeat: shorter than any code, ticket or key that a client sent by mistake in its place. */
+/** A field name that an error may repeat. Issued voucher codes, tickets and API keys are longer: a client may have sent one as a name. */
 const PLAIN_NAME = /^[A-Za-z_]{1,15}$/;
 
-/** The top-level field that contains text that cannot be stored, or null. Without recursion: the caller controls the nesting. */
+/** The top-level field with text that cannot be stored, or null. Not recursive, because the caller chooses how deep the body is nested. */
 function findUnstorableText(body: Record<string, unknown>): string | null {
   for (const [field, value] of Object.entries(body)) {
     if (isUnstorable(field)) return "A field name";
-    const open: unknown[] = [value];
-    while (open.length > 0) {
-      const next = open.pop();
+    const unchecked: unknown[] = [value];
+    while (unchecked.length > 0) {
+      const next = unchecked.pop();
       if (typeof next === "string" && isUnstorable(next)) return PLAIN_NAME.test(field) ? field : "A field";
-      if (typeof next === "object" && next !== null) open.push(...Object.keys(next), ...Object.values(next));
+      if (typeof next === "object" && next !== null) unchecked.push(...Object.keys(next), ...Object.values(next));
     }
   }
   return null;

@@ -24,7 +24,7 @@ import { renderBrandsPage, renderSearchPage } from "./search-page.ts";
 import { renderVoucherPage } from "./voucher-page.ts";
 import { renderWebhookPage } from "./webhook-page.ts";
 
-/** Mounts the operator pages beside the queue dashboard, or nothing without OPS_TOKEN. */
+/** Mounts the operator pages under `/ops`. Mounts nothing without OPS_TOKEN. */
 export function mountOperatorPages(router: Router, ctx: ApiContext): void {
   const { token } = ctx.config.ops;
   if (token === null) return;
@@ -32,7 +32,7 @@ export function mountOperatorPages(router: Router, ctx: ApiContext): void {
   for (const [path, render] of Object.entries(PAGES)) {
     pages.get(path, async (request, response) => {
       response.locals.route = `${OPS_PATH}${path}`;
-      // With the public reads, so that operators never use a partner's connection.
+      // Uses the connections of public reads, so that operators never take one that partners need.
       const page = await ctx.publicReads(() => render(ctx, request, operatorOf(request)));
       if (typeof page === "string") response.redirect(303, page);
       else sendPage(response, 200, page);
@@ -47,11 +47,11 @@ export function mountOperatorPages(router: Router, ctx: ApiContext): void {
   router.use(OPS_PATH, pageHeaders, offerPage(ctx.config), authenticateOperator(ctx, token), refuseCrossSite, pages);
 }
 
-/** Reads what a page shows, records the access, and returns the page, or the address to redirect to. */
-type Show = (ctx: ApiContext, request: Request, operator: Operator) => Promise<Html | string>;
+/** Reads what a page shows, records the view, and returns the page or the URL to redirect to. */
+type RenderPage = (ctx: ApiContext, request: Request, operator: Operator) => Promise<Html | string>;
 
-/** Every page by its path after `/ops`. Those that show partners' or customers' data record each look. */
-const PAGES: Record<string, Show> = {
+/** Every page by its path after `/ops`. Pages with data of partners or customers record each view. */
+const PAGES: Record<string, RenderPage> = {
   "/": async (ctx, request) => renderBrandsPage(ctx.config, await listBrands(ctx, queryText(request, "after"))),
 
   "/runbook": async ({ config }) => renderRunbookPage(config),
@@ -62,7 +62,7 @@ const PAGES: Record<string, Show> = {
     const words = queryText(request, "words").slice(0, SEARCH_MAX);
     const found = await searchVouchers(ctx, words);
     const [only, ...others] = found;
-    // That page records its own look.
+    // The voucher's page records the view.
     if (only !== undefined && others.length === 0) return opsPath(ctx.config, "vouchers", only.id);
     await recordLook(ctx, operator, "page search", { type: "Search", id: "vouchers" }, { found: found.length });
     return renderSearchPage(ctx.config, words, found);
@@ -70,7 +70,7 @@ const PAGES: Record<string, Show> = {
 
   "/vouchers/:id": async (ctx, request, operator) => {
     const id = pathId(request.params.id);
-    // Only ids: a code must not become part of an address.
+    // Accepts ids only, because a code must not become part of a URL.
     if (!id.startsWith("vch_")) throw new AppError("voucher_not_found", "No voucher has this id.");
     const history = await readVoucherHistory(ctx, id, null);
     await recordLook(ctx, operator, "page voucher", { type: "VoucherInstance", id: history.voucher.id });
@@ -102,7 +102,7 @@ function operatorOf(request: Request): Operator {
   return { name: nameOf(request), address: request.ip ?? "unknown" };
 }
 
-/** A parameter of the query; empty if it is missing, repeated or impossible. */
+/** A parameter of the query. Empty if it is missing, is repeated or contains NUL. */
 function queryText(request: Request, name: string): string {
   const value = request.query[name];
   return typeof value === "string" && !value.includes("\0") ? value : "";
@@ -138,7 +138,7 @@ function refuseUnlessWritable({ config }: ApiContext): RequestHandler {
   };
 }
 
-/** Releases a voucher's live reservation, and shows the voucher again. */
+/** Releases a voucher's live reservation, and redirects to the voucher's page. */
 function release(ctx: ApiContext): RequestHandler<{ id: string }> {
   return async (request, response: Response) => {
     response.locals.route = `${OPS_PATH}/vouchers/:id/release`;

@@ -6,7 +6,7 @@ import { type Html, html } from "./html.ts";
 /** What a page needs to build URLs. */
 export type Site = Pick<ApiContext["config"], "basePath" | "baseUrl">;
 
-/** Where the guide for partners is served. */
+/** The path of the guide for partners, below the base path. */
 export const GUIDE_PATH = "/docs/guide";
 
 /** One page of the site. */
@@ -58,12 +58,12 @@ export function renderVersion(): Html {
   return html`<p>Partner Voucher API, version ${packageJson.version}</p>`;
 }
 
-/** What messengers and search engines show of a page (https://ogp.me). */
+/** The title and description that messengers and search engines show for a page (https://ogp.me). */
 function renderPreview(title: string, description: string): Html {
   return html`<meta name="description" content="${description}">
 <meta property="og:title" content="${title}">
 <meta property="og:description" content="${description}">`;
 }
 
-/** Says on each page about a sandbox's voucher that it is not a real one. */
+/** The notice on each page about a sandbox voucher. */
 export const SANDBOX_NOTICE = html`<p class="notice" id="sandbox"><strong>Sandbox.</strong> This is a test voucher. It has no value.</p>`;

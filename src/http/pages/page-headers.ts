@@ -23,12 +23,12 @@ export function headersOf(directives: Record<string, string[]> = {}): RequestHan
     referrerPolicy: { policy: "same-origin" },
     xFrameOptions: { action: "deny" },
     originAgentCluster: false,
-    // The proxy that terminates TLS decides whether the whole host is https only.
+    // Only the proxy that terminates TLS can tell whether the whole host uses https.
     strictTransportSecurity: false,
   });
 }
 
-/** The headers of most pages: forms lead to this origin only. */
+/** The headers of most pages: forms submit to this origin only. */
 export const pageHeaders = headersOf({ "form-action": ["'self'"] });
 
 /** The headers of the verification page: it submits no form, so that a pasted payload cannot leave it. */

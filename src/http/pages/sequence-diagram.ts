@@ -7,8 +7,8 @@ const OPENING = /^(?:alt|opt|loop|break) (.+)$/;
 const ALTERNATIVE = /^else (.+)$/;
 
 /**
- * A Mermaid sequence diagram as a list of its messages, which needs no script. Null for a diagram of another kind and for syntax that
- * the list cannot show.
+ * Renders a Mermaid sequence diagram as a list of its messages, which needs no script in the browser. Null for a diagram of another kind and
+ * for syntax that the list cannot show.
  */
 export function renderSequence(source: string): Html | null {
   const [kind, ...lines] = source
@@ -18,7 +18,7 @@ export function renderSequence(source: string): Html | null {
   if (kind !== "sequenceDiagram") return null;
   const names = new Map<string, string>();
   const nameOf = (id = "") => names.get(id) ?? id;
-  /** The items of the list and of each block that is open in it. */
+  /** The list itself, then each block that has not ended yet, with their items. The innermost block is the last one. */
   const open: { condition: string; items: Html[] }[] = [{ condition: "", items: [] }];
   const add = (item: Html) => open.at(-1)?.items.push(item);
   const close = () => {

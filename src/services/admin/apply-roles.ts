@@ -2,7 +2,8 @@ import { type AppliedRoles, applyRoles, type RoleName } from "../../db/roles/app
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /**
- * Runs {@link applyRoles} and records the change, all or nothing. The database does not show passwords, so setting one counts as a change.
+ * Runs {@link applyRoles} and records the change in the same transaction. The database does not show passwords, so setting one always counts
+ * as a change.
  * @throws AppError `invalid_request` when a role could do more than its grants allow.
  */
 export async function applyRoleGrants(

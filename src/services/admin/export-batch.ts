@@ -2,13 +2,14 @@ import { selectVouchersOfBatch } from "../../db/vouchers.ts";
 import type { IssuedVoucher } from "./issue-batch.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/** Vouchers read at once: less than a megabyte. */
+/** Most vouchers that one query reads: less than a megabyte. */
 const CHUNK_SIZE = 5_000;
 
 /**
- * Reads the codes of a batch again, in order of serials, also of vouchers that are redeemed, void or expired. The audit entry is committed after the last one.
- * @param onChunk receives every chunk. The export counts only after this function has returned.
- * @returns how many vouchers there are.
+ * Reads the codes of all vouchers of a batch in order of serials, including vouchers that are redeemed, voided or expired. Commits the audit
+ * entry after the last chunk.
+ * @param onChunk receives each chunk. If this function throws, discard the chunks: the audit entry may be missing.
+ * @returns the number of vouchers.
  */
 export function exportBatch(
   ctx: AuditContext,
@@ -21,7 +22,7 @@ export function exportBatch(
     async (tx) => {
       let count = 0;
       for (;;) {
-        // Serials have no gaps.
+        // Serials start at 1 and have no gaps, so the count is the last serial that was read.
         const chunk = await selectVouchersOfBatch(tx, batchId, count, CHUNK_SIZE);
         if (chunk.length === 0) return count;
         count += chunk.length;

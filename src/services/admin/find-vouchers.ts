@@ -8,10 +8,10 @@ import { findVouchersByName, type VoucherName } from "../../db/vouchers.ts";
 import { normaliseCode, normaliseRedeemCode } from "../../domain/codes.ts";
 import { statusAt } from "../../domain/voucher.ts";
 
-/** Vouchers in one result. Only an imported code or a reference that many organizations use finds more than one. */
+/** Most vouchers in one result. A query finds more than one only by an imported code or a reference that several organizations use. */
 const FOUND_MAX = 1_000;
 
-/** By what to find vouchers. Codes may have any spelling. */
+/** What to find vouchers by. Codes may have any spelling that `normaliseCode` accepts. */
 export type VoucherQuery =
   | { by: "code" | "ticket" | "id" | "externalRef" | "redeemCode"; value: string }
   | { by: "serial"; batchId: string; serial: number };
@@ -35,14 +35,14 @@ export async function findVouchers(
   return { items: await onSnapshot(ctx.pool, (tx) => findVouchersIn(tx, query, organizationId)) };
 }
 
-/** As {@link findVouchers}, in a transaction, which then plans its statements as the service does. */
+/** Like {@link findVouchers}, in a given transaction. Sets the service's planner settings for the rest of the transaction. */
 export async function findVouchersIn(
   tx: Transaction,
   query: VoucherQuery,
   organizationId: string | null,
 ): Promise<FoundVoucher[]> {
   const name = nameOf(query);
-  // Postgres has no text with a NUL.
+  // Postgres text cannot contain NUL.
   if (name === null || [organizationId, ...Object.values(name)].some((value) => String(value).includes("\0")))
     return [];
   await usePlansOfService(tx);
@@ -58,7 +58,7 @@ export async function findVouchersIn(
   );
 }
 
-/** The name to search for, or null if nothing can have it. */
+/** The name to search for, or null if no voucher can have it. */
 function nameOf(query: VoucherQuery): VoucherName | null {
   switch (query.by) {
     case "serial":

@@ -4,12 +4,12 @@ import { isTicket } from "../../domain/ids.ts";
 import { findVouchers, type VoucherQuery } from "./find-vouchers.ts";
 
 /**
- * Finds vouchers by any of their names: an id, a verify link, a code, a ticket, a partner's reference, a redeem code, or a batch's id
- * and a serial. In all organizations, each voucher once.
+ * Finds vouchers of all organizations by an id, a verification URL, a code, a ticket, a partner's reference, a redeem code, or a batch's
+ * id and a serial. Returns each voucher once.
  */
 export async function searchVouchers(ctx: { pool: pg.Pool }, words: string): Promise<FoundVoucher[]> {
   const found = new Map<string, FoundVoucher>();
-  // One after another: each read may use one connection at a time.
+  // One query at a time, because a caller may use one connection at a time.
   for (const query of queriesFor(words.trim())) {
     for (const voucher of (await findVouchers(ctx, query, null)).items) found.set(voucher.id, voucher);
   }
@@ -18,14 +18,16 @@ export async function searchVouchers(ctx: { pool: pg.Pool }, words: string): Pro
 
 function queriesFor(words: string): VoucherQuery[] {
   if (words === "") return [];
-  const serial = /^(bat_[0-9a-z]+)[\s/#,]+(\d{1,9})$/.exec(words);
-  if (serial !== null) return [{ by: "serial", batchId: serial[1] ?? "", serial: Number(serial[2]) }];
+  const batchAndSerial = /^(bat_[0-9a-z]+)[\s/#,]+(\d{1,9})$/.exec(words);
+  if (batchAndSerial !== null) {
+    return [{ by: "serial", batchId: batchAndSerial[1] ?? "", serial: Number(batchAndSerial[2]) }];
+  }
   const id = /(?:^|\/VoucherInstance\/)(vch_[0-9a-z]{26})(?=$|[/?#])/.exec(words)?.[1];
-  const names: VoucherQuery[] = ["code", "externalRef", "redeemCode"].map(
+  const queries: VoucherQuery[] = ["code", "externalRef", "redeemCode"].map(
     (by) => ({ by, value: words }) as VoucherQuery,
   );
-  // A reference may look like an id or a ticket.
-  if (id !== undefined) names.unshift({ by: "id", value: id });
-  if (isTicket(words)) names.unshift({ by: "ticket", value: words });
-  return names;
+  // In addition to the other queries, because a partner's reference may look like an id or a ticket.
+  if (id !== undefined) queries.unshift({ by: "id", value: id });
+  if (isTicket(words)) queries.unshift({ by: "ticket", value: words });
+  return queries;
 }

@@ -15,7 +15,7 @@ import { liveReservation } from "../../domain/reservation.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/** A voided voucher, and the ticket of the live reservation that ended with it. */
+/** A voided voucher, and the ticket of the live reservation that the void ended; null if there was none. */
 export interface VoidResult {
   voucherId: string;
   endedTicket: string | null;
@@ -24,7 +24,7 @@ export interface VoidResult {
 /**
  * Voids an Active voucher for good. Ends its reservation and appends the voided event in the same transaction. The event is
  * Pending until a seal job seals it.
- * @throws AppError `voucher_not_found`, or the refusal for a voucher that is redeemed, voided or expired.
+ * @throws AppError `voucher_not_found`, `voucher_used`, `voucher_voided`, `voucher_expired`.
  */
 export async function voidVoucher(
   ctx: AuditContext,
@@ -43,18 +43,21 @@ export async function voidVoucher(
     if (final !== null) throw refusal(final);
     const { sealedSequence, sealedHash } = voucher;
     const event = voidedEvent(ctx, voucher, now, reason);
-    const head = {
+    const advance = {
       voucherId,
       lastSequenceBefore: voucher.lastSequence,
       after: { lastSequence: event.sequence, sealedSequence, sealedHash },
     };
     const ended = endedByVoid(voucher, now);
-    await write(tx, [...endReservations(ended, now), ...voidVouchers([head]), ...insertPendingEvents([event])]);
+    await write(tx, [...endReservations(ended, now), ...voidVouchers([advance]), ...insertPendingEvents([event])]);
     return { voucherId, endedTicket: liveReservation(voucher.reservation, now)?.ticket ?? null };
   });
 }
 
-/** The end of a voided voucher's reservation, if its row is Live. */
+/**
+ * How the reservation of a voided voucher ends: Released if it is still live at `now`, or Expired if its time has passed. Empty if the
+ * voucher has no reservation in state Live.
+ */
 export function endedByVoid({ reservation }: LockedVoucher, now: Date): EndedReservation[] {
   if (reservation === null) return [];
   const { ticket } = reservation;
@@ -63,7 +66,7 @@ export function endedByVoid({ reservation }: LockedVoucher, now: Date): EndedRes
     : [{ ticket, state: "Released", reason: "voided" }];
 }
 
-/** The event of a locked, Active voucher that is voided. */
+/** The voided event of a locked, Active voucher. */
 export function voidedEvent(
   ctx: { randomBytes: RandomBytes },
   voucher: LockedVoucher,

@@ -1,10 +1,10 @@
 import pLimit from "p-limit";
 import { AppError } from "../../contract/errors.ts";
 
-/** Runs a read when a connection is free. The read uses one connection at a time. @throws AppError `overloaded`. */
+/** Runs a read when a connection for such reads is free. The read must use one connection at a time. @throws AppError `overloaded`. */
 export type BoundedReads = <T>(read: () => Promise<T>) => Promise<T>;
 
-/** Bounds a kind of unbatched reads and how many of them wait, so that a flood leaves other connections free. */
+/** Bounds how many reads of one kind run and how many wait, so that a flood of them leaves connections to other work. */
 export function openBoundedReads({
   connections,
   waitingMax,

@@ -1,9 +1,9 @@
 import { isRetryable } from "../../db/transaction.ts";
 
-/** Attempts to decide a whole batch before its items are tried one by one. */
+/** Most attempts to decide a whole batch. After them, its items are decided one by one. */
 const ATTEMPTS_MAX = 3;
 
-/** Repeats a transaction that conflicted with another one, on the new state. */
+/** Runs a transaction, and runs it again after a conflict with another one. `run` must read its state in the transaction. */
 export async function retryConflicts<T>(run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

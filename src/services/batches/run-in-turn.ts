@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { LimitFunction } from "p-limit";
 
 /**
- * Runs `work` when `limit` has a free slot, or calls `giveUp` if that takes too long. Work that has started is always awaited.
+ * Runs `work` when `limit` has a free slot, or calls `giveUp` if no slot becomes free in time. Work that has started is always awaited.
  * @param remainingMs Returns how many more milliseconds to wait for a slot. Called again when that time has passed; it may then allow more.
  */
 export async function runInTurn<T>(

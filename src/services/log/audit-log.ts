@@ -8,20 +8,20 @@ import type { TreeHead } from "../../domain/log/checkpoint.ts";
 import { HASH_BYTES, type LeafRange, TILE_WIDTH, type TileId } from "../../domain/log/merkle.ts";
 import { TreeAppender } from "../../domain/log/tiles.ts";
 
-/** Bundles read at once: two megabytes. */
-const BUNDLES = 256;
-/** Problems that are described; more are counted only. */
+/** Bundles that one query reads: two megabytes. */
+const CHUNK_BUNDLES = 256;
+/** Most problems that are described. Further ones are only counted. */
 const DESCRIBED_MAX = 100;
 
 export interface LogAudit {
   leaves: number;
-  /** Sealed events with a leaf. */
+  /** Sealed events whose batch has a place in the tree. */
   events: number;
-  /** Sealed events that wait for their place. */
+  /** Sealed events whose batch has no place in the tree yet. */
   waiting: number;
   /** Leaves that were recovered after their events had been lost. */
   lost: number;
-  /** Leaves that end a retired log. */
+  /** Leaves that mark the end of a retired log: each is the hash of that log's last checkpoint. */
   retirements: number;
   problemCount: number;
   problems: string[];
@@ -36,10 +36,12 @@ interface Leaves extends LeafRange {
 }
 
 /**
- * Recomputes the tree from its bundles, and compares it with the stored tiles, the served checkpoint and every sealed event: each is in
- * exactly one leaf with its hash, and each leaf is an event, noted as lost, or the end of a retired log. Goes through leaves and events side by side, so its memory
- * does not grow with the log; Postgres sorts the events in files, a hundred bytes each.
+ * Recomputes the tree from its bundles, and compares it with the stored tiles, the served checkpoint and every sealed event. Each event must
+ * have exactly one leaf with its hash, or wait for its place. Each leaf must be an event, be recorded as lost, or mark the end of a retired log.
+ * Reads leaves and events in the same order, so its memory does not grow with the log. Postgres sorts the events in temporary files, which
+ * take a hundred bytes for each event.
  * @param tx a read-only transaction on one snapshot.
+ * @param onEvents receives the number of events checked so far.
  */
 export async function auditLog(
   tx: Transaction,
@@ -56,8 +58,8 @@ export async function auditLog(
   for (const { leaves } of lost) audit.lost += leaves;
   const retirements = await selectLogRetirements(tx);
   audit.retirements = retirements.length;
-  /** Runs of leaves without events, in order. */
-  const others = [
+  /** Runs of leaves that are not events, in order. */
+  const otherRuns = [
     ...lost.map((run) => ({ ...run, meaning: "is noted as lost" })),
     ...retirements.map(({ origin, size }) => ({ firstIndex: size, leaves: 1, meaning: `is the end of ${origin}` })),
   ].sort((one, other) => one.firstIndex - other.firstIndex);
@@ -65,65 +67,66 @@ export async function auditLog(
   if (published !== null && published.size > audit.leaves) {
     report(`the served checkpoint has ${published.size} leaves, the tree ${audit.leaves}`);
   }
-  const tell = (event: LoggedHash, problem: string) =>
+  const reportEvent = (event: LoggedHash, problem: string) =>
     report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
-  let at = 0;
-  /** What a leaf is other than an event, or null. Leaves are asked for in order. */
+  let runAt = 0;
+  /** What a leaf is instead of an event, or null. Must be called with ascending leaves. */
   const findOther = (leaf: number): string | null => {
     const ends = ({ firstIndex, leaves }: { firstIndex: number; leaves: number }) => firstIndex + leaves <= leaf;
-    for (let run = others[at]; run !== undefined && ends(run); run = others[at]) at += 1;
-    const run = others[at];
+    for (let run = otherRuns[runAt]; run !== undefined && ends(run); run = otherRuns[runAt]) runAt += 1;
+    const run = otherRuns[runAt];
     return run !== undefined && leaf >= run.firstIndex ? run.meaning : null;
   };
-  const skip = (start: number, end: number) => {
+  /** Reports the leaves from `start` to `end`, exclusive, that have no other meaning either. */
+  const reportEventless = (start: number, end: number) => {
     for (let leaf = start; leaf < end; leaf++) if (findOther(leaf) === null) report(`leaf ${leaf} belongs to no event`);
   };
   const chunks = recomputeTree(tx, tree, published, retirements, report);
   let leaves: Leaves = { start: 0, end: 0, data: Buffer.alloc(0) };
-  /** The leaf after that of the last event. */
-  let next = 0;
+  /** The leaf after the previous event's leaf. */
+  let nextLeaf = 0;
   for await (const events of readLoggedInOrder(tx)) {
     for (const event of events) {
       const { logIndex, recordHash } = event;
-      if (!event.hasSlot) tell(event, "is not in the log; see voucherctl log backfill");
+      if (!event.hasSlot) reportEvent(event, "is not in the log; see voucherctl log backfill");
       if (logIndex === null) {
         if (event.hasSlot) audit.waiting += 1;
         if (event.hasSlot && !event.waitingHash?.equals(recordHash)) {
-          tell(event, "waits for its place in the log with another hash");
+          reportEvent(event, "waits for its place in the log with another hash");
         }
         continue;
       }
       audit.events += 1;
       if (logIndex >= audit.leaves) {
-        tell(event, `has leaf ${logIndex}, which the tree does not have`);
+        reportEvent(event, `has leaf ${logIndex}, which the tree does not have`);
         continue;
       }
       while (logIndex >= leaves.end) leaves = (await chunks.next()).value as Leaves;
-      if (logIndex < next) tell(event, `shares leaf ${logIndex} with another event`);
+      if (logIndex < nextLeaf) reportEvent(event, `shares leaf ${logIndex} with another event`);
       else {
-        skip(next, logIndex);
+        reportEventless(nextLeaf, logIndex);
         const other = findOther(logIndex);
         if (other !== null) report(`leaf ${logIndex} ${other}, but belongs to an event`);
-        next = logIndex + 1;
+        nextLeaf = logIndex + 1;
       }
       const from = (logIndex - leaves.start) * HASH_BYTES;
       if (recordHash.compare(leaves.data, from, from + HASH_BYTES) !== 0)
-        tell(event, `has another hash than leaf ${logIndex}`);
+        reportEvent(event, `has another hash than leaf ${logIndex}`);
     }
     onEvents(audit.events);
   }
-  skip(next, audit.leaves);
-  for (const { firstIndex, leaves, meaning } of others) {
+  reportEventless(nextLeaf, audit.leaves);
+  for (const { firstIndex, leaves, meaning } of otherRuns) {
     if (firstIndex + leaves > audit.leaves) report(`leaf ${firstIndex + leaves - 1} ${meaning}, but not in the tree`);
   }
   const waiting = await countWaitingLeaves(tx);
   if (waiting !== audit.waiting) report(`${waiting} leaves wait for their place, and ${audit.waiting} events`);
-  // The leaves after the last event.
+  // Checks the tiles and the root over the leaves after the last event.
   for await (const _ of chunks);
   return audit;
 }
 
-/** Reads all leaves in order, and compares the tree over them with the stored tiles and roots. */
+/** Yields all leaves in order, and compares the tree over them with the stored tiles and roots. */
 async function* recomputeTree(
   tx: Transaction,
   tree: LogTree | null,
@@ -137,10 +140,10 @@ async function* recomputeTree(
     if (appender.size === head?.size && !appender.root().equals(head.root)) report(problem);
   };
   check(published, "the served checkpoint has another root");
-  for (let start = 0; start < size; start += BUNDLES * TILE_WIDTH) {
-    const end = Math.min(start + BUNDLES * TILE_WIDTH, size);
+  for (let start = 0; start < size; start += CHUNK_BUNDLES * TILE_WIDTH) {
+    const end = Math.min(start + CHUNK_BUNDLES * TILE_WIDTH, size);
     const data = await readLeaves(tx, { start, end }, report);
-    // In two steps, where the served checkpoint ends among these leaves.
+    // Split where the served checkpoint's tree ends, because its root is compared at that size.
     const cut = Math.min(Math.max((published?.size ?? 0) - start, 0) * HASH_BYTES, data.length);
     for (const part of [data.subarray(0, cut), data.subarray(cut)]) {
       if (part.length === 0) continue;
@@ -158,7 +161,7 @@ async function* recomputeTree(
   check(tree, "the tree's stored root is not that of its leaves");
 }
 
-/** The data of leaves from the start of a bundle on; zeros where it is missing. */
+/** The data of leaves. `start` is the first leaf of a bundle. The data of a missing bundle is zeros. */
 async function readLeaves(tx: Transaction, { start, end }: LeafRange, report: Report): Promise<Buffer> {
   const data = Buffer.alloc((end - start) * HASH_BYTES);
   const ids: TileId[] = [];
@@ -166,9 +169,9 @@ async function readLeaves(tx: Transaction, { start, end }: LeafRange, report: Re
   const bundles = new Map((await selectLogTiles(tx, ids)).map(({ index, hashes }) => [index, hashes]));
   for (const { index } of ids) {
     const first = index * TILE_WIDTH;
-    const wanted = Math.min(TILE_WIDTH, end - first) * HASH_BYTES;
-    const bytes = bundles.get(index)?.subarray(0, wanted);
-    if (bytes?.length !== wanted) report(`bundle ${index} is missing or too short`);
+    const wantedBytes = Math.min(TILE_WIDTH, end - first) * HASH_BYTES;
+    const bytes = bundles.get(index)?.subarray(0, wantedBytes);
+    if (bytes?.length !== wantedBytes) report(`bundle ${index} is missing or too short`);
     bytes?.copy(data, (first - start) * HASH_BYTES);
   }
   return data;

@@ -20,9 +20,10 @@ export interface LogInit {
 }
 
 /**
- * Begins the log of a database with an empty tree, and writes the first anchors. On a database with a log, writes the anchors that are
- * missing, from the stored tree: only a person can confirm that no other tree was ever signed.
- * @throws AppError `invalid_request` when an anchor knows a log that the database does not have, or is missing and was not accepted.
+ * Begins the log of a database with an empty tree, and writes the first anchors. If the database already has a log, writes missing anchors
+ * from the stored tree, but only with `acceptAnchor`: only a person can confirm that no larger tree was ever signed.
+ * @throws AppError `invalid_request` when the database has a log of another name, when an anchor has more leaves than the database, or when
+ * an anchor of an existing log is missing and `acceptAnchor` is false.
  */
 export async function initLog(ctx: AuditContext, settings: LogSettings, acceptAnchor: boolean): Promise<LogInit> {
   const { origin, keys, anchors } = settings;

@@ -10,15 +10,15 @@ import type { BoundedReads } from "../batches/bounded-reads.ts";
 type Deps = { pool: pg.Pool; publicReads: BoundedReads };
 
 /**
- * The checkpoint that is served, and its policy.
- * @throws AppError `not_found` before the first one, `overloaded`.
+ * Reads the served checkpoint and its policy.
+ * @throws AppError `not_found` before the first checkpoint, `overloaded`.
  */
 export function readPublished(ctx: Deps): Promise<Published> {
   return ctx.publicReads(() => selectPublished(ctx.pool));
 }
 
 /**
- * The name and size of the log as it is served, and its policy; null before the first checkpoint.
+ * Reads the log's name and the tree size of the served checkpoint, and its policy; null before the first checkpoint.
  * @throws AppError `overloaded`.
  */
 export function findCheckpoint(ctx: Deps): Promise<{ origin: string; size: number; policy: string } | null> {
@@ -30,7 +30,8 @@ export function findCheckpoint(ctx: Deps): Promise<{ origin: string; size: numbe
 }
 
 /**
- * The bytes of a tile or bundle, by its path under the log's address. Only what the served tree covers, in any width up to the tree's.
+ * Reads the bytes of a tile or bundle by its path under the log's URL. Serves only hashes that the served checkpoint covers: a width may be
+ * smaller than the tile's width in that tree, but not larger.
  * @throws AppError `not_found`, `overloaded`.
  */
 export function readTile(ctx: Deps, path: string): Promise<Buffer> {
@@ -48,7 +49,7 @@ export function readTile(ctx: Deps, path: string): Promise<Buffer> {
   });
 }
 
-/** Entries as C2SP tlog-tiles writes them: each after its length in two bytes. */
+/** Formats a bundle (C2SP tlog-tiles): each entry follows its length, a two-byte number. */
 export function formatBundle(entries: Buffer): Buffer {
   const bundle = Buffer.alloc((entries.length / HASH_BYTES) * (2 + HASH_BYTES));
   for (let at = 0, to = 0; at < entries.length; at += HASH_BYTES) {

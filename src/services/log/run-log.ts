@@ -12,27 +12,27 @@ import type { LogSettings } from "./log-settings.ts";
 import { computeRoot } from "./tree-proofs.ts";
 import { askWitness, type Witness, type WitnessAnswer } from "./witnesses.ts";
 
-/** How long one pass gives batches their places, before it publishes. Milliseconds. */
+/** How long one pass may give batches their places before it publishes. Milliseconds. */
 const INTEGRATE_MAX_MS = 2_000;
-/** A tree that does not change is published again after this time, so that its cosignatures stay recent. Milliseconds. */
+/** An unchanged tree is published again after this time, so that its cosignatures stay recent. Milliseconds. */
 const PUBLISH_AGAIN_MS = 600_000;
 
-/** Something outside of Postgres contradicts the database, or does not answer. The pass stops and serves no new checkpoint. */
+/** An anchor, a witness or the settings contradict the database, or too few witnesses respond. The pass stops and serves no new checkpoint. */
 class LogRefused extends Error {}
 
-/** What the sequencer needs, and what it remembers between its passes. */
+/** What the sequencer needs. */
 export interface SequencerContext {
   pool: pg.Pool;
   logSettings: LogSettings;
   log: Logger;
 }
 
-/** The sequencer of one process. */
+/** Appends batches of leaves to the log's tree and publishes checkpoints. Each process of the queue `log` has one. */
 export class Sequencer {
   readonly #ctx: SequencerContext;
-  /** The server that all witnesses were last compared with. */
+  /** The database server that was last compared with the witnesses. */
   #comparedWith: string | null = null;
-  /** The last tree that this process has signed, which Postgres cannot change. */
+  /** The last tree that this process has signed. In memory, so that a change in Postgres cannot change it. */
   #signed: TreeHead | null = null;
   /** The anchors as this process has last read or written them. */
   #anchors: LogReport["anchors"] = [];
@@ -73,7 +73,7 @@ export class Sequencer {
   async #compare(): Promise<LogTree | null> {
     const { pool, logSettings } = this.#ctx;
     const { origin, keys, anchors } = logSettings;
-    // The anchors first: another process may advance both, the tree before the anchor.
+    // Read the anchors before the tree. Another process may advance both meanwhile, so an anchor read later could be larger than the tree.
     const found = await Promise.all(anchors.map((file) => readAnchor(file, keys))).catch((error: Error) => {
       throw new LogRefused(error.message);
     });
@@ -92,10 +92,10 @@ export class Sequencer {
         throw new LogRefused(`An anchor has another root for ${size} leaves than the database.`);
       }
     }
-    const isNew = this.#comparedWith !== tree.server;
-    if (isNew || known.length < anchors.length) {
-      // An anchor on another host may be newer, so a server that is new to this process must agree with the witnesses too.
-      const mustAnswer = known.length === 0 || (isNew && this.#comparedWith !== null);
+    const isNewServer = this.#comparedWith !== tree.server;
+    if (isNewServer || known.length < anchors.length) {
+      // After a change of the server, a newer anchor may be on another host. So the witnesses must also agree with the new server.
+      const mustAnswer = known.length === 0 || (isNewServer && this.#comparedWith !== null);
       const agreed = await this.#compareWithWitnesses(tree, mustAnswer);
       if (remembered.length === 0 && agreed === 0 && anchors.length > 0) {
         throw new LogRefused("No anchor and no witness remembers the log. See: voucherctl log init --accept-anchor");
@@ -106,11 +106,12 @@ export class Sequencer {
   }
 
   /**
-   * Sends the served checkpoint to the witnesses again, or the empty tree's before there is one, so that nothing new is signed.
-   * @param mustAnswer whether only the witnesses can detect a loss. Those that do not answer must then be too few for a quorum, or they
-   * may have cosigned a checkpoint that this database has lost.
-   * @returns how many witnesses know the log and agree.
-   * @throws LogRefused when one has cosigned a larger tree, or a different one.
+   * Sends the served checkpoint to the witnesses again, so that nothing new is signed. Before the first one, sends that of the empty tree.
+   * @param mustAnswer whether only the witnesses can detect a loss. The witnesses that do not respond must then be too few for a quorum. A
+   * quorum of them could have cosigned a checkpoint that this database has lost.
+   * @returns the number of witnesses that know the log and agree.
+   * @throws LogRefused when a witness contradicts the tree or has cosigned a larger one, when the served checkpoint was forged, or when too
+   * few witnesses respond.
    */
   async #compareWithWitnesses(tree: LogTree, mustAnswer: boolean): Promise<number> {
     const { pool, logSettings } = this.#ctx;
@@ -120,7 +121,7 @@ export class Sequencer {
     const empty = { origin: tree.origin, size: 0, root: await computeRoot(pool, 0) };
     const served = published === null ? null : parseCheckpoint(published.note);
     if (published !== null) {
-      // Never signs a checkpoint that was forged in the database.
+      // Do not sign a checkpoint that was forged in the database.
       const isSigned = served !== null && isSignedBy(served.note, keys);
       // Another process may have published a larger tree since this one was read.
       const size = (await findLogTree(pool))?.size ?? 0;
@@ -130,17 +131,21 @@ export class Sequencer {
     }
     const asked = await this.#ask(served?.note.text ?? formatCheckpoint(empty), tree);
     const silent = asked.filter(({ answer }) => answer.kind === "failed").map(({ witness }) => witness.key);
-    const names = policy.witnesses.filter(({ key }) => silent.includes(key)).map(({ name }) => name);
-    if (mustAnswer && names.length > 0 && meetsQuorum(policy, new Set(names))) {
-      throw new LogRefused(`Too few witnesses answer to say what was signed. Without an answer: ${names.join(", ")}.`);
+    const silentNames = policy.witnesses.filter(({ key }) => silent.includes(key)).map(({ name }) => name);
+    if (mustAnswer && silentNames.length > 0 && meetsQuorum(policy, new Set(silentNames))) {
+      throw new LogRefused(
+        `Too few witnesses answer to say what was signed. Without an answer: ${silentNames.join(", ")}.`,
+      );
     }
-    const isKnown = published !== null;
-    return isKnown ? asked.length - silent.length : asked.filter(({ answer }) => answer.kind === "ahead").length;
+    // Before the first checkpoint, a witness knows the log only if it has cosigned a tree that is larger than the empty one.
+    return published !== null
+      ? asked.length - silent.length
+      : asked.filter(({ answer }) => answer.kind === "ahead").length;
   }
 
   /**
    * Asks all witnesses for their cosignatures of a checkpoint's text.
-   * @throws LogRefused when one has cosigned what is not in the tree.
+   * @throws LogRefused when a witness contradicts the tree or has cosigned a larger one.
    */
   async #ask(text: string, tree: LogTree): Promise<{ witness: Witness; answer: WitnessAnswer }[]> {
     const { pool, logSettings, log } = this.#ctx;
@@ -163,10 +168,10 @@ export class Sequencer {
         throw new LogRefused(`The witness ${name} contradicts the database: ${answer.reason}.`);
       if (answer.kind === "ahead" && answer.size > tree.size) {
         // Another process may have published meanwhile.
-        const now = await findLogTree(pool);
-        if (answer.size > (now?.size ?? 0)) {
+        const current = await findLogTree(pool);
+        if (answer.size > (current?.size ?? 0)) {
           throw new LogRefused(
-            `The witness ${name} has seen ${answer.size} leaves, the database has ${now?.size ?? 0}.`,
+            `The witness ${name} has seen ${answer.size} leaves, the database has ${current?.size ?? 0}.`,
           );
         }
       }
@@ -177,15 +182,18 @@ export class Sequencer {
     return asked;
   }
 
-  /** Signs the tree, writes the anchors, collects cosignatures and, if they are enough, serves the checkpoint. */
+  /**
+   * Signs the tree, writes the anchors, collects cosignatures and, if they meet the policy, serves the checkpoint. Does nothing if the served
+   * checkpoint is recent and has the same size and policy.
+   */
   async #publish(compared: LogTree): Promise<Pick<LogReport, "size" | "published" | "cosigned">> {
     const { pool, logSettings, log } = this.#ctx;
     const { keys, anchors, policy, policyText } = logSettings;
     const [tree, published] = [await findLogTree(pool), await findPublished(pool)];
     if (tree === null) throw new Error("the log has disappeared");
     assertCompared(tree, compared);
-    const isNews = published === null || tree.size > published.size || published.policy !== policyText;
-    if (!isNews && published.ageMs < PUBLISH_AGAIN_MS) {
+    const hasChanged = published === null || tree.size > published.size || published.policy !== policyText;
+    if (!hasChanged && published.ageMs < PUBLISH_AGAIN_MS) {
       return { size: tree.size, published: published.size, cosigned: 0 };
     }
     const text = formatCheckpoint(tree);

@@ -9,7 +9,7 @@ import { parseRequest } from "./witnesses.ts";
 /** The last tree of each log that a witness has cosigned, by origin; roots in base64. */
 const stateFile = z.record(z.string(), z.object({ size: z.number().int().min(0), root: z.string() }));
 
-/** How a witness answers `add-checkpoint`. */
+/** A witness's response to `add-checkpoint`. */
 export interface WitnessResponse {
   status: 200 | 400 | 403 | 404 | 409 | 422;
   text: string;
@@ -22,7 +22,7 @@ export class WitnessServer {
   readonly #logs: readonly VerifierKey[];
   readonly #file: string;
   readonly #seen: Map<string, TreeHead>;
-  /** Requests are answered one after another: each must see the tree that the one before it cosigned. */
+  /** The last request. Requests run one at a time, because each must see the tree that the previous one cosigned. */
   #last: Promise<unknown> = Promise.resolve();
 
   private constructor(key: SignerKey, logs: readonly VerifierKey[], file: string, seen: Map<string, TreeHead>) {
@@ -32,7 +32,7 @@ export class WitnessServer {
     this.#seen = seen;
   }
 
-  /** Opens a witness with the state of a file, which begins empty. @throws Error when the file holds something else. */
+  /** Opens a witness with the state of a file. A missing file is an empty state. @throws Error when the file holds no valid state. */
   static async open(key: SignerKey, logs: readonly VerifierKey[], file: string): Promise<WitnessServer> {
     const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return "{}";
@@ -46,11 +46,11 @@ export class WitnessServer {
     return new WitnessServer(key, logs, file, new Map(heads));
   }
 
-  /** Answers the body of one request. @param now seconds since 1970. */
+  /** Handles the body of one `add-checkpoint` request. @param now seconds since 1970. */
   addCheckpoint(body: string, now: number): Promise<WitnessResponse> {
-    const answer = this.#last.then(() => this.#decide(body, now));
-    this.#last = answer.catch(() => undefined);
-    return answer;
+    const response = this.#last.then(() => this.#decide(body, now));
+    this.#last = response.catch(() => undefined);
+    return response;
   }
 
   async #decide(body: string, now: number): Promise<WitnessResponse> {

@@ -4,32 +4,33 @@ import { type Checkpoint, parseCheckpoint } from "../../domain/log/checkpoint.ts
 import { parseNote, type VerifierKey, verifySignatures } from "../../domain/log/note.ts";
 import { proveConsistency } from "./tree-proofs.ts";
 
-/** Longest wait for a witness. Milliseconds. */
+/** Longest wait for the response of a witness. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
-/** Longest response of a witness that is read: a hundred signature lines. Bytes. */
+/** Longest response that is read from a witness: a hundred signature lines. Characters, which in ASCII are bytes. */
 const RESPONSE_MAX = 20_000;
 
-/** A witness that the policy names with an address. */
+/** A witness of the policy that has a URL. */
 export interface Witness {
   key: VerifierKey;
   url: string;
 }
 
-/** What a witness has done with a checkpoint. */
+/** The result of sending a checkpoint to a witness. */
 export type WitnessAnswer =
-  /** It has cosigned it: its signature line. */
+  /** The witness cosigned the checkpoint. `line` is its signature line. */
   | { kind: "cosigned"; line: string }
-  /** It has cosigned a larger tree of this log: this database has lost a part of the log. */
+  /** The witness has cosigned a larger tree of this log: the database has lost a part of the log, or another process has published since. */
   | { kind: "ahead"; size: number }
-  /** It has cosigned another tree of this size, or has found the proof wrong: this database has another log. */
+  /** The witness has cosigned another tree of the same size, or rejects the proof: the database has another log. */
   | { kind: "contradicts"; reason: string }
-  /** It does not cosign an empty tree, and has cosigned no larger one. */
+  /** The witness refuses to cosign an empty tree, and names no larger tree that it has cosigned. */
   | { kind: "knowsNothing" }
+  /** The witness did not respond, or its response is not usable. */
   | { kind: "failed"; reason: string };
 
 /**
- * Asks a witness to cosign a checkpoint (C2SP tlog-witness), with the proof that it continues the tree of `oldSize`; when the witness
- * names another size, with the proof from that one. Never throws because of what the witness does.
+ * Asks a witness to cosign a checkpoint (C2SP tlog-witness), with the proof that the checkpoint continues the tree of `oldSize`. If the witness
+ * responds with another size, asks once more with the proof from that size. Never throws because of what the witness does.
  */
 export async function askWitness(
   db: Queryable,
@@ -39,22 +40,23 @@ export async function askWitness(
 ): Promise<WitnessAnswer> {
   const checkpoint = parseCheckpoint(note);
   if (checkpoint === null) throw new Error("a checkpoint of this log does not parse");
-  let from = Math.min(oldSize, checkpoint.size);
+  let proofFrom = Math.min(oldSize, checkpoint.size);
   for (let attempt = 1; ; attempt++) {
-    const proof = await proveConsistency(db, from, checkpoint.size);
-    const response = await post(url, formatRequest(from, proof, note)).catch((error: Error) => error);
+    const proof = await proveConsistency(db, proofFrom, checkpoint.size);
+    const response = await post(url, formatRequest(proofFrom, proof, note)).catch((error: Error) => error);
     if (response instanceof Error) return { kind: "failed", reason: describe(response) };
     const { status, text } = response;
     if (status === 200) return readCosignature(key, checkpoint, note, text);
-    const told = status === 409 ? parseDecimal(text.replace(/\n$/, "")) : null;
-    if (told !== null && told > checkpoint.size) return { kind: "ahead", size: told };
+    const witnessSize = status === 409 ? parseDecimal(text.replace(/\n$/, "")) : null;
+    if (witnessSize !== null && witnessSize > checkpoint.size) return { kind: "ahead", size: witnessSize };
     const isRefusal = status >= 400 && status < 500 && status !== 409;
-    if (checkpoint.size === 0 && (isRefusal || told === 0)) return { kind: "knowsNothing" };
-    if (status === 422 || (told === from && told === checkpoint.size)) {
+    if (checkpoint.size === 0 && (isRefusal || witnessSize === 0)) return { kind: "knowsNothing" };
+    if (status === 422 || (witnessSize === proofFrom && witnessSize === checkpoint.size)) {
       return { kind: "contradicts", reason: `it answered ${status} for the tree of ${checkpoint.size} leaves` };
     }
-    if (told === null || told === from || attempt === 2) return { kind: "failed", reason: `it answered ${status}` };
-    from = told;
+    if (witnessSize === null || witnessSize === proofFrom || attempt === 2)
+      return { kind: "failed", reason: `it answered ${status}` };
+    proofFrom = witnessSize;
   }
 }
 
@@ -63,14 +65,14 @@ function formatRequest(oldSize: number, proof: readonly Buffer[], note: string):
   return [`old ${oldSize}`, ...proof.map((node) => node.toString("base64")), "", note].join("\n");
 }
 
-/** What a witness is asked. */
+/** A request to a witness: to cosign the checkpoint in `note`, which the proof connects to the tree of `oldSize`. */
 export interface WitnessRequest {
   oldSize: number;
   proof: Buffer[];
   note: string;
 }
 
-/** Parses the body of a request to a witness, strictly; null when it is not valid. */
+/** Parses the body of a request to a witness. Null when it is not valid. */
 export function parseRequest(body: string): WitnessRequest | null {
   const end = body.indexOf("\n\n");
   const [first = "", ...lines] = body.slice(0, Math.max(0, end)).split("\n");

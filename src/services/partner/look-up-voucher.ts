@@ -7,7 +7,7 @@ import type { Caller } from "../auth/caller.ts";
 import { resolveVoucher, type VoucherReads } from "./resolve-voucher.ts";
 import { verifyUrl, viewVoucher } from "./voucher-view.ts";
 
-/** Returns value, status and reservation. Works without Redis. @throws AppError `voucher_not_found`, `too_many_misses`. */
+/** Returns a voucher's value, status and live reservation. Works without Redis. @throws AppError `voucher_not_found`, `too_many_misses`. */
 export async function lookUpVoucher(
   ctx: { voucherReads: VoucherReads; limits: Limits; config: Config },
   caller: Caller,

@@ -5,13 +5,16 @@ import { GroupCommitter } from "../batches/group-committer.ts";
 import { type Observing, observeBatches } from "../batches/observe-batches.ts";
 import { readUnsealed, sealChains, type UnsealedChains } from "./seal-events.ts";
 
-/** Longest wait for a voucher's row before a seal job fails. The sweeper then requests the seal again. Milliseconds. */
+/** Longest wait for the lock of a voucher's row. After it, the seal job fails, and the sweeper requests the seal again. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 
-/** The result of a job is how many events it sealed; null: the voucher stayed locked. */
+/** The result of a job is the number of events that it sealed, or null if the voucher stayed locked. */
 export type SealCommitter = GroupCommitter<SealJob, UnsealedChains, number | null>;
 
-/** Opens the group committer for the seal jobs of a worker process. */
+/**
+ * Opens the group committer for the seal jobs of a worker process. Calls `onAnnounced` after each commit that announced events to webhook
+ * endpoints.
+ */
 export function openSealCommitter(
   ctx: Observing & { pool: pg.Pool; config: Config; onAnnounced: () => void },
 ): SealCommitter {

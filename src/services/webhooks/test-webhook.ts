@@ -8,8 +8,8 @@ import { sendWebhook, type WebhookSender } from "./send-webhook.ts";
 import { requireWebhookSecret, type WebhookDeps } from "./webhook-view.ts";
 
 /**
- * Sends one signed test to an endpoint, also to one that its partner or its failures disabled, and returns how it went. A test is never
- * repeated and changes nothing. `organizationId` null: of any organization.
+ * Sends one signed test event to an endpoint and returns the result. The endpoint may be disabled by its partner or by failures. A test is
+ * never retried and changes nothing. If `organizationId` is null, the endpoint may belong to any organization.
  * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_disabled` when an operator has disabled it.
  */
 export async function testWebhook(
@@ -32,13 +32,17 @@ export async function testWebhook(
     secretVersion: endpoint.secretVersion,
     previousSecretSigns: endpoint.previousSecretUntil !== null,
   });
-  const content = {
+  const signedContent = {
     id: newId("tst"),
     timestampSeconds: Math.floor(endpoint.readAt.getTime() / 1_000),
     body,
     keys: openSigningKeys(secrets),
   };
-  const began = performance.now();
-  const { status, failure } = await sendWebhook(ctx, { url: endpoint.url, headers: webhookHeaders(content), body });
-  return { delivered: failure === null, status, failure, durationMs: Math.round(performance.now() - began) };
+  const startedAt = performance.now();
+  const { status, failure } = await sendWebhook(ctx, {
+    url: endpoint.url,
+    headers: webhookHeaders(signedContent),
+    body,
+  });
+  return { delivered: failure === null, status, failure, durationMs: Math.round(performance.now() - startedAt) };
 }

@@ -1,7 +1,7 @@
 import type { WebhookEvent } from "../../contract/webhooks.ts";
 import type { DueDelivery } from "../../db/webhook-deliveries.ts";
 
-/** The body of a delivery's requests: the same bytes in every attempt. */
+/** The body of a delivery's request. Every attempt sends the same bytes. */
 export function webhookBody(delivery: DueDelivery): string {
   return JSON.stringify(webhookEventOf(delivery));
 }

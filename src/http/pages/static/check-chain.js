@@ -1,5 +1,5 @@
-// Checks a voucher's chain in the reader's browser, from the text on the page and without requests to the server.
-// Reloads the page while an entry is not sealed yet.
+// Checks a voucher's chain in the reader's browser, from the text on the page. The check sends no request to the server.
+// The script reloads the page while an entry is not sealed yet.
 
 const FIRST_PREVIOUS_HASH = "0".repeat(64);
 
@@ -29,14 +29,14 @@ function readEntries() {
   }));
 }
 
-/** The number and hash of the entry before the page's first one; on the first page, the start of every chain. */
-function readBefore() {
+/** The number and hash of the entry before the page's first entry. On the first page: number 0 and a hash of zeros. */
+function readPreviousEntry() {
   const element = document.querySelector("#before");
   if (element === null) return { sequence: 0, recordHash: FIRST_PREVIOUS_HASH };
   return { sequence: Number(element.dataset.sequence), recordHash: textOf(element, ".record-hash") };
 }
 
-/** What is wrong with an entry that follows `previous`, as a sentence, or null. */
+/** A sentence that says what is wrong with an entry after `previous`, or null. */
 function findFault(entry, previous) {
   if (entry.sequence !== previous.sequence + 1) return `Entry ${previous.sequence + 1} is missing before it.`;
   if (!entry.sealed) return null;
@@ -48,8 +48,9 @@ function findFault(entry, previous) {
     : `Its previous hash is not the hash of entry ${previous.sequence}.`;
 }
 
-function checkLinks(entries, before) {
-  let previous = before;
+/** Checks and marks the link of each entry. Returns the faulty entries, each with a sentence. */
+function checkLinks(entries, entryBefore) {
+  let previous = entryBefore;
   const faults = [];
   for (const entry of entries) {
     const fault = findFault(entry, previous);
@@ -60,7 +61,7 @@ function checkLinks(entries, before) {
   return faults;
 }
 
-/** Shows at an entry's hashes whether its link is right. Unfolds the hashes of a wrong one. */
+/** Marks an entry's link as valid or faulty, next to its hashes. Opens the hashes of a faulty entry. */
 function markLink(entry, previous, fault) {
   if (fault === null && !entry.sealed) return;
   const sentence =
@@ -72,7 +73,7 @@ function markLink(entry, previous, fault) {
   entry.row.querySelector("details")?.setAttribute("open", "");
 }
 
-/** Adds to the page's first sentence whether the chain is intact, and the details of the check. */
+/** Adds the result of the check to the verdict at the top of the page. Replaces the verdict if the chain is broken. */
 function showVerdict(entries, faults) {
   const verdict = document.querySelector("#verdict");
   if (verdict === null) return;
@@ -97,12 +98,12 @@ function showVerdict(entries, faults) {
   );
 }
 
-/** Describes the links of `sealed` entries, the first of which has the number `first`. */
-function describeLinks(first, sealed) {
+/** Describes the links of `sealedCount` consecutive entries. `first` is the number of the first one. */
+function describeLinks(first, sealedCount) {
   if (first === 1)
-    return `Entry 1 starts the chain${sealed > 1 ? ", and each later entry contains the hash of the previous one" : ""}.`;
-  if (sealed === 1) return `Entry ${first} contains the hash of the previous entry.`;
-  return `Entries ${first} to ${first + sealed - 1} each contain the hash of the previous entry.`;
+    return `Entry 1 starts the chain${sealedCount > 1 ? ", and each later entry contains the hash of the previous one" : ""}.`;
+  if (sealedCount === 1) return `Entry ${first} contains the hash of the previous entry.`;
+  return `Entries ${first} to ${first + sealedCount - 1} each contain the hash of the previous entry.`;
 }
 
 function isLocalTimeUtc(moment) {
@@ -128,10 +129,10 @@ function showLocalTimes() {
   }
 }
 
-/** Waits between reloads of a page with entries that are not sealed yet. Seconds. */
+/** The waits before each reload of a page with an entry that is not sealed yet. After the last one, the page is not reloaded. Seconds. */
 const RELOAD_AFTER_SECONDS = [3, 5, 10, 20, 40];
 
-/** Reloads an intact page until its entries are sealed, more and more rarely, and only while the reader does nothing else on it. */
+/** Reloads an intact page until all its entries are sealed. Waits while the page is hidden, has pasted text or has an open section. */
 function reloadWhilePending(entries, faults) {
   if (faults.length > 0 || entries.every((entry) => entry.sealed)) return;
   const round = history.state?.round ?? 0;
@@ -139,8 +140,8 @@ function reloadWhilePending(entries, faults) {
   if (seconds === undefined) return;
   document.querySelector("#verdict .pending").append(" This page looks again by itself.");
   const reload = () => {
-    const pasted = [...document.querySelectorAll("#payload, #receipt")];
-    const inUse = document.hidden || pasted.some((field) => field.value !== "");
+    const pasteFields = [...document.querySelectorAll("#payload, #receipt")];
+    const inUse = document.hidden || pasteFields.some((field) => field.value !== "");
     if (inUse || document.querySelector("details[open]") !== null) return void setTimeout(reload, 1_000);
     history.replaceState({ round: round + 1 }, "");
     location.reload();
@@ -148,8 +149,8 @@ function reloadWhilePending(entries, faults) {
   setTimeout(reload, seconds * 1_000);
 }
 
-/** Adds a button to copy each id and hash. */
-function offerCopies() {
+/** Adds a copy button after each id and hash. */
+function addCopyButtons() {
   for (const code of document.querySelectorAll("code.copied")) {
     const button = make("button", "copy", "Copy");
     button.type = "button";
@@ -166,7 +167,7 @@ function offerCopies() {
   }
 }
 
-/** Copies an element's text. If the browser does not allow that, selects the text. */
+/** Copies an element's text and returns true. If the browser does not allow that, selects the text and returns false. */
 async function copy(element) {
   try {
     await navigator.clipboard.writeText(element.textContent);
@@ -187,8 +188,8 @@ function unwrapPayload(pasted) {
   const text = pasted.trim();
   if (!text.startsWith('"')) return text;
   try {
-    const inside = JSON.parse(text);
-    return typeof inside === "string" ? inside : text;
+    const unquoted = JSON.parse(text);
+    return typeof unquoted === "string" ? unquoted : text;
   } catch {
     return text;
   }
@@ -204,7 +205,7 @@ function readPayload(payload) {
   }
 }
 
-/** Compares a payload with the chain on the page. Each check is a result and a sentence. */
+/** Compares a payload with the chain on the page. Each check is a pair: whether it passed, and a sentence. */
 function comparePayload(payload, hash, entries) {
   const entityId = textOf(document, "#entity-id");
   const { entityType } = document.querySelector("#entity-id").dataset;
@@ -221,17 +222,17 @@ function comparePayload(payload, hash, entries) {
         "Its event and time are those in the chain.",
       ],
     ];
-    const holds = checks.every(([ok]) => ok);
+    const matches = checks.every(([ok]) => ok);
     return {
-      holds,
-      heading: holds
+      matches,
+      heading: matches
         ? `This is entry ${entry.sequence}, “${entry.title}”, exactly as it was sealed`
         : `This is the text of entry ${entry.sequence}, but the chain on this page differs`,
       checks,
       entry,
     };
   }
-  return { holds: false, ...explainMismatch(fields, entityId, entries) };
+  return { matches: false, ...explainMismatch(fields, entityId, entries) };
 }
 
 /** Why a payload matches no entry on the page. */
@@ -283,7 +284,7 @@ function explainMismatch(fields, entityId, entries) {
   };
 }
 
-function showComparison(hash, { holds, heading, checks, entry }) {
+function showComparison(hash, { matches, heading, checks, entry }) {
   const list = make(
     "ul",
     "checks",
@@ -291,21 +292,22 @@ function showComparison(hash, { holds, heading, checks, entry }) {
       make("li", ok ? "good" : "bad", make("span", "hidden", ok ? "Yes: " : "No: "), sentence),
     ),
   );
-  const place =
+  const link =
     entry === undefined
       ? []
       : [Object.assign(make("a", "", `Go to entry ${entry.sequence}`), { href: `#entry-${entry.sequence}` })];
   const result = document.querySelector("#payload-result");
-  result.className = holds ? "verdict good" : "verdict bad";
+  result.className = matches ? "verdict good" : "verdict bad";
   result.replaceChildren(
     make("strong", "", heading),
     make("p", "hash", make("span", "label", "SHA-256 of what you pasted"), " ", make("code", "", hash)),
     list,
-    ...place,
+    ...link,
   );
 }
 
-function offerPayloadCheck(entries) {
+/** Shows the form that compares a pasted payload with the chain. */
+function enablePayloadCheck(entries) {
   document.querySelector("#payload-check").hidden = false;
   const form = document.querySelector("#payload-form");
   const result = document.querySelector("#payload-result");
@@ -322,7 +324,7 @@ function offerPayloadCheck(entries) {
     for (const control of form.elements) control.disabled = true;
     return;
   }
-  // The result of an earlier text would mislead.
+  // Removes the result when the text changes, because it belongs to the previous text.
   form.addEventListener("input", () => {
     result.className = "";
     result.replaceChildren();
@@ -341,9 +343,9 @@ function offerPayloadCheck(entries) {
 }
 
 const entries = readEntries();
-const faults = checkLinks(entries, readBefore());
+const faults = checkLinks(entries, readPreviousEntry());
 showVerdict(entries, faults);
 showLocalTimes();
-offerCopies();
-offerPayloadCheck(entries);
+addCopyButtons();
+enablePayloadCheck(entries);
 reloadWhilePending(entries, faults);
