@@ -84,7 +84,12 @@ export async function findConfirmations(
   refs: readonly ExternalRef[],
 ): Promise<Map<string, Confirmation>> {
   const rows = await readRows(db, sql.find_confirmations, columnsOf(refs, "organizationId", "externalRef"));
-  return new Map(rows.map(({ organizationId, externalRef, ...confirmation }) => [refKey({ organizationId, externalRef }), confirmation]));
+  return new Map(
+    rows.map(({ organizationId, externalRef, ...confirmation }) => [
+      refKey({ organizationId, externalRef }),
+      confirmation,
+    ]),
+  );
 }
 
 /** Everything that the redeem response says about a redemption. */
@@ -106,8 +111,9 @@ export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[
 }
 
 /**
- * Refuses further redemptions with a past time. Returns the time before which the redemptions are complete: later statements see all of them,
- * and none is ever added. Each of the two statements is a transaction of its own, because the second must see the first one committed.
+ * Refuses further redemptions with a time more than two seconds ago. Returns the time before which the redemptions are complete: later
+ * statements see all of them, and none is ever added. Each of the two statements is a transaction of its own, because the second must see the
+ * first one committed.
  */
 export async function closeRedemptions(pool: pg.Pool): Promise<Date> {
   await execute(pool, sql.close_redemptions, []);
@@ -175,7 +181,7 @@ export function findRedemptionOfVoucher(
 /** A redemption in the list that operators see for an organization. */
 export type LastRedemption = Row<typeof LAST_REDEMPTION>;
 
-/** For operators: at most `limit` redemptions of an organization, newest first. Begins with the newest, or with the next older than `before`. */
+/** For operators: at most `limit` redemptions of an organization, newest first; if `before` is given, only older ones than it. */
 export function selectLastRedemptions(
   db: Queryable,
   organizationId: string,

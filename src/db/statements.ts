@@ -88,7 +88,7 @@ export type PreparedStatements = QueryConfig[];
 
 type Scalar = string | number | boolean | Date | Buffer | null;
 
-/** Parameters that `pg` can always send. With another one, only its statement fails, and a COMMIT that was sent after it still takes effect. */
+/** Parameters that `pg` can always send. With another one, only its statement fails, and a COMMIT sent after it still takes effect. */
 export type Values = (Scalar | readonly Scalar[])[];
 
 /** A statement with its parameters, ready for `query`. */

@@ -12,7 +12,7 @@ export interface QueueBacklog {
   active: number;
   /** Kept for operators, for at most a day. */
   failed: number;
-  /** Difference between the clock of the host that added the job and this host's clock. 0 when no job waits. */
+  /** Measured by the clocks of two hosts: the one that added the job and this one. 0 when no job waits. */
   oldestWaitingMs: number;
 }
 

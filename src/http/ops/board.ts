@@ -62,7 +62,7 @@ export interface BoardLinks {
 }
 
 /**
- * Builds bull-board for the queues. It shows no data of callers, no secrets and no details of Redis. Import this module on demand, because it
+ * Builds bull-board for the queues. It shows no text of callers, no secrets and no details of Redis. Import this module on demand, because it
  * loads bull-board.
  */
 export function buildBoard(views: readonly QueueView[], links: BoardLinks, readOnlyMode: boolean): RequestHandler {

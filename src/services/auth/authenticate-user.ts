@@ -37,7 +37,7 @@ const TRUSTED_MS = 5_000;
 const TRUSTED_MAX = 10_000;
 /** Most verifications that start in one turn of the event loop. Two requests take about half a millisecond in all. */
 const STARTS_PER_TURN = 2;
-/** How long a key is still trusted after the issuer withdraws it, at most. Milliseconds. */
+/** How long a fetched key is still trusted after the issuer withdraws it, at most. Keys from a file are read once. Milliseconds. */
 const WITHDRAWN_KEY_MS = 600_000;
 /**
  * Lifetime of fetched keys, pause before an unknown key id triggers another fetch, and longest duration of a fetch. Milliseconds. `jose` parses

@@ -50,8 +50,8 @@ export interface Recovered {
 
 /**
  * Appends the leaves that this database does not have, from a copy of the log, up to the largest checkpoint that an anchor or the copy has.
- * Then every sealed event has one leaf: its leaf in the copy, or a new one at the end. Leaves of the copy without an event in this database are
- * recorded as lost: the log states how many there are, and receipts prove their content.
+ * Then every sealed event has one leaf: its leaf in the copy, or a new one at the end. Leaves of the copy without an event in this database
+ * are recorded as lost: the log states how many there are, and receipts prove their content.
  * @throws AppError `invalid_request` when there is nothing to recover, or the copy does not lead to the checkpoints' roots.
  */
 export async function recoverLog(ctx: AuditContext, settings: LogSettings, source: LogSource): Promise<Recovered> {
