@@ -29,7 +29,10 @@ export function loadStatements<const All extends Record<string, Columns>>(
   const declared = Object.keys(columns).sort().join(", ");
   if (found !== declared) throw new Error(`${file.pathname} has the statements ${found}, not ${declared}`);
   return Object.fromEntries(
-    Object.entries(columns).map(([name, resultColumns]) => [name, { ...statements[name], columns: resultColumns, rowReader: null }]),
+    Object.entries(columns).map(([name, resultColumns]) => [
+      name,
+      { ...statements[name], columns: resultColumns, rowReader: null },
+    ]),
   ) as { [Name in keyof All]: TypedStatement<All[Name]> };
 }
 

@@ -101,7 +101,10 @@ class Run {
       for (const delivery of due) this.#begin(delivery, readAt);
       // An attempt that was recorded during the read may have released a delivery that the read did not see.
       more = due.length > 0 || size > 0;
-      await this.#waitUntilUnfinished(due.length + size < UNFINISHED_MAX ? 0 : UNFINISHED_LOW, readAt + POLL_INTERVAL_MS);
+      await this.#waitUntilUnfinished(
+        due.length + size < UNFINISHED_MAX ? 0 : UNFINISHED_LOW,
+        readAt + POLL_INTERVAL_MS,
+      );
     }
     await this.#waitUntilUnfinished(0, Number.POSITIVE_INFINITY);
     if (this.#error !== undefined) throw this.#error;
