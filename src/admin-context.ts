@@ -4,7 +4,7 @@ import { openPool } from "./db/pool.ts";
 import type { RandomBytes } from "./domain/codes.ts";
 import { pooledRandomBytes } from "./random.ts";
 
-/** The dependencies of every process, and all that voucherctl needs. In its own file, so that voucherctl loads no queue code. */
+/** The dependencies of voucherctl and `npm start`. This file is separate from context.ts, so that voucherctl loads no queue code. */
 export interface AdminContext {
   log: Logger;
   pool: pg.Pool;
@@ -13,6 +13,7 @@ export interface AdminContext {
   close(): Promise<void>;
 }
 
+/** Most connections of a command. */
 const POOL_MAX = 2;
 
 /** Opens the context of a command. Its connections are read-only except within `withAuditEntry`. */

@@ -1,6 +1,6 @@
 /**
- * Makes a gate that lets at most `startsMax` callers through per turn of the event loop, in order of arrival. A crowd that arrives at once
- * would otherwise fill one turn, and everything else that the process does would wait for its end.
+ * Makes a gate that lets at most `startsMax` callers through per turn of the event loop, in order of arrival. Without it, callers that arrive
+ * together would all run in one turn, and all other work of the process would wait for its end.
  */
 export function startsPerTurn(startsMax: number): () => Promise<void> {
   const waiting: (() => void)[] = [];

@@ -10,9 +10,10 @@ import type { CommandContext } from "./command.ts";
 import { withRedis } from "./with-redis.ts";
 
 /**
- * Adds a job that seals a voided voucher's event, and releases its reservation's lease. Without Redis or room in the queue, seals the event
- * itself; the sweeper removes the lease.
- * @returns whether the event is sealed or has a job; if not, the sweeper adds one. Never throws, because the voucher is voided.
+ * Adds a job that seals a voided voucher's event, and releases its reservation's lease. If Redis is unavailable or the queue is full, seals
+ * the event itself. The sweeper removes a lease that was not released.
+ * @returns whether the event is sealed or has a job; if not, the sweeper adds one. Does not throw in that case, because the void is already
+ * committed.
  */
 export async function announceVoid(
   ctx: Pick<CommandContext, "databaseUrl" | "redisUrl" | "queueShards">,

@@ -294,7 +294,7 @@ const VOUCHER_READ = ["voucher_not_found", "too_many_misses", "overloaded", "una
 
 const WEBHOOK = ["webhook_not_found", "webhooks_off", "overloaded", "unavailable"] as const;
 
-/** The errors of each operation, besides those of authentication, of input validation and of any address. */
+/** The errors of each operation. Those of authentication, of input validation and of every address are not repeated here. */
 export const ERRORS_OF = {
   lookUpVoucher: VOUCHER_READ,
   readVoucherEvents: VOUCHER_READ,
@@ -327,7 +327,7 @@ export const ERRORS_OF = {
   readiness: ["unavailable"],
 } as const satisfies Record<string, readonly ErrorCode[]>;
 
-/** Errors that any endpoint with a body can return. */
+/** Errors that every endpoint with a body can return. */
 export const BODY_ERRORS: readonly ErrorCode[] = [
   "invalid_json",
   "invalid_request",
@@ -335,7 +335,7 @@ export const BODY_ERRORS: readonly ErrorCode[] = [
   "unsupported_encoding",
 ];
 
-/** Errors that any address can return. */
+/** Errors that every address can return. */
 export const ANY_ADDRESS_ERRORS: readonly ErrorCode[] = [
   "not_found",
   "method_not_allowed",
@@ -346,13 +346,13 @@ export const ANY_ADDRESS_ERRORS: readonly ErrorCode[] = [
   "internal_error",
 ];
 
-/** Codes whose message must name the problem, so each `AppError` has its own. The table has an example. */
+/** Codes whose message must name the problem, so each `AppError` needs its own. Their `sentence` in {@link ERRORS} is an example. */
 type NamingCode = "invalid_request" | "missing_scope";
 
 interface ErrorOptions {
   /** Logged and never shown. */
   cause?: unknown;
-  /** Overrides the default of the table. */
+  /** Overrides the default in {@link ERRORS}. */
   retryAfterSeconds?: number;
   /** Additional fields of the body. */
   details?: Record<string, string>;
@@ -388,7 +388,7 @@ export function refusal(code: RefusalCode): AppError {
   }
 }
 
-/** One error for vouchers that do not exist and vouchers of other organizations, so that a guessed code is never confirmed. */
+/** One error for vouchers that do not exist and vouchers of other organizations, so that no response confirms a guessed code. */
 export function voucherNotFound(): AppError {
   return new AppError("voucher_not_found");
 }

@@ -23,7 +23,7 @@ export const AVAILABLE_MAX = 1_000;
 
 export const listingId = z.string().meta({ description: "The listing's id.", examples: [EXAMPLE.listingId] });
 
-/** The query of the marketplace. A cursor is the id of the page's last listing. */
+/** The query of the list of listings. The cursor is the id of the previous page's last listing. */
 export const listingsQuery = z.object({
   cursor: z
     .string({ error: "must be one value" })

@@ -17,7 +17,7 @@ export const receipt = z.string().meta({
     "A proof in the format [tlog-proof](https://c2sp.org/tlog-proof). In a receipt, `extra` is the event's payload in base64: its SHA-256 is the data of the leaf.",
 });
 
-/** The example of the published vectors, shortened. */
+/** A shortened example of the published test vectors. */
 const EXAMPLE_PROOF = `c2sp.org/tlog-proof@v1
 index 2
 AbiArJ1MxkYYl9gynk2WYYDVphBxotteQw3PTGOA5LM=

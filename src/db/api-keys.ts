@@ -7,13 +7,13 @@ const API_KEY = {
   id: text,
   organizationId: orNull(text),
   scopes: arrayOf(textOf<Scope>()),
-  /** CIDRs; empty: any address. */
+  /** Allowed addresses as CIDRs; an empty array allows every address. */
   allowIps: arrayOf(text),
-  /** How long the key keeps working if nothing changes it, in milliseconds; null: without end. */
+  /** How long the key keeps working if nothing changes it, in milliseconds; null if it has no end. */
   usableMs: orNull(double),
-  /** Its use has not been recorded within the last minute. */
+  /** Whether its use was not recorded within the last minute. */
   useIsDue: boolean,
-  /** Its organization is a sandbox. */
+  /** Whether its organization is a sandbox. */
   sandbox: boolean,
 };
 
@@ -25,9 +25,9 @@ const LISTED_KEY = {
   createdAt: timestamptz,
   expiresAt: orNull(timestamptz),
   revokedAt: orNull(timestamptz),
-  /** To the minute; null: never. */
+  /** Recorded at most once a minute; null if the key was never used. */
   lastUsedAt: orNull(timestamptz),
-  /** Until when a secret from before the last rotation works; null: none does. */
+  /** When the last secret from before a rotation stops working; null if none works. */
   oldSecretsUntil: orNull(timestamptz),
 };
 
@@ -57,7 +57,7 @@ export async function recordKeyUsage(db: Queryable, keyIds: readonly string[]): 
   await execute(db, sql.record_key_usage, [keyIds]);
 }
 
-/** Whether there is any key. */
+/** Whether at least one key exists, also revoked or expired. */
 export async function hasKeys(db: Queryable): Promise<boolean> {
   return (await readRow(db, sql.find_any_key, [])) !== null;
 }

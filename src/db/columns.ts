@@ -1,6 +1,6 @@
 /** A result column: its Postgres type, and the TypeScript type that `pg` reads it as. */
 export interface Column<T> {
-  /** As `format_type` spells it. */
+  /** As Postgres's function `format_type` spells it. */
   readonly type: string;
   /** For the compiler alone; never set. */
   readonly value?: T;
@@ -8,14 +8,14 @@ export interface Column<T> {
 
 /** Columns `"group.member"` of a row that an outer join may not have found, read as one object or null. */
 export interface Group<Members extends Record<string, Column<unknown>>> {
-  /** The first one is null exactly when there is no row. */
+  /** The first column must be null if the join found no row, and only then. */
   readonly members: Members;
 }
 
 /** The columns of a statement's result, by the names that SQL gives them. */
 export type Columns = Record<string, Column<unknown> | Group<Record<string, Column<unknown>>>>;
 
-/** What a row of a result is read as. */
+/** The TypeScript type of a result row. */
 export type Row<C extends Columns> = {
   [Name in keyof C]: C[Name] extends Column<infer T>
     ? T
@@ -35,7 +35,7 @@ export const boolean: Column<boolean> = { type: "boolean" };
 export const text: Column<string> = { type: "text" };
 export const timestamptz: Column<Date> = { type: "timestamp with time zone" };
 
-/** A text with a few possible values, which a constraint of its table enforces. */
+/** A text whose possible values a constraint of its table lists. */
 export function textOf<T extends string>(): Column<T> {
   return { type: "text" };
 }

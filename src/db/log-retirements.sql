@@ -5,7 +5,7 @@ SELECT r.origin, r.next_origin AS "nextOrigin", r.size, r.last_note AS "lastNote
   FROM log_retirements AS r ORDER BY r.size;
 
 -- name: lock_log_to_retire
--- Locks the tree against every other use, also the publication of a checkpoint. No row when it is in use, or when there is no log.
+-- Locks the tree against every other use, including the publication of a checkpoint. No row when it is in use, or when there is no log.
 SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one FOR UPDATE SKIP LOCKED;
 
 -- name: insert_log_retirement
@@ -15,7 +15,8 @@ INSERT INTO log_retirements (origin, next_origin, size, root, last_note, served_
 VALUES ($1::text, $2::text, $3::bigint, $4::bytea, $5::text, $6::text, $7::text, $8::text, clock_timestamp());
 
 -- name: rename_log_tree
--- Gives the locked tree to the next log. A trigger refuses it without the record of the retirement. Raises VS001 when the tree has another name.
+-- Gives the locked tree the origin of the next log. A trigger refuses this unless the retirement is recorded. Raises VS001 when the tree
+-- has another origin than the retired log.
 -- $1 origin text, $2 next_origin text
 WITH renamed AS (
   UPDATE log_tree AS t SET origin = $2::text WHERE t.one AND t.origin = $1::text RETURNING 1
@@ -23,9 +24,9 @@ WITH renamed AS (
 SELECT assert_row_count(count(*), 1, 'logs of this name') FROM renamed;
 
 -- name: delete_published_of_retired
--- Ends the serving of the retired log's checkpoint. A trigger refuses it without the record of the retirement.
+-- Stops serving the retired log's checkpoint. A trigger refuses this unless the retirement is recorded.
 DELETE FROM log_published AS p WHERE p.one;
 
 -- name: delete_witness_sizes
--- Forgets what the witnesses have cosigned: they know nothing of the next log.
+-- Deletes the sizes that witnesses have cosigned, because no witness has cosigned the next log.
 DELETE FROM log_witnesses;

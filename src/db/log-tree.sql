@@ -1,18 +1,18 @@
 -- name: lock_log_tree
--- Locks the tree for the transaction that gives batches their places. No row when another transaction is at it, or when there is no log.
+-- Locks the tree for the transaction that gives batches their places. No row when another transaction has locked it, or when there is no log.
 SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: find_log_tree
--- The tree as it is stored, and since when its server runs: a server that lost data, or another one, has another time.
+-- The tree as it is stored, and the time at which its server started. A server that has lost data, or another server, has another time.
 SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one;
 
 -- name: insert_log_tree
--- Begins the log, with an empty tree.
+-- Begins the log with an empty tree.
 -- $1 origin text, $2 root bytea of the empty tree
 INSERT INTO log_tree (origin, size, root) VALUES ($1::text, 0, $2::bytea);
 
 -- name: select_waiting_batches
--- The next batches without a place, in the order of their ids, with no more leaves in all than a limit.
+-- The next batches without a place, in the order of their ids. Their leaves together are within the second limit.
 -- $1 limit of batches int, $2 limit of leaves int
 SELECT w.id, w.leaves, w.hashes
   FROM (SELECT b.id, b.leaves, b.hashes, sum(b.leaves) OVER (ORDER BY b.id) AS leaves_so_far
@@ -46,13 +46,13 @@ SELECT assert_row_count(count(*), 1, 'waiting batches of the log') FROM placed;
 SELECT coalesce(sum(b.leaves), 0)::bigint AS leaves FROM log_batches AS b WHERE b.first_index IS NULL;
 
 -- name: write_log_bundles
--- Writes bundles. A trigger refuses to change what one already has.
+-- Inserts bundles or appends to them. A trigger refuses to change the entries that a bundle already has.
 -- $1 index bigint[], $2 entries bytea[]
 INSERT INTO log_bundles (index, entries) SELECT w.index, w.entries FROM unnest($1::bigint[], $2::bytea[]) AS w (index, entries)
     ON CONFLICT (index) DO UPDATE SET entries = EXCLUDED.entries;
 
 -- name: write_log_tiles
--- Writes tiles of level 1 and above. A trigger refuses to change what one already has.
+-- Inserts tiles of level 1 and above or appends to them. A trigger refuses to change the hashes that a tile already has.
 -- $1 level smallint[], $2 index bigint[], $3 hashes bytea[]
 INSERT INTO log_tiles (level, index, hashes)
 SELECT w.level, w.index, w.hashes FROM unnest($1::smallint[], $2::bigint[], $3::bytea[]) AS w (level, index, hashes)
@@ -67,7 +67,7 @@ WITH advanced AS (
 SELECT assert_row_count(count(*), 1, 'unchanged trees') FROM advanced;
 
 -- name: select_log_tiles
--- Bundles (level 0: the data of leaves) and tiles, as wide as they are.
+-- The stored bundles (level 0: the data of leaves) and tiles, full or partial. Null hashes where none is stored.
 -- $1 level smallint[], $2 index bigint[]: equally long
 SELECT w.level, w.index, coalesce(
          (SELECT b.entries FROM log_bundles AS b WHERE b.index = w.index AND w.level = 0),
@@ -79,6 +79,6 @@ SELECT w.level, w.index, coalesce(
 SELECT l.first_index AS "firstIndex", l.leaves FROM log_lost AS l ORDER BY l.first_index;
 
 -- name: insert_lost_leaves
--- Notes leaves whose events this database has lost.
+-- Records leaves whose events this database has lost.
 -- $1 first_index bigint, $2 leaves bigint
 INSERT INTO log_lost (first_index, leaves, noted_at) VALUES ($1::bigint, $2::bigint, clock_timestamp());

@@ -15,29 +15,29 @@ export type Transaction = pg.PoolClient;
 
 /** Longest wait for a free or new connection, so that calls fail while the database is unreachable. Milliseconds. */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** The same for administration, which may run in a cold process on a busy machine. */
+/** The same for administration, which may run in a process that has just started on a busy machine. */
 const PATIENT_CONNECT_TIMEOUT_MS = 10_000;
 /** Longest a partner-facing statement may run. Lock waits have their own, shorter limit. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** A connection without a reply after the server's own timeout counts as lost: a host that lost power closes none. */
+/** If no reply arrives some time after the server's own timeout, the connection counts as lost: a host that loses power does not close it. */
 const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
 /** How long the server keeps an idle transaction and its locks, for instance of a process whose host lost power. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
 /** When TCP starts to probe an idle connection. */
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
-/** Longest wait for a lock, unless `waitForLocks` allows more. Others hold locks for milliseconds only. Milliseconds. */
+/** Longest wait for a lock, unless `waitForLocks` sets another. Most transactions hold locks for a few milliseconds. Milliseconds. */
 const LOCK_TIMEOUT_MS = 250;
 
 /**
  * Planner settings for the service's statements, each of which looks up at most a few hundred keys by index. A generic plan is made once per
  * connection, which saves a millisecond per redemption, and is replaced only after the next ANALYZE. So a plan for empty tables must stay
- * right while they grow. The settings leave nested loops over indexes alone; three forms in the statements keep each of these loops from
- * reading an index as a whole, as `test/db/plans.test.ts` proves:
+ * fast while they grow. The settings allow only nested loops over indexes. Three forms in the statements keep such a loop from reading a
+ * whole index, as `test/db/plans.test.ts` proves:
  *
  * - `t.id = ANY (ARRAY[w.id])` uses the index like `t.id = w.id`, but a join cannot start with `t`.
  * - `(r.state = 'Live') IS NOT FALSE` does not imply the predicate of a partial index.
- * - `OFFSET 0` keeps a subquery that searches by key out of the join around it.
+ * - `OFFSET 0` keeps Postgres from merging a subquery that searches by key into the outer query.
  *
  * JIT is off because these settings raise costs above its threshold, so that Postgres would compile a plan at every call.
  */
@@ -50,11 +50,12 @@ const INDEX_PLANS = [
 ];
 const FIXED_PLANS = ["plan_cache_mode=force_generic_plan", ...INDEX_PLANS];
 
-/** What transactions rely on, also where the database has another default: each statement sees what was committed before it. */
+/** Set because the database may have another default: transactions rely on each statement seeing all that was committed before it. */
 const READ_COMMITTED = ["default_transaction_isolation=read\\ committed"];
+
 /**
  * Plans the rest of a transaction over indexes, as the service does. For administration that reads few rows of large tables: without the
- * settings, a table without statistics may be read as a whole for each row. Citus has no generic plans.
+ * settings, a table without statistics may be read as a whole for each row. Does not force generic plans, because Citus has none.
  */
 export async function usePlansOfService(tx: Transaction): Promise<void> {
   await tx.query(INDEX_PLANS.map((setting) => `SET LOCAL ${setting}`).join("; "));
@@ -66,7 +67,7 @@ const READ_ONLY = ["default_transaction_read_only=on"];
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
-/** Splits the `options` from an address, because `pg` would use them instead of the pool's. */
+/** Removes the `options` from a connection string and returns both, because `pg` would use them instead of the pool's. */
 function takeOptions(databaseUrl: string): [string, ...string[]] {
   const url = new URL(databaseUrl);
   const own = url.searchParams.getAll("options");
@@ -80,11 +81,11 @@ export function openPool(options: {
   databaseUrl: string;
   max: number;
   applicationName: string;
-  /** A process's deployment, for fixed plans and short timeouts. Null for administration, which reads whole tables. */
+  /** The deployment of an API or worker process. It gets fixed plans and short timeouts. Null for administration, which reads whole tables. */
   deployment: { admit(client: pg.ClientBase): Promise<void> } | null;
   /** Transactions are read-only unless they set READ WRITE. */
   readOnly?: boolean;
-  /** How long to wait for an answer before the connection counts as lost. Milliseconds; by default longer than a statement may run. */
+  /** How long to wait for a reply before the connection counts as lost. Milliseconds; by default longer than a statement may run. */
   answerTimeoutMs?: number;
   log: Logger;
 }): pg.Pool {

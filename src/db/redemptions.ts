@@ -24,10 +24,10 @@ const RESULT = {
   redeemedAt: timestamptz,
 };
 
-/** With the queue job that redeemed the voucher. */
+/** Also has the id of the queue job that redeemed the voucher. */
 const REDEMPTION = { ...RESULT, attemptId: text };
 
-/** With the voucher's normalized code, to compare with a request's. */
+/** Also has the voucher's normalized code, to compare with that of a request. */
 const CODED_REDEMPTION = { ...REDEMPTION, codeKey: text };
 
 const LISTED_REDEMPTION = { ...RESULT, externalRef: text, ticket: orNull(text) };
@@ -73,7 +73,7 @@ export interface ExternalRef {
   externalRef: string;
 }
 
-/** A key for maps of references. A reference has no control characters, so the separator is unambiguous. */
+/** The key of a reference in a `Map`. A reference has no control characters, so the separator is unambiguous. */
 export function refKey(ref: ExternalRef): string {
   return `${ref.organizationId}\0${ref.externalRef}`;
 }
@@ -84,13 +84,18 @@ export async function findConfirmations(
   refs: readonly ExternalRef[],
 ): Promise<Map<string, Confirmation>> {
   const rows = await readRows(db, sql.find_confirmations, columnsOf(refs, "organizationId", "externalRef"));
-  return new Map(rows.map(({ organizationId, externalRef, ...its }) => [refKey({ organizationId, externalRef }), its]));
+  return new Map(
+    rows.map(({ organizationId, externalRef, ...confirmation }) => [
+      refKey({ organizationId, externalRef }),
+      confirmation,
+    ]),
+  );
 }
 
 /** Everything that the redeem response says about a redemption. */
 export type Redemption = Row<typeof REDEMPTION>;
 
-/** The redemption of one reference, if there is one, as of one snapshot. */
+/** The redemption of one reference, or null, and the time of the read. */
 export interface ReadRedemption {
   /** The database's clock. */
   now: Date;
@@ -106,8 +111,9 @@ export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[
 }
 
 /**
- * Closes the past to further redemptions and returns the time before which they are complete: all are visible to later statements, and none
- * is ever added. Two statements, each with a transaction of its own, because the second must see the first one committed.
+ * Refuses further redemptions with a time more than two seconds ago. Returns the time before which the redemptions are complete: later
+ * statements see all of them, and none is ever added. Each of the two statements is a transaction of its own, because the second must see the
+ * first one committed.
  */
 export async function closeRedemptions(pool: pg.Pool): Promise<Date> {
   await execute(pool, sql.close_redemptions, []);
@@ -119,7 +125,7 @@ export async function closeRedemptions(pool: pg.Pool): Promise<Date> {
 /** A redemption as the list of an organization shows it. */
 export type ListedRedemption = Row<typeof LISTED_REDEMPTION>;
 
-/** A place in the list of an organization: just after this redemption, or with an empty id just before all of that time. */
+/** A position in the list of an organization: just after this redemption, or with an empty id before all redemptions of that time. */
 export interface ListPosition {
   redeemedAt: Date;
   voucherId: string;
@@ -144,7 +150,7 @@ export interface NewRedemption extends ExternalRef {
   redeemCode: string;
 }
 
-/** Statements that insert redemptions. They raise when another transaction has confirmed one of the references. */
+/** Statements that insert redemptions. They raise when another transaction has confirmed one of the references or closed the time. */
 export function insertRedemptions(redemptions: readonly NewRedemption[], redeemedAt: Date): PreparedStatements {
   if (redemptions.length === 0) return [];
   return [
@@ -172,10 +178,10 @@ export function findRedemptionOfVoucher(
   return readRow(db, sql.find_redemption_of_voucher, [voucherId]);
 }
 
-/** A redemption in an organization's list. */
+/** A redemption in the list that operators see for an organization. */
 export type LastRedemption = Row<typeof LAST_REDEMPTION>;
 
-/** At most `limit` redemptions of an organization before one of them, or the newest, newest first. For operators. */
+/** For operators: at most `limit` redemptions of an organization, newest first; if `before` is given, only older ones than it. */
 export function selectLastRedemptions(
   db: Queryable,
   organizationId: string,

@@ -3,12 +3,12 @@ import type { Queryable, Transaction } from "./pool.ts";
 import { loadStatements, readRow } from "./statements.ts";
 
 const ADVANCE = {
-  /** Reservations that have ended, and their vouchers in the same order. */
+  /** Reservations that the move has ended, and their vouchers in the same order. */
   endedTickets: arrayOf(text),
   endedVoucherIds: arrayOf(text),
-  /** Batches that have expired, without their expiry events. */
+  /** Batches that the move has expired. Their vouchers' expiry events are not inserted yet. */
   expiredBatchIds: arrayOf(text),
-  /** Active vouchers of these batches. */
+  /** Number of active vouchers in these batches. */
   vouchersExpired: bigint,
 };
 
@@ -17,7 +17,7 @@ export const sql = loadStatements(new URL("./sandbox.sql", import.meta.url), {
   find_voucher_sandbox: { sandbox: boolean },
 });
 
-/** Who moves a sandbox's times, for the audit entry. */
+/** How far to move the times of a sandbox organization, and who does it, for the audit entry. */
 export interface SandboxMove {
   organizationId: string;
   seconds: number;
@@ -27,7 +27,7 @@ export interface SandboxMove {
 }
 
 /**
- * Moves the times of a sandbox organization back and writes the audit entry.
+ * Moves the future times of a sandbox organization earlier and inserts the audit entry.
  * @throws DatabaseError 23001 for a live organization, 54000 for one with too many live reservations.
  */
 export async function moveSandbox(tx: Transaction, move: SandboxMove): Promise<Row<typeof ADVANCE>> {

@@ -12,7 +12,7 @@ export interface Statement {
 /** A statement with the columns of its result; none for a statement that returns no rows. */
 export interface TypedStatement<C extends Columns> extends Statement {
   columns: C;
-  /** Builds the rows that callers read. Made at the first result, which has the order of the columns. */
+  /** Converts a row of values into a `Row`. Null until the first result, which shows the order of the columns. */
   rowReader: ((values: readonly unknown[]) => Row<C>) | null;
 }
 
@@ -29,11 +29,14 @@ export function loadStatements<const All extends Record<string, Columns>>(
   const declared = Object.keys(columns).sort().join(", ");
   if (found !== declared) throw new Error(`${file.pathname} has the statements ${found}, not ${declared}`);
   return Object.fromEntries(
-    Object.entries(columns).map(([name, its]) => [name, { ...statements[name], columns: its, rowReader: null }]),
+    Object.entries(columns).map(([name, resultColumns]) => [
+      name,
+      { ...statements[name], columns: resultColumns, rowReader: null },
+    ]),
   ) as { [Name in keyof All]: TypedStatement<All[Name]> };
 }
 
-/** Reads every statement of a `.sql` file, by name. Each one follows a line `-- name: <statement>` and comments on it. */
+/** Reads every statement of a `.sql` file, by name. Each statement comes after a line `-- name: <statement>` and comments. */
 export function readStatements(file: URL): Record<string, Statement> {
   const statements: Record<string, Statement> = {};
   for (const block of readFileSync(file, "utf8")
@@ -46,10 +49,12 @@ export function readStatements(file: URL): Record<string, Statement> {
   return statements;
 }
 
-/** Where a column's value is, or those of the members of a group, whose first one tells whether there is a group. */
+/** Where to find the value of a column in the values of a row. */
 interface Place {
   name: string;
+  /** Position of the value. For a group, that of its first member, which is null if there is no group. */
   at: number;
+  /** The members of a group; null for a single column. */
   members: readonly { name: string; at: number }[] | null;
 }
 
@@ -86,7 +91,7 @@ export type PreparedStatements = QueryConfig[];
 
 type Scalar = string | number | boolean | Date | Buffer | null;
 
-/** What `pg` can always send. Any other parameter fails alone, and the COMMIT that was sent after it still takes effect. */
+/** Parameters that `pg` can always send. With another one, only its statement fails, and a COMMIT sent after it still takes effect. */
 export type Values = (Scalar | readonly Scalar[])[];
 
 /** A statement with its parameters, ready for `query`. */
@@ -102,7 +107,7 @@ export function columnsOf<Field extends string>(
   return fields.map((field) => rows.map((row) => row[field]));
 }
 
-/** Runs a statement and returns its rows. `pg` returns them as arrays: it takes ten times as long to make them objects. */
+/** Runs a statement and returns its rows. `pg` returns the values as arrays, because it takes ten times as long to make objects. */
 export async function readRows<C extends Columns>(
   db: Queryable,
   statement: TypedStatement<C>,

@@ -1,6 +1,6 @@
 -- name: insert_webhook_endpoint
--- Inserts an endpoint into one of its organization's free places. Writes no row when none is free, or when another transaction took the place.
--- Returns the row, because Citus also counts one that was not written.
+-- Inserts an endpoint into a random free one of its organization's 20 places. Writes no row when no place is free, or when another
+-- transaction has taken the place. Returns the id, because the row count of Citus includes a row that was not written.
 -- $1 id text, $2 organization_id text, $3 url text, $4 description text, $5 event_types text[], $6 enabled boolean, $7 disabled_reason text
 INSERT INTO webhook_endpoints (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at)
 SELECT $1::text, $2::text, free.place, $3::text, $4::text, $5::text[], $6::boolean,
@@ -21,7 +21,7 @@ SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.even
   FROM webhook_endpoints AS w WHERE w.organization_id = $1::text AND w.deleted_at IS NULL ORDER BY w.created_at, w.id;
 
 -- name: find_webhook_endpoint
--- One endpoint, of the given organization or of any.
+-- One endpoint. No row when an organization is given and the endpoint belongs to another one.
 -- $1 id text, $2 organization_id text or null
 SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.failing_since AS "failingSince",
@@ -31,7 +31,7 @@ SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.even
  WHERE w.id = $1::text AND ($2::text IS NULL OR w.organization_id = $2::text) AND w.deleted_at IS NULL;
 
 -- name: change_webhook_endpoint
--- Changes the values that are not null. A new URL begins without failures. Writes no row when there is no such endpoint.
+-- Changes the columns whose parameter is not null. A new URL clears failing_since. Writes no row when there is no such endpoint.
 -- $1 id text, $2 organization_id text, $3 url text or null, $4 description text or null, $5 event_types text[] or null
 UPDATE webhook_endpoints AS w
    SET url = coalesce($3::text, w.url), description = coalesce($4::text, w.description), event_types = coalesce($5::text[], w.event_types),
@@ -39,20 +39,20 @@ UPDATE webhook_endpoints AS w
  WHERE w.id = $1::text AND (w.organization_id = $2::text) IS NOT FALSE AND w.deleted_at IS NULL;
 
 -- name: enable_webhook_endpoint
--- Enables a disabled endpoint. Writes no row when it is enabled, or when an operator disabled it and a partner calls.
+-- Enables a disabled endpoint. Writes no row when it is already enabled, or when an operator disabled it and by_operator is false.
 -- $1 id text, $2 by_operator boolean
 UPDATE webhook_endpoints AS w SET enabled = true, disabled_reason = NULL, disabled_at = NULL, failing_since = NULL
  WHERE w.id = $1::text AND w.deleted_at IS NULL AND NOT w.enabled AND ($2::boolean OR w.disabled_reason <> 'operator');
 
 -- name: disable_webhook_endpoint
--- Disables an enabled endpoint, or makes the operator the reason. Writes no row otherwise.
+-- Disables an enabled endpoint. For a disabled endpoint, the reason 'operator' replaces any other reason. Writes no row otherwise.
 -- $1 id text, $2 disabled_reason text
 UPDATE webhook_endpoints AS w
    SET enabled = false, disabled_reason = $2::text, disabled_at = date_trunc('milliseconds', statement_timestamp())
  WHERE w.id = $1::text AND w.deleted_at IS NULL AND (w.enabled OR ($2::text = 'operator' AND w.disabled_reason <> 'operator'));
 
 -- name: rotate_webhook_secret
--- Begins the next version of an endpoint's secret; the previous one also signs for some hours.
+-- Begins the next version of an endpoint's secret. The previous version also signs for the given number of hours.
 -- $1 id text, $2 organization_id text or null, $3 hours int
 UPDATE webhook_endpoints AS w
    SET secret_version = w.secret_version + 1,
@@ -61,7 +61,7 @@ UPDATE webhook_endpoints AS w
 RETURNING w.id, w.secret_version AS "secretVersion", w.previous_secret_until AS "previousSecretUntil";
 
 -- name: delete_webhook_endpoint
--- Frees its place. The sweeper deletes its deliveries and the row.
+-- Marks an endpoint as deleted and frees its place. The sweeper later deletes its deliveries and then the row.
 -- $1 id text, $2 organization_id text
 UPDATE webhook_endpoints AS w
    SET deleted_at = statement_timestamp(), place = NULL, enabled = false, disabled_reason = coalesce(w.disabled_reason, 'partner'),

@@ -19,7 +19,7 @@ export function signingSecret(secrets: readonly TokenSecret[]): TokenSecret {
   return first;
 }
 
-/** Computes a token: HMAC-SHA256 of the ticket in base64url. It is never stored. If its secret is gone, the first one signs. */
+/** Computes a token: HMAC-SHA256 of the ticket in base64url. It is never stored. If its secret is not configured, uses the first one. */
 export function reservationToken(secrets: readonly TokenSecret[], ticket: string, secretId: string): string {
   const signer = secrets.find((secret) => secret.id === secretId) ?? signingSecret(secrets);
   return createHmac("sha256", signer.secret).update(ticket).digest("base64url");

@@ -2,8 +2,8 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Times between the ten attempts of a delivery, 75.6 hours in all. */
-const STEPS_MS = [
+/** Pauses between the ten attempts of a delivery, 75.6 hours in all. */
+const PAUSES_MS = [
   5 * SECOND,
   5 * MINUTE,
   30 * MINUTE,
@@ -15,11 +15,11 @@ const STEPS_MS = [
   24 * HOUR,
 ] as const;
 
-/** Each step varies by up to this part, so that the retries after an outage do not come at once. */
+/** Each pause is longer or shorter by up to this fraction, so that the retries after an outage do not arrive together. */
 const JITTER = 0.2;
-/** A receiver may ask for at most this many times the step. */
-const RETRY_AFTER_STEPS = 2;
-/** An endpoint that has only failed for this long is disabled. */
+/** A receiver's `Retry-After` is followed up to this many times the pause. */
+const RETRY_AFTER_PAUSES = 2;
+/** An endpoint is disabled when all its attempts have failed for this long. */
 const FAILING_MAX_MS = 120 * HOUR;
 
 /** The result of one request to an endpoint. */
@@ -27,7 +27,7 @@ export type AttemptResult<Failure extends string> =
   | { status: number; failure: null }
   | { status: number | null; failure: Failure; retryAfterMs: number | null };
 
-/** What an attempt makes of a delivery. */
+/** The state of a delivery after an attempt. */
 export interface DecidedAttempt {
   state: "Pending" | "Delivered" | "Failed";
   /** Until the next attempt; null when none follows. */
@@ -41,16 +41,16 @@ export function isGone(result: { status: number | null }): boolean {
 
 /**
  * Decides what follows from an attempt.
- * @param attempts those before this one.
+ * @param attempts the number of attempts before this one.
  * @param random from 0 to 1, for the jitter.
  */
 export function decideAttempt(attempts: number, result: AttemptResult<string>, random: number): DecidedAttempt {
   if (result.failure === null) return { state: "Delivered", delayMs: null };
-  const stepMs = STEPS_MS[attempts];
-  if (isGone(result) || stepMs === undefined) return { state: "Failed", delayMs: null };
-  const jittered = stepMs * (1 - JITTER + 2 * JITTER * random);
-  const asked = Math.min(result.retryAfterMs ?? 0, RETRY_AFTER_STEPS * stepMs);
-  return { state: "Pending", delayMs: Math.round(Math.max(jittered, asked)) };
+  const pauseMs = PAUSES_MS[attempts];
+  if (isGone(result) || pauseMs === undefined) return { state: "Failed", delayMs: null };
+  const jitteredMs = pauseMs * (1 - JITTER + 2 * JITTER * random);
+  const requestedMs = Math.min(result.retryAfterMs ?? 0, RETRY_AFTER_PAUSES * pauseMs);
+  return { state: "Pending", delayMs: Math.round(Math.max(jitteredMs, requestedMs)) };
 }
 
 /** The health of an endpoint. */
@@ -60,7 +60,7 @@ export interface Health {
   failingSince: Date | null;
 }
 
-/** Decides the health of an endpoint after attempts that ended in this order. Null: it does not change. */
+/** Decides the health of an endpoint after attempts that ended in this order. Returns null if it does not change. */
 export function decideHealth(
   { enabled, failingSince }: Health,
   results: readonly { status: number | null; failure: string | null }[],

@@ -1,20 +1,20 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 
 const PREFIX = "whsec_";
-/** As long as the hash that it keys. */
+/** The length of a SHA-256 hash. */
 const SECRET_BYTES = 32;
 
-/** Derives the secret of an endpoint's version: HKDF-SHA256 of WEBHOOK_SECRET, in the form of Standard Webhooks. It is never stored. */
+/** Derives one version of an endpoint's secret: HKDF-SHA256 of WEBHOOK_SECRET, in the form of Standard Webhooks. It is never stored. */
 export function deriveWebhookSecret(rootSecret: string, endpointId: string, version: number): string {
   const bytes = hkdfSync("sha256", rootSecret, endpointId, `webhook secret ${version}`, SECRET_BYTES);
   return `${PREFIX}${Buffer.from(bytes).toString("base64")}`;
 }
 
-/** An endpoint's secrets as its row has them. */
+/** Which secrets an endpoint has, from its row. */
 export interface SecretVersions {
   id: string;
   secretVersion: number;
-  /** The secret from before the last rotation still signs, by the database's clock. */
+  /** Whether the secret from before the last rotation still signs, by the database's clock. */
   previousSecretSigns: boolean;
 }
 
@@ -25,7 +25,7 @@ export function deriveSigningSecrets(rootSecret: string, endpoint: SecretVersion
   return versions.map((version) => deriveWebhookSecret(rootSecret, id, version));
 }
 
-/** The keys of secrets. Make them once for many requests: a key object signs in a sixth of the time. */
+/** Makes key objects of secrets. Use them for many requests: signing with one takes a sixth of the time. */
 export function openSigningKeys(secrets: readonly string[]): KeyObject[] {
   return secrets.map((secret) => createSecretKey(secret.slice(PREFIX.length), "base64"));
 }

@@ -48,18 +48,18 @@ interface Definition<
   /** What a caller must know, in Markdown; a function where it depends on the configuration. */
   description: string | ((settings: DescribedSettings) => string);
   access: Access<Caller>;
-  /** Describe the path parameters for the reference. They are not validated: an impossible id is simply not found. */
+  /** Descriptions of the path parameters for the API reference. The parameters are not validated: an invalid id is not found. */
   parameters: Record<ParameterOf<Path>, z.ZodType>;
   query?: Query;
   /** Without it, the request body is not read. */
   body?: Body;
   response: Response;
-  /** The media type of the response; JSON by default. A text is sent as it is. */
+  /** The media type of the response; JSON by default. Text is sent unchanged. */
   contentType?: typeof TEXT;
   responseDescription: string;
-  /** Instead of the response schema's own examples. */
+  /** Replaces the examples of the response schema. */
   responseExamples?: Examples<z.input<Response>>;
-  /** The schema of its error responses, if they have more fields than others. */
+  /** The schema of its error responses, if they have fields that other endpoints' do not have. */
   errorDetails?: { schema: z.ZodObject; example: { error: string; [field: string]: string } };
   handler(
     ctx: ApiContext,
@@ -72,12 +72,12 @@ export interface Endpoint
   extends Omit<Definition<string, unknown, z.ZodObject, z.ZodObject, z.ZodType>, "parameters" | "handler" | "access"> {
   parameters: Record<string, z.ZodType>;
   security: Access<unknown>["security"];
-  /** Every error it may answer with, except those of any address. */
+  /** Every error that it can return, except those of every address. */
   errors: ReadonlySet<ErrorCode>;
   route(ctx: ApiContext): Route;
 }
 
-const NOTHING = {};
+const EMPTY = {};
 
 /**
  * One method and path: its input, its response and the handler between them. The schemas validate the input at run time. They type the
@@ -114,8 +114,8 @@ export function endpoint<
             const result = await handler(ctx, {
               caller: access.callerOf(response),
               parameters: request.params as Record<ParameterOf<Path>, string>,
-              query: query === undefined ? (NOTHING as z.output<Query>) : validate(query, request.query),
-              body: body === undefined ? (NOTHING as z.output<Body>) : validate(body, request.body),
+              query: query === undefined ? (EMPTY as z.output<Query>) : validate(query, request.query),
+              body: body === undefined ? (EMPTY as z.output<Body>) : validate(body, request.body),
             });
             return access.extraFieldsOf === undefined || definition.contentType !== undefined
               ? result

@@ -28,7 +28,7 @@ import { webhook } from "./routes/webhook.ts";
 import { webhookDeliveries } from "./routes/webhook-deliveries.ts";
 import { webhooks } from "./routes/webhooks.ts";
 
-/** Every endpoint, in the order of mounting. Fixed partner paths come before the parameter that would match them. */
+/** Every endpoint, in the order of mounting. A fixed path comes before a path whose parameter would match it. */
 export const ENDPOINTS: readonly Endpoint[] = [
   reserve,
   redeem,

@@ -9,15 +9,15 @@ export type Method = "get" | "post" | "patch" | "delete";
 export interface Route {
   path: string;
   methods: Partial<Record<Method, RequestHandler[]>>;
-  /** Runs before every method: answers preflights, and allows responses to be read by pages of other origins. */
+  /** Handlers that run before those of every method. They respond to CORS preflights and let pages of other origins read responses. */
   crossOrigin?: RequestHandler[];
 }
 
-/** Joins the routes of each path, whose methods differ, in the order of the paths' first routes. */
+/** Merges the routes of each path into one. Their methods must differ. Paths keep the order of their first routes. */
 export function joinRoutes(routes: readonly Route[]): Route[] {
-  return [...Map.groupBy(routes, ({ path }) => path).values()].map((ofPath) => ({
-    ...(ofPath[0] as Route),
-    methods: Object.assign({}, ...ofPath.map(({ methods }) => methods)),
+  return [...Map.groupBy(routes, ({ path }) => path).values()].map((samePath) => ({
+    ...(samePath[0] as Route),
+    methods: Object.assign({}, ...samePath.map(({ methods }) => methods)),
   }));
 }
 
@@ -39,7 +39,7 @@ export function mount(router: Router, { path, methods, crossOrigin = [] }: Route
   });
 }
 
-/** Sends the handler's result as text with status 200. It must not be cached. */
+/** Sends the handler's result as text with status 200. The response must not be cached. */
 export function respondText(handler: (request: Request, response: Response) => Promise<unknown>): RequestHandler {
   return async (request, response) => {
     const text = String(await handler(request, response));

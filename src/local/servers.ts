@@ -12,12 +12,13 @@ interface LocalServers {
   redisUrl: string;
   reservationTokenSecret: string;
   webhookSecret: string;
-  /** Opens the queue dashboard. */
+  /** The password of the operator pages and the queue dashboard. */
   opsToken: string;
   /** Stops using the servers. The last process to do so stops them. */
   release(): Promise<void>;
 }
 
+/** What `servers.json` keeps between runs. */
 interface Saved {
   postgresPort: number;
   redisPort: number;
@@ -27,6 +28,7 @@ interface Saved {
   opsToken: string;
 }
 
+/** Longest wait for another process to start or stop the servers. */
 const LOCK_TIMEOUT_MS = 120_000;
 
 /** Which of the servers a process needs. */
@@ -80,12 +82,12 @@ async function startServers(root: string, wanted: WantedServers, say: (line: str
   const file = join(root, "servers.json");
   const before = readSaved(file);
   const inUse = before !== null && liveUsers(join(root, "users")).length > 0;
-  // A file of an earlier release has none.
+  // A file that an earlier release wrote has no webhook secret.
   const webhookSecret = before?.webhookSecret ?? randomBytes(32).toString("hex");
   const saved: Saved = inUse
     ? { ...before, webhookSecret }
     : {
-        // Another program may use the ports of the last run by now. Servers that outlived their users are stopped first.
+        // Another program may use the ports of the last run by now.
         postgresPort: await freePort(),
         redisPort: await freePort(),
         postgresPassword: before?.postgresPassword ?? randomBytes(24).toString("hex"),
@@ -94,8 +96,9 @@ async function startServers(root: string, wanted: WantedServers, say: (line: str
         opsToken: before?.opsToken ?? randomBytes(16).toString("hex"),
       };
   if (!inUse && before !== null) {
-    const left = servers(root, before);
-    await Promise.all([stopPostgres(left.postgres), stopRedis(left.redis)]);
+    // Servers of the last run may still run after all its processes were killed.
+    const previous = servers(root, before);
+    await Promise.all([stopPostgres(previous.postgres), stopRedis(previous.redis)]);
   }
   writeFileSync(file, JSON.stringify(saved), { mode: 0o600 });
   const { postgres, redis } = servers(root, saved);
@@ -139,7 +142,7 @@ async function locked<T>(root: string, work: () => Promise<T>): Promise<T> {
   const giveUpAt = Date.now() + LOCK_TIMEOUT_MS;
   writeFileSync(own, String(process.pid));
   try {
-    // Linking fails if the lock exists, and otherwise creates it with its holder's process id in it.
+    // Creates the lock with the holder's process id in it, or fails if the lock exists.
     while (!tryLink(own, file)) {
       const holder = holderOf(file);
       if (holder === null) continue;
@@ -167,7 +170,7 @@ function tryLink(existing: string, file: string): boolean {
   }
 }
 
-/** The process that holds a lock, or null when the lock is gone. */
+/** The id of the process that holds a lock, or null if there is no lock. */
 function holderOf(file: string): number | null {
   try {
     return Number(readFileSync(file, "utf8"));

@@ -20,7 +20,7 @@ import { useLocalUserKeys } from "./user-keys.ts";
 /** Worker processes: one per core of a small machine. */
 const WORKERS = 2;
 
-/** The API process, which never gets the log's key. */
+/** The script of the API process, which never gets the log's key. */
 const API = "../main.ts";
 
 const children: ChildProcess[] = [];
@@ -34,7 +34,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => v
 try {
   servers = await chooseServers(readGivenServers(process.env), (line) => console.log(line));
   if (stopping) await stopNow(0);
-  // The embedded user keys are accepted on the embedded database only.
+  // The local user keys are accepted only with the embedded database.
   const userKeysUrl = servers.embedded && !process.env.AUTH_JWKS_URL ? await useLocalUserKeys(LOCAL_DIRECTORY) : null;
   env = {
     ...webhookEnvOf(servers),
@@ -49,7 +49,7 @@ try {
   await assertPortFree(config.port);
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
   for (const file of applied) console.log(`Applied ${file}.`);
-  // The embedded database's log begins by itself.
+  // Only the log of the embedded database is begun without an operator's command.
   const localLog = servers.embedded && !process.env.LOG_KEY_FILE ? useLocalLog(LOCAL_DIRECTORY, config.baseUrl) : null;
   if (localLog !== null) {
     const admin = openAdminContext(config.databaseUrl, openLog("fatal", "start"));
@@ -67,10 +67,10 @@ try {
   for (const port of workerMetricsPorts) run("../../workers/main.ts", port);
   run(API, apiMetricsPort);
   await untilReady(`http://127.0.0.1:${config.port}/readyz`);
-  // So that the banner comes after the first lines of every process.
+  // The banner must come after the first lines of every process.
   for (const port of workerMetricsPorts) await untilReady(`http://127.0.0.1:${port}/metrics`);
   const admin = openAdminContext(config.databaseUrl, openLog("fatal", "start"));
-  // Before there is a key, no partner can have used the database.
+  // A database without a key is unused, because every partner needs one.
   const demo = await hasKeys(admin.pool)
     .then((used) => (used ? null : makeDemo(admin)))
     .finally(() => admin.close());
@@ -107,7 +107,7 @@ function run(script: string, metricsPort: number | undefined): void {
     stdio: ["ignore", openReadable === null ? "inherit" : "pipe", "inherit", "ipc"],
     detached: true,
   });
-  // One for each process, because a chunk may end in the middle of a line.
+  // Each process has its own printer, because a chunk may end in the middle of a line.
   if (openReadable !== null) child.stdout?.pipe(openReadable());
   children.push(child);
   child.once("exit", (code, signal) => {

@@ -1,6 +1,6 @@
 import { SWEEP_TASKS } from "../contract/jobs.ts";
 
-/** Seconds; from a look-up on a quiet machine to a redeem that waited in vain. */
+/** Seconds; from a look-up on a quiet machine to a redeem that timed out. */
 const REQUEST_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 /** Seconds; from a lone job on a quiet machine to a wait that timed out. */
 const REDEEM_BUCKETS = [0.001, ...REQUEST_BUCKETS];
@@ -8,12 +8,12 @@ const REDEEM_BUCKETS = [0.001, ...REQUEST_BUCKETS];
 const BATCH_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 /** Seconds; from an endpoint in the same network to the tenth attempt after three days. */
 const WEBHOOK_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 15, 60, 600, 3_600, 36_000, 300_000];
-/** Seconds; each of the sweeper's tasks may run for two. */
+/** Seconds; each of the sweeper's tasks may run for two seconds. */
 const SWEEP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 /** Powers of two up to the largest batch. */
 const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** Brands that one process tells apart. Each is a series in Prometheus for as long as the process runs. */
+/** Most brands that one process reports by name. Each one is a series in Prometheus until the process ends. */
 const BRANDS_MAX = 100;
 
 /** One metric, as Prometheus sees it. */
@@ -26,13 +26,13 @@ export interface MetricDefinition {
   labels: readonly string[];
   /** Upper bounds of a histogram. */
   buckets?: readonly number[];
-  /** Most label values that one process reports; further ones are counted under `other`. For labels that customers name. */
+  /** Most label values that one process reports; further ones are counted under `other`. For labels whose values customers choose. */
   valuesMax?: number;
-  /** Values of its one label that are reported as 0 from the start: a counter that begins at 1 hides its first increase from `rate`. */
+  /** Values of its only label that are reported as 0 from the start: `rate` does not see the first increase of a counter that begins at 1. */
   zero?: readonly string[];
 }
 
-/** Every metric of the service. Code records a metric under its key here, and nothing else declares one. */
+/** Declares every metric of the service. Code refers to a metric by its key here. */
 export const METRICS = {
   requestDuration: {
     name: "voucher_http_request_duration_seconds",

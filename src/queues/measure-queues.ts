@@ -12,11 +12,11 @@ export interface QueueBacklog {
   active: number;
   /** Kept for operators, for at most a day. */
   failed: number;
-  /** By the clocks of two hosts: the one that added the job and this one. 0 when none waits. */
+  /** Measured by the clocks of two hosts: the one that added the job and this one. 0 when no job waits. */
   oldestWaitingMs: number;
 }
 
-/** What is known of one shard of all queues. */
+/** The backlog of one shard, for all queues. */
 export interface ShardBacklog {
   shard: Shard;
   /** Null when the shard's server did not answer. */
@@ -26,13 +26,13 @@ export interface ShardBacklog {
 /** Longest wait for a shard. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
 
-/** Counts the jobs of every queue, in two round trips per shard. Never rejects. */
+/** Counts the jobs of every queue, in two round trips per shard. `shardCounts` has two numbers while that of shards changes. Never rejects. */
 export function measureQueues(
   redis: RedisClient,
   deploymentId: string,
-  counts: readonly number[],
+  shardCounts: readonly number[],
 ): Promise<ShardBacklog[]> {
-  const shards = counts.flatMap((count) => listShards(deploymentId, count));
+  const shards = shardCounts.flatMap((count) => listShards(deploymentId, count));
   return Promise.all(
     shards.map(async (shard) => ({
       shard,
@@ -64,7 +64,7 @@ export function probeShards(
  */
 async function measureShard(redis: RedisClient, { prefix, index, name: shard }: Shard): Promise<QueueBacklog[]> {
   const names = QUEUES.filter(({ shardBy }) => shardBy !== undefined || index === 0).map(({ name }) => name);
-  // A pipeline is sent to one node, which has all keys of a shard.
+  // One node has all keys of a shard, so a pipeline can read them.
   const counts = redis.pipeline();
   for (const name of names) {
     const key = `${prefix}:${name}`;

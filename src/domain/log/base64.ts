@@ -4,7 +4,7 @@ export function decodeBase64(text: string): Buffer | null {
   return bytes.toString("base64") === text ? bytes : null;
 }
 
-/** Reads a decimal number without sign and leading zeros, up to 2^53 - 1, or null. */
+/** Reads a decimal number up to 2^53 - 1. Returns null for any other text, also for a sign or a leading zero. */
 export function parseDecimal(text: string): number | null {
   const number = /^(0|[1-9]\d{0,15})$/.test(text) ? Number(text) : Number.NaN;
   return Number.isSafeInteger(number) ? number : null;

@@ -7,7 +7,10 @@ import { networkOf } from "./caller-network.ts";
 
 type Deps = Pick<ApiContext, "limits">;
 
-/** Counts one request and sets the fields of draft-ietf-httpapi-ratelimit-headers-10. @throws AppError `rate_limited`. */
+/**
+ * Counts one request and sets the headers of draft-ietf-httpapi-ratelimit-headers-10. Does nothing without a limiter.
+ * @throws AppError `rate_limited`.
+ */
 export async function consumeRateLimit(
   response: ServerResponse,
   limiter: RateLimiter | null,
@@ -16,12 +19,12 @@ export async function consumeRateLimit(
   if (limiter !== null) applyVerdict(response, limiter, await limiter.take(id));
 }
 
-/** Counts one request of the caller's address, for what is open to anyone. @throws AppError `rate_limited`. */
+/** Counts one request of the caller's address, for routes that are open to anyone. @throws AppError `rate_limited`. */
 export function consumeAddressLimit(ctx: Deps, request: Request, response: ServerResponse): Promise<void> {
   return consumeRateLimit(response, ctx.limits.address, networkOf(request.ip));
 }
 
-/** Limits a route that is open to anyone. */
+/** Limits the requests of each address to routes that are open to anyone. */
 export function limitAddress(ctx: Deps): RequestHandler {
   return async (request, response, next) => {
     await consumeAddressLimit(ctx, request, response);

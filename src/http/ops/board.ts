@@ -6,17 +6,17 @@ import type { Request, RequestHandler, Response } from "express";
 import packageJson from "../../../package.json" with { type: "json" };
 import type { QueueView } from "../../queues/queue-views.ts";
 
-/** Never allowed: adding and editing would send back redacted data, and obliterating deletes a queue's limits. */
-const NEVER = [
+/** Routes that are always refused. Adding or editing a job would send redacted data back, and obliterating a queue deletes its limits. */
+const REFUSED_ROUTES = [
   "/api/queues/:queueName/add",
   "/api/queues/:queueName/:jobId/update-data",
   "/api/queues/:queueName/obliterate",
 ];
 
-/** The sheet with bull-board's web font, which is on another host. */
+/** The element that loads bull-board's web font from another host. */
 const WEB_FONT = /<link href="https:\/\/fonts[^>]*>/;
 
-/** States that jobs of this service can have: no job is delayed, prioritized or a parent of others, and each is tried once. */
+/** Tabs of job states that this service uses: no job is delayed, prioritized or a parent of others, and each is tried once. */
 const STATES: readonly string[] = ["latest", "active", "waiting", "completed", "failed"];
 
 /** Serves the board's page with our style sheet instead of the web font. */
@@ -40,7 +40,7 @@ class BoardServer extends ExpressAdapter {
   }
 }
 
-/** A queue whose tabs for states that no job can have are hidden. */
+/** A queue that has only the tabs of {@link STATES}. */
 class QueueOnBoard extends BullMQAdapter {
   override getStatuses() {
     return super.getStatuses().filter((status) => STATES.includes(status));
@@ -53,7 +53,7 @@ class QueueOnBoard extends BullMQAdapter {
 
 /** What the board's page links to. */
 export interface BoardLinks {
-  /** The board itself in the browser, with the base path. */
+  /** The board's path in the browser, including the service's base path. */
   board: string;
   icon: string;
   style: string;
@@ -62,8 +62,8 @@ export interface BoardLinks {
 }
 
 /**
- * Builds bull-board for the queues, without callers' data, secrets and details of Redis. Import this module on demand: it loads
- * bull-board.
+ * Builds bull-board for the queues. It shows no text of callers, no secrets and no details of Redis. Import this module on demand, because it
+ * loads bull-board.
  */
 export function buildBoard(views: readonly QueueView[], links: BoardLinks, readOnlyMode: boolean): RequestHandler {
   const serverAdapter = new BoardServer(links.style).setBasePath(links.board);
@@ -72,7 +72,7 @@ export function buildBoard(views: readonly QueueView[], links: BoardLinks, readO
       const adapter = new QueueOnBoard(queue, {
         readOnlyMode,
         externalJobUrl: (job) => linkJob(job, links.operations),
-        // The board tells queues apart by these names.
+        // Shards of a queue have the same name, so the prefix tells them apart.
         ...(shard.count > 1 && { prefix: `${shard.name} ` }),
       });
       adapter.setFormatter("data", (data) => redact(data, shown.data));
@@ -92,13 +92,13 @@ export function buildBoard(views: readonly QueueView[], links: BoardLinks, readO
         // Showing them would list all Redis connections at every poll.
         showWorkers: false,
       },
-      handlerHooks: { before: ({ route }) => ({ allow: !NEVER.includes(route), status: 403 }) },
+      handlerHooks: { before: ({ route }) => ({ allow: !REFUSED_ROUTES.includes(route), status: 403 }) },
     },
   });
   return serverAdapter.getRouter().disable("x-powered-by");
 }
 
-/** Where a job leads: a failed one to the runbook, another one to its voucher or webhook endpoint. */
+/** The link of a job: for a failed job the runbook, otherwise the job's voucher or webhook endpoint, or the runbook if it has neither. */
 function linkJob({ failedReason, data }: QueueJobJson, operations: string): { displayText: string; href: string } {
   if (failedReason) return { displayText: "Runbook", href: `${operations}/runbook#VouchersJobsFail` };
   const { voucherId, endpointId }: { voucherId?: unknown; endpointId?: unknown } = data ?? {};
@@ -111,7 +111,7 @@ function linkJob({ failedReason, data }: QueueJobJson, operations: string): { di
   return { displayText: "Runbook", href: `${operations}/runbook#VouchersSweepFails` };
 }
 
-/** Replaces fields that may not be shown by objects, so that a worker rejects a job created from redacted data. */
+/** Replaces each field that may not be shown with an object, so that a worker rejects a job created from redacted data. */
 function redact(value: unknown, shown: readonly string[]): unknown {
   if (value === null || value === undefined) return value;
   if (typeof value !== "object") return REDACTED;

@@ -29,21 +29,21 @@ function readAsset(path: string): Asset {
   return { fileName: `${basename(path, extension)}.${fingerprint}${extension}`, contentType, content };
 }
 
-/** Reads a file of this folder's `static/`. */
-function readOwn(name: string): Asset {
+/** Reads a file of the folder `static/` beside this module. */
+function readStatic(name: string): Asset {
   return readAsset(fileURLToPath(new URL(`./static/${name}`, import.meta.url)));
 }
 
 /** Every file that pages load. */
 export const ASSETS = {
-  style: readOwn("pages.css"),
-  icon: readOwn("icon.svg"),
-  chainScript: readOwn("check-chain.js"),
-  receiptScript: readOwn("check-receipt.js"),
-  receiptStyle: readOwn("receipt-verifier.css"),
-  referenceStyle: readOwn("reference.css"),
-  referenceScript: readOwn("reference.js"),
-  boardStyle: readOwn("board.css"),
+  style: readStatic("pages.css"),
+  icon: readStatic("icon.svg"),
+  chainScript: readStatic("check-chain.js"),
+  receiptScript: readStatic("check-receipt.js"),
+  receiptStyle: readStatic("receipt-verifier.css"),
+  referenceStyle: readStatic("reference.css"),
+  referenceScript: readStatic("reference.js"),
+  boardStyle: readStatic("board.css"),
   swaggerStyle: readAsset(resolve("swagger-ui-dist/swagger-ui.css")),
   swaggerScript: readAsset(resolve("swagger-ui-dist/swagger-ui-bundle.js")),
 } as const satisfies Record<string, Asset>;

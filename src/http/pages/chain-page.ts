@@ -70,24 +70,27 @@ in it; verify one here, or <a href="${site.basePath}/docs/proof">with a tool of 
   });
 }
 
-/** The page's first sentence: what happened last, in UTC. The script adds local time and whether the chain is intact. */
+/**
+ * The page's first sentence: what happened last, in UTC, or which entries of a longer history the page has. The script adds local time and
+ * whether the chain is intact.
+ */
 function renderVerdict(path: string, { chain, after, limit }: ChainExcerpt): Html | null {
   const last = chain.events.at(-1);
   if (last === undefined) return null;
   const { title, outcome } = describeEvent(last.eventType);
-  const whole = after === 0 && !chain.hasMore;
+  const isWhole = after === 0 && !chain.hasMore;
   const sentence = chain.hasMore
     ? html`Entries ${after + 1} to ${last.sequence} of a longer history.`
     : html`${title} on ${renderTime(last.occurredAt, MINUTES)}. ${outcome ?? null}`;
   const pending = chain.events.filter((event) => event.sealStatus === "Pending").length;
-  const waiting =
+  const notice =
     pending === 0
       ? null
       : html`<p class="pending">${pending === 1 ? "One entry is" : `${pending} entries are`} not sealed yet. Sealing usually takes seconds. <a href="${path}?after=${after}&limit=${limit}">Look again</a></p>`;
-  return html`<div id="verdict" class="verdict${pending > 0 ? " waiting" : ""}" role="status" data-whole="${String(whole)}"><strong>${sentence}</strong>${waiting}</div>`;
+  return html`<div id="verdict" class="verdict${pending > 0 ? " waiting" : ""}" role="status" data-whole="${String(isWhole)}"><strong>${sentence}</strong>${notice}</div>`;
 }
 
-/** Says what the service says: the proof of each entry shows whether it is true. */
+/** States which entries are in the log. Readers need not trust the statement, because each entry in the log has a proof. */
 function renderCheckpoint(
   site: Site,
   events: readonly PublicEvent[],
@@ -155,7 +158,7 @@ function renderLeaf({ sequence, logIndex }: PublicEvent, path: string): Html {
   return html`Leaf ${logIndex} · <a href="${path}/${sequence}/proof">Proof<span class="hidden"> of entry ${sequence}</span></a>`;
 }
 
-/** An entry's hashes, folded away: few readers compare them. */
+/** An entry's hashes, collapsed at first, because few readers compare them. */
 function renderHashes({ sequence, recordHash, previousHash }: PublicEvent): Html {
   return html`<details><summary>Hashes<span class="hidden"> of entry ${sequence}</span></summary>
 <dl><dt>Hash</dt><dd><code class="record-hash copied">${recordHash}</code></dd>

@@ -4,7 +4,7 @@ const DATE = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeZone: "UT
 const SECONDS = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", timeZone: "UTC" });
 export const MINUTES = new Intl.DateTimeFormat("en-GB", { timeStyle: "short", timeZone: "UTC" });
 
-/** A moment in UTC, to the second unless told otherwise. Scripts read its exact time. */
+/** A moment in UTC, to the second by default. Scripts read the exact time from the attribute `datetime`. */
 export function renderTime(at: string | Date, time: Intl.DateTimeFormat = SECONDS): Html {
   const moment = new Date(at);
   return html`<time datetime="${moment.toISOString()}">${DATE.format(moment)}, ${time.format(moment)} UTC</time>`;

@@ -7,10 +7,10 @@ import type { Route } from "../route.ts";
 
 /** A tile never changes. */
 const FOR_EVER = "public, max-age=31536000, immutable";
-/** A checkpoint is replaced each second. */
+/** A new checkpoint may be served every second. */
 const FOR_A_SECOND = "public, max-age=1";
 
-/** The log in the form of C2SP tlog-tiles, for anyone, from any page, and for caches. */
+/** Serves the log in the format C2SP tlog-tiles to anyone. Caches may store the responses, and pages of every origin may read them. */
 export function logRoutes(ctx: ApiContext): Route[] {
   const serve = (read: (path: string) => Promise<Buffer | string>, type: string, caching: string): RequestHandler[] => [
     limitAddress(ctx),

@@ -4,7 +4,7 @@ import { redeemVoucher } from "../../services/redeem/redeem-voucher.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
-/** `code` may hold a ticket, but `ticket` may not hold a code: such a text matches no voucher. */
+/** Returns a ticket unchanged, and for any other text the empty one, which matches no voucher. So a code is not accepted as `ticket`. */
 function ticketOnly(text: string): string {
   return isTicket(text) ? text : "";
 }

@@ -5,14 +5,14 @@ import { findUnknownFilter, LISTS, type ListFilter, type ListItem, type ListName
 /** One page of a list. */
 export interface Page<Item> {
   items: Item[];
-  /** Give it as `after` to get the next page; null on the last page. */
+  /** Pass it as `after` to get the next page; null on the last page. */
   nextCursor: string | null;
 }
 
 /**
- * Reads a page of a list of the catalog in its fixed order, so that new entries come last. A cursor is the id of the page's last item;
- * for links it is the code.
- * @throws AppError `not_found` when nothing is found because an id among the filters does not exist.
+ * Reads a page of one of the catalog's lists, in the order of ids, so that new entries come last. Links are in the order of their codes.
+ * `page.after` is the id, or the code, of the previous page's last item.
+ * @throws AppError `not_found` when the page is empty and the id in a filter does not exist.
  */
 export async function listCatalog<Name extends ListName>(
   ctx: { pool: pg.Pool },

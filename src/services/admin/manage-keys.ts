@@ -20,7 +20,7 @@ import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 export interface ShownKey {
   id: string;
   key: string;
-  /** Present for a key of a sandbox organization, which begins with `pvt_`. */
+  /** Present if the organization is a sandbox. Such a key begins with `pvt_`. */
   sandbox?: true;
 }
 
@@ -34,7 +34,7 @@ export async function readKeys(
   return { keys: await selectKeys(pool, organizationId), ...markSandbox(organization.sandbox) };
 }
 
-/** Creates a key. Every call with a key that has no organization is refused. */
+/** Creates a key. The API refuses every request with a key that has no organization. */
 export async function createKey(ctx: AuditContext, key: Omit<NewApiKey, "id">): Promise<ShownKey> {
   const id = newId("key");
   return withAuditEntry(ctx, { type: "ApiKey", id }, async (tx) => {
@@ -43,7 +43,7 @@ export async function createKey(ctx: AuditContext, key: Omit<NewApiKey, "id">): 
   });
 }
 
-/** Gives a key a new current secret, with the prefix of its organization. */
+/** Gives a key a new current secret. Its prefix depends on whether the organization is a sandbox. */
 async function addSecret(ctx: Pick<AuditContext, "randomBytes">, tx: Transaction, id: string): Promise<ShownKey> {
   const sandbox = await findKeySandbox(tx, id);
   const key = makeApiKey(ctx.randomBytes, sandbox);
@@ -66,7 +66,7 @@ export async function rotateKey(ctx: AuditContext, keyId: string, graceMs: numbe
   });
 }
 
-/** Revokes a key, everywhere within a second. A repeat changes nothing. @throws AppError `not_found`. */
+/** Revokes a key. Every process refuses it within a second. Revoking it again changes nothing. @throws AppError `not_found`. */
 export async function endKey(ctx: AuditContext, keyId: string): Promise<void> {
   await withAuditEntry(ctx, { type: "ApiKey", id: keyId }, async (tx) => {
     if (!(await revokeKey(tx, keyId))) throw new AppError("not_found", `There is no key ${keyId}.`);

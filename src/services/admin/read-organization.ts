@@ -10,13 +10,13 @@ import {
 import { type LastRedemption, selectLastRedemptions } from "../../db/redemptions.ts";
 import { selectWebhookEndpoints, type WebhookRow } from "../../db/webhook-endpoints.ts";
 
-/** Where an older page of a list begins; null is the newest page. */
+/** For each list, the entry before which the page begins; null selects the newest entries. */
 export interface OrganizationPage {
   redemptionsBefore: { redeemedAt: Date; voucherId: string } | null;
   batchesBefore: string | null;
 }
 
-/** An organization as operators see it: the newest entries of its lists, or older ones. */
+/** An organization as operators see it, with one page of its redemptions and one of its batches. */
 export interface OrganizationSummary {
   id: string;
   brands: Brand[];
@@ -30,7 +30,7 @@ export interface OrganizationSummary {
 const PAGE_SIZE = 25;
 
 /**
- * Reads an organization's brands, its last redemptions, its batches with what is left of them, and its webhook endpoints.
+ * Reads an organization's brands, a page of its redemptions, a page of its batches with their stock, and its webhook endpoints.
  * @throws AppError `not_found` for an organization that has no brand, and so no voucher.
  */
 export async function readOrganization(
@@ -54,10 +54,10 @@ export async function readOrganization(
   };
 }
 
-/** Brands on one page. */
+/** Most brands on one page. */
 const BRANDS_MAX = 100;
 
-/** Reads brands after an id, oldest first, and whether there are more. */
+/** Reads a page of brands after an id, oldest first, and whether more brands follow. */
 export async function listBrands(
   { pool }: { pool: pg.Pool },
   after: string,

@@ -33,37 +33,38 @@ const ALGORITHMS = [
 const CLOCK_TOLERANCE_S = 10;
 /** A verified token is trusted for this long without another check of its signature. Milliseconds. */
 const TRUSTED_MS = 5_000;
-/** Verified tokens in memory. Only valid tokens enter, so made-up ones push none out. */
+/** Most verified tokens in memory. Only valid tokens are stored, so invalid ones cannot displace them. */
 const TRUSTED_MAX = 10_000;
-/** Verifications that start in one turn of the event loop: half a millisecond of work, with all that follows them. */
+/** Most verifications that start in one turn of the event loop. Two requests take about half a millisecond in all. */
 const STARTS_PER_TURN = 2;
-/** Longest trust in a key that is no longer published. Milliseconds. */
+/** How long a fetched key is still trusted after the issuer withdraws it, at most. Keys from a file are read once. Milliseconds. */
 const WITHDRAWN_KEY_MS = 600_000;
 /**
- * Lifetime of fetched keys, pause before an unknown key id triggers another fetch, and longest duration of a fetch. Milliseconds. `jose` keeps
- * imported keys for as long as the set.
+ * Lifetime of fetched keys, pause before an unknown key id triggers another fetch, and longest duration of a fetch. Milliseconds. `jose` parses
+ * each key once per fetched set.
  */
 const KEYS = { cacheMaxAge: WITHDRAWN_KEY_MS - TRUSTED_MS, cooldownDuration: 10_000, timeoutDuration: 2_000 };
 /** Longest subject, in characters. */
 const SUBJECT_MAX = 255;
 
+/** A verified token. */
 interface Trusted {
   subject: string;
-  /** On the monotonic clock, milliseconds. */
+  /** When its signature must be checked again, on the monotonic clock. Milliseconds. */
   until: number;
-  /** On the host's clock, as verification compares it. Milliseconds. */
+  /** When the token expires, on the host's clock, including the tolerance. Milliseconds. */
   expiresAt: number;
 }
 
 /**
- * Verifies users' tokens: JWTs (RFC 7519) signed with a key of the configured JWKS (RFC 7517). A user who browses sends the same token again
- * and again, so a valid one is remembered for a few seconds.
+ * Verifies users' tokens: JWTs (RFC 7519) signed with a key of the configured JWKS (RFC 7517). A browsing user sends the same token with every
+ * request, so a valid token is remembered for a few seconds.
  */
 export class UserAuthenticator {
   readonly #tokens: UserTokens;
   readonly #keys: JWTVerifyGetKey | null;
   readonly #mayStart = startsPerTurn(STARTS_PER_TURN);
-  /** By the token's hash, oldest first. */
+  /** Verified tokens by the token's hash, oldest first. */
   readonly #trusted = new Map<string, Trusted>();
 
   /** @throws Error when `jwksUrl` names a file that cannot be read as a key set. */

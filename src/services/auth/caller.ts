@@ -2,6 +2,6 @@
 export interface Caller {
   keyId: string;
   organizationId: string;
-  /** The organization is a sandbox. */
+  /** Whether the organization is a sandbox. */
   sandbox: boolean;
 }

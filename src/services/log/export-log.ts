@@ -7,12 +7,12 @@ import { formatTilePath, tileWidth } from "../../domain/log/tiles.ts";
 import { writeInto } from "./monitor-log.ts";
 import { formatBundle } from "./read-log.ts";
 
-/** A checkpoint as it is or was served, with its policy. */
+/** A checkpoint that is or was served, with its policy. */
 type Served = Pick<Published, "size" | "note" | "policy">;
 
 /**
  * Writes the served log as files, under the same paths: any web server can serve them.
- * @param served the checkpoint of a retired log, whose leaves the tree still has.
+ * @param served the checkpoint of a retired log, to export that log. The tree still has its leaves.
  * @returns the number of leaves.
  * @throws AppError `not_found` before the first checkpoint.
  */
@@ -31,7 +31,7 @@ export async function exportLog(db: Queryable, directory: string, served?: Serve
       if (level === 0) await writeInto(directory, formatTilePath({ level: null, index, width }), formatBundle(hashes));
     }
   }
-  // Last: when the checkpoint is there, every file is.
+  // Written last: a folder that has a checkpoint has every file.
   await writeInto(directory, "checkpoint", note);
   return size;
 }

@@ -23,15 +23,15 @@ import type { LogSettings } from "./log-settings.ts";
 import { type LogSource, readBundle } from "./log-source.ts";
 import { computeRoot } from "./tree-proofs.ts";
 
-/** Chains that are sealed in one transaction. */
-const SEALS = 500;
-/** Events without a leaf that are compared at once, and the most leaves of a batch. */
-const EVENTS = 4_096;
-/** Waiting batches, and their leaves, that are placed at once. */
-const BATCHES = 4_096;
-const LEAVES = 65_536;
+/** Most overdue events that one transaction reads, to seal the chains of their vouchers. */
+const OVERDUE_MAX = 500;
+/** Most events without a leaf that are compared at once, and most leaves of a batch. */
+const EVENTS_MAX = 4_096;
+/** Most waiting batches that are placed at once, and most of their leaves. */
+const BATCHES_MAX = 4_096;
+const LEAVES_MAX = 65_536;
 
-/** Consecutive leaves. */
+/** A range of consecutive leaves. */
 export interface LeafRun {
   firstIndex: number;
   leaves: number;
@@ -40,18 +40,18 @@ export interface LeafRun {
 export interface Recovered {
   /** The first leaf that this database did not have. */
   firstIndex: number;
-  /** Leaves that the copy had. */
+  /** Number of leaves that were appended from the copy. */
   leaves: number;
-  /** Those of them whose events this database has lost. */
+  /** The appended leaves whose events this database has lost. */
   lost: LeafRun[];
-  /** Leaves that only this database had, which got new places. */
+  /** Number of leaves that only this database had, which got new places. */
   added: number;
 }
 
 /**
  * Appends the leaves that this database does not have, from a copy of the log, up to the largest checkpoint that an anchor or the copy has.
- * Then every sealed event has one leaf: its leaf in the copy, or a new one at the end. Leaves of the copy without an event are
- * noted as lost: the log says how many there were, and receipts prove what they were.
+ * Then every sealed event has one leaf: its leaf in the copy, or a new one at the end. Leaves of the copy without an event in this database
+ * are recorded as lost: the log states how many there are, and receipts prove their content.
  * @throws AppError `invalid_request` when there is nothing to recover, or the copy does not lead to the checkpoints' roots.
  */
 export async function recoverLog(ctx: AuditContext, settings: LogSettings, source: LogSource): Promise<Recovered> {
@@ -69,6 +69,7 @@ export async function recoverLog(ctx: AuditContext, settings: LogSettings, sourc
     if (!appender.root().equals(goal.root)) {
       throw refuse(`The copy at ${source.from} does not continue this database's log to the anchor's root.`);
     }
+    // The index of each appended leaf that has no event of this database yet, by the leaf's data.
     const unclaimed = new Map<string, number>();
     for (let at = 0; at < copied.length; at += HASH_BYTES) {
       unclaimed.set(keyOf(copied, at), tree.size + at / HASH_BYTES);
@@ -87,7 +88,10 @@ export async function recoverLog(ctx: AuditContext, settings: LogSettings, sourc
   });
 }
 
-/** A Pending event gets the same hash whenever it is sealed, so the copy may have its leaf. Events that become Pending later are new. */
+/**
+ * Seals every event that is Pending when the call begins. The hash of an event does not depend on when it is sealed, so the copy may have its
+ * leaf. The copy has no leaf for an event that is inserted later.
+ */
 async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<void> {
   const startedAt = performance.now();
   for (let overdue: string[] | null = null; overdue === null || overdue.length > 0; ) {
@@ -95,7 +99,7 @@ async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<voi
       ctx,
       { type: "Log", id: origin },
       async (tx) => {
-        const voucherIds = await selectOverdueSeals(tx, Math.ceil(performance.now() - startedAt), SEALS);
+        const voucherIds = await selectOverdueSeals(tx, Math.ceil(performance.now() - startedAt), OVERDUE_MAX);
         for (const voucherId of voucherIds.sort()) await lockVoucher(tx, voucherId);
         await write(tx, sealChains(voucherIds, await readUnsealed(tx, voucherIds)).writes);
         return voucherIds;
@@ -105,7 +109,7 @@ async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<voi
   }
 }
 
-/** The checkpoints of the anchors and of the copy, the largest first. */
+/** The checkpoints of the anchors, and the copy's if the log's keys have signed it, the largest first. */
 async function readCheckpoints({ anchors, keys, origin }: LogSettings, source: LogSource): Promise<CheckpointNote[]> {
   const known = await Promise.all(anchors.map((file) => readAnchor(file, keys)));
   const copied = parseCheckpoint(String(await source.read("checkpoint")));
@@ -123,11 +127,11 @@ async function readLeaves(source: LogSource, start: number, end: number): Promis
   return Buffer.concat(bundles).subarray((start - first * TILE_WIDTH) * HASH_BYTES);
 }
 
-/** Adds sealed events that belong to no batch, but have a leaf in the copy, to the batches that wait for their place. */
+/** Adds sealed events that belong to no batch but have a leaf in the copy to new batches, which wait for their places. */
 async function addUnlogged(tx: Transaction, unclaimed: ReadonlyMap<string, number>): Promise<void> {
   let after: Pick<UnloggedEvent, "voucherId" | "sequence"> = { voucherId: "", sequence: 0 };
   for (;;) {
-    const events = await selectUnloggedEvents(tx, after.voucherId, after.sequence, EVENTS);
+    const events = await selectUnloggedEvents(tx, after.voucherId, after.sequence, EVENTS_MAX);
     const last = events.at(-1);
     if (last === undefined) return;
     after = last;
@@ -140,14 +144,14 @@ async function addUnlogged(tx: Transaction, unclaimed: ReadonlyMap<string, numbe
 }
 
 /**
- * Gives every batch that waits the places that its leaves have in the copy, which are then no longer unclaimed, and its other leaves new
- * ones at the end of the tree. In order of the batches, so that the leaves of each chain stay in order.
+ * Gives each leaf of the waiting batches its place in the copy, which it removes from `unclaimed`, or a new place at the end of the tree.
+ * Proceeds in the order of the batches, so that the leaves of each chain stay in order.
  * @returns how many leaves got new places.
  */
 async function placeWaiting(tx: Transaction, unclaimed: Map<string, number>, appender: TreeAppender): Promise<number> {
   const before = appender.size;
   for (;;) {
-    const batches = await selectWaitingBatches(tx, BATCHES, LEAVES);
+    const batches = await selectWaitingBatches(tx, BATCHES_MAX, LEAVES_MAX);
     if (batches.length === 0) return appender.size - before;
     const added: Buffer[] = [];
     const placed = batches.map(({ id, leaves, hashes }) => {

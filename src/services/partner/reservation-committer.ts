@@ -16,7 +16,7 @@ import {
 import { GroupCommitter } from "../batches/group-committer.ts";
 import { type Observing, observeBatches } from "../batches/observe-batches.ts";
 
-/** A reserve call that has the lease and needs the row, or a release by ticket. */
+/** A call that reserves a voucher, or one that releases a reservation by its ticket. */
 type ReservationMove =
   | ({ kind: "open"; voucherId: string; organizationId: string } & ReservationRequest)
   | { kind: "release"; voucherId: string; ticket: string; reason: string | null };
@@ -27,9 +27,9 @@ export type ReservationMoveOutcome =
   | { kind: "nothing_live" }
   | { kind: "busy" };
 
-/** Longest wait of a move for a locked voucher row. Milliseconds. */
+/** Longest wait for a voucher row that another transaction has locked. Milliseconds. */
 const LOCK_WAIT_MS = 3_000;
-/** Moves that may wait in one process. */
+/** Moves of one process that may wait for a batch. */
 const WAITING_MAX = 2_000;
 
 export type ReservationCommitter = GroupCommitter<ReservationMove, LockedVouchers, ReservationMoveOutcome>;
@@ -47,7 +47,10 @@ export function openReservationCommitter(ctx: Observing & { pool: pg.Pool }): Re
   });
 }
 
-/** Decides moves of locked vouchers in turn on the state in memory; the writes fail for a change made without the lock. */
+/**
+ * Decides moves of locked vouchers one after another. Each decision changes the state in memory that the next one reads. The writes fail if
+ * the stored state was changed without the lock.
+ */
 async function moveReservations(
   moves: readonly ReservationMove[],
   { now, vouchers }: LockedVouchers,

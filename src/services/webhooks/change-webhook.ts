@@ -8,8 +8,8 @@ import { assertWebhookUrl, requireWebhookSecret, viewWebhook, type WebhookDeps }
 
 /**
  * Applies a partner's change to an endpoint, completely or not at all.
- * @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for its URL, `webhook_disabled` when it is to be enabled and an
- * operator has disabled it.
+ * @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for its URL, `webhook_disabled` when the change enables an endpoint
+ * that an operator has disabled.
  */
 export async function changeWebhook(
   ctx: WebhookDeps & { pool: pg.Pool },

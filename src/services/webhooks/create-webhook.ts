@@ -11,9 +11,9 @@ import { newId } from "../../domain/ids.ts";
 import { deriveWebhookSecret } from "../../domain/webhook-signature.ts";
 import { assertWebhookUrl, requireWebhookSecret, viewWebhook, type WebhookDeps } from "./webhook-view.ts";
 
-/** Most endpoints of an organization. Migration 00019 has as many places. */
+/** Most endpoints of an organization. Migration 00019 defines the same number of places. */
 const ENDPOINTS_MAX = 20;
-/** An attempt fails only when a concurrent one succeeds, so this many are enough unless endpoints are deleted meanwhile. */
+/** An insert fails only when a concurrent one takes a place, so this many attempts suffice unless endpoints are deleted in the meantime. */
 const ATTEMPTS_MAX = ENDPOINTS_MAX + 1;
 
 /**

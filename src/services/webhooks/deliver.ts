@@ -12,24 +12,24 @@ import type { AttemptRecorder } from "./record-attempts.ts";
 import { sendWebhook, type WebhookResult, type WebhookSender } from "./send-webhook.ts";
 import { webhookBody } from "./webhook-body.ts";
 
-/** Requests to one endpoint at the same time. */
+/** Most requests to one endpoint at the same time. */
 const REQUESTS_PER_ENDPOINT = 4;
-/** Requests of one process at the same time. */
+/** Most requests of one process at the same time. */
 export const REQUESTS_MAX = 64;
-/** Failing endpoints that one process tries at the same time: half of its requests stay for the others. */
+/** Most failing endpoints that one process tries at the same time. Half of its requests stay free for other endpoints. */
 const FAILING_MAX = 32;
-/** Most deliveries that a run reads at once, and has in memory. */
-const PORTION_MAX = 64;
-/** A run reads more when at most this many are unfinished. */
-const PORTION_LOW = 16;
-/** A run ends after this many failures without a success between them. The sweeper requests the next run. */
+/** Most deliveries that a run has in memory, and so reads at once. */
+const UNFINISHED_MAX = 64;
+/** A run that has the most deliveries in memory waits until at most this many are unfinished, and then reads more. */
+const UNFINISHED_LOW = 16;
+/** A run ends after this many consecutive failures. The sweeper requests the next run. */
 const FAILURES_MAX = 4;
 /** A run begins no request after this time, so that other endpoints get their turn. Milliseconds. */
 const RUN_MAX_MS = 10_000;
-/** How often a run looks for new deliveries while it waits for an answer and may send more. Milliseconds. */
-const LOOK_MS = 250;
-/** A run reads its endpoint again after this time. Milliseconds. */
-const TARGET_MAX_MS = 250;
+/** While a run waits for responses and may send more requests, it looks for new deliveries at this interval. Milliseconds. */
+const POLL_INTERVAL_MS = 250;
+/** A run that reads deliveries also reads its endpoint again if the last read is older than this. Milliseconds. */
+const TARGET_AGE_MAX_MS = 250;
 
 export interface DeliveryContext {
   pool: pg.Pool;
@@ -41,24 +41,24 @@ export interface DeliveryContext {
   webhookSender: WebhookSender;
   /** Limits the process's requests. */
   requests: LimitFunction;
-  /** Failing endpoints that are tried now. */
+  /** Ids of failing endpoints that this process tries now. */
   failing: Set<string>;
-  /** Aborts when the process stops: no request begins then. */
+  /** Aborts when the process stops. No request begins after that. */
   stopping: AbortSignal;
   metrics: Pick<WorkerMetrics, "webhookDeliveries" | "webhookDelay" | "webhookRefusedAddresses"> | null;
   log: Logger;
 }
 
 /**
- * Sends what is due for an endpoint, in portions. An endpoint whose last attempt failed gets one request at a time until one succeeds.
- * A later event of a voucher becomes due only after the end of the earlier one, in Postgres.
+ * Sends the due deliveries of an endpoint. An endpoint whose last attempt failed gets one request at a time until one succeeds. Postgres makes
+ * a voucher's next delivery due only when the previous one has ended.
  */
 export async function deliverToEndpoint(ctx: DeliveryContext, endpointId: string): Promise<WebhookReport> {
   const target = await ctx.webhookReads(() => findTarget(ctx.pool, endpointId));
-  const idle = { delivered: 0, retried: 0, failed: 0 };
-  if (target === null) return idle;
+  const nothingSent = { delivered: 0, retried: 0, failed: 0 };
+  if (target === null) return nothingSent;
   if (!target.isFailing) return new Run(ctx, target).deliver();
-  if (ctx.failing.size >= FAILING_MAX) return idle;
+  if (ctx.failing.size >= FAILING_MAX) return nothingSent;
   ctx.failing.add(endpointId);
   try {
     return await new Run(ctx, target).deliver();
@@ -72,7 +72,7 @@ class Run {
   readonly #ctx: DeliveryContext;
   #target: WebhookTarget;
   #keys: readonly KeyObject[];
-  /** When the target was read. */
+  /** When the target was read, on the monotonic clock. Milliseconds. */
   #targetReadAt: number;
   readonly #requests: LimitFunction;
   readonly #report = { delivered: 0, retried: 0, failed: 0 };
@@ -80,6 +80,7 @@ class Run {
   /** Events whose attempts are not recorded yet. */
   readonly #unfinished = new Set<string>();
   #onFinished = () => {};
+  /** Consecutive failures. */
   #failures = 0;
   #error: unknown;
 
@@ -93,57 +94,60 @@ class Run {
 
   async deliver(): Promise<WebhookReport> {
     let more = true;
-    while (more && this.#goesOn()) {
+    while (more && this.#mayContinue()) {
       const { size } = this.#unfinished;
       const readAt = performance.now();
       const due = await this.#read();
       for (const delivery of due) this.#begin(delivery, readAt);
       // An attempt that was recorded during the read may have released a delivery that the read did not see.
       more = due.length > 0 || size > 0;
-      await this.#waitForSome(due.length + size < PORTION_MAX ? 0 : PORTION_LOW, readAt + LOOK_MS);
+      await this.#waitUntilUnfinished(
+        due.length + size < UNFINISHED_MAX ? 0 : UNFINISHED_LOW,
+        readAt + POLL_INTERVAL_MS,
+      );
     }
-    await this.#waitForSome(0, Number.POSITIVE_INFINITY);
+    await this.#waitUntilUnfinished(0, Number.POSITIVE_INFINITY);
     if (this.#error !== undefined) throw this.#error;
-    // Failing endpoints wait for the sweeper, so that they do not take the turns of others.
+    // After too many failures the sweeper requests the next run, so that other endpoints get their turn.
     if (more && this.#failures < FAILURES_MAX && !this.#ctx.stopping.aborted) {
       await this.#ctx.webhookRequests.add([this.#target.id]);
     }
     return this.#report;
   }
 
-  #goesOn(): boolean {
+  #mayContinue(): boolean {
     const { stopping } = this.#ctx;
     const isLate = performance.now() - this.#startedAt > RUN_MAX_MS;
     return !stopping.aborted && !isLate && this.#failures < FAILURES_MAX && this.#error === undefined;
   }
 
-  /** Reads the next deliveries, and from time to time the endpoint, which may have changed. */
+  /** Reads the next deliveries. First reads the endpoint again if the last read is too old. */
   #read(): Promise<DueDelivery[]> {
     const { pool, webhookReads, secret } = this.#ctx;
     return webhookReads(async () => {
-      if (performance.now() - this.#targetReadAt > TARGET_MAX_MS) {
+      if (performance.now() - this.#targetReadAt > TARGET_AGE_MAX_MS) {
         const target = await findTarget(pool, this.#target.id);
         if (target === null) return [];
         this.#target = target;
         this.#keys = openSigningKeys(deriveSigningSecrets(secret, target));
         this.#targetReadAt = performance.now();
       }
-      const room = PORTION_MAX - this.#unfinished.size;
+      const room = UNFINISHED_MAX - this.#unfinished.size;
       return selectDueDeliveries(pool, this.#target.id, [...this.#unfinished], room);
     });
   }
 
-  /** Waits until at most `left` are unfinished. While the endpoint may get another request, it waits no longer than `untilMs`. */
-  #waitForSome(left: number, untilMs: number): Promise<void> {
+  /** Waits until at most `max` deliveries are unfinished. While the endpoint may get another request, waits no longer than until `untilMs`. */
+  #waitUntilUnfinished(max: number, untilMs: number): Promise<void> {
     return new Promise((resolve) => {
-      let look: NodeJS.Timeout | undefined;
+      let pollTimer: NodeJS.Timeout | undefined;
       this.#onFinished = () => {
         const { size } = this.#unfinished;
-        if (size <= left) {
-          clearTimeout(look);
+        if (size <= max) {
+          clearTimeout(pollTimer);
           resolve();
         } else if (size < this.#requests.concurrency && untilMs < Number.POSITIVE_INFINITY) {
-          look ??= setTimeout(resolve, Math.max(0, untilMs - performance.now()));
+          pollTimer ??= setTimeout(resolve, Math.max(0, untilMs - performance.now()));
         }
       };
       this.#onFinished();
@@ -166,17 +170,17 @@ class Run {
   async #attempt(delivery: DueDelivery, readAt: number): Promise<void> {
     const result = await this.#requests(() => this.#ctx.requests(() => this.#send(delivery)));
     if (result === null) return;
-    const answeredMs = delivery.ageMs + performance.now() - readAt;
+    const delayMs = delivery.ageMs + performance.now() - readAt;
     const state = await this.#ctx.attempts.submit({ endpointId: this.#target.id, delivery, result });
     const outcome = ({ Pending: "retried", Delivered: "delivered", Failed: "failed" } as const)[state];
     this.#report[outcome] += 1;
     this.#ctx.metrics?.webhookDeliveries.with(outcome).inc();
-    if (state === "Delivered" && !delivery.isReplay) this.#ctx.metrics?.webhookDelay.with().observe(answeredMs / 1_000);
+    if (state === "Delivered" && !delivery.isReplay) this.#ctx.metrics?.webhookDelay.with().observe(delayMs / 1_000);
   }
 
   /** Returns null if the run ended before the request began. */
   async #send(delivery: DueDelivery): Promise<WebhookResult | null> {
-    if (!this.#goesOn()) return null;
+    if (!this.#mayContinue()) return null;
     const { url, now } = this.#target;
     const body = webhookBody(delivery);
     const sentAtMs = now.getTime() + (performance.now() - this.#targetReadAt);
@@ -189,7 +193,7 @@ class Run {
     const result = await sendWebhook(this.#ctx, { url, headers, body });
     this.#failures = result.failure === null ? 0 : this.#failures + 1;
     if (result.failure === null) this.#requests.concurrency = REQUESTS_PER_ENDPOINT;
-    // A timeout occupies one of the process's requests for long, so a failing endpoint gets only one a run.
+    // A request that times out occupies one of the process's requests for long, so the run of a failing endpoint ends after the first.
     else if (isGone(result) || (result.failure === "timeout" && this.#requests.concurrency === 1))
       this.#failures = FAILURES_MAX;
     if (result.failure === "refused_address") this.#ctx.metrics?.webhookRefusedAddresses.with().inc();
