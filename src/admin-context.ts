@@ -4,7 +4,7 @@ import { openPool } from "./db/pool.ts";
 import type { RandomBytes } from "./domain/codes.ts";
 import { pooledRandomBytes } from "./random.ts";
 
-/** The dependencies of voucherctl and `npm start`. This file is separate from context.ts, so that voucherctl loads no queue code. */
+/** The dependencies of voucherctl, and of the steps in which `npm start` prepares the database. This file is separate from context.ts, so that voucherctl loads no queue code. */
 export interface AdminContext {
   log: Logger;
   pool: pg.Pool;

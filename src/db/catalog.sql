@@ -10,7 +10,7 @@ SELECT o.name, o.sandbox FROM organizations AS o WHERE o.id = $1::text;
 -- name: find_namesake
 -- The oldest entity with a name, compared without case: an organization, a brand of the parent organization, or a product of the parent
 -- brand.
--- $1 id of the parent organization or brand text, null for organizations, $2 name text
+-- $1 parent_id text: an organization or brand; null for organizations, $2 name text
 SELECT o.id FROM organizations AS o WHERE $1::text IS NULL AND lower(o.name) = lower($2::text)
  UNION ALL
 SELECT b.id FROM brands AS b WHERE b.organization_id = $1::text AND lower(b.name) = lower($2::text)
@@ -60,7 +60,8 @@ SELECT b.voucher_count AS count FROM batches AS b WHERE b.id = $1::text;
 SELECT w.kind, w.opens_at AS "opensAt", w.closes_at AS "closesAt" FROM batch_windows AS w WHERE w.batch_id = $1::text;
 
 -- name: find_batch
--- A batch with the number of its vouchers in each status. left: vouchers that can still be acquired through a window. Reads all its vouchers.
+-- A batch with the number of its vouchers in each status. left: vouchers that users can acquire while a window is open, 0
+-- when the batch has expired. Reads all vouchers of the batch.
 -- $1 id text
 SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
@@ -90,8 +91,8 @@ SELECT b.id, b.name, b.organization_id AS "organizationId", o.sandbox
   FROM brands AS b JOIN organizations AS o ON o.id = ANY (ARRAY[b.organization_id]) WHERE b.organization_id = $1::text ORDER BY b.id;
 
 -- name: select_batches_of_organization
--- The newest batches of an organization before an id, newest first. left: vouchers that have not left their window, counted up to 1 001, also
--- when the batch has expired (isValid is false). Reads no other vouchers.
+-- The newest batches of an organization before an id, newest first. left: as in find_batch, but counted up to 1 001, and
+-- also when the batch has expired (isValid is false).
 -- $1 organization_id text, $2 before id text or null, $3 limit int
 SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_timestamp() AS "isValid", w.has AS "hasWindow", supply.left
   FROM (SELECT b.id, p.name AS "productName", b.voucher_count AS count, b.valid_until AS "validUntil"

@@ -1,6 +1,7 @@
 -- name: advance_sandbox
--- Moves the future times of a sandbox organization earlier and inserts an audit entry, in one transaction. Raises restrict_violation
--- for a live organization, and program_limit_exceeded for one with more than 10 000 live reservations.
+-- Moves the future times of a sandbox organization earlier, such as ends of reservations and windows, and inserts an audit entry, in one
+-- transaction. Raises restrict_violation if the organization is not a sandbox, and program_limit_exceeded if it has more than 10 000 Live
+-- reservations.
 -- endedTickets and endedVoucherIds have the same order: each ticket reserved the voucher at the same position.
 -- $1 organization_id text, $2 seconds int, $3 key_id text, $4 os_user text, $5 host text
 SELECT a.ended_tickets AS "endedTickets", a.ended_voucher_ids AS "endedVoucherIds", a.expired_batch_ids AS "expiredBatchIds",

@@ -166,7 +166,7 @@ export async function lockVoucher(tx: Transaction, voucherId: string): Promise<b
 
 /**
  * Locks the vouchers that no transaction is changing, in shared mode and without waiting; returns their ids. They do not change before
- * this transaction ends, so what later statements read about them is final up to that moment.
+ * this transaction ends, so all its later statements read the same state.
  */
 export async function lockSettledVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
   const rows = await readRows(tx, sql.lock_settled_vouchers, [voucherIds]);
@@ -176,7 +176,7 @@ export async function lockSettledVouchers(tx: Transaction, voucherIds: readonly 
 /** A voucher whose row this transaction has locked. */
 export type LockedVoucher = Row<typeof LOCKED_VOUCHER>;
 
-/** Vouchers by id, and the time that the whole transaction decides by and writes. */
+/** Vouchers by id, and the one time that the transaction uses for all its decisions and rows. */
 export interface LockedVouchers {
   now: Date;
   /** The database refuses a redemption whose time is before this one. Later than `now` only after the database's clock was set back. */
@@ -184,7 +184,10 @@ export interface LockedVouchers {
   vouchers: Map<string, LockedVoucher>;
 }
 
-/** Reads unique, locked vouchers and the database's time; omits unknown ids. @throws Error when no id has a voucher. */
+/**
+ * Reads vouchers that this transaction has locked, and the database's time; omits unknown ids. The ids must be distinct.
+ * @throws Error when no id has a voucher.
+ */
 export async function readLockedVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<LockedVouchers> {
   const rows = await readRows(tx, sql.read_locked_vouchers, [voucherIds]);
   const first = rows[0];
@@ -252,7 +255,7 @@ export async function findVoucherInOrganization(
   return (await readRow(db, sql.find_voucher_in_organization, [organizationId, codeKey]))?.id ?? null;
 }
 
-/** The name by which an operator finds a voucher. One field is not null, or the two fields `batchId` and `serial`. */
+/** What an operator searches a voucher by. One field is not null, or the two fields `batchId` and `serial`. */
 export interface VoucherName {
   codeKey: string | null;
   ticket: string | null;
@@ -323,7 +326,7 @@ export function lockExpiredBatch(
   return readRow(tx, sql.lock_expired_batch, [except, only]);
 }
 
-/** Locks the vouchers of a serial range whose expiry is not recorded, without waiting for locked ones; returns their ids. */
+/** Locks the Active vouchers of a serial range whose expiry is not recorded, without waiting for locked ones; returns their ids. */
 export async function lockUnrecordedExpiries(
   tx: Transaction,
   batchId: string,

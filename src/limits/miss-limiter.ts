@@ -20,7 +20,8 @@ interface Tally {
 export type Guarded<Result> = { allowed: true; result: Result } | { allowed: false; resetMs: number };
 
 /**
- * Lets each caller see `limit` misses per window, counted over all processes, and then no results until the window ends.
+ * Lets each caller see `limit` misses per window, counted over all processes. After that, a process that knows of it returns no results until
+ * the window ends.
  *
  * Look-ups run concurrently. Results are returned in the order in which they finish, and each miss is counted in Redis before that, so a
  * burst cannot exceed the limit. A process learns only from a miss of its own that the limit is reached. Until then it returns hits.
@@ -28,7 +29,7 @@ export type Guarded<Result> = { allowed: true; result: Result } | { allowed: fal
 export class MissLimiter {
   readonly #limit: number;
   readonly #count: Counter;
-  /** Callers with a miss in a window that may still run. Bounded, because callers are existing keys. */
+  /** Callers with a miss, until a later miss finds their window over. Bounded by the number of API keys, because only these call. */
   readonly #tallies = new Map<string, Tally>();
 
   constructor(limit: number, count: Counter) {
@@ -71,7 +72,7 @@ export class MissLimiter {
     });
   }
 
-  /** Counts misses and decides on their results until none waits. Each round counts all that wait. */
+  /** Decides on finished look-ups until none waits. Each round first counts the misses among all that wait. */
   async #countMisses(id: string, tally: Tally, first: Finished): Promise<void> {
     let finished = [first];
     while (finished.length > 0) {
@@ -96,7 +97,7 @@ export class MissLimiter {
       tally.misses = 0;
       tally.endsAt = now + leftMs;
     }
-    // The shared count restarts from zero when Redis fails or recovers; the known misses must not fall.
+    // The shared count can be lower, for example after Redis has lost its data. The known misses must not fall.
     tally.misses = Math.max(total, tally.misses + missed);
   }
 }

@@ -32,8 +32,8 @@ export const anyUser: Access<string | null> = {
 };
 
 /**
- * Admits a request with a valid `Authorization: Bearer` token (RFC 6750), or, when `optional`, without any; an invalid token is always
- * 401. Users have one limit for browsing, where the token is optional, and one for acquisitions. Anonymous callers and failed
+ * Admits a request with a valid `Authorization: Bearer` token (RFC 6750), or, when `optional`, without any. Refuses an invalid token with
+ * 401, or 429 after too many failures of the address. Users have one limit for browsing, where the token is optional, and one for acquisitions. Anonymous callers and failed
  * authentications count against limits of the caller's address.
  */
 function authenticateUser(ctx: Pick<ApiContext, "users" | "limits">, optional: boolean): RequestHandler {

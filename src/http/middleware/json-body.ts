@@ -7,7 +7,7 @@ const BODY_MAX = 16_384;
 
 const readJson = express.json({
   limit: BODY_MAX,
-  // Every body is read as JSON; its Content-Type does not matter.
+  // Reads every body as JSON, whatever media type its Content-Type names. Only the charset matters.
   type: () => true,
   verify: (_request, _response, body, charset) => refuseInvalidText(body, charset),
 });
@@ -41,10 +41,10 @@ export const jsonBody: RequestHandler[] = [
   },
 ];
 
-/** A field name that an error may repeat. Issued voucher codes, tickets and API keys are longer: a client may have sent one as a name. */
+/** A field name that an error may repeat. Longer names are not repeated, because a client may have sent a code, ticket or key as a name. */
 const PLAIN_NAME = /^[A-Za-z_]{1,15}$/;
 
-/** The top-level field with text that cannot be stored, or null. Not recursive, because the caller chooses how deep the body is nested. */
+/** Returns words for the top-level field with text that cannot be stored, or null. Not recursive, because the caller chooses how deep the body is nested. */
 function findUnstorableText(body: Record<string, unknown>): string | null {
   for (const [field, value] of Object.entries(body)) {
     if (isUnstorable(field)) return "A field name";

@@ -15,7 +15,7 @@ export class ErrorDescriptions {
   readonly #described = new Map<string, ZodOpenApiResponseObject>();
   readonly #anyAddress = describeAnyAddress();
 
-  /** An endpoint's own errors, and under `default` the errors that every address can return. */
+  /** An endpoint's own errors, and under `default` the errors that every URL can return. */
   of(endpoint: Endpoint): Record<string, ZodOpenApiResponseObject> {
     const byStatus = [...Map.groupBy(endpoint.errors, statusOf)].toSorted(([a], [b]) => a - b);
     return {

@@ -4,7 +4,7 @@ import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 /**
  * Runs {@link applyRoles} and records the change in the same transaction. The database does not show passwords, so setting one always counts
  * as a change.
- * @throws AppError `invalid_request` when a role could do more than its grants allow.
+ * @throws AppError `invalid_request` when a role could do more than grants.sql gives it.
  */
 export async function applyRoleGrants(
   ctx: AuditContext,

@@ -44,7 +44,7 @@ const NOTHING_CHANGED = Symbol("nothing changed");
 /**
  * Runs one administrative command and inserts its audit entry, with the entity's state before and after, in one transaction. If both states
  * are equal, rolls everything back. Commands on the same entity run one at a time. Administrative connections are read-only elsewhere.
- * @param unseen the part of the entity's state that is not in the database, before and after the change.
+ * @param unseen facts for the audit entry that the entity's row does not show, before and after the change.
  */
 export async function withAuditEntry<T>(
   ctx: Pick<AuditContext, "pool" | "audited">,

@@ -7,12 +7,12 @@ import { formatTilePath, tileWidth } from "../../domain/log/tiles.ts";
 import { writeInto } from "./monitor-log.ts";
 import { formatBundle } from "./read-log.ts";
 
-/** A checkpoint that is or was served, with its policy. */
+/** A checkpoint that is or was served, with the witness policy of its log. */
 type Served = Pick<Published, "size" | "note" | "policy">;
 
 /**
  * Writes the served log as files, under the same paths: any web server can serve them.
- * @param served the checkpoint of a retired log, to export that log. The tree still has its leaves.
+ * @param served the checkpoint to export instead of the served one: that of a log that is being retired or was retired.
  * @returns the number of leaves.
  * @throws AppError `not_found` before the first checkpoint.
  */
@@ -26,9 +26,10 @@ export async function exportLog(db: Queryable, directory: string, served?: Serve
       const width = tileWidth({ level, index }, size);
       if (width === 0) break;
       const [stored] = await selectLogTiles(db, [{ level, index }]);
-      const hashes = stored?.hashes.subarray(0, width * HASH_BYTES) ?? Buffer.alloc(0);
-      await writeInto(directory, formatTilePath({ level, index, width }), level === 0 ? hashLeaves(hashes) : hashes);
-      if (level === 0) await writeInto(directory, formatTilePath({ level: null, index, width }), formatBundle(hashes));
+      // At level 0, the data of leaves; above it, hashes.
+      const entries = stored?.hashes.subarray(0, width * HASH_BYTES) ?? Buffer.alloc(0);
+      await writeInto(directory, formatTilePath({ level, index, width }), level === 0 ? hashLeaves(entries) : entries);
+      if (level === 0) await writeInto(directory, formatTilePath({ level: null, index, width }), formatBundle(entries));
     }
   }
   // Written last: a folder that has a checkpoint has every file.

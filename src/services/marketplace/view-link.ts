@@ -11,7 +11,7 @@ export interface LinkOffer {
   product: LinkedProduct;
   /** `open`: a claim through the link would get a voucher now. */
   state: "open" | "window_closed" | "sold_out";
-  /** `validUntil` of the batch that a claim tries first. Null unless `state` is `open`. */
+  /** `validUntil` of the first batch in the order in which a claim tries them. Null unless `state` is `open`. */
   validUntil: Date | null;
   /** Whether the vouchers belong to a sandbox. */
   sandbox: boolean;

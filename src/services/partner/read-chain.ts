@@ -18,7 +18,7 @@ import type { Caller } from "../auth/caller.ts";
 import type { BoundedReads } from "../batches/bounded-reads.ts";
 import { resolveVoucher, type VoucherReads } from "./resolve-voucher.ts";
 
-/** Returns a function that reads when this deployment began to keep payloads. Queries once per process: the time never changes. */
+/** Returns a function that gives the time since which this deployment keeps payloads. It never changes, so a process keeps it after the first query. */
 export function openPreservedSince(pool: pg.Pool): () => Promise<Date> {
   let known: Date | undefined;
   return async () => {

@@ -17,10 +17,13 @@ import type { BoundedReads } from "../batches/bounded-reads.ts";
 import { redemptionResponse } from "../redeem/redeem-voucher.ts";
 import { verifyUrl } from "./voucher-view.ts";
 
-/** How long a process reuses the complete time that it has read. An older time is still correct, but lists fewer redemptions. Milliseconds. */
+/** How long a process reuses the time before which redemptions are complete. An older time is correct, but lists fewer redemptions. Milliseconds. */
 const COMPLETE_UNTIL_MAX_AGE_MS = 1_000;
 
-/** Returns a function that reads the time before which redemptions are complete, at most once a second per process. */
+/**
+ * Returns a function that gives the time before which redemptions are complete. At most once a second, unless it fails, it moves that time on
+ * in the database, which then refuses redemptions before it.
+ */
 export function openCompleteUntil(pool: pg.Pool): () => Promise<Date> {
   let latest: { completeUntil: Promise<Date>; readAt: number } | undefined;
   return () => {
@@ -44,8 +47,8 @@ interface Deps {
 }
 
 /**
- * Reads a page of an organization's redemptions. Following the cursor lists each redemption exactly once, because nothing is added before
- * the complete time. Works without Redis.
+ * Reads a page of an organization's redemptions. Following the cursor lists each redemption exactly once, because the database refuses
+ * redemptions before the time up to which the list is complete. Works without Redis.
  * @throws AppError `invalid_request` for a cursor of another organization or range, `overloaded`.
  */
 export function listRedemptions(
