@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findAxeViolations, LOOKS, measureOverflow, openPage, photograph, startBrowser } from "../support/browser.ts";
@@ -133,7 +133,9 @@ describe("the page of the log", () => {
   });
 
   it("says why the log is refused, and leads to what to do", async () => {
-    writeFileSync(files.anchor, signCheckpoint(logKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
+    // In one step: a running worker reads the anchor.
+    writeFileSync(`${files.anchor}.new`, signCheckpoint(logKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
+    renameSync(`${files.anchor}.new`, files.anchor);
     const { page, close } = await openSignedIn();
     await until(async () => {
       await page.goto(`${api.url}/ops/log`);
