@@ -7,7 +7,7 @@ import { until } from "./until.ts";
 
 /** Records the commands that Redis receives; for a cluster, those of all masters. */
 export interface RedisMonitor {
-  /** Counts the commands so far with a key of this prefix, in any database. */
+  /** Counts the commands so far with a key of this prefix, in the database of the URL: other test files use other databases. */
   count(keyPrefix: string): Promise<number>;
   close(): void;
 }
@@ -18,14 +18,16 @@ export interface RedisMonitor {
 export async function monitorRedis(redisUrl: string): Promise<RedisMonitor> {
   const redis = await connectRedis(redisUrl);
   const masters = mastersOf(redis);
-  const sockets = masters.map(({ options: { host = "", port = 0 } }) => connect(port, host));
   const commands: string[][] = [];
-  for (const socket of sockets) {
+  const sockets = masters.map(({ options: { host = "", port = 0 } }) => connect(port, host));
+  for (const [index, socket] of sockets.entries()) {
+    const database = `[${masters[index]?.options.db ?? 0} `;
     const lines = createInterface({ input: socket });
     // +1795335603.881700 [1 127.0.0.1:34438] "get" "key"
-    lines.on("line", (line) =>
-      commands.push(Array.from(line.matchAll(/"((?:[^"\\]|\\.)*)"/g), ([, text = ""]) => text)),
-    );
+    lines.on("line", (line) => {
+      if (!line.slice(0, 40).includes(database)) return;
+      commands.push(Array.from(line.matchAll(/"((?:[^"\\]|\\.)*)"/g), ([, text = ""]) => text));
+    });
     socket.write("MONITOR\r\n");
     await once(lines, "line");
   }
