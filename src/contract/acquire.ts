@@ -22,7 +22,7 @@ examples.add(buyRequest, {
 
 export const claimRequest = z
   .object({})
-  .meta({ id: "ClaimRequest", description: "The body is ignored and may be omitted." });
+  .meta({ id: "ClaimRequest", description: "Fields are ignored, and the body may be omitted." });
 
 /** The response to a claim or purchase. */
 export const acquireResponse = z

@@ -680,7 +680,7 @@ export interface components {
              */
             paymentRef: string;
         };
-        /** @description The body is ignored and may be omitted. */
+        /** @description Fields are ignored, and the body may be omitted. */
         ClaimRequest: Record<string, never>;
         Reservation: {
             /**
@@ -1594,7 +1594,7 @@ export interface components {
     };
     responses: {
         /**
-         * @description Errors of any address:
+         * @description Errors that any URL can return:
          *
          *     - `not_found`: There is nothing at this address.
          *     - `method_not_allowed`: The address does not accept this method; the `Allow` header lists those it accepts.

@@ -177,7 +177,6 @@ GRANT SELECT, INSERT ON log_lost TO pva_admin;
 GRANT SELECT ON log_retirements TO pva_admin;
 
 -- Voided vouchers are announced to webhook endpoints.
-GRANT SELECT ON webhook_endpoints TO pva_admin;
 GRANT INSERT (organization_id, voucher_ids, sequences, tickets) ON webhook_outbox TO pva_admin;
 
 -- Audit entries are inserted and read. A trigger sets their time and role.

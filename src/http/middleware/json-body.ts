@@ -7,7 +7,7 @@ const BODY_MAX = 16_384;
 
 const readJson = express.json({
   limit: BODY_MAX,
-  // Reads every body as JSON, whatever media type its Content-Type names. Only the charset matters.
+  // The media type in Content-Type is ignored: every body is parsed as JSON. `verify` checks the charset.
   type: () => true,
   verify: (_request, _response, body, charset) => refuseInvalidText(body, charset),
 });

@@ -53,7 +53,7 @@ export class ErrorDescriptions {
 function describeAnyAddress(): ZodOpenApiResponseObject {
   return {
     id: "AnyAddress",
-    description: `Errors of any address:\n\n${listCodes(ANY_ADDRESS_ERRORS)}`,
+    description: `Errors that any URL can return:\n\n${listCodes(ANY_ADDRESS_ERRORS)}`,
     headers: z.object({ ...REQUEST_ID, ...ALLOW, ...RATE_LIMIT }),
     content: {
       "application/json": { schema: errorResponse, examples: exampleErrors(ANY_ADDRESS_ERRORS) },
