@@ -161,7 +161,7 @@ describe("a name that is already in use", () => {
           stderr: expect.stringMatching(new RegExp(`^Warning: .*${id}.*\nNext: `)),
         });
         expect(warned.stdout).not.toContain(id);
-        const forced = await voucherctl.run([...args.map((word) => word.replace("t2", "t3")), "--force"]);
+        const forced = await voucherctl.run([...args.map((word) => (word === "t2" ? "t3" : word)), "--force"]);
         expect(forced).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/^Next: /) });
       }
     }
