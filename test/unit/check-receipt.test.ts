@@ -68,6 +68,8 @@ describe("the pages' verifier of receipts", () => {
     ["a threshold that cannot be met", `log ${log.vkey}\nwitness w ${witness.vkey}\ngroup g 2 w\nquorum g\n`],
     ["an address that is none", `log ${log.vkey} here\nquorum none\n`],
     ["a group that is met", `log ${log.vkey}\nwitness w ${witness.vkey} https://w.test\ngroup g any w\nquorum g\n`],
+    ["a thousand lines", `log ${log.vkey}\n${"#\n".repeat(998)}quorum none\n`],
+    ["more than a thousand lines", `log ${log.vkey}\n${"#\n".repeat(999)}quorum none\n`],
     ["comments and tabs", `# mine\n\nlog\t${log.vkey}\nquorum none\n`],
   ])("reads a policy like the service: %s", async (_, text) => {
     expect(await inBrowser(good, text)).toBe(messageOf(() => verifyProof(good, parsePolicy(text))));

@@ -155,4 +155,9 @@ describe("a policy", () => {
     expect(() => parsePolicy(`${lines.slice(0, -1).join("\n")}\n`)).toThrow(/quorum/);
     expect(() => parsePolicy("quorum none")).toThrow(/no end/);
   });
+
+  it("may have a thousand lines, and no more", () => {
+    expect(parsePolicy(`${"#\n".repeat(999)}quorum none\n`)).toMatchObject({ quorum: null });
+    expect(() => parsePolicy(`${"#\n".repeat(1_000)}quorum none\n`)).toThrow(/more than 1000 lines/);
+  });
 });

@@ -27,7 +27,6 @@ export interface Policy {
 /** A policy does not parse, or a receipt or checkpoint does not parse or verify. The message is a sentence for users. */
 export class NotAccepted extends Error {}
 
-/** The most parts of a policy's text between line ends. The empty part after the last line end counts. */
 const LINES_MAX = 1_000;
 
 /**
@@ -42,7 +41,7 @@ export function parsePolicy(text: string): Policy {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a policy must not contain control characters.
   if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) throw new NotAccepted("The policy has a control character.");
   if (text !== "" && !text.endsWith("\n")) throw new NotAccepted("The policy's last line has no end.");
-  const lines = text.split("\n");
+  const lines = text.split("\n").slice(0, -1);
   if (lines.length > LINES_MAX) throw new NotAccepted(`The policy has more than ${LINES_MAX} lines.`);
   for (const [index, line] of lines.entries()) {
     const items = line.split(/[ \t]+/).filter((item) => item !== "");

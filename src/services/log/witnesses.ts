@@ -6,7 +6,7 @@ import { proveConsistency } from "./tree-proofs.ts";
 
 /** Longest wait for the response of a witness. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
-/** Longest response that is read from a witness: a hundred signature lines. Characters, which in ASCII are bytes. */
+/** Longest response that is read from a witness: a hundred signature lines. In characters. */
 const RESPONSE_MAX = 20_000;
 
 /** A witness of the policy that has a URL. */
@@ -105,7 +105,7 @@ async function post(url: string, body: string): Promise<{ status: number; text: 
   const decoder = new TextDecoder();
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true });
-    if (text.length > RESPONSE_MAX) throw new Error(`its response is longer than ${RESPONSE_MAX} bytes`);
+    if (text.length > RESPONSE_MAX) throw new Error(`its response is longer than ${RESPONSE_MAX} characters`);
   }
   return { status: response.status, text };
 }

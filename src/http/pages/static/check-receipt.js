@@ -66,7 +66,7 @@ export async function parsePolicy(given) {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a policy must not have.
   if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) throw new NotAccepted("The policy has a control character.");
   if (text !== "" && !text.endsWith("\n")) throw new NotAccepted("The policy's last line has no end.");
-  const lines = text.split("\n");
+  const lines = text.split("\n").slice(0, -1);
   if (lines.length > POLICY_LINES_MAX) throw new NotAccepted(`The policy has more than ${POLICY_LINES_MAX} lines.`);
   for (const [index, line] of lines.entries()) {
     const [word = "", ...rest] = line.split(/[ \t]+/).filter((item) => item !== "");
