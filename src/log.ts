@@ -5,6 +5,7 @@ const BUFFER_MAX_BYTES = 16_000;
 
 /** Opens a logger of JSON lines. Leaves out an error's `detail` and `where` from Postgres, which may contain callers' values. */
 export function openLog(level: string, role: string): Logger {
+  standardOutput ??= openStandardOutput();
   return pino(
     {
       level,
@@ -24,17 +25,12 @@ export function openLog(level: string, role: string): Logger {
         censor: "[redacted]",
       },
     },
-    standardOutput(),
+    standardOutput,
   );
 }
 
-let sharedOutput: DestinationStream | undefined;
-
-/** Standard output, shared by all loggers of the process so that their lines keep their order. */
-function standardOutput(): DestinationStream {
-  sharedOutput ??= openStandardOutput();
-  return sharedOutput;
-}
+/** Shared by all loggers of the process so that their lines keep their order. */
+let standardOutput: DestinationStream | undefined;
 
 /** Buffers lines and writes them once per turn of the event loop, and when the process exits. */
 function openStandardOutput(): DestinationStream {

@@ -9,9 +9,9 @@ const USER_DIVISOR = 10;
 
 /** All limits of the service. Null where a limit is off. */
 export interface Limits {
-  /** A key's reads: look-up and events. */
+  /** A key's reads, and its calls to manage webhooks. */
   read: RateLimiter | null;
-  /** A key's moves: reserve, redeem and release. Separate, so that reads cannot use up the limit of moves. */
+  /** A key's reserve, redeem and release. Separate, so that reads cannot use up this limit. */
   move: RateLimiter | null;
   /** A user's reads of the marketplace. */
   browse: RateLimiter | null;
@@ -26,8 +26,8 @@ export interface Limits {
 }
 
 /**
- * Opens the limits of a process. `rateLimitRps` is a key's limit for reads and for moves, in calls per second. 0 turns off every limit except
- * `misses`, which has its own setting.
+ * Opens the limits of a process. `rateLimitRps` is a key's limit for `read` and for `move`, in calls per second. 0 turns off every limit
+ * except `misses`, which has its own setting.
  */
 export function openLimits(
   config: { rateLimitRps: number; missLimitPerMinute: number },

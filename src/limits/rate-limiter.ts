@@ -1,4 +1,4 @@
-import type { Count, Counter } from "./shared-counts.ts";
+import type { Counter } from "./shared-counts.ts";
 
 /** Length of a window. Milliseconds. */
 const WINDOW_MS = 1_000;
@@ -122,7 +122,7 @@ export class RateLimiter {
     const { debt } = window;
     const wanted = Math.max(this.#chunk, window.waiting);
     window.debt = 0;
-    const { total, leftMs }: Count = await this.#count(id, debt + wanted);
+    const { total, leftMs } = await this.#count(id, debt + wanted);
     const left = Math.max(0, Math.min(window.left, this.limit - total + wanted));
     window.tokens += Math.min(wanted, left);
     window.left = left - Math.min(wanted, left);

@@ -26,7 +26,7 @@ export function webhookEnvOf({ embedded, webhookSecret }: ChosenServers): Record
 }
 
 /** Chooses servers and starts the embedded ones. A production install has no embedded servers, so their code is loaded on demand. */
-export async function chooseServers(given: GivenServers, printLine: (line: string) => void): Promise<ChosenServers> {
+export async function chooseServers(given: GivenServers, say: (line: string) => void): Promise<ChosenServers> {
   const { databaseUrl, redisUrl } = given;
   if (databaseUrl !== null && redisUrl !== null) {
     const noSecrets = { reservationTokenSecret: null, webhookSecret: null, opsToken: null };
@@ -36,15 +36,12 @@ export async function chooseServers(given: GivenServers, printLine: (line: strin
   const local = await useLocalServers(
     LOCAL_DIRECTORY,
     { postgres: databaseUrl === null, redis: redisUrl === null },
-    printLine,
+    say,
   );
   return {
+    ...local,
     databaseUrl: databaseUrl ?? local.databaseUrl,
     redisUrl: redisUrl ?? local.redisUrl,
     embedded: databaseUrl === null,
-    reservationTokenSecret: local.reservationTokenSecret,
-    webhookSecret: local.webhookSecret,
-    opsToken: local.opsToken,
-    release: local.release,
   };
 }

@@ -14,7 +14,7 @@ export interface LocalLog {
   LOG_ANCHOR: string;
 }
 
-/** Makes the signing key of the embedded servers' log if its file does not exist. The log's name is the service's current address. */
+/** Makes the signing key of the embedded servers' log if its file does not exist. The log's name derives from `baseUrl`. */
 export function useLocalLog(directory: string, baseUrl: string): LocalLog {
   const folder = join(resolve(directory), "log");
   const keyFile = join(folder, "key");

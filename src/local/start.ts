@@ -99,7 +99,7 @@ async function metricsPorts(first: number | null): Promise<number[]> {
   return ports;
 }
 
-/** Starts a process of the service in its own process group, so that Ctrl-C reaches only this process, which stops them in order. */
+/** Starts a process of the service in its own process group, so that Ctrl-C reaches only this process, which stops the others in order. */
 function run(script: string, metricsPort: number | undefined): void {
   const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url))], {
     env: { ...env, METRICS_PORT: String(metricsPort), ...(script === API && { LOG_KEY_FILE: "" }) },

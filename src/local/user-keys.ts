@@ -28,7 +28,7 @@ export interface TokenClaims {
   audience: string | null;
 }
 
-/** Creates a user token that this directory's key signs. */
+/** Creates a user token, signed with this directory's key. */
 export async function mintUserToken(
   directory: string,
   userId: string,
