@@ -21,7 +21,7 @@ export interface DatabaseBacklog {
   log: { size: number; lagMs: number } | null;
   /** Unfinished deliveries, outbox rows, and how long the oldest delivery has been due. */
   webhooks: { pending: number; outbox: number; oldestDueMs: number };
-  /** Vouchers that users can still acquire, of each listing. */
+  /** Vouchers that users can still acquire, for each of the newest listings. */
   stock: readonly { brand: string; left: number }[];
 }
 

@@ -28,6 +28,9 @@ const OPEN_AGAIN_MS = 500;
 /** How often a waiting caller checks in Redis whether its job has ended, in case the reply was lost. Milliseconds. */
 const RECHECK_MS = 1_000;
 
+/** How often idle workers are woken while a caller waits. Milliseconds. */
+const WAKE_MS = 250;
+
 /** Resources that the queue uses and its process closes. */
 export interface AwaitedQueueLinks {
   /** A fail-fast connection. */
@@ -40,9 +43,6 @@ export interface AwaitedQueueLinks {
   /** Called for each reply from another deployment or database. */
   onForeignReply: () => void;
 }
-
-/** How often idle workers are woken while a caller waits. Milliseconds. */
-const WAKE_MS = 250;
 
 interface Waiter<Reply> {
   /** The index of its job's shard. */
@@ -125,7 +125,7 @@ export class AwaitedQueue<Data, Reply> {
    */
   addAndWait(jobId: string, data: Data, waitMs: number, traceparent?: string): Promise<WaitResult<Reply>> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => void this.#giveUp(jobId, waitMs), waitMs);
+      const timer = setTimeout(() => void this.#giveUp(jobId, waiter, waitMs), waitMs);
       const settle = (result: WaitResult<Reply>) => {
         clearTimeout(timer);
         this.#waiters.delete(jobId);
@@ -164,10 +164,9 @@ export class AwaitedQueue<Data, Reply> {
     return { kind: "reply", reply: parsed.data, queuedMs, workedMs };
   }
 
-  async #giveUp(jobId: string, waitMs: number): Promise<void> {
-    const waiter = this.#waiters.get(jobId);
-    if (this.#definition.withdrawOnTimeout) await this.#withdraw(jobId, waiter?.shard);
-    waiter?.settle({ kind: "unknown", cause: new Error(`no reply within ${waitMs} ms`) });
+  async #giveUp(jobId: string, waiter: Waiter<Reply>, waitMs: number): Promise<void> {
+    if (this.#definition.withdrawOnTimeout) await this.#withdraw(jobId, waiter.shard);
+    waiter.settle({ kind: "unknown", cause: new Error(`no reply within ${waitMs} ms`) });
   }
 
   /** Reads from the queue itself the results of jobs whose callers have waited long. */
@@ -258,7 +257,7 @@ export class AwaitedQueue<Data, Reply> {
     }
   }
 
-  async #withdraw(jobId: string, shard = 0): Promise<void> {
+  async #withdraw(jobId: string, shard: number): Promise<void> {
     const queue = this.#shards[shard]?.queue;
     if (queue === undefined) return;
     try {

@@ -26,7 +26,7 @@ export interface ShardBacklog {
 /** Longest wait for a shard. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
 
-/** Counts the jobs of every queue, in two round trips per shard. `shardCounts` has two numbers while that of shards changes. Never rejects. */
+/** Counts the jobs of every queue, in two round trips per shard. `shardCounts` has two entries while the number of shards changes. Never rejects. */
 export function measureQueues(
   redis: RedisClient,
   deploymentId: string,

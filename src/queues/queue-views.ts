@@ -85,11 +85,7 @@ export class QueueViews {
 
   #openView(name: string, prefix: string, redis: RedisClient): Queue {
     // The dashboard must not overwrite the queue's settings in Redis; only producers write them.
-    const queue = new Queue(name, {
-      prefix,
-      connection: redis,
-      skipMetasUpdate: true,
-    });
+    const queue = new Queue(name, { prefix, connection: redis, skipMetasUpdate: true });
     logErrors(queue, this.#log.child({ queue: name }), "queue");
     return queue;
   }

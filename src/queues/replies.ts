@@ -3,23 +3,17 @@ import type { Logger } from "pino";
 import { z } from "zod";
 import { openSubscriber, type RedisClient } from "../redis/connections.ts";
 
-/** A job's result, as its worker sends it to the waiting caller. */
-export interface JobEnd {
-  jobId: string;
-  /** What the job returned, or why it failed. */
-  outcome: { reply: unknown } | { failure: string };
-  /** From adding the job to its start, by the clocks of both hosts. Milliseconds. */
-  queuedMs: number;
-  /** From its start to its reply. Milliseconds. */
-  workedMs: number;
-}
-
 const jobEnd = z.object({
   jobId: z.string(),
+  /** What the job returned, or why it failed. */
   outcome: z.union([z.object({ reply: z.unknown() }), z.object({ failure: z.string() })]),
+  /** From adding the job to its start, by the clocks of both hosts. Milliseconds. */
   queuedMs: z.number(),
+  /** From its start to its reply. Milliseconds. */
   workedMs: z.number(),
 });
+/** A job's result, as its worker sends it to the waiting caller. */
+export type JobEnd = z.output<typeof jobEnd>;
 const jobEnds = z.array(jobEnd);
 
 /** Pause before a failed subscription is tried again. Milliseconds. */
@@ -133,7 +127,7 @@ export class ReplyOutbox {
   }
 
   async #publish(channel: string, ends: JobEnd[]): Promise<void> {
-    // Waits until the code after every promise that the batch resolved has run. The event loop has not read new input by then.
+    // Continues after all pending promise callbacks, such as those of the batch, and before the event loop reads new input.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     this.#unsent.delete(channel);
     try {

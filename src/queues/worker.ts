@@ -32,10 +32,7 @@ export interface WorkerOptions {
   onShard?: (queue: string, shard: string, fetchers: number) => void;
 }
 
-/**
- * Most fetchers of a queue in a process, unless the queue has more shards: each shard has at least one. A fetcher takes one job per round
- * trip, so one fetcher alone needs sixty round trips for sixty jobs.
- */
+/** Most fetchers of a queue in a process, or its number of shards if that is larger. A fetcher takes one job per round trip. */
 const FETCHERS_MAX = 8;
 
 /**

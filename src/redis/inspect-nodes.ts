@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import { parseRedisUrl } from "./addresses.ts";
 
 /** What the server at one address of REDIS_URL says about its cluster. */
-export interface NodeView {
+interface NodeView {
   /** `host:port`. */
   address: string;
   /** The ids of all nodes of the cluster. Empty when the server belongs to no cluster; null when it does not respond. */

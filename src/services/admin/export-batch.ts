@@ -8,7 +8,7 @@ const CHUNK_SIZE = 5_000;
 /**
  * Reads the codes of all vouchers of a batch in order of serials, including vouchers that are redeemed, voided or expired. Commits the audit
  * entry after the last chunk.
- * @param onChunk receives each chunk. If this function throws, discard the chunks: the audit entry may be missing.
+ * @param onChunk receives each chunk. If `exportBatch` rejects, discard the chunks: the audit entry may be missing.
  * @returns the number of vouchers.
  */
 export function exportBatch(

@@ -1,5 +1,5 @@
 import { SLOTS } from "../../queues/shards.ts";
-import { inspectNodes, type NodeView } from "../../redis/inspect-nodes.ts";
+import { inspectNodes } from "../../redis/inspect-nodes.ts";
 
 /** A mismatch between REDIS_URL or QUEUE_SHARDS and the Redis servers. */
 export interface ClusterRisk {
@@ -8,13 +8,9 @@ export interface ClusterRisk {
   message: string;
 }
 
-/** If REDIS_URL names several servers, asks each one about its cluster. Never rejects. */
+/** If REDIS_URL names several servers, asks each one about its cluster. A server that does not respond is a risk, not an error. */
 export async function findClusterRisks(redisUrl: string, shards: number): Promise<ClusterRisk[]> {
   const nodes = await inspectNodes(redisUrl);
-  return listRisks(nodes, shards);
-}
-
-function listRisks(nodes: readonly NodeView[], shards: number): ClusterRisk[] {
   const risks: ClusterRisk[] = [];
   for (const { address } of nodes.filter(({ nodeIds }) => nodeIds === null)) {
     risks.push({

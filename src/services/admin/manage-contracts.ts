@@ -35,7 +35,7 @@ export async function offerContract(
   return id;
 }
 
-/** Changes a contract as CONTRACT_MOVES allows. @throws AppError `not_found`, or `invalid_request` for another status. */
+/** Changes a contract's status. @throws AppError `not_found`, or `invalid_request` unless CONTRACT_MOVES allows the change. */
 export async function changeContract(ctx: AuditContext, id: string, to: keyof typeof CONTRACT_MOVES): Promise<void> {
   await withAuditEntry(ctx, { type: "ReferrerContract", id }, async (tx) => {
     if (await moveContract(tx, id, to, CONTRACT_MOVES[to])) return;

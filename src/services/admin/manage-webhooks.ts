@@ -77,7 +77,7 @@ export function replayEndpoint(ctx: AuditContext, id: string, request: ReplayReq
   );
 }
 
-/** A page of an endpoint's deliveries, newest first. @throws AppError `webhook_not_found`, `invalid_request` for its cursor. */
+/** A page of an endpoint's deliveries, newest first. @throws AppError `webhook_not_found`, `invalid_request` for a malformed cursor. */
 export async function listEndpointDeliveries(
   ctx: Pick<AuditContext, "pool">,
   id: string,

@@ -25,7 +25,7 @@ const PENDING_MAX = 1_000;
 
 /**
  * Reads an endpoint of any organization, the number of its unfinished deliveries, and a page of its deliveries, newest first.
- * @throws AppError `webhook_not_found`, `invalid_request` for a cursor of another list.
+ * @throws AppError `webhook_not_found`, `invalid_request` for a malformed cursor.
  */
 export async function readWebhook(ctx: { pool: pg.Pool }, id: string, page: WebhookPage): Promise<WebhookSummary> {
   const endpoint = await findWebhookEndpoint(ctx.pool, id, null);

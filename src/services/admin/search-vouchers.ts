@@ -23,9 +23,7 @@ function queriesFor(words: string): VoucherQuery[] {
     return [{ by: "serial", batchId: batchAndSerial[1] ?? "", serial: Number(batchAndSerial[2]) }];
   }
   const id = /(?:^|\/VoucherInstance\/)(vch_[0-9a-z]{26})(?=$|[/?#])/.exec(words)?.[1];
-  const queries: VoucherQuery[] = ["code", "externalRef", "redeemCode"].map(
-    (by) => ({ by, value: words }) as VoucherQuery,
-  );
+  const queries: VoucherQuery[] = (["code", "externalRef", "redeemCode"] as const).map((by) => ({ by, value: words }));
   // In addition to the other queries, because a partner's reference may look like an id or a ticket.
   if (id !== undefined) queries.unshift({ by: "id", value: id });
   if (isTicket(words)) queries.unshift({ by: "ticket", value: words });

@@ -99,12 +99,7 @@ async function* allRanges(ctx: { pool: pg.Pool }): AsyncGenerator<ChainRange, vo
 }
 
 function verifySnapshot({ heads, events }: Snapshot): VerifyResult {
-  const chains = new Map<string, StoredEvent[]>();
-  for (const event of events) {
-    const chain = chains.get(event.voucherId);
-    if (chain === undefined) chains.set(event.voucherId, [event]);
-    else chain.push(event);
-  }
+  const chains = Map.groupBy(events, ({ voucherId }) => voucherId);
   const broken = heads.flatMap((head): BrokenChain[] => {
     const problem = verifyChain(head.voucherId, head, chains.get(head.voucherId) ?? []);
     return problem === null ? [] : [{ voucherId: head.voucherId, ...problem }];

@@ -35,7 +35,7 @@ const CLOCK_TOLERANCE_S = 10;
 const TRUSTED_MS = 5_000;
 /** Most verified tokens in memory. Only valid tokens are stored, so invalid ones cannot displace them. */
 const TRUSTED_MAX = 10_000;
-/** Most verifications that start in one turn of the event loop. Two requests take about half a millisecond in all. */
+/** Most verifications that start in one turn of the event loop. Two take about half a millisecond together. */
 const STARTS_PER_TURN = 2;
 /** How long a fetched key is still trusted after the issuer withdraws it, at most. Keys from a file are read once. Milliseconds. */
 const WITHDRAWN_KEY_MS = 600_000;
