@@ -15,7 +15,7 @@ export function configureProcess(read: typeof readConfig): Config {
   }
 }
 
-/** Runs `drain` at SIGTERM or SIGINT and exits. Exits at once on a second signal or after 15 seconds. */
+/** Runs `drain` at SIGTERM, SIGINT or the end of the parent, and exits. Exits at once on a second signal or after {@link DRAIN_MAX_MS}. */
 export function drainOnSignal(log: Logger, drain: () => Promise<void>): void {
   let draining = false;
   const end = (signal: string) => {
@@ -39,6 +39,6 @@ export function drainOnSignal(log: Logger, drain: () => Promise<void>): void {
   };
   process.on("SIGTERM", end);
   process.on("SIGINT", end);
-  // A process with an IPC channel to its parent ends with the parent.
+  // The IPC channel to the parent has closed. `npm start` opens one.
   process.on("disconnect", () => end("disconnect"));
 }

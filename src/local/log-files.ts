@@ -9,7 +9,7 @@ import { initLog, type LogInit } from "../services/log/init-log.ts";
 import { readLogSettings } from "../services/log/log-settings.ts";
 
 /** The environment variables that configure the log of the embedded servers. */
-export interface LocalLog {
+interface LocalLog {
   LOG_KEY_FILE: string;
   LOG_ANCHOR: string;
 }

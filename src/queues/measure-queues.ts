@@ -4,7 +4,7 @@ import { QUEUES } from "./catalog.ts";
 import { listShards, type Shard } from "./shards.ts";
 
 /** One shard of a queue: its jobs by state, and the age of the oldest waiting one. */
-export interface QueueBacklog {
+interface QueueBacklog {
   queue: string;
   /** The name of the shard. */
   shard: string;

@@ -11,8 +11,8 @@ const EVENTS_MAX = 1_000;
 const ENVELOPE_MAX_BYTES = 512;
 
 /**
- * Opens a shard of a queue for adding jobs. The connection must be ready, because BullMQ then writes the limit of the event stream to Redis
- * and ignores a failure.
+ * Opens a shard of a queue for adding jobs. The connection must be ready, because BullMQ writes the limit of the event stream to Redis at once and
+ * ignores a failure.
  */
 export function openQueue(
   definition: Pick<QueueDefinition, "name" | "keep" | "keepFailed" | "dataMaxBytes">,

@@ -13,7 +13,7 @@ const CONCURRENCY = 2;
 /** A limit that no chain reaches: the largest SQL integer. */
 const ALL_EVENTS = 2 ** 31 - 1;
 
-export interface BrokenChain {
+interface BrokenChain {
   voucherId: string;
   sequence: number;
   problem: string;
