@@ -57,7 +57,7 @@ try {
       .catch((error: unknown) => {
         if (!(error instanceof AppError)) throw error;
         console.log(
-          `${error.message} Sealed events get no place in the log. To begin a new log, delete ${LOCAL_DIRECTORY}/log.`,
+          `${error.message} Sealed events get no place in the log. If the database is new, delete ${LOCAL_DIRECTORY}/log to begin a new log.`,
         );
       })
       .finally(() => admin.close());

@@ -45,6 +45,7 @@ export const readiness = endpoint({
       withFallback(findDatabaseProblem(ctx.probes), new UnusableDatabase("unavailable", "No answer from Postgres.")),
       withFallback(readRedisState(ctx), { answers: false, silentShards: [] }),
     ]);
+    // The queue opens only once Postgres was reached, so without Postgres it tells nothing about Redis.
     const redis = answers && (ctx.redeemQueue.isOpen || unusable !== null);
     if (unusable === null && redis) {
       return { status: "ok", postgres: "ok", redis: "ok", ...(silentShards.length > 0 && { silentShards }) } as const;
