@@ -79,7 +79,7 @@ export class RateLimiter {
   take(id: string): Verdict | Promise<Verdict> {
     const now = performance.now();
     const window = this.#windowOf(id, now);
-    if (window.tokens > 0) return this.#spend(id, window, now);
+    if (window.tokens > 0) return this.#consumeToken(id, window, now);
     if (window.left > 0) return this.#takeAfterFetch(id);
     return refusal(window, now);
   }
@@ -92,7 +92,7 @@ export class RateLimiter {
     return refusal(window, now);
   }
 
-  #spend(id: string, window: Window, now: number): Verdict {
+  #consumeToken(id: string, window: Window, now: number): Verdict {
     window.tokens -= 1;
     if (window.tokens < this.#fetchBelow && window.left > 0) void this.#fetchOnce(id, window);
     return { allowed: true, remaining: window.left + window.tokens, resetMs: Math.floor(window.endsAt - now) };
@@ -102,7 +102,7 @@ export class RateLimiter {
     for (;;) {
       const now = performance.now();
       const window = this.#windowOf(id, now);
-      if (window.tokens > 0) return this.#spend(id, window, now);
+      if (window.tokens > 0) return this.#consumeToken(id, window, now);
       if (window.left === 0) return refusal(window, now);
       window.waiting += 1;
       await this.#fetchOnce(id, window);
