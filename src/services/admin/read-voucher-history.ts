@@ -17,7 +17,7 @@ const EVENTS_MAX = 1_000;
 const RESERVATIONS_MAX = 1_000;
 
 /**
- * Reads a voucher's whole life on one snapshot: its events, its reservations and its redemption. For operators only.
+ * Reads a voucher's history on one snapshot: its events, its newest reservations and its redemption. For operators only.
  * @param name the voucher's id, its code in any spelling, or the ticket of one of its reservations.
  * @param organizationId where to look, or null for all organizations.
  * @throws AppError `voucher_not_found`; `invalid_request` when several organizations have this code.
