@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort } from "../../src/local/servers.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import type { BenchRedis, Stage } from "./stage.ts";
 
 const READY_MS = 60_000;
@@ -84,11 +84,11 @@ export async function startContender(id: ContenderId, setup: Setup): Promise<Run
   };
   try {
     for (const script of workers) {
-      running.workerPids.push(start(script, { METRICS_PORT: String(await freePort()) }));
+      running.workerPids.push(start(script, { METRICS_PORT: String(await findSteadyPort()) }));
     }
     for (const script of apis) {
-      const port = await freePort();
-      running.apiPids.push(start(script, { PORT: String(port), METRICS_PORT: String(await freePort()) }));
+      const port = await findSteadyPort();
+      running.apiPids.push(start(script, { PORT: String(port), METRICS_PORT: String(await findSteadyPort()) }));
       running.ports.push(port);
     }
     for (const port of running.ports) await untilReady(port, running);

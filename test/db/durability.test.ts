@@ -6,8 +6,8 @@ import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
 import { type LocalRedis, redisUrl, startRedis, stopRedis } from "../../src/local/redis.ts";
-import { freePort } from "../../src/local/servers.ts";
 import { startNode } from "../support/child-process.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { until } from "../support/until.ts";
 import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
 
@@ -20,8 +20,8 @@ let voucherctl: Voucherctl;
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), "voucher-durability-"));
   chmodSync(directory, 0o755);
-  postgres = { directory: join(directory, "postgres"), port: await freePort(), password: "test" };
-  redis = { directory: join(directory, "redis"), port: await freePort() };
+  postgres = { directory: join(directory, "postgres"), port: await findSteadyPort(), password: "test" };
+  redis = { directory: join(directory, "redis"), port: await findSteadyPort() };
   await Promise.all([startPostgres(postgres), startRedis(redis, () => undefined)]);
   voucherctl = openVoucherctl({ adminUrl: postgresUrl(postgres), redisUrl: redisUrl(redis) });
 });

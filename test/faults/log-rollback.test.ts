@@ -9,7 +9,6 @@ import { findLogTree } from "../../src/db/log-tree.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { onSnapshot } from "../../src/db/transaction.ts";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
-import { freePort } from "../../src/local/servers.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { exportLog } from "../../src/services/log/export-log.ts";
 import { openLogSource } from "../../src/services/log/log-source.ts";
@@ -21,6 +20,7 @@ import { beginLog, type LogFiles, makeLogFiles, settingsOf } from "../support/lo
 import { scrape } from "../support/scrape.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers } from "../support/service.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until, untilStarted } from "../support/until.ts";
@@ -44,7 +44,12 @@ afterEach(async () => {
 });
 
 async function makeServer(name: string): Promise<LocalPostgres> {
-  return { directory: join(directory, name), port: await freePort(), password: "rollback", settings: ["fsync=off"] };
+  return {
+    directory: join(directory, name),
+    port: await findSteadyPort(),
+    password: "rollback",
+    settings: ["fsync=off"],
+  };
 }
 
 /** Starts a server; it stops at the end of the test. Gives a pool of its superuser. */

@@ -1,7 +1,7 @@
-import { freePort } from "../../src/local/servers.ts";
 import { type Ended, type Started, startNode } from "../support/child-process.ts";
 import { send } from "../support/client.ts";
 import type { TestServers } from "../support/servers.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { untilStarted } from "../support/until.ts";
 
 /** An API and a worker in separate processes, so that their output, memory and exit codes can be checked. */
@@ -25,7 +25,7 @@ export async function startHostileService(
   servers: Pick<TestServers, "databaseUrl" | "redisUrl">,
   env: Record<string, string> = {},
 ): Promise<HostileService> {
-  const [port, apiMetrics, workerMetrics] = [await freePort(), await freePort(), await freePort()];
+  const [port, apiMetrics, workerMetrics] = [await findSteadyPort(), await findSteadyPort(), await findSteadyPort()];
   const start = (script: string, metricsPort: number): Started =>
     startNode(["--import", WATCH_PROTOTYPES, script], {
       DATABASE_URL: servers.databaseUrl,

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { onPath } from "../../src/local/debian-packages.ts";
-import { freePort } from "../../src/local/servers.ts";
 import { makeRedisTls, type RedisTls } from "./redis-tls.ts";
+import { findSteadyPort, isFree } from "./steady-port.ts";
 import { until, untilStarted } from "./until.ts";
 
 /** A loopback Redis Cluster of masters with one replica each. */
@@ -64,8 +64,7 @@ export async function startRedisCluster({ masters = 3, replicas = true, secure =
   const directory = mkdtempSync(join(tmpdir(), "voucher-cluster-"));
   const tls = secure ? makeRedisTls(directory) : null;
   const nodes: Node[] = [];
-  while (nodes.length < masters * (replicas ? 2 : 1))
-    nodes.push(new Node(directory, await freeClusterPort(nodes), tls));
+  while (nodes.length < masters * (replicas ? 2 : 1)) nodes.push(new Node(directory, await findNodePort(), tls));
   await Promise.all(nodes.map((node) => node.start()));
   const create = ["--cluster", "create", ...nodes.map(({ port }) => `127.0.0.1:${port}`)];
   const login =
@@ -211,10 +210,13 @@ async function anyAnswer<T>(nodes: readonly Node[], ask: (client: Redis) => Prom
   });
 }
 
-/** A free port whose number plus 10 000, which the nodes use among themselves, is a port too. */
-async function freeClusterPort(taken: readonly Node[]): Promise<number> {
+/** A node's port plus this is the port that the nodes use among themselves. */
+const BUS_OFFSET = 10_000;
+
+/** A steady port whose number plus BUS_OFFSET is one, too. */
+async function findNodePort(): Promise<number> {
   for (;;) {
-    const port = await freePort();
-    if (port <= 55_535 && !taken.some((node) => node.port === port)) return port;
+    const port = (await findSteadyPort()) - BUS_OFFSET;
+    if (await isFree(port)) return port;
   }
 }
