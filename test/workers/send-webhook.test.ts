@@ -117,11 +117,13 @@ describe("an address that is not public", () => {
   });
 
   it("is never connected to by a name that answers differently at the second look-up", async () => {
+    const secret = await receive();
+    // The same port at an address that nothing else uses.
     const good = await receive({
       host: "127.0.0.2",
+      port: secret.port,
       answer: (response) => response.setHeader("connection", "close").writeHead(204).end(),
     });
-    const secret = await receive({ port: good.port });
     const answers = ["127.0.0.2", "127.0.0.1"];
     const send = makeSender({
       resolve: async () => [answers.shift() ?? "127.0.0.1"],
