@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { mastersOf } from "../../src/redis/connections.ts";
 import { connectRedis } from "./servers.ts";
@@ -13,23 +13,35 @@ export interface RedisMonitor {
 }
 
 /**
- * Monitors Redis on plain sockets, because ioredis's `monitor` throws when another connection sends a command while it starts.
+ * Calls `onLine` with each command that a server receives, until the returned socket is destroyed. It is a plain socket, because ioredis's
+ * `monitor` throws when another connection sends a command while it starts.
  */
+export async function watchCommands(
+  server: { host: string; port: number },
+  onLine: (line: string) => void,
+): Promise<Socket> {
+  const socket = connect(server.port, server.host);
+  const lines = createInterface({ input: socket });
+  socket.write("MONITOR\r\n");
+  await once(lines, "line");
+  lines.on("line", onLine);
+  return socket;
+}
+
+/** Monitors Redis, or all masters of a cluster. */
 export async function monitorRedis(redisUrl: string): Promise<RedisMonitor> {
   const redis = await connectRedis(redisUrl);
   const masters = mastersOf(redis);
   const commands: string[][] = [];
-  const sockets = masters.map(({ options: { host = "", port = 0 } }) => connect(port, host));
-  for (const [index, socket] of sockets.entries()) {
-    const database = `[${masters[index]?.options.db ?? 0} `;
-    const lines = createInterface({ input: socket });
+  const sockets: Socket[] = [];
+  for (const { options } of masters) {
+    const { host = "", port = 0, db = 0 } = options;
     // +1795335603.881700 [1 127.0.0.1:34438] "get" "key"
-    lines.on("line", (line) => {
-      if (!line.slice(0, 40).includes(database)) return;
+    const record = (line: string) => {
+      if (!line.slice(0, 40).includes(`[${db} `)) return;
       commands.push(Array.from(line.matchAll(/"((?:[^"\\]|\\.)*)"/g), ([, text = ""]) => text));
-    });
-    socket.write("MONITOR\r\n");
-    await once(lines, "line");
+    };
+    sockets.push(await watchCommands({ host, port }, record));
   }
   let marks = 0;
   return {

@@ -1,4 +1,5 @@
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
+import { watchCommands } from "./redis-monitor.ts";
 
 /** All commands that a Redis server has received since the start, including published messages and commands of scripts. */
 export interface RedisRecord {
@@ -9,12 +10,10 @@ export interface RedisRecord {
 
 /** Starts to record every command that a server receives. */
 export async function recordRedis(redisUrl: string): Promise<RedisRecord> {
-  const redis = new Redis(redisUrl);
-  const monitor = await redis.monitor();
-  redis.disconnect();
+  const { hostname, port } = new URL(redisUrl);
   const lines: string[] = [];
-  monitor.on("monitor", (_time: string, args: string[]) => lines.push(args.join(" ")));
-  return { text: () => lines.join("\n"), close: () => monitor.disconnect() };
+  const socket = await watchCommands({ host: hostname, port: Number(port) }, (line) => lines.push(line));
+  return { text: () => lines.join("\n"), close: () => void socket.destroy() };
 }
 
 /** Dumps every key of a Redis database with its content. */
