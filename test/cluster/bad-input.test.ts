@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { startNode } from "../support/child-process.ts";
 import { startRedisCluster, type TestCluster } from "../support/redis-cluster.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { until } from "../support/until.ts";
+import { until, untilStarted } from "../support/until.ts";
 import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
 
 let servers: TestServers;
@@ -71,7 +71,7 @@ it("db check names slots without a master, and processes warn of them when they 
   const env = { DATABASE_URL: servers.databaseUrl, REDIS_URL: other.url, PORT: "0", QUEUE_SHARDS: "4" };
   for (const program of ["src/main.ts", "workers/main.ts"]) {
     const process = startNode([program], env);
-    await until(() => /redis_slots[\s\S]*redis_shards/.test(process.output()), 20_000).catch(() =>
+    await untilStarted(() => /redis_slots[\s\S]*redis_shards/.test(process.output())).catch(() =>
       expect.fail(process.output()),
     );
     process.child.kill("SIGTERM");
