@@ -143,15 +143,23 @@ describe("a redemption in the closed time", () => {
     // The time closes between the worker's decision and its insert.
     await servers.db.query(`
       CREATE SEQUENCE inserts;
+      CREATE TABLE closed ();
       CREATE FUNCTION delay() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-      BEGIN IF nextval('inserts') = 1 THEN PERFORM pg_sleep(4); END IF; RETURN NULL; END $$;
+      BEGIN
+        IF nextval('inserts') = 1 THEN
+          WHILE NOT EXISTS (SELECT FROM closed) LOOP PERFORM pg_sleep(0.01); END LOOP;
+        END IF;
+        RETURN NULL;
+      END $$;
       CREATE TRIGGER delay BEFORE INSERT ON redemptions FOR EACH STATEMENT EXECUTE FUNCTION delay()`);
-    const startedAt = await now();
     const redeeming = redeem();
-    await untilClosed(later(startedAt, 300));
+    await until(async () => (await servers.db.query("SELECT is_called FROM inserts")).rows[0]?.is_called);
+    const decidedBefore = await now();
+    await untilClosed(decidedBefore);
+    await servers.db.query("INSERT INTO closed DEFAULT VALUES");
     const { id, redeemedAt } = await redeeming;
     await servers.db.query("DROP TRIGGER delay ON redemptions");
-    expect(redeemedAt.getTime()).toBeGreaterThan(startedAt.getTime() + 2_000);
+    expect(redeemedAt.getTime()).toBeGreaterThan(decidedBefore.getTime());
     expect((await readRecorded(servers.db, id)).redemption?.redeemedAt).toEqual(redeemedAt);
   });
 
