@@ -19,7 +19,15 @@ import {
   reservationVouchers,
   signedIn,
 } from "../support/marketplace.ts";
-import { besideTransaction, lockRows, untilPast, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
+import {
+  besideTransaction,
+  bypassTriggers,
+  databaseTime,
+  lockRows,
+  untilPast,
+  untilWaiting,
+  whileLocked,
+} from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -505,10 +513,10 @@ describe("requests that are ready together", () => {
 });
 
 describe("when something ends while a claim or buy waits for a voucher's row", () => {
-  /** Locks the only voucher until `moment` has passed, and returns the outcome of a call that waits for it. */
+  /** Locks the only voucher, runs `end` with a near moment while a call waits for the voucher, and returns the outcome after that moment. */
   async function waitPast(
     offer: Offered,
-    moment: Date,
+    end: (moment: Date) => Promise<unknown>,
     call: (user: MarketClient) => Promise<Reply>,
     userId = newUser(),
   ) {
@@ -516,7 +524,8 @@ describe("when something ends while a claim or buy waits for a voucher's row", (
     const { reply } = await whileLocked(servers.db, idsOf(offer), async () => {
       const reply = call(client);
       await untilWaiting(servers.db, 1, "api");
-      expect(moment.getTime()).toBeGreaterThan(Date.now());
+      const moment = new Date((await databaseTime(servers.db)).getTime() + 20);
+      await end(moment);
       await untilPast(servers.db, moment);
       return { reply };
     });
@@ -525,32 +534,38 @@ describe("when something ends while a claim or buy waits for a voucher's row", (
     return answer;
   }
 
+  /** A contract that the service has accepted keeps its end. */
+  const endContract = (id: string) => (moment: Date) =>
+    bypassTriggers(servers.db, "UPDATE referrer_contracts SET ends_at = $1 WHERE id = $2", [moment, id]);
+
   it("answers 409 window_closed after the end of the window", async () => {
-    const closesAt = inSeconds(1.5);
-    const offer = await makeOffer(servers.db, 1, { windows: { buy: { opensAt: null, closesAt } } });
-    expect(await waitPast(offer, closesAt, (user) => user.buyListing(offer.listingId))).toBe("409 window_closed");
+    const offer = await makeOffer(servers.db, 1);
+    const close = (moment: Date) =>
+      servers.db.query("UPDATE batch_windows SET closes_at = $1 WHERE batch_id = $2", [moment, offer.batchId]);
+    expect(await waitPast(offer, close, (user) => user.buyListing(offer.listingId))).toBe("409 window_closed");
   });
 
   it("answers 409 window_closed after the end of the voucher's validity", async () => {
-    const validUntil = inSeconds(1.5);
-    const offer = await makeOffer(servers.db, 1, { validUntil });
-    expect(await waitPast(offer, validUntil, (user) => user.claimProduct(offer.productId))).toBe("409 window_closed");
+    const offer = await makeOffer(servers.db, 1);
+    const expire = (moment: Date) =>
+      servers.db.query("UPDATE batches SET valid_until = $1 WHERE id = $2", [moment, offer.batchId]);
+    expect(await waitPast(offer, expire, (user) => user.claimProduct(offer.productId))).toBe("409 window_closed");
   });
 
   it("answers 403 referrers_only after the end of the contract", async () => {
-    const endsAt = inSeconds(1.5);
     const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
     const user = newUser();
-    await makeContract(servers.db, offer.brandId, user, "Active", endsAt);
-    expect(await waitPast(offer, endsAt, (client) => client.buyProduct(offer.productId), user)).toBe(
+    const contractId = await makeContract(servers.db, offer.brandId, user);
+    expect(await waitPast(offer, endContract(contractId), (client) => client.buyProduct(offer.productId), user)).toBe(
       "403 referrers_only",
     );
   });
 
   it("answers 404 link_not_found after the end of the link's contract", async () => {
-    const endsAt = inSeconds(1.5);
     const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
-    const { code } = await makeReferral(servers.db, offer, "Active", endsAt);
-    expect(await waitPast(offer, endsAt, (client) => client.claimByLink(code))).toBe("404 link_not_found");
+    const { code, contractId } = await makeReferral(servers.db, offer);
+    expect(await waitPast(offer, endContract(contractId), (client) => client.claimByLink(code))).toBe(
+      "404 link_not_found",
+    );
   });
 });
