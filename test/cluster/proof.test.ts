@@ -32,7 +32,8 @@ beforeAll(async () => {
   await ctx.deployment.ready();
   const partner = await makePartner(servers.db);
   till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
-  vouchers = await issueVouchers(servers.db, partner, 60);
+  // So many that each shard has one.
+  vouchers = await issueVouchers(servers.db, partner, 200);
 });
 
 afterAll(async () => {
