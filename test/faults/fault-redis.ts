@@ -11,6 +11,8 @@ export type RedisLoss = "Nothing" | "AppendOnlyTail" | "Everything";
 /** Loss that `appendfsync everysec` allows, in milliseconds. */
 const TAIL_MS = 1_000;
 const SAMPLE_MS = 50;
+/** Longer than any loss. Milliseconds. */
+const KEEP_MS = 60_000;
 
 interface FileSize {
   atMs: number;
@@ -27,7 +29,7 @@ export class FaultRedis {
 
   constructor(directory: string, port: number) {
     this.#server = { directory, port };
-    this.#sampler = setInterval(() => this.#sampleSize(), SAMPLE_MS);
+    this.#sampler = setInterval(() => this.sampleSize(), SAMPLE_MS);
     this.#sampler.unref();
   }
 
@@ -45,15 +47,14 @@ export class FaultRedis {
     this.#pid = await findPid(this.#server);
   }
 
-  /** Kills the server, as when its machine dies, and removes the lost writes. */
-  async kill(loss: RedisLoss): Promise<void> {
+  /** Kills the server, as when its machine dies, and removes the lost writes. `AppendOnlyTail` are those after `keptUntilMs`. */
+  async kill(loss: RedisLoss, keptUntilMs = Date.now() - TAIL_MS): Promise<void> {
     const pid = this.#pid;
     if (pid === null) return;
-    const killedAtMs = Date.now();
     signal(pid, "SIGKILL");
     await until(() => !listProcesses().some((listed) => listed.pid === pid));
     this.#pid = null;
-    if (loss === "AppendOnlyTail") this.#cutTail(killedAtMs - TAIL_MS);
+    if (loss === "AppendOnlyTail") this.#cutTail(keptUntilMs);
     if (loss === "Everything") rmSync(this.#logDirectory, { recursive: true, force: true });
     this.#sizes = [];
   }
@@ -90,18 +91,20 @@ export class FaultRedis {
    * SIGKILL alone loses nothing, because the kernel keeps what was written; the death of a machine does. This cuts the file to its
    * length at that moment.
    */
-  #cutTail(backToMs: number): void {
+  #cutTail(keptUntilMs: number): void {
     const file = this.#newestLog();
-    const size = this.#sizes.findLast((sample) => sample.atMs <= backToMs && sample.file === file);
+    const size = this.#sizes.findLast((sample) => sample.atMs <= keptUntilMs && sample.file === file);
     if (file !== null && size !== undefined && statSync(file).size > size.bytes) truncateSync(file, size.bytes);
   }
 
-  #sampleSize(): void {
+  /** Notes which writes there are now. Returns the time, for `kill`. */
+  sampleSize(): number {
     const file = this.#newestLog();
-    if (this.#pid === null || file === null) return;
     const atMs = Date.now();
+    if (this.#pid === null || file === null) return atMs;
     this.#sizes.push({ atMs, file, bytes: statSync(file).size });
-    this.#sizes = this.#sizes.filter((sample) => sample.atMs >= atMs - 2 * TAIL_MS);
+    this.#sizes = this.#sizes.filter((sample) => sample.atMs >= atMs - KEEP_MS);
+    return atMs;
   }
 
   #newestLog(): string | null {
