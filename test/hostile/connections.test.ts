@@ -274,12 +274,16 @@ describe("pipelined requests", () => {
       Array.from({ length: LIMITS.pipelinedMax }, (_, index) =>
         ask.replace("Host", `X-Request-Id: n-${from + index}\r\nHost`),
       );
-    const client = await open(numbered(0).join(""));
+    // The connection is idle until this test sees the answers.
+    const patient = await listen(createApp(api.ctx), 0, api.ctx.log, () => undefined, { ...LIMITS, idleMs: 60_000 });
+    const client = await open(numbered(0).join(""), patient.port);
     await until(() => countAnswers(client.received()) === LIMITS.pipelinedMax);
     client.socket.write(numbered(LIMITS.pipelinedMax).join(""));
     await until(() => countAnswers(client.received()) === 2 * LIMITS.pipelinedMax);
     const ids = Array.from(client.received().matchAll(/X-Request-Id: n-(\d+)/g), ([, id]) => Number(id));
     expect(ids).toEqual(ids.map((_, index) => index));
+    client.socket.destroy();
+    await patient.close();
   });
 
   it("beyond the limit close the connection", async () => {
