@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { freePort } from "../../src/local/servers.ts";
 import { runNode } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
 import { ACL_RULES, makeRedisTls, type RedisTls } from "../support/redis-tls.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers } from "../support/service.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { untilStarted } from "../support/until.ts";
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
   servers = await openTestServers();
   directory = mkdtempSync(join(tmpdir(), "voucher-tls-"));
   tls = makeRedisTls(directory);
-  port = await freePort();
+  port = await findSteadyPort();
   const place = ["--bind", "127.0.0.1", "--tls-port", String(port), "--dir", directory, "--save", ""];
   server = spawn("redis-server", [...tls.settings, ...place], { stdio: "ignore" });
   operator = new Redis({ port, ...tls.admin, tls: { ca: readFileSync(tls.caFile) }, retryStrategy: () => 50 });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
-import { freePort } from "../../src/local/servers.ts";
+import { findSteadyPort } from "./steady-port.ts";
 
 /** A Postgres server for one test file, which may create and change roles. */
 export interface OwnPostgres {
@@ -24,7 +24,7 @@ export async function openOwnPostgres(settings: string[] = []): Promise<OwnPostg
   chmodSync(directory, 0o755);
   const server: LocalPostgres = {
     directory: join(directory, "postgres"),
-    port: await freePort(),
+    port: await findSteadyPort(),
     password: "superuser-of-one-test-file",
     settings: ["fsync=off", "log_statement=all", ...settings],
   };
