@@ -8,6 +8,7 @@ import { Redis } from "ioredis";
 import { onPath } from "../../src/local/debian-packages.ts";
 import { freePort } from "../../src/local/servers.ts";
 import { makeRedisTls, type RedisTls } from "./redis-tls.ts";
+import { isFree } from "./steady-port.ts";
 import { until, untilStarted } from "./until.ts";
 
 /** A loopback Redis Cluster of masters with one replica each. */
@@ -211,10 +212,12 @@ async function anyAnswer<T>(nodes: readonly Node[], ask: (client: Redis) => Prom
   });
 }
 
-/** A free port whose number plus 10 000, which the nodes use among themselves, is a port too. */
+/** A free port whose number plus 10 000, on which the nodes listen for each other, is free too. */
 async function freeClusterPort(taken: readonly Node[]): Promise<number> {
+  const reserved = new Set(taken.flatMap(({ port }) => [port, port + 10_000]));
   for (;;) {
     const port = await freePort();
-    if (port <= 55_535 && !taken.some((node) => node.port === port)) return port;
+    const pair = [port, port + 10_000];
+    if (port <= 55_535 && !pair.some((each) => reserved.has(each)) && (await isFree(port + 10_000))) return port;
   }
 }
