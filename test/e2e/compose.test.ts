@@ -424,7 +424,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
 
       for (const { child, isHealthy, output } of [api, ...workers]) {
         child.kill("SIGTERM");
-        const exitCode = await new Promise((resolve) => child.once("exit", resolve));
+        const exitCode = await new Promise((resolve) => child.once("close", resolve));
         expect({ exitCode, drained: output().includes('"drained"') }).toEqual({ exitCode: 0, drained: true });
         expect(isHealthy()).toBe(false);
       }
