@@ -36,7 +36,7 @@ class Started {
 
   async interrupt(): Promise<number | null> {
     this.process.kill("SIGINT");
-    await until(() => this.process.exitCode !== null || this.process.signalCode !== null, 20_000);
+    await until(() => this.process.exitCode !== null || this.process.signalCode !== null, START_MS);
     return this.process.exitCode;
   }
 }
@@ -255,7 +255,7 @@ describe("npm start on a machine without servers", () => {
     const service = childrenOf(killed.process.pid);
     expect(service).toHaveLength(3);
     killed.process.kill("SIGKILL");
-    await until(() => service.every((pid) => !isAlive(pid)), 20_000);
+    await until(() => service.every((pid) => !isAlive(pid)), START_MS);
     // The next start finds and stops the servers that it left running.
     const next = new Started(directory, port);
     await next.ready();
