@@ -22,8 +22,8 @@ const reconnecting = {
  * 10 s. Milliseconds.
  */
 const SILENT_MS = 12_000;
-/** The same limit for fail-fast connections, whose commands fail after half this time. Milliseconds. */
-const SILENT_FAIL_FAST_MS = 3_000;
+/** Longest wait for the response to a command of a fail-fast connection. Milliseconds. */
+const FAIL_FAST_MS = 1_500;
 
 /** How many times a command is sent again to a cluster: 100 ms after a node was lost, 200 ms after TRYAGAIN while a slot moves. */
 const REDIRECTIONS_FAIL_FAST = 8;
@@ -34,15 +34,15 @@ const REDIRECTIONS_PATIENT = Number.MAX_SAFE_INTEGER;
 const SLOTS_EVERY_MS = 30_000;
 
 /**
- * A connection for commands that a caller waits for. A command fails at once while Redis is down, and within 1.5 s while Redis does not
- * respond. No command is kept to be sent later.
+ * A connection for commands that a caller waits for. A command fails at once while Redis is down, and after `commandMaxMs` while Redis does
+ * not respond; after twice that time, the connection is closed. No command is kept to be sent later.
  */
-export function openFailFast(redisUrl: string, name: string, log: Logger): RedisClient {
+export function openFailFast(redisUrl: string, name: string, log: Logger, commandMaxMs = FAIL_FAST_MS): RedisClient {
   return open(
     redisUrl,
     log,
     { enableOfflineQueue: false, maxRedirections: REDIRECTIONS_FAIL_FAST },
-    { connectionName: name, maxRetriesPerRequest: 0, commandTimeout: 1_500, socketTimeout: SILENT_FAIL_FAST_MS },
+    { connectionName: name, maxRetriesPerRequest: 0, commandTimeout: commandMaxMs, socketTimeout: 2 * commandMaxMs },
   );
 }
 
@@ -113,10 +113,7 @@ export function mastersOf(redis: RedisClient): Redis[] {
   return redis.nodes("master").sort((one, other) => address(one).localeCompare(address(other)));
 }
 
-/** Longest wait of {@link untilReady}. Milliseconds. */
-const CONNECT_MAX_MS = 2_000;
-
-/** Resolves once a connection can send commands. @throws Error after two seconds. */
-export async function untilReady(redis: RedisClient): Promise<void> {
-  if (redis.status !== "ready") await once(redis, "ready", { signal: AbortSignal.timeout(CONNECT_MAX_MS) });
+/** Resolves once a connection can send commands. @throws Error after `maxMs`. */
+export async function untilReady(redis: RedisClient, maxMs: number): Promise<void> {
+  if (redis.status !== "ready") await once(redis, "ready", { signal: AbortSignal.timeout(maxMs) });
 }

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePort } from "../../src/local/servers.ts";
 import { type PartnerClient, partnerClient, type Reply, send } from "../support/client.ts";
 import { makeOffer, makeReferral, signedIn } from "../support/marketplace.ts";
 import { besideTransaction, countWaiting, untilWaiting } from "../support/outside-transaction.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startApiUnready, startWorkers, type TestApi } from "../support/service.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 
@@ -22,7 +22,7 @@ let keysFile: KeysFile;
 
 beforeAll(async () => {
   servers = await openTestServers();
-  const port = await freePort();
+  const port = await findSteadyPort();
   const noRedis = { REDIS_URL: `redis://127.0.0.1:${port}/0` };
   const noPostgres = { DATABASE_URL: `postgres://unknown:a-secret-password@127.0.0.1:${port}/nowhere` };
   issuer = await makeIssuerKey();

@@ -282,6 +282,8 @@ describe("the cache of keys", () => {
     });
     const keys = open(pool);
     const { id, key } = await newKey();
+    // Connects now, so that the key is first checked long before its end.
+    await pool.query("SELECT 1");
     const rotated = await rotateKey(provisioning(servers.db), id, 1_200);
     const { rows } = await servers.db.query(
       "SELECT expires_at FROM api_key_secrets WHERE key_id = $1 AND expires_at IS NOT NULL",

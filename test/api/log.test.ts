@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePort } from "../../src/local/servers.ts";
 import { type Started, startNode } from "../support/child-process.ts";
 import { send } from "../support/client.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService } from "../support/service.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { untilStarted } from "../support/until.ts";
 
@@ -39,7 +39,7 @@ beforeAll(async () => {
   partner = await makePartner(servers.db);
   key = await makeKey(servers.db, partner.organizationId);
   unbound = await makeKey(servers.db, null);
-  const port = await freePort();
+  const port = await findSteadyPort();
   const env = {
     DATABASE_URL: servers.databaseUrl,
     REDIS_URL: servers.redisUrl,

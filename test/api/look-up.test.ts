@@ -403,13 +403,15 @@ describe("GET /partner/vouchers/{codeOrTicket} changes nothing", () => {
     // The lease of the overdue reservation expires by itself; only then are the keys of Redis stable.
     await until(async () => (await servers.redis.exists(servers.leaseKey(overdue?.id ?? ""))) === 0);
 
-    const before = { rows: await dumpRows(servers.db), keys: (await servers.redis.keys("*")).sort() };
+    // BullMQ's mark of its last check for stalled jobs expires every five seconds and comes back.
+    const keys = async () => (await servers.redis.keys("*")).filter((key) => !key.endsWith(":stalled-check")).sort();
+    const before = { rows: await dumpRows(servers.db), keys: await keys() };
     for (const named of [active, held, redeemed, voided, overdue, expired]) {
       for (const client of [shop, till]) expect((await client.lookUp(named?.code ?? "")).status).toBe(200);
       expect((await foreign.lookUp(named?.code ?? "")).status).toBe(404);
     }
     expect((await shop.lookUp(ticket)).status).toBe(200);
     expect((await send("HEAD", `${api.url}/partner/vouchers/${active?.code}`, { key: keyOfShop })).status).toBe(200);
-    expect({ rows: await dumpRows(servers.db), keys: (await servers.redis.keys("*")).sort() }).toEqual(before);
+    expect({ rows: await dumpRows(servers.db), keys: await keys() }).toEqual(before);
   });
 });

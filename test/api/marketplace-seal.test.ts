@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
 import { sealQueue } from "../../src/queues/catalog.ts";
+import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
 import { sweep } from "../../src/services/sweep/sweep.ts";
 import { startSealWorker } from "../../workers/seal.ts";
@@ -19,11 +20,12 @@ import {
 } from "../support/marketplace.ts";
 import { bypassTriggers } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
+import { newAttempt } from "../support/redeem-jobs.ts";
 import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startWorkers, type TestApi, testConfig } from "../support/service.ts";
-import { makeKey, type TestPartner } from "../support/supply.ts";
+import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
-import { until, untilStarted } from "../support/until.ts";
+import { START_MS, until, untilStarted } from "../support/until.ts";
 import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 
 let servers: TestServers;
@@ -31,6 +33,8 @@ let key: IssuerKey;
 let keysFile: KeysFile;
 let api: TestApi;
 let ctx: WorkerContext;
+/** A voucher without an event to seal. */
+let idle: IssuedVoucher;
 
 beforeAll(async () => {
   servers = await openTestServers();
@@ -43,6 +47,7 @@ beforeAll(async () => {
   ctx = openWorkerContext(testConfig(servers));
   await ctx.deployment.ready();
   await untilStarted(() => ctx.redis.status === "ready");
+  idle = await issueVoucher(servers.db, await makePartner(servers.db));
 });
 
 afterAll(async () => {
@@ -55,6 +60,11 @@ afterAll(async () => {
 async function whileSealing<T>(work: () => Promise<T>): Promise<T> {
   const sealing = startSealWorker(ctx);
   try {
+    // An acquisition waits a second for its seal. The first job of a new worker may take longer.
+    const { id: voucherId } = idle;
+    expect(await api.ctx.sealQueue.addAndWait(newAttempt(voucherId), { voucherId }, START_MS)).toMatchObject({
+      kind: "reply",
+    });
     return await work();
   } finally {
     await sealing.close();

@@ -7,7 +7,6 @@ import fc from "fast-check";
 import { exportSPKI, importJWK } from "jose";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { AppError } from "../../src/contract/errors.ts";
-import { freePort } from "../../src/local/servers.ts";
 import { mintUserToken, useLocalUserKeys } from "../../src/local/user-keys.ts";
 import { UserAuthenticator } from "../../src/services/auth/authenticate-user.ts";
 import { type Reply, send } from "../support/client.ts";
@@ -21,6 +20,7 @@ import {
 } from "../support/marketplace.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, type TestApi } from "../support/service.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import type { TestPartner } from "../support/supply.ts";
 import {
   type IssuerKey,
@@ -431,7 +431,9 @@ describe("keys fetched by HTTP", () => {
 
   it("that cannot be fetched: calls with a token get 503 with Retry-After, and anonymous calls still work", async () => {
     vi.useRealTimers();
-    const withoutKeys = await startApi(servers, { AUTH_JWKS_URL: `http://127.0.0.1:${await freePort()}/jwks.json` });
+    const withoutKeys = await startApi(servers, {
+      AUTH_JWKS_URL: `http://127.0.0.1:${await findSteadyPort()}/jwks.json`,
+    });
     try {
       const token = await signUser(key, "user");
       for (const [, path, body] of CALLS) {

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePort } from "../../src/local/servers.ts";
 import { partnerClient } from "../support/client.ts";
 import { inSeconds, makeOffer, makeReferral, reservationVouchers } from "../support/marketplace.ts";
 import { appendPending } from "../support/pending-events.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startApiUnready, startWorkers, type TestApi } from "../support/service.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 
 /** What browsers send when they open an address. */
@@ -258,7 +258,7 @@ describe("the page of a chain", () => {
   });
 
   it("says on a page that it cannot be shown while Postgres is away, and when to try again", async () => {
-    const port = await freePort();
+    const port = await findSteadyPort();
     const alone = await startApiUnready(servers, {
       DATABASE_URL: `postgres://unknown:a-secret@127.0.0.1:${port}/nowhere`,
     });

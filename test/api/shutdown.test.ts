@@ -3,11 +3,11 @@ import { Agent, request } from "node:http";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CONNECTION_LIMITS } from "../../src/http/server.ts";
-import { freePort } from "../../src/local/servers.ts";
 import { startNode } from "../support/child-process.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, type TestApi } from "../support/service.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { until, untilStarted } from "../support/until.ts";
 
@@ -60,7 +60,7 @@ it("an API that is told to stop answers what is under way, ends that connection 
 });
 
 it("an API process that gets SIGTERM answers every request of 64 clients that keep sending on their connections", async () => {
-  const port = await freePort();
+  const port = await findSteadyPort();
   const api = startNode(["src/main.ts"], {
     DATABASE_URL: servers.databaseUrl,
     REDIS_URL: servers.redisUrl,

@@ -1,11 +1,11 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePort } from "../../src/local/servers.ts";
 import { OPERATIONS } from "../support/api-description.ts";
 import { findAxeViolations, LOOKS, measureOverflow, openPage, photograph, startBrowser } from "../support/browser.ts";
 import { makeOffer } from "../support/marketplace.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, type TestApi } from "../support/service.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVoucher, makeKey, makePartner } from "../support/supply.ts";
 import { type IssuerKey, type KeysFile, makeIssuerKey, signUser, writeKeysFile } from "../support/user-tokens.ts";
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
   servers = await openTestServers();
   issuer = await makeIssuerKey();
   keysFile = writeKeysFile(issuer);
-  const port = String(await freePort());
+  const port = String(await findSteadyPort());
   const env = { PORT: port, BASE_URL: `http://127.0.0.1:${port}`, AUTH_JWKS_URL: keysFile.url };
   [api, browser] = await Promise.all([startApi(servers, env), startBrowser()]);
 });

@@ -91,7 +91,7 @@ describe("the landing page", () => {
     await page.getByRole("link", { name: "Go to the start page" }).click();
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
-    expect(new URL(page.url()).hash).toBe("#main");
+    await page.waitForURL((url) => url.hash === "#main");
     await close();
   });
 

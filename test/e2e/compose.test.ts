@@ -14,13 +14,13 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePort } from "../../src/local/servers.ts";
 import { parseRedisUrl } from "../../src/redis/addresses.ts";
 import { partnerClient } from "../support/client.ts";
 import { type ComposedService, type ComposeTool, findComposeTool, readComposeFile } from "../support/compose-file.ts";
 import { layOutImage, readDockerfile } from "../support/image.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVoucher, makeKey, makePartner } from "../support/supply.ts";
 import { until, untilStarted } from "../support/until.ts";
 
@@ -294,7 +294,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       await postgres.superuser.query(`CREATE DATABASE ${POSTGRES_DB} OWNER ${POSTGRES_USER}`);
       db = new pg.Pool({ connectionString: postgres.url("vouchers"), max: 2 });
       db.on("error", () => undefined);
-      redisPort = await freePort();
+      redisPort = await findSteadyPort();
       const data = join(directory, "redis");
       mkdirSync(data);
       const place = ["--port", String(redisPort), "--bind", "127.0.0.1", "--dir", data];
@@ -338,7 +338,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
 
     /** Starts a container's command on free ports, and returns its output and the ports. */
     async function start(name: string) {
-      const [port, metricsPort] = [await freePort(), await freePort()];
+      const [port, metricsPort] = [await findSteadyPort(), await findSteadyPort()];
       const [program = "", ...args] = service(name).command ?? image.command;
       const env = { ...environmentOf(name), PORT: String(port), METRICS_PORT: String(metricsPort) };
       const child = spawn(program, args, { cwd: app, env, stdio: ["ignore", "pipe", "pipe"] });
@@ -424,7 +424,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
 
       for (const { child, isHealthy, output } of [api, ...workers]) {
         child.kill("SIGTERM");
-        const exitCode = await new Promise((resolve) => child.once("exit", resolve));
+        const exitCode = await new Promise((resolve) => child.once("close", resolve));
         expect({ exitCode, drained: output().includes('"drained"') }).toEqual({ exitCode: 0, drained: true });
         expect(isHealthy()).toBe(false);
       }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePort } from "../../src/local/servers.ts";
 import { type Ended, runNode } from "../support/child-process.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 
 let servers: TestServers;
 const bare = `migrate_bare_${process.pid}`;
@@ -39,7 +39,7 @@ describe("npm run migrate", () => {
   });
 
   it("prints one line with the problem and one with the remedy, and exits with voucherctl's codes", async () => {
-    const closed = `postgres://wrong:secret@127.0.0.1:${await freePort()}/x`;
+    const closed = `postgres://wrong:secret@127.0.0.1:${await findSteadyPort()}/x`;
     const failures: [databaseUrl: string, exitCode: number, words: RegExp][] = [
       [
         closed,

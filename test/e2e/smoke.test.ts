@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
-import { freePort } from "../../src/local/servers.ts";
 import { type Started, startNode } from "../support/child-process.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { START_MS, until, untilStarted } from "../support/until.ts";
 import { openVoucherctl } from "../support/voucherctl.ts";
@@ -38,7 +38,7 @@ describe("npm start with given servers", () => {
   let service: Started;
 
   beforeAll(async () => {
-    const port = await freePort();
+    const port = await findSteadyPort();
     url = `http://127.0.0.1:${port}`;
     service = start("src/local/start.ts", {
       DATABASE_URL: servers.ownerUrl,
@@ -127,7 +127,7 @@ it("voucherctl runs a command of each noun", async () => {
 });
 
 it("a worker killed in the middle of many redeems costs none of them: retried, each redeems its voucher once", async () => {
-  const port = await freePort();
+  const port = await findSteadyPort();
   // What the killed worker had in its hands is retried when this wait is over.
   const env = { REDEEM_WAIT_MS: "2000" };
   const api = start("src/main.ts", { ...env, PORT: String(port), RATE_LIMIT_RPS: "0" });

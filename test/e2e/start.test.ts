@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePort } from "../../src/local/servers.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { START_MS, until, untilStarted } from "../support/until.ts";
 
 const START = fileURLToPath(new URL("../../src/local/start.ts", import.meta.url));
@@ -36,7 +36,7 @@ class Started {
 
   async interrupt(): Promise<number | null> {
     this.process.kill("SIGINT");
-    await until(() => this.process.exitCode !== null || this.process.signalCode !== null, 20_000);
+    await until(() => this.process.exitCode !== null || this.process.signalCode !== null, START_MS);
     return this.process.exitCode;
   }
 }
@@ -94,7 +94,7 @@ describe("npm start on a machine without servers", () => {
     directory = mkdtempSync(join(tmpdir(), "voucher-start-"));
     // When the tests run as root, Postgres runs as another user, who must be able to enter the folder.
     chmodSync(directory, 0o755);
-    port = await freePort();
+    port = await findSteadyPort();
     first = new Started(directory, port);
     await first.ready();
   });
@@ -231,7 +231,7 @@ describe("npm start on a machine without servers", () => {
     // script(1) gives it a terminal.
     const started = spawn("script", ["-qec", `'${process.execPath}' '${START}'`, "/dev/null"], {
       cwd: directory,
-      env: { PATH, HOME, PORT: String(await freePort()), TERM: "dumb" },
+      env: { PATH, HOME, PORT: String(await findSteadyPort()), TERM: "dumb" },
     });
     let seen = "";
     started.stdout.on("data", (chunk) => {
@@ -255,7 +255,7 @@ describe("npm start on a machine without servers", () => {
     const service = childrenOf(killed.process.pid);
     expect(service).toHaveLength(3);
     killed.process.kill("SIGKILL");
-    await until(() => service.every((pid) => !isAlive(pid)), 20_000);
+    await until(() => service.every((pid) => !isAlive(pid)), START_MS);
     // The next start finds and stops the servers that it left running.
     const next = new Started(directory, port);
     await next.ready();

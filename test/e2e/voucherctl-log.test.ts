@@ -142,7 +142,7 @@ it.each([
   child.stderr.on("data", (chunk) => {
     errors += chunk;
   });
-  const [exitCode] = await once(child, "exit");
+  const [exitCode] = await once(child, "close");
   expect(exitCode).not.toBe(0);
   expect(errors).toMatch(reason);
 });

@@ -5,8 +5,8 @@ import { join, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
-import { freePort } from "../../src/local/servers.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
 
@@ -238,7 +238,7 @@ describe("the failures of voucherctl", () => {
   });
 
   it("exits with 69 when the database does not answer", async () => {
-    const closed = await freePort();
+    const closed = await findSteadyPort();
     await fails(
       69,
       /^The database does not answer \(ECONNREFUSED\).\nIs it running, and is DATABASE_URL right\? /,

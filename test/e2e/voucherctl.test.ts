@@ -13,7 +13,6 @@ import { join } from "node:path";
 import { Queue } from "bullmq";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
-import { freePort } from "../../src/local/servers.ts";
 import { sealQueue } from "../../src/queues/catalog.ts";
 import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
 import { startNode, startNpm } from "../support/child-process.ts";
@@ -23,6 +22,7 @@ import { readRecorded } from "../support/recorded.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi } from "../support/service.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { until, untilStarted } from "../support/until.ts";
 import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
@@ -104,7 +104,7 @@ describe("voucherctl", () => {
   it("names the wrong variable, an unreachable database and one that is not migrated", async () => {
     const list = ["key", "list", "--org", partner.organizationId];
     await expectFailure(list, /DATABASE_URL/, { DATABASE_URL: "nonsense" });
-    const closed = await freePort();
+    const closed = await findSteadyPort();
     await expectFailure(list, /\S/, { DATABASE_URL: `postgres://wrong@127.0.0.1:${closed}/x` });
 
     const name = `voucherctl_bare_${process.pid}`;
@@ -952,7 +952,7 @@ describe("voucherctl voucher", () => {
     const [one, two] = await issueVouchers(servers.db, partner, 2);
     const without = await voucherctl.run(["voucher", "void", one?.code ?? "", ...org(), "--json"], { REDIS_URL: "" });
     expect(without).toEqual({ exitCode: 0, stderr: "", stdout: `{"id":"${one?.id}","status":"Voided"}\n` });
-    const closed = { REDIS_URL: `redis://127.0.0.1:${await freePort()}/0` };
+    const closed = { REDIS_URL: `redis://127.0.0.1:${await findSteadyPort()}/0` };
     const away = await voucherctl.run(["voucher", "void", two?.code ?? "", ...org(), "--json"], closed);
     expect(away).toMatchObject({ exitCode: 0, stdout: `{"id":"${two?.id}","status":"Voided"}\n` });
     for (const voucher of [one, two])

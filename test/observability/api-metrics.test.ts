@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ERRORS } from "../../src/contract/errors.ts";
-import { freePort } from "../../src/local/servers.ts";
 import { openApiMetrics } from "../../src/metrics/open-metrics.ts";
 import { SealRequests } from "../../src/queues/seal-requests.ts";
 import { createListing } from "../../src/services/admin/manage-catalog.ts";
@@ -12,6 +11,7 @@ import { exchange } from "../support/raw-http.ts";
 import { type Scrape, scrape } from "../support/scrape.ts";
 import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVouchers, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
@@ -395,7 +395,7 @@ describe("labels", () => {
 
 describe("METRICS_PORT", () => {
   it("is free again after the process has closed", async () => {
-    const port = String(await freePort());
+    const port = String(await findSteadyPort());
     for (let i = 0; i < 2; i++) {
       const started = await startApi(servers, { METRICS_PORT: port });
       expect(started.metricsUrl).toContain(`:${port}/`);

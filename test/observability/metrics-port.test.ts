@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { freePort } from "../../src/local/servers.ts";
 import { runNode, startNode } from "../support/child-process.ts";
 import { scrape } from "../support/scrape.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { untilStarted } from "../support/until.ts";
 
 let servers: TestServers;
@@ -19,7 +19,7 @@ afterAll(async () => {
 const env = async (metricsPort: number) => ({
   DATABASE_URL: servers.databaseUrl,
   REDIS_URL: servers.redisUrl,
-  PORT: String(await freePort()),
+  PORT: String(await findSteadyPort()),
   METRICS_PORT: String(metricsPort),
 });
 
@@ -29,7 +29,7 @@ const PROCESSES = [
 ] as const;
 
 it.each(PROCESSES)("%s serves its metrics on METRICS_PORT and stops cleanly", async (_which, script, own) => {
-  const port = await freePort();
+  const port = await findSteadyPort();
   const started = startNode([script], await env(port));
   await untilStarted(() => /"(listening|working)"/.test(started.output()));
   expect((await scrape(`http://127.0.0.1:${port}/metrics`)).text).toContain(`# TYPE ${own} histogram`);
@@ -39,7 +39,7 @@ it.each(PROCESSES)("%s serves its metrics on METRICS_PORT and stops cleanly", as
 
 it.each(PROCESSES)("%s does not start when METRICS_PORT is in use, and names it", async (_which, script) => {
   const squatter = createServer();
-  const port = await freePort();
+  const port = await findSteadyPort();
   await new Promise<void>((resolve) => squatter.listen(port, resolve));
   const { exitCode, stderr, stdout } = await runNode([script], await env(port));
   squatter.close();

@@ -1,11 +1,11 @@
 import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePort } from "../../src/local/servers.ts";
 import { type Ended, type Started, startNode } from "../support/child-process.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { openTraceCollector, type ReceivedSpan, type TraceCollector } from "../support/trace-collector.ts";
 import { untilStarted } from "../support/until.ts";
@@ -88,7 +88,7 @@ afterAll(async () => {
 
 /** Starts an API and a worker process with these OpenTelemetry variables. */
 async function startTraced(otel: Record<string, string>): Promise<{ api: Started; worker: Started; url: string }> {
-  const port = await freePort();
+  const port = await findSteadyPort();
   const env = { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl, PORT: String(port), ...otel };
   const api = startNode(["src/main.ts"], env);
   const worker = startNode(["workers/main.ts"], env);
@@ -235,7 +235,7 @@ describe("the variables of OpenTelemetry", () => {
 
   it("do no harm when the collector is unreachable", async () => {
     const { api, worker, url } = await startTraced({
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}`,
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await findSteadyPort()}`,
       OTEL_BSP_SCHEDULE_DELAY: "100",
     });
     const partner = await makePartner(servers.db);

@@ -7,10 +7,10 @@ import type { TestProject } from "vitest/node";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
 import { dockerAnswers, type LocalRedis, redisUrl, startRedis, stopRedis } from "../../src/local/redis.ts";
-import { freePort } from "../../src/local/servers.ts";
 import { bucketUrl, distributeBucket, dropOnNodes, freezeTemplate, joinNodes, onNode } from "./citus.ts";
 import { makeTestLogins, type TestLogins } from "./logins.ts";
 import { startRedisCluster } from "./redis-cluster.ts";
+import { findSteadyPort } from "./steady-port.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -138,7 +138,7 @@ async function redisContainer(stops: Stop[]): Promise<string> {
 async function embeddedPostgres(stops: Stop[]): Promise<string> {
   const server: LocalPostgres = {
     directory: join(temporaryDirectory(stops), "postgres"),
-    port: await freePort(),
+    port: await findSteadyPort(),
     password: "test",
     // This data need not survive a crash. Tests of crashes start their own Postgres servers.
     settings: ["fsync=off", "full_page_writes=off"],
@@ -149,7 +149,7 @@ async function embeddedPostgres(stops: Stop[]): Promise<string> {
 }
 
 async function embeddedRedis(stops: Stop[]): Promise<string> {
-  const server: LocalRedis = { directory: join(temporaryDirectory(stops), "redis"), port: await freePort() };
+  const server: LocalRedis = { directory: join(temporaryDirectory(stops), "redis"), port: await findSteadyPort() };
   await startRedis(server, (line) => console.log(line));
   stops.unshift(() => stopRedis(server));
   return redisUrl(server);

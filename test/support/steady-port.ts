@@ -2,15 +2,17 @@ import { createServer } from "node:net";
 
 /** Below the ephemeral ports, so that no other process takes a port before its owner has started, or while its owner is dead. */
 const FIRST_PORT = 20_000;
-const LAST_PORT = 32_000;
+/** Vitest runs files at once, each in a process with its own pool id. Each id has its own ports. */
+const PORTS_EACH = 1_250;
+const poolId = Number(process.env.VITEST_POOL_ID ?? 0) % 8;
 
 let portsTried = 0;
 
 /** Finds a free port that stays free until its process starts, and while its process is dead. Each call returns another one. */
 export async function findSteadyPort(): Promise<number> {
   for (;;) {
-    // Each test process starts at another port, so that parallel runs do not collide.
-    const port = FIRST_PORT + ((process.pid * 37 + portsTried++) % (LAST_PORT - FIRST_PORT));
+    // Each process starts at another port, because a file's children may still have the ports of a file before.
+    const port = FIRST_PORT + poolId * PORTS_EACH + ((process.pid * 37 + portsTried++) % PORTS_EACH);
     if (await isFree(port)) return port;
   }
 }
