@@ -2,13 +2,12 @@ import { z } from "zod";
 import { examples } from "./example.ts";
 import { count } from "./fields.ts";
 
-/** The field that marks every response about a voucher of a sandbox organization. */
+/** The field that marks every response about a sandbox organization. */
 export const sandbox = z.literal(true).optional().meta({
-  description:
-    "The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.",
+  description: "Present only for a sandbox organization: its vouchers are for tests and have no value.",
 });
 
-/** The field of a response, absent for a live organization. */
+/** The field as part of a response; nothing for a live organization. */
 export function markSandbox(isSandbox: boolean): { sandbox?: true } {
   return isSandbox ? { sandbox: true } : {};
 }

@@ -79,8 +79,8 @@ SELECT w.organization_id AS "organizationId", w.url, w.description, w.event_type
   FROM webhook_endpoints AS w WHERE w.id = $1::text AND w.deleted_at IS NULL FOR NO KEY UPDATE;
 
 -- name: state_of_roles
--- The roles of the service and voucherctl, and every right in this database that was granted to one of them or to PUBLIC, including the
--- defaults of PUBLIC.
+-- The roles of the service and voucherctl, and the rights of these roles and of PUBLIC on this database, its schema, and its tables, sequences
+-- and columns.
 -- $1 name of the connected database text
 WITH granted AS (
   SELECT acl.grantee, acl.privilege_type || ' ON DATABASE ' || d.datname AS what

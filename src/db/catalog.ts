@@ -3,7 +3,7 @@ import type { Window, WindowKind } from "../domain/offer.ts";
 import type { Audience, VoucherType } from "../domain/voucher.ts";
 import { bigint, boolean, integer, numeric, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { execute, loadStatements, readRow, readRows } from "./statements.ts";
+import { execute, loadStatements, readRequiredRow, readRow, readRows } from "./statements.ts";
 
 /** What the vouchers of a new batch have in common. Prices are US dollars. */
 const BATCH_TERMS = {
@@ -136,7 +136,7 @@ export function insertBatch(db: Queryable, batch: NewBatch): Promise<BatchTerms 
 
 /** How many vouchers there are. */
 export async function countIssuedVouchers(db: Queryable): Promise<number> {
-  return (await readRow(db, sql.count_issued_vouchers, []))?.count ?? 0;
+  return (await readRequiredRow(db, sql.count_issued_vouchers, [])).count;
 }
 
 /** How many vouchers a batch has, or null when there is no such batch. */
@@ -168,7 +168,7 @@ export async function findBatch(db: Queryable, id: string): Promise<BatchSummary
   const row = await readRow(db, sql.find_batch, [id]);
   if (row === null) return null;
   const { left, sandbox, ...batch } = row;
-  // Windows are inserted with their batch and never change.
+  // A second statement finds the same windows, because a batch gets them when it is issued.
   const windows = await selectWindows(db, id);
   return {
     ...batch,

@@ -9,7 +9,7 @@ export interface Statement {
   text: string;
 }
 
-/** A statement with the columns of its result; none for a statement that returns no rows. */
+/** A statement with the columns of its result; none if its rows are not read. */
 export interface TypedStatement<C extends Columns> extends Statement {
   columns: C;
   /** Converts a row of values into a `Row`. Null until the first result, which shows the order of the columns. */
@@ -84,8 +84,8 @@ function makeRowReader<C extends Columns>(
 }
 
 /**
- * Statements that write, with their parameters, in the order in which they must run. Each writes all its rows or raises, or a constraint
- * raises at the commit, so their results need not be read. Pass them to `readThenWrite` or `write` (transaction.ts).
+ * Statements that write, with their parameters, in the order in which they must run. One that lacks a required row raises, so their results
+ * need not be read. Pass them to `readThenWrite` or `write` (transaction.ts).
  */
 export type PreparedStatements = QueryConfig[];
 
@@ -126,6 +126,17 @@ export async function readRow<C extends Columns>(
   values: Values,
 ): Promise<Row<C> | null> {
   return (await readRows(db, statement, values))[0] ?? null;
+}
+
+/** Runs a statement that must return a row, and returns the first one. @throws Error when there is none. */
+export async function readRequiredRow<C extends Columns>(
+  db: Queryable,
+  statement: TypedStatement<C>,
+  values: Values,
+): Promise<Row<C>> {
+  const row = await readRow(db, statement, values);
+  if (row === null) throw new Error(`the statement ${statement.name} returned no row`);
+  return row;
 }
 
 /** Runs a statement and returns how many rows it wrote or returned. */
