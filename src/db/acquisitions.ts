@@ -59,7 +59,7 @@ export interface WantedSource {
 }
 
 /** The product of a listing or link, or the product itself. */
-export type SourceProduct = Row<typeof PRODUCT>;
+type SourceProduct = Row<typeof PRODUCT>;
 
 /** The product, contract and batches that a listing, product or link stands for, from one snapshot. */
 export interface Source {

@@ -119,7 +119,7 @@ export async function insertProduct(db: Queryable, product: NewProduct): Promise
 }
 
 /** A batch to insert. Its terms are copied from the product. */
-export interface NewBatch {
+interface NewBatch {
   id: string;
   productId: string;
   audience: Audience;

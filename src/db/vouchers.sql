@@ -29,8 +29,8 @@ SELECT (w.n - 1)::int AS n, clock.now, v.id AS "voucher.id", v.code AS "voucher.
   LEFT JOIN redemptions AS rd ON rd.organization_id = w.organization_id AND rd.external_ref = w.external_ref;
 
 -- name: lock_free_vouchers
--- Locks the vouchers that no other transaction has locked, in id order, and returns their ids. Decides nothing: a joined row would show the
--- state from before a lock wait.
+-- Locks the vouchers that no other transaction has locked, in id order, and returns their ids. Returns no state, because a joined row could be
+-- older than the lock.
 -- $1 voucher_id text[]
 SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[]) ORDER BY v.id FOR NO KEY UPDATE SKIP LOCKED;
 

@@ -80,7 +80,7 @@ async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
 /** Tables from which the service deletes rows. It keeps webhook deliveries only for a limited time. */
 const DELETED_FROM = ["webhook_outbox", "webhook_deliveries", "webhook_endpoints"];
 
-/** @throws AppError when a role has rights beyond the grants: by an attribute, as a member of another role, or through PUBLIC. */
+/** @throws AppError when a role has rights beyond the grants: by an attribute, a membership or ownership, or through PUBLIC. */
 async function rejectExcess(tx: Transaction): Promise<void> {
   const { rows } = await tx.query<{ what: string }>(
     `WITH role AS (SELECT * FROM pg_roles WHERE rolname = ANY ($1::text[]))

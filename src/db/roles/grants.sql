@@ -1,6 +1,6 @@
--- All rights of the roles in this database. The file first revokes the rights that they have, in the same transaction, so it can run after
--- every migration. The roles have no right on a table that this file does not name. No role may TRUNCATE. DELETE is possible only on the
--- tables of webhooks. Only the owner may change a definition.
+-- All rights of the roles in this database. The file first revokes their rights on tables, sequences and the schema, in the same transaction,
+-- so it can run after every migration. The roles have no right on a table that this file does not name. No role may TRUNCATE. DELETE is
+-- possible only on the tables of webhooks. Only the owner may change a definition.
 
 -- Revokes only where a right was granted, because the owner of this database may not own every table in it.
 DO $$
@@ -20,8 +20,8 @@ $$;
 REVOKE ALL ON SCHEMA public FROM pva_api, pva_log, pva_admin;
 GRANT USAGE ON SCHEMA public TO pva_api, pva_log, pva_admin;
 
--- Every role has the rights of PUBLIC. An upgraded database may still let PUBLIC create tables (not since PostgreSQL 15), and every database
--- lets PUBLIC create temporary ones. The service needs neither.
+-- Every role has the rights of PUBLIC. An upgraded database may still let PUBLIC create tables (not since PostgreSQL 15), and a new
+-- database lets PUBLIC create temporary ones. The service needs neither.
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 DO $$
 BEGIN
@@ -30,19 +30,18 @@ BEGIN
 END
 $$;
 
--- Statements of all roles call this function. PUBLIC may have no right to run functions.
+-- Statements of all roles call this function. In some databases, PUBLIC has no right to run functions.
 GRANT EXECUTE ON FUNCTION assert_row_count(bigint, integer, text) TO pva_api, pva_log, pva_admin;
 
 GRANT EXECUTE ON FUNCTION may_see_sandbox(text, text, text) TO pva_api;
 GRANT EXECUTE ON FUNCTION find_earliest_open_redemption() TO pva_api;
 
--- The service changes the times of batches, windows, contracts and reservations only with this function, and only those of a sandbox.
+-- The service moves the times of batches, windows, contracts and reservations only with this function, and only those of a sandbox.
 GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pva_api;
 
 -- pva_api: the API and worker processes.
 
--- Written by voucherctl and read by the service. Of an organization, the service reads only whether it is a sandbox: every statement gets
--- the organization's id from the API key.
+-- Written by voucherctl and read by the service. Of an organization, the service reads only whether it is a sandbox.
 GRANT SELECT (id, sandbox) ON organizations TO pva_api;
 GRANT SELECT ON deployment, migrations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links,
                 api_keys, api_key_secrets
@@ -156,7 +155,7 @@ GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON vou
 GRANT INSERT (id, leaves, hashes) ON log_batches TO pva_admin;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_admin;
 
--- Webhook endpoints are created, disabled, enabled and rotated.
+-- Webhook endpoints are created, disabled and enabled, and their secrets are rotated.
 GRANT SELECT ON webhook_endpoints TO pva_admin;
 GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_admin;
 GRANT UPDATE (enabled, disabled_reason, disabled_at, failing_since, secret_version, previous_secret_until) ON webhook_endpoints TO pva_admin;
