@@ -12,7 +12,7 @@ export function markSandbox(isSandbox: boolean): { sandbox?: true } {
   return isSandbox ? { sandbox: true } : {};
 }
 
-/** The most seconds that one call can move the times: 400 days. Migration 00014 has the same bound. */
+/** The most seconds that one call can move the times: 400 days. The database function `advance_sandbox` has the same bound. */
 export const ADVANCE_SECONDS_MAX = 34_560_000;
 
 const SECONDS = `must be a whole number from 1 to ${ADVANCE_SECONDS_MAX}`;

@@ -33,8 +33,6 @@ const BATCH = {
   expired: bigint,
   redeemed: bigint,
   voided: bigint,
-  /** Whether its organization is a sandbox. */
-  sandbox: boolean,
 };
 
 /** A product. Prices are US dollars. */
@@ -76,14 +74,14 @@ export const sql = loadStatements(new URL("./catalog.sql", import.meta.url), {
   count_issued_vouchers: { count: bigint },
   find_batch_size: { count: integer },
   select_windows: { kind: textOf<WindowKind>(), opensAt: orNull(timestamptz), closesAt: orNull(timestamptz) },
-  find_batch: { ...BATCH, left: bigint },
+  find_batch: { ...BATCH, left: bigint, sandbox: boolean },
   select_brands: BRAND,
   select_brands_of_organization: BRAND,
   select_batches_of_organization: BATCH_OF_ORGANIZATION,
 });
 
 /** Inserts an organization. It can never change between live and sandbox. */
-export async function insertOrganization(db: Queryable, id: string, name: string, sandbox = false): Promise<void> {
+export async function insertOrganization(db: Queryable, id: string, name: string, sandbox: boolean): Promise<void> {
   await execute(db, sql.insert_organization, [id, name, sandbox]);
 }
 
@@ -155,7 +153,7 @@ export async function selectWindows(db: Queryable, batchId: string): Promise<Rec
 }
 
 /** A batch as an operator sees it, with the number of its vouchers in each status. */
-export interface BatchSummary extends Omit<Row<typeof BATCH>, "sandbox"> {
+export interface BatchSummary extends Row<typeof BATCH> {
   /** Present for a batch of a sandbox organization. */
   sandbox?: true;
   windows: Record<WindowKind, Window | null>;

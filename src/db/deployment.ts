@@ -5,7 +5,7 @@ import type { DeploymentIdentity } from "../domain/deployment.ts";
 import { boolean, text } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
 import { assertMigrated, rejectAsOutdated, UnusableDatabase } from "./schema.ts";
-import { loadStatements, readRequiredRow, readRow } from "./statements.ts";
+import { loadStatements, readRequiredRow } from "./statements.ts";
 
 export const sql = loadStatements(new URL("./deployment.sql", import.meta.url), {
   identify_database: { deploymentId: text, readOnly: boolean, isCopy: boolean, database: text, timeline: text },
@@ -83,8 +83,7 @@ export class Deployment implements DeploymentIdentity {
 
   /** Checks the database of a new connection. @throws UnusableDatabase */
   async admit(client: pg.ClientBase): Promise<void> {
-    const found = await readRow(client, sql.identify_database, []).catch(rejectAsOutdated);
-    if (found === null) throw new Error("the database has no deployment");
+    const found = await readRequiredRow(client, sql.identify_database, []).catch(rejectAsOutdated);
     if (found.readOnly) {
       throw new UnusableDatabase(
         "unavailable",

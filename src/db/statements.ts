@@ -39,12 +39,11 @@ export function loadStatements<const All extends Record<string, Columns>>(
 /** Reads every statement of a `.sql` file, by name. Each statement comes after a line `-- name: <statement>` and comments. */
 export function readStatements(file: URL): Record<string, Statement> {
   const statements: Record<string, Statement> = {};
-  for (const block of readFileSync(file, "utf8")
-    .split(/^-- name: /m)
-    .slice(1)) {
+  const [, ...blocks] = readFileSync(file, "utf8").split(/^-- name: /m);
+  for (const block of blocks) {
     const [name = "", ...lines] = block.split("\n");
     const text = lines.filter((line) => !line.startsWith("--")).join("\n");
-    statements[name.trim()] = { name: name.trim(), text: text.trim().replace(/;$/, "") };
+    statements[name] = { name, text: text.trim().replace(/;$/, "") };
   }
   return statements;
 }

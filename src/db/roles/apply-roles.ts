@@ -29,7 +29,7 @@ export interface AppliedRoles {
 }
 
 /**
- * Creates the missing roles and gives each exactly the rights of `grants.sql` in this database. Run it after each migration.
+ * Creates the missing roles and gives each the rights of `grants.sql` in this database. Run it after each migration.
  * @param tx a transaction of the database's owner, who must be allowed to create roles if one is missing or gets a password.
  * @param passwords of visible ASCII characters. A password lets the role log in; only its SCRAM verifier leaves this process. Null changes
  * nothing.
