@@ -31,7 +31,7 @@ const LOGGED_HASH = {
   /** Whether the event belongs to a batch of leaves. The batch may still wait for its place in the log. */
   hasSlot: boolean,
   logIndex: orNull(bigint),
-  /** The hash in the event's slot of a waiting batch. Null once the batch has a place; empty if the slot is past the batch's end. */
+  /** The hash in the event's slot of a waiting batch. Null unless the batch waits; empty if the slot is past the batch's end. */
   waitingHash: orNull(bytea),
 };
 

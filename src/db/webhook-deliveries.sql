@@ -187,7 +187,7 @@ SELECT p.event_id AS "eventId", p.event_type AS "eventType", p.voucher_id AS "vo
  ORDER BY p.created_at DESC, p.event_id DESC LIMIT $5::int;
 
 -- name: select_replayable_by_time
--- Finished deliveries of an endpoint whose events were written in a period, oldest first.
+-- Finished deliveries of an endpoint whose events were written to the outbox in a period, oldest first.
 -- $1 endpoint_id text, $2 from timestamptz, $3 to timestamptz (exclusive), $4 limit int
 SELECT p.event_id AS "eventId", p.voucher_id AS "voucherId"
   FROM (VALUES ('Delivered'), ('Failed')) AS s (state)

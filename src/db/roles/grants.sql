@@ -20,8 +20,8 @@ $$;
 REVOKE ALL ON SCHEMA public FROM pva_api, pva_log, pva_admin;
 GRANT USAGE ON SCHEMA public TO pva_api, pva_log, pva_admin;
 
--- Every role has the rights of PUBLIC. An upgraded database may still let PUBLIC create tables (not since PostgreSQL 15), and a new
--- database lets PUBLIC create temporary ones. The service needs neither.
+-- Every role has the rights of PUBLIC. By default, PUBLIC may create temporary tables and, in a database from before PostgreSQL 15, other
+-- tables. The service needs neither.
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 DO $$
 BEGIN
