@@ -1,6 +1,6 @@
--- All rights of the roles in this database. The file first revokes their rights on tables, sequences and the schema, in the same transaction,
--- so it can run after every migration. The roles have no right on a table that this file does not name. No role may TRUNCATE. DELETE is
--- possible only on the tables of webhooks. Only the owner may change a definition.
+-- All rights of the roles in this database. The file first revokes their rights on tables, sequences, functions and the schema, in the same
+-- transaction, so it can run after every migration. The roles have no right on a table that this file does not name. No role may TRUNCATE.
+-- DELETE is possible only on the tables of webhooks. Only the owner may change a definition.
 
 -- Revokes only where a right was granted, because the owner of this database may not own every table in it.
 DO $$
@@ -8,10 +8,13 @@ DECLARE
   held record;
 BEGIN
   FOR held IN
-    SELECT DISTINCT c.oid::regclass AS name, CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind
+    SELECT DISTINCT c.oid::regclass::text AS name, CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind
       FROM pg_class AS c LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid
      CROSS JOIN LATERAL (SELECT * FROM aclexplode(c.relacl) UNION ALL SELECT * FROM aclexplode(a.attacl)) AS acl
      WHERE c.relnamespace = 'public'::regnamespace AND acl.grantee IN ('pva_api'::regrole, 'pva_log'::regrole, 'pva_admin'::regrole)
+     UNION ALL
+    SELECT DISTINCT p.oid::regprocedure::text, 'ROUTINE' FROM pg_proc AS p, aclexplode(p.proacl) AS acl
+     WHERE p.pronamespace = 'public'::regnamespace AND acl.grantee IN ('pva_api'::regrole, 'pva_log'::regrole, 'pva_admin'::regrole)
   LOOP
     EXECUTE format('REVOKE ALL ON %s %s FROM pva_api, pva_log, pva_admin', held.kind, held.name);
   END LOOP;
