@@ -154,6 +154,18 @@ export function queryTime(description: string, example: string) {
     });
 }
 
+/** Longest accepted cursor. A valid one has fewer than 150 characters. */
+const CURSOR_INPUT_MAX = 512;
+
+/** The cursor of a list in a query string. */
+export function queryCursor(description: string) {
+  return z
+    .string({ error: "must be one value" })
+    .max(CURSOR_INPUT_MAX, "is not a cursor of this list")
+    .optional()
+    .meta({ description });
+}
+
 /** Maximum input length of a code or ticket. A normalized code has at most 64 characters; the rest allows for spaces and hyphens. */
 const CODE_INPUT_MAX = 256;
 

@@ -1,13 +1,11 @@
 import { z } from "zod";
 import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
-import { queryInteger, queryTime, timestamp, verifyUrl } from "./fields.ts";
+import { queryCursor, queryInteger, queryTime, timestamp, verifyUrl } from "./fields.ts";
 import { REDEEMED_VOUCHER, redeemedVoucher } from "./redeem.ts";
 import { sandbox } from "./sandbox.ts";
 
 /** Maximum number of redemptions on one page. */
 const REDEMPTIONS_LIMIT_MAX = 1_000;
-/** Longest accepted cursor. A valid cursor has about 200 characters. */
-const CURSOR_INPUT_MAX = 512;
 
 export const externalRefInPath = z.string().meta({
   description: "Your reference, URL-encoded. Surrounding spaces are removed.",
@@ -22,14 +20,9 @@ export const redemptionsQuery = z
       "Lists redemptions before this time; omit it for a list without an end.",
       "2026-11-22T00:00:00+01:00",
     ),
-    cursor: z
-      .string({ error: "must be one value" })
-      .max(CURSOR_INPUT_MAX, "is not a cursor of this list")
-      .optional()
-      .meta({
-        description:
-          "The previous page's `nextCursor`; omit it for the first page. It remembers `from` and `to`: omit them, or send the same ones.",
-      }),
+    cursor: queryCursor(
+      "The previous page's `nextCursor`; omit it for the first page. It remembers `from` and `to`: omit them, or send the same ones.",
+    ),
     limit: queryInteger(1, REDEMPTIONS_LIMIT_MAX, 100, "Maximum number of redemptions on the page."),
   })
   .refine(({ from, to }) => from === undefined || to === undefined || from < to, "from must be before to");

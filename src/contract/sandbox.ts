@@ -2,18 +2,17 @@ import { z } from "zod";
 import { examples } from "./example.ts";
 import { count } from "./fields.ts";
 
-/** The field that marks every response about a voucher of a sandbox organization. */
+/** The field that marks every response about a sandbox organization. */
 export const sandbox = z.literal(true).optional().meta({
-  description:
-    "The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.",
+  description: "Present only for a sandbox organization: its vouchers are for tests and have no value.",
 });
 
-/** The field of a response, absent for a live organization. */
+/** The field as part of a response; nothing for a live organization. */
 export function markSandbox(isSandbox: boolean): { sandbox?: true } {
   return isSandbox ? { sandbox: true } : {};
 }
 
-/** The most seconds that one call can move the times: 400 days. Migration 00014 has the same bound. */
+/** The most seconds that one call can move the times: 400 days. The database function `advance_sandbox` has the same bound. */
 export const ADVANCE_SECONDS_MAX = 34_560_000;
 
 const SECONDS = `must be a whole number from 1 to ${ADVANCE_SECONDS_MAX}`;

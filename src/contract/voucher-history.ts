@@ -45,7 +45,7 @@ const pastReservation = z.object({
   startedAt: timestamp("When it began.", EXAMPLE.reservedAt),
   expiresAt: timestamp("When it expires.", EXAMPLE.reservedUntil),
   endedAt: timestamp("When it ended; null while it is live.", EXAMPLE.reservedUntil).nullable(),
-  /** Why it was released, as the caller said. */
+  /** Why it was released: the caller's reason, or `voided`. */
   endReason: z.string().nullable(),
 });
 

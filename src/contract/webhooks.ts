@@ -3,6 +3,7 @@ import { EXAMPLE, examples } from "./example.ts";
 import {
   count,
   filledTextUpTo,
+  queryCursor,
   queryInteger,
   queryTime,
   redeemCode,
@@ -27,7 +28,7 @@ export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
 /** The type of a test request. An endpoint need not subscribe to it. */
 export const WEBHOOK_TEST_TYPE = "webhook.test";
 
-/** Why an endpoint gets no requests. */
+/** Why an endpoint is disabled. */
 const WEBHOOK_DISABLED_REASONS = ["partner", "operator", "gone", "failing"] as const;
 export type WebhookDisabledReason = (typeof WEBHOOK_DISABLED_REASONS)[number];
 
@@ -57,17 +58,16 @@ const REPLAY_IDS_MAX = 200;
 const WEBHOOK_URL_MAX = 2_048;
 const DESCRIPTION_MAX = 200;
 const DELIVERIES_LIMIT_MAX = 1_000;
-const CURSOR_INPUT_MAX = 512;
 const EVENT_ID_MAX = 128;
 
 const sequence = count(1, "The event's position in the voucher's chain.", 2);
 const recordHash = sha256("The event's `recordHash` in the voucher's chain.");
-const sentAt = timestamp("When it happened.", EXAMPLE.redeemedAt);
+const occurredAt = timestamp("When it happened.", EXAMPLE.redeemedAt);
 
 const sealedData = z.object({ voucherId, sequence, recordHash });
 
 function eventOf<const Type extends string, Data extends z.ZodObject>(type: Type, id: string, data: Data) {
-  return z.object({ type: z.literal(type), timestamp: sentAt, data }).meta({ id });
+  return z.object({ type: z.literal(type), timestamp: occurredAt, data }).meta({ id });
 }
 
 /** The body of a webhook request. It has no voucher code, no ticket and no token; fields are sent in this order. */
@@ -108,8 +108,6 @@ export const webhookEvent = z
   .meta({ id: "WebhookEvent" });
 
 export type WebhookEvent = z.output<typeof webhookEvent>;
-
-const text = (error: string) => z.string({ error });
 
 const url = filledTextUpTo(
   WEBHOOK_URL_MAX,
@@ -169,8 +167,7 @@ examples.add(changeWebhookRequest, {
   enable: { summary: "Enable it again", value: { enabled: true } },
 });
 
-export const webhookIdInPath = z.string().meta({ description: "The endpoint's id.", examples: [EXAMPLE.webhookId] });
-const webhookId = z.string().meta({ description: "The endpoint's id.", examples: [EXAMPLE.webhookId] });
+export const webhookId = z.string().meta({ description: "The endpoint's id.", examples: [EXAMPLE.webhookId] });
 
 export const webhookEndpoint = z
   .object({
@@ -185,7 +182,7 @@ export const webhookEndpoint = z
     }),
     disabledAt: timestamp("When it was disabled; null while it is enabled.", EXAMPLE.redeemedAt).nullable(),
     failingSince: timestamp(
-      "The first failure since the last success; null when the last attempt succeeded.",
+      "The first failure since it last succeeded, was enabled or got another `url`; null when there is none.",
       EXAMPLE.redeemedAt,
     ).nullable(),
     previousSecretUntil: timestamp(
@@ -281,11 +278,11 @@ examples.add(rotatedWebhook, {
 const lastStatus = z
   .int()
   .nullable()
-  .meta({ description: "The HTTP status of the last answer; null when there was none.", examples: [204] });
+  .meta({ description: "The HTTP status of the last attempt; null when it got no answer.", examples: [204] });
 const lastFailure = z
   .enum(DELIVERY_FAILURES)
   .nullable()
-  .meta({ description: "Why the last attempt failed; null when it succeeded." });
+  .meta({ description: "Why the last attempt failed; null when it did not." });
 
 export const testedWebhook = z
   .object({
@@ -323,7 +320,10 @@ const webhookDelivery = z
         "Delivered: it answered with a status from 200 to 299. Failed: no attempt follows, unless it is replayed.",
     }),
     attempts: count(0, "Number of attempts.", 1),
-    nextAttemptAt: timestamp("When it is tried again; null when no attempt follows.", EXAMPLE.redeemedAt).nullable(),
+    nextAttemptAt: timestamp(
+      "When the next attempt is due; null when none follows, or while an earlier event of the voucher is not finished.",
+      EXAMPLE.redeemedAt,
+    ).nullable(),
     lastStatus,
     lastFailure,
     createdAt: timestamp("When the event was queued.", EXAMPLE.redeemedAt),
@@ -337,10 +337,7 @@ export const deliveriesQuery = z.object({
     .enum(DELIVERY_STATES, `must be one of ${DELIVERY_STATES.join(", ")}`)
     .optional()
     .meta({ description: "Only deliveries in this state." }),
-  cursor: text("must be one value")
-    .max(CURSOR_INPUT_MAX, "is not a cursor of this list")
-    .optional()
-    .meta({ description: "The previous page's `nextCursor`; omit it for the first page." }),
+  cursor: queryCursor("The previous page's `nextCursor`; omit it for the first page."),
   limit: queryInteger(1, DELIVERIES_LIMIT_MAX, 100, "Maximum number of deliveries on the page."),
 });
 export type DeliveriesQuery = z.output<typeof deliveriesQuery>;
@@ -388,7 +385,7 @@ export const replayRequest = z
     from: queryTime("Replays events that were queued at or after this time.", "2026-11-21T00:00:00+01:00"),
     to: queryTime("Replays events that were queued before this time.", "2026-11-22T00:00:00+01:00"),
     eventIds: z
-      .array(text("must be a list of event ids").max(EVENT_ID_MAX, "has an entry that is no event id"), {
+      .array(z.string({ error: "must be a list of event ids" }).max(EVENT_ID_MAX, "has an entry that is no event id"), {
         error: "must be a list of event ids",
       })
       .min(1, "must not be empty")

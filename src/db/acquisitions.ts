@@ -59,7 +59,7 @@ export interface WantedSource {
 }
 
 /** The product of a listing or link, or the product itself. */
-export type SourceProduct = Row<typeof PRODUCT>;
+type SourceProduct = Row<typeof PRODUCT>;
 
 /** The product, contract and batches that a listing, product or link stands for, from one snapshot. */
 export interface Source {
@@ -110,14 +110,11 @@ export type Standing = Row<typeof STANDING>;
 /** Reads many users' standings in one statement; results are in the order of `keys`. */
 export async function readStandings(db: Queryable, keys: readonly AcquisitionKey[]): Promise<Standing[]> {
   const rows = await readRows(db, sql.read_standings, [
-    ...columnsOf(keys, "userId"),
-    ...columnsOf(
-      keys.map(({ product }) => product),
-      "organizationId",
-      "brandId",
-      "id",
-    ),
-    ...columnsOf(keys, "paymentRef"),
+    keys.map(({ userId }) => userId),
+    keys.map(({ product }) => product.organizationId),
+    keys.map(({ product }) => product.brandId),
+    keys.map(({ product }) => product.id),
+    keys.map(({ paymentRef }) => paymentRef),
   ]);
   if (rows.length !== keys.length) throw new Error(`expected ${keys.length} rows, got ${rows.length}`);
   const standings: Standing[] = new Array(keys.length);
@@ -156,29 +153,27 @@ export function insertAcquisitions(acquisitions: readonly NewAcquisition[]): Pre
   if (acquisitions.length === 0) return [];
   const claims = acquisitions.filter(({ paymentRef }) => paymentRef === null);
   const purchases = acquisitions.filter(({ paymentRef }) => paymentRef !== null);
-  return [
-    ...(claims.length === 0
-      ? []
-      : [
-          prepare(sql.insert_claims, [
-            claims.map(({ userId }) => userId),
-            claims.map(({ product }) => product.id),
-            claims.map(({ voucher }) => voucher.id),
-          ]),
-        ]),
-    ...(purchases.length === 0
-      ? []
-      : [
-          prepare(sql.insert_purchases, [
-            purchases.map(({ voucher }) => voucher.organizationId),
-            purchases.map(({ userId }) => userId),
-            purchases.map(({ paymentRef }) => paymentRef),
-            purchases.map(({ voucher }) => voucher.id),
-          ]),
-        ]),
-    prepare(sql.acquire_vouchers, [
-      acquisitions.map(({ voucher }) => voucher.id),
-      acquisitions.map(({ voucher }) => voucher.lastSequence),
-    ]),
-  ];
+  const writes: PreparedStatements = [];
+  if (claims.length > 0) {
+    writes.push(
+      prepare(sql.insert_claims, [
+        claims.map(({ userId }) => userId),
+        claims.map(({ product }) => product.id),
+        claims.map(({ voucher }) => voucher.id),
+      ]),
+    );
+  }
+  if (purchases.length > 0) {
+    writes.push(
+      prepare(sql.insert_purchases, [
+        purchases.map(({ voucher }) => voucher.organizationId),
+        purchases.map(({ userId }) => userId),
+        purchases.map(({ paymentRef }) => paymentRef),
+        purchases.map(({ voucher }) => voucher.id),
+      ]),
+    );
+  }
+  const vouchers = acquisitions.map(({ voucher }) => voucher);
+  writes.push(prepare(sql.acquire_vouchers, columnsOf(vouchers, "id", "lastSequence")));
+  return writes;
 }

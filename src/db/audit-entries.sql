@@ -79,8 +79,8 @@ SELECT w.organization_id AS "organizationId", w.url, w.description, w.event_type
   FROM webhook_endpoints AS w WHERE w.id = $1::text AND w.deleted_at IS NULL FOR NO KEY UPDATE;
 
 -- name: state_of_roles
--- The roles of the service and voucherctl, and every right in this database that was granted to one of them or to PUBLIC, including the
--- defaults of PUBLIC.
+-- The roles of the service and voucherctl, and the rights of these roles and of PUBLIC on this database, its schema, and its tables, sequences
+-- and columns. Of the rights on functions, only those of the roles, because `db roles` does not change those of PUBLIC.
 -- $1 name of the connected database text
 WITH granted AS (
   SELECT acl.grantee, acl.privilege_type || ' ON DATABASE ' || d.datname AS what
@@ -95,6 +95,9 @@ WITH granted AS (
   SELECT acl.grantee, acl.privilege_type || ' (' || a.attname || ') ON ' || c.relname
     FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid, aclexplode(a.attacl) AS acl
    WHERE c.relnamespace = 'public'::regnamespace
+   UNION ALL
+  SELECT acl.grantee, acl.privilege_type || ' ON FUNCTION ' || p.proname
+    FROM pg_proc AS p, aclexplode(p.proacl) AS acl WHERE p.pronamespace = 'public'::regnamespace AND acl.grantee <> 0
 )
 SELECT ARRAY(SELECT r.rolname || CASE WHEN r.rolcanlogin THEN ' LOGIN' ELSE ' NOLOGIN' END FROM pg_roles AS r
               WHERE r.rolname IN ('pva_api', 'pva_log', 'pva_admin') ORDER BY 1) AS roles,

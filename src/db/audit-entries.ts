@@ -3,7 +3,7 @@ import type { Queryable, Transaction } from "./pool.ts";
 import { execute, loadStatements, prepare, readRows } from "./statements.ts";
 
 /** The columns of an entity before and after a change, without secrets and codes. */
-export type EntityState = Record<string, unknown>;
+type EntityState = Record<string, unknown>;
 
 const AUDIT_ENTRY = {
   id: bigint,

@@ -1,6 +1,6 @@
 import { integer } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { execute, loadStatements, readRow } from "./statements.ts";
+import { execute, loadStatements, readRequiredRow } from "./statements.ts";
 
 export const sql = loadStatements(new URL("./broken-chains.sql", import.meta.url), {
   mark_broken_chains: {},
@@ -20,5 +20,5 @@ export async function recordChainCheck(
 
 /** How many chains were broken at their last check, counted up to `max`. */
 export async function countBrokenChains(db: Queryable, max: number): Promise<number> {
-  return (await readRow(db, sql.count_broken_chains, [max]))?.broken ?? 0;
+  return (await readRequiredRow(db, sql.count_broken_chains, [max])).broken;
 }

@@ -3,7 +3,7 @@ import type { Window, WindowKind } from "../domain/offer.ts";
 import type { Audience, VoucherType } from "../domain/voucher.ts";
 import { bigint, boolean, integer, numeric, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { execute, loadStatements, readRow, readRows } from "./statements.ts";
+import { execute, loadStatements, readRequiredRow, readRow, readRows } from "./statements.ts";
 
 /** What the vouchers of a new batch have in common. Prices are US dollars. */
 const BATCH_TERMS = {
@@ -33,8 +33,6 @@ const BATCH = {
   expired: bigint,
   redeemed: bigint,
   voided: bigint,
-  /** Whether its organization is a sandbox. */
-  sandbox: boolean,
 };
 
 /** A product. Prices are US dollars. */
@@ -76,14 +74,14 @@ export const sql = loadStatements(new URL("./catalog.sql", import.meta.url), {
   count_issued_vouchers: { count: bigint },
   find_batch_size: { count: integer },
   select_windows: { kind: textOf<WindowKind>(), opensAt: orNull(timestamptz), closesAt: orNull(timestamptz) },
-  find_batch: { ...BATCH, left: bigint },
+  find_batch: { ...BATCH, left: bigint, sandbox: boolean },
   select_brands: BRAND,
   select_brands_of_organization: BRAND,
   select_batches_of_organization: BATCH_OF_ORGANIZATION,
 });
 
 /** Inserts an organization. It can never change between live and sandbox. */
-export async function insertOrganization(db: Queryable, id: string, name: string, sandbox = false): Promise<void> {
+export async function insertOrganization(db: Queryable, id: string, name: string, sandbox: boolean): Promise<void> {
   await execute(db, sql.insert_organization, [id, name, sandbox]);
 }
 
@@ -119,7 +117,7 @@ export async function insertProduct(db: Queryable, product: NewProduct): Promise
 }
 
 /** A batch to insert. Its terms are copied from the product. */
-export interface NewBatch {
+interface NewBatch {
   id: string;
   productId: string;
   audience: Audience;
@@ -136,7 +134,7 @@ export function insertBatch(db: Queryable, batch: NewBatch): Promise<BatchTerms 
 
 /** How many vouchers there are. */
 export async function countIssuedVouchers(db: Queryable): Promise<number> {
-  return (await readRow(db, sql.count_issued_vouchers, []))?.count ?? 0;
+  return (await readRequiredRow(db, sql.count_issued_vouchers, [])).count;
 }
 
 /** How many vouchers a batch has, or null when there is no such batch. */
@@ -155,7 +153,7 @@ export async function selectWindows(db: Queryable, batchId: string): Promise<Rec
 }
 
 /** A batch as an operator sees it, with the number of its vouchers in each status. */
-export interface BatchSummary extends Omit<Row<typeof BATCH>, "sandbox"> {
+export interface BatchSummary extends Row<typeof BATCH> {
   /** Present for a batch of a sandbox organization. */
   sandbox?: true;
   windows: Record<WindowKind, Window | null>;
@@ -168,7 +166,7 @@ export async function findBatch(db: Queryable, id: string): Promise<BatchSummary
   const row = await readRow(db, sql.find_batch, [id]);
   if (row === null) return null;
   const { left, sandbox, ...batch } = row;
-  // Windows are inserted with their batch and never change.
+  // A second statement finds the same windows, because a batch gets them when it is issued.
   const windows = await selectWindows(db, id);
   return {
     ...batch,

@@ -35,7 +35,7 @@ export const boolean: Column<boolean> = { type: "boolean" };
 export const text: Column<string> = { type: "text" };
 export const timestamptz: Column<Date> = { type: "timestamp with time zone" };
 
-/** A text whose possible values a constraint of its table lists. */
+/** A text of which only these values are stored. */
 export function textOf<T extends string>(): Column<T> {
   return { type: "text" };
 }

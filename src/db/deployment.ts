@@ -5,7 +5,7 @@ import type { DeploymentIdentity } from "../domain/deployment.ts";
 import { boolean, text } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
 import { assertMigrated, rejectAsOutdated, UnusableDatabase } from "./schema.ts";
-import { loadStatements, readRow } from "./statements.ts";
+import { loadStatements, readRequiredRow } from "./statements.ts";
 
 export const sql = loadStatements(new URL("./deployment.sql", import.meta.url), {
   identify_database: { deploymentId: text, readOnly: boolean, isCopy: boolean, database: text, timeline: text },
@@ -83,8 +83,7 @@ export class Deployment implements DeploymentIdentity {
 
   /** Checks the database of a new connection. @throws UnusableDatabase */
   async admit(client: pg.ClientBase): Promise<void> {
-    const found = await readRow(client, sql.identify_database, []).catch(rejectAsOutdated);
-    if (found === null) throw new Error("the database has no deployment");
+    const found = await readRequiredRow(client, sql.identify_database, []).catch(rejectAsOutdated);
     if (found.readOnly) {
       throw new UnusableDatabase(
         "unavailable",
@@ -124,14 +123,10 @@ export class Deployment implements DeploymentIdentity {
 
 /** The id of the deployment that this database belongs to. */
 export async function readDeploymentId(db: Queryable): Promise<string> {
-  const row = await readRow(db, sql.read_deployment_id, []);
-  if (row === null) throw new Error("the database has no deployment");
-  return row.id;
+  return (await readRequiredRow(db, sql.read_deployment_id, [])).id;
 }
 
 /** Makes the connected database a deployment of its own and returns the new id. Every process that uses it must be restarted. */
 export async function adoptDatabase(db: Queryable): Promise<string> {
-  const row = await readRow(db, sql.adopt_database, []);
-  if (row === null) throw new Error("the database has no deployment");
-  return row.id;
+  return (await readRequiredRow(db, sql.adopt_database, [])).id;
 }

@@ -1,6 +1,6 @@
 import { boolean, type Row, text } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { loadStatements, readRows } from "./statements.ts";
+import { loadStatements, readRequiredRow, readRows } from "./statements.ts";
 
 const SETTINGS = {
   fsync: text,
@@ -16,12 +16,11 @@ export const sql = loadStatements(new URL("./durability.sql", import.meta.url), 
 });
 
 /** Reads the settings that decide whether a committed transaction survives a crash. The values are those of one connection of `db`. */
-export async function readDurabilitySettings(db: Queryable): Promise<Row<typeof SETTINGS>> {
-  const [settings] = await readRows(db, sql.select_durability_settings, []);
-  return settings as Row<typeof SETTINGS>;
+export function readDurabilitySettings(db: Queryable): Promise<Row<typeof SETTINGS>> {
+  return readRequiredRow(db, sql.select_durability_settings, []);
 }
 
-/** Finds roles and databases whose own settings make COMMIT return before the transaction is durable. */
+/** Finds the roles whose own setting makes COMMIT return before the transaction is durable, and this database if it has such a setting. */
 export function findWeakenedRoles(db: Queryable): Promise<{ subject: string; setting: string }[]> {
   return readRows(db, sql.select_weakened_roles, []);
 }

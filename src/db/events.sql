@@ -102,7 +102,7 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.record_hash AS "recordHash", e
  WHERE e.seal_status = 'Sealed' ORDER BY "logIndex" NULLS LAST;
 
 -- name: select_unlogged_events
--- The next sealed events without a place in the log, in order of voucher and sequence.
+-- The next sealed events that belong to no batch of leaves, in order of voucher and sequence.
 -- $1 after voucher_id text, $2 after sequence int (exclusive), $3 limit int
 SELECT e.voucher_id AS "voucherId", e.sequence, encode(e.record_hash, 'hex') AS "recordHash"
   FROM voucher_events AS e
@@ -110,7 +110,7 @@ SELECT e.voucher_id AS "voucherId", e.sequence, encode(e.record_hash, 'hex') AS 
  ORDER BY e.voucher_id, e.sequence LIMIT $3::int;
 
 -- name: write_log_slots
--- Gives sealed events their places in a batch of the log. Raises VS001 when one has a place already.
+-- Gives sealed events their slots in a batch of leaves. Raises VS001 when one has a slot already.
 -- $1 voucher_id text[], $2 sequence int[], $3 log_slot bigint[]
 WITH logged AS (
   UPDATE voucher_events AS e SET log_slot = w.log_slot

@@ -1,7 +1,15 @@
 import type { EventContent, EventType, Seal, StoredEvent } from "../domain/chain.ts";
 import { bigint, boolean, bytea, integer, json, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import { columnsOf, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
+import {
+  columnsOf,
+  loadStatements,
+  type PreparedStatements,
+  prepare,
+  readRequiredRow,
+  readRow,
+  readRows,
+} from "./statements.ts";
 
 const STORED_EVENT = {
   voucherId: text,
@@ -23,8 +31,16 @@ const LOGGED_HASH = {
   /** Whether the event belongs to a batch of leaves. The batch may still wait for its place in the log. */
   hasSlot: boolean,
   logIndex: orNull(bigint),
-  /** The hash in the event's slot of a waiting batch. Null once the batch has a place; empty if the slot is past the batch's end. */
+  /** The hash in the event's slot of a waiting batch. Null unless the batch waits; empty if the slot is past the batch's end. */
   waitingHash: orNull(bytea),
+};
+
+/** A sealed event that belongs to no batch of leaves yet. */
+const UNLOGGED_EVENT = {
+  voucherId: text,
+  sequence: integer,
+  /** In hex. */
+  recordHash: text,
 };
 
 const LOGGED_EVENT = { payload: orNull(text), recordHash: orNull(bytea), logIndex: orNull(bigint) };
@@ -49,7 +65,7 @@ export const sql = loadStatements(new URL("./events.sql", import.meta.url), {
   find_logged_redemption: LOGGED_EVENT,
   select_events_of_range: STORED_EVENT,
   select_logged_in_order: LOGGED_HASH,
-  select_unlogged_events: { voucherId: text, sequence: integer, recordHash: text },
+  select_unlogged_events: UNLOGGED_EVENT,
   write_log_slots: {},
   select_canon_preserved_since: { canonPreservedSince: timestamptz },
 });
@@ -86,7 +102,7 @@ export function insertPendingEvents(events: readonly EventContent[]): PreparedSt
   ];
 }
 
-/** The Pending events of locked vouchers, by voucher and sequence. */
+/** The Pending events of locked vouchers, in order of voucher and sequence. */
 export function selectPendingEvents(tx: Transaction, voucherIds: readonly string[]): Promise<EventContent[]> {
   return readRows(tx, sql.select_pending_events, [voucherIds]);
 }
@@ -161,15 +177,9 @@ export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHa
   await tx.query("CLOSE logged_in_order");
 }
 
-/** A sealed event that has no place in the log yet. */
-export interface UnloggedEvent {
-  voucherId: string;
-  sequence: number;
-  /** In hex. */
-  recordHash: string;
-}
+export type UnloggedEvent = Row<typeof UNLOGGED_EVENT>;
 
-/** The next sealed events without a place in the log. */
+/** At most `limit` sealed events that belong to no batch of leaves, after this voucher and sequence. */
 export function selectUnloggedEvents(
   tx: Transaction,
   afterId: string,
@@ -179,15 +189,12 @@ export function selectUnloggedEvents(
   return readRows(tx, sql.select_unlogged_events, [afterId, afterSequence, limit]);
 }
 
-/** Statements that give sealed events their places in a batch. */
+/** Statements that give sealed events their slots in a batch of leaves. */
 export function writeLogSlots(events: readonly UnloggedEvent[], slots: readonly number[]): PreparedStatements {
-  const [ids, sequences] = [events.map(({ voucherId }) => voucherId), events.map(({ sequence }) => sequence)];
-  return [prepare(sql.write_log_slots, [ids, sequences, slots])];
+  return [prepare(sql.write_log_slots, [...columnsOf(events, "voucherId", "sequence"), slots])];
 }
 
 /** The time since which this deployment stores the exact event payloads. */
 export async function selectCanonPreservedSince(db: Queryable): Promise<Date> {
-  const row = await readRow(db, sql.select_canon_preserved_since, []);
-  if (row === null) throw new Error("the deployment row is missing");
-  return row.canonPreservedSince;
+  return (await readRequiredRow(db, sql.select_canon_preserved_since, [])).canonPreservedSince;
 }

@@ -54,8 +54,8 @@ SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUn
 
 -- name: count_stock
 -- How many vouchers users can still acquire from each of the newest listings of valid vouchers, counted up to a limit. Counts reserved
--- vouchers too. One row per listing; a sandbox's listings have none. Reads only the index vouchers_pickable. OFFSET 0 keeps a plan from
--- starting with all products.
+-- vouchers too. One row per listing; a sandbox's listings have none. Of the vouchers, reads only the index vouchers_pickable. OFFSET 0 keeps a
+-- plan from starting with all products.
 -- $1 limit of listings int, $2 limit of vouchers int
 SELECT named.brand, supply.available AS "left"
   FROM (SELECT d.id, d.product_id FROM listings AS o JOIN batches AS d ON d.id = ANY (ARRAY[o.batch_id])

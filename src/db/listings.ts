@@ -20,7 +20,7 @@ const LISTING = {
   priceUsd: numeric,
   benefitMonths: integer,
   usageUnitLabel: orNull(text),
-  /** Its organization is a sandbox. */
+  /** Whether its organization is a sandbox. */
   sandbox: boolean,
 };
 

@@ -1,6 +1,6 @@
 import { bigint, boolean } from "./columns.ts";
 import type { Transaction } from "./pool.ts";
-import { loadStatements, type PreparedStatements, prepare, readRow } from "./statements.ts";
+import { loadStatements, type PreparedStatements, prepare, readRequiredRow } from "./statements.ts";
 import { type AnnouncedEvent, announceEvents } from "./webhook-deliveries.ts";
 
 export const sql = loadStatements(new URL("./log-batches.sql", import.meta.url), {
@@ -19,7 +19,7 @@ export class LogBatch {
   readonly #hasEndpoints: boolean;
   readonly #announced: AnnouncedEvent[] = [];
 
-  constructor(id: number, hasEndpoints = false) {
+  constructor(id: number, hasEndpoints: boolean) {
     this.#id = id;
     this.#hasEndpoints = hasEndpoints;
   }
@@ -53,10 +53,9 @@ export class LogBatch {
 
 /** Opens the batch of a transaction. Must be sent after the statement that locks its vouchers. */
 export async function openLogBatch(tx: Transaction): Promise<LogBatch> {
-  const [row, found] = await Promise.all([
-    readRow(tx, sql.next_log_batch, []),
-    readRow(tx, sql.find_enabled_endpoints, []),
+  const [{ id }, { hasEndpoints }] = await Promise.all([
+    readRequiredRow(tx, sql.next_log_batch, []),
+    readRequiredRow(tx, sql.find_enabled_endpoints, []),
   ]);
-  if (row === null) throw new Error("the log has no sequence");
-  return new LogBatch(row.id, found?.hasEndpoints);
+  return new LogBatch(id, hasEndpoints);
 }

@@ -1,6 +1,6 @@
 import type { TreeHead } from "../domain/log/checkpoint.ts";
-import { bigint, bytea, type Row, text, timestamptz } from "./columns.ts";
-import type { LogTree } from "./log-tree.ts";
+import { bigint, type Row, text, timestamptz } from "./columns.ts";
+import { type LogTree, TREE } from "./log-tree.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import { loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
 
@@ -17,14 +17,14 @@ const RETIREMENT = {
 
 export const sql = loadStatements(new URL("./log-retirements.sql", import.meta.url), {
   select_log_retirements: RETIREMENT,
-  lock_log_to_retire: { origin: text, size: bigint, root: bytea, server: text },
+  lock_log_to_retire: TREE,
   insert_log_retirement: {},
   rename_log_tree: {},
   delete_published_of_retired: {},
   delete_witness_sizes: {},
 });
 
-/** A retired log. The next log takes over its first `size` leaves; its leaf with index `size` is the SHA-256 of `lastNote`. */
+/** A retired log. The next log begins with its `size` leaves, followed by the SHA-256 of `lastNote` as a leaf. */
 export type LogRetirement = Row<typeof RETIREMENT>;
 
 /** The logs that were retired, the oldest first. */

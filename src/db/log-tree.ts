@@ -1,11 +1,27 @@
 import type { TreeHead } from "../domain/log/checkpoint.ts";
 import type { TileId } from "../domain/log/merkle.ts";
 import type { StoredTile } from "../domain/log/tiles.ts";
-import { bigint, bytea, integer, orNull, smallint, text } from "./columns.ts";
+import { bigint, bytea, integer, orNull, type Row, smallint, text } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import { execute, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
+import {
+  columnsOf,
+  execute,
+  loadStatements,
+  type PreparedStatements,
+  prepare,
+  readRequiredRow,
+  readRow,
+  readRows,
+} from "./statements.ts";
 
-const TREE = { origin: text, size: bigint, root: bytea, server: text };
+/** The tree as it is stored, with the name of its log. */
+export const TREE = {
+  origin: text,
+  size: bigint,
+  root: bytea,
+  /** The start time of the database server. Another or restored server has another one. */
+  server: text,
+};
 
 export const sql = loadStatements(new URL("./log-tree.sql", import.meta.url), {
   lock_log_tree: TREE,
@@ -23,19 +39,10 @@ export const sql = loadStatements(new URL("./log-tree.sql", import.meta.url), {
   select_log_tiles: { level: smallint, index: bigint, hashes: orNull(bytea) },
 });
 
-/** The tree as it is stored, with the name of its log. */
-export interface LogTree extends TreeHead {
-  origin: string;
-  /** The start time of the database server. Another or restored server has another one. */
-  server: string;
-}
+export type LogTree = Row<typeof TREE>;
 
 /** A batch whose leaves have no place in the tree yet. */
-export interface WaitingBatch {
-  id: number;
-  leaves: number;
-  hashes: Buffer;
-}
+type WaitingBatch = Row<typeof sql.select_waiting_batches.columns>;
 
 /** Locks the tree; null when another transaction has locked it, or when there is no log. */
 export function lockLogTree(tx: Transaction): Promise<LogTree | null> {
@@ -70,10 +77,8 @@ export function placeBatches(batches: readonly WaitingBatch[], size: number): Pr
 /** Statements that give batches of the locked tree a place for each of their leaves. */
 export function placeLeaves(batches: readonly { id: number; places: readonly number[] }[]): PreparedStatements {
   const isContiguous = (places: readonly number[]) => places.every((place, at) => place === (places[0] ?? 0) + at);
-  const [contiguous, scattered] = [
-    batches.filter(({ places }) => isContiguous(places)),
-    batches.filter(({ places }) => !isContiguous(places)),
-  ];
+  const contiguous = batches.filter(({ places }) => isContiguous(places));
+  const scattered = batches.filter(({ places }) => !isContiguous(places));
   return [
     prepare(sql.place_log_batches, [contiguous.map(({ id }) => id), contiguous.map(({ places }) => places[0] ?? 0)]),
     ...scattered.map(({ id, places }) => prepare(sql.place_scattered_batch, [id, places[0] ?? 0, places])),
@@ -82,7 +87,7 @@ export function placeLeaves(batches: readonly { id: number; places: readonly num
 
 /** How many leaves wait for their place. */
 export async function countWaitingLeaves(db: Queryable): Promise<number> {
-  return (await readRow(db, sql.count_waiting_leaves, []))?.leaves ?? 0;
+  return (await readRequiredRow(db, sql.count_waiting_leaves, [])).leaves;
 }
 
 /** Statements that write the tiles that have grown, and the locked tree's new head. */
@@ -90,22 +95,15 @@ export function growTree(before: TreeHead, grown: readonly StoredTile[], after: 
   const bundles = grown.filter(({ level }) => level === 0);
   const tiles = grown.filter(({ level }) => level > 0);
   return [
-    prepare(sql.write_log_bundles, [bundles.map(({ index }) => index), bundles.map(({ hashes }) => hashes)]),
-    prepare(sql.write_log_tiles, [
-      tiles.map(({ level }) => level),
-      tiles.map(({ index }) => index),
-      tiles.map(({ hashes }) => hashes),
-    ]),
+    prepare(sql.write_log_bundles, columnsOf(bundles, "index", "hashes")),
+    prepare(sql.write_log_tiles, columnsOf(tiles, "level", "index", "hashes")),
     prepare(sql.advance_log_tree, [before.size, after.size, after.root]),
   ];
 }
 
 /** Bundles (level 0) and tiles, without those that do not exist. */
 export async function selectLogTiles(db: Queryable, tiles: readonly TileId[]): Promise<StoredTile[]> {
-  const rows = await readRows(db, sql.select_log_tiles, [
-    tiles.map(({ level }) => level),
-    tiles.map(({ index }) => index),
-  ]);
+  const rows = await readRows(db, sql.select_log_tiles, columnsOf(tiles, "level", "index"));
   return rows.flatMap(({ level, index, hashes }) => (hashes === null ? [] : [{ level, index, hashes }]));
 }
 

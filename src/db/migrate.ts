@@ -18,7 +18,7 @@ const LIBRARY_LOCK = "-8525285245963000605";
 interface MigrateOptions {
   directory?: string;
   waitMaxMs?: number;
-  /** Called once, with a sentence that says what the run waits for. */
+  /** Called at most once, with a sentence that says what the run waits for. */
   onWait?: (sentence: string) => void;
 }
 

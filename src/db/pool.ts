@@ -30,10 +30,10 @@ const KEEP_ALIVE_AFTER_MS = 10_000;
 const LOCK_TIMEOUT_MS = 250;
 
 /**
- * Planner settings for the service's statements, each of which looks up at most a few hundred keys by index. A generic plan is made once per
- * connection, which saves a millisecond per redemption, and is replaced only after the next ANALYZE. So a plan for empty tables must stay
- * fast while they grow. The settings allow only nested loops over indexes. Three forms in the statements keep such a loop from reading a
- * whole index, as `test/db/plans.test.ts` proves:
+ * Planner settings for the service's statements, which look up limited numbers of keys by index. A generic plan is made once per connection,
+ * which saves a millisecond per redemption, and stays until the next ANALYZE. So a plan for empty tables must stay fast while they grow. The
+ * settings allow only nested loops over indexes. Three forms in the statements keep such a loop from reading a whole index, as
+ * `test/db/plans.test.ts` proves:
  *
  * - `t.id = ANY (ARRAY[w.id])` uses the index like `t.id = w.id`, but a join cannot start with `t`.
  * - `(r.state = 'Live') IS NOT FALSE` does not imply the predicate of a partial index.

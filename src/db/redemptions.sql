@@ -30,8 +30,9 @@ UPDATE redemptions_closed AS c SET closed_until = date_trunc('milliseconds', sta
 -- name: find_complete_until
 -- The time before which the redemptions are complete: the next statement sees every earlier redemption, and none is ever added. It is
 -- closed_until, or the time of the earliest redemption in an open transaction if that is earlier. Before its insert ends, a transaction takes an
--- advisory lock that contains this time, and then reads closed_until (check_redemption_times). pg_locks is read after this statement has taken
--- its snapshot. So a transaction without such a lock has ended, or will read the closed_until of this snapshot or a later one, and fail.
+-- advisory lock whose key contains the time of its redemptions, and then reads closed_until (check_redemption_times). pg_locks is read after
+-- this statement has taken its snapshot. So a transaction without such a lock has ended, or will read this closed_until or a later one, and
+-- fail if its redemptions are earlier.
 SELECT least(c.closed_until, find_earliest_open_redemption()) AS "completeUntil"
   FROM redemptions_closed AS c WHERE c.singleton;
 

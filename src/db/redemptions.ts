@@ -8,11 +8,12 @@ import {
   loadStatements,
   type PreparedStatements,
   prepare,
+  readRequiredRow,
   readRow,
   readRows,
 } from "./statements.ts";
 
-/** What every read of a redemption returns. */
+/** A redemption as responses to partners show it. */
 const RESULT = {
   voucherId: text,
   redeemCode: text,
@@ -31,6 +32,7 @@ const REDEMPTION = { ...RESULT, attemptId: text };
 const CODED_REDEMPTION = { ...REDEMPTION, codeKey: text };
 
 const LISTED_REDEMPTION = { ...RESULT, externalRef: text, ticket: orNull(text) };
+
 /** A voucher's redemption as operators see it. */
 const REDEMPTION_OF_VOUCHER = {
   externalRef: text,
@@ -117,16 +119,14 @@ export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[
  */
 export async function closeRedemptions(pool: pg.Pool): Promise<Date> {
   await execute(pool, sql.close_redemptions, []);
-  const row = await readRow(pool, sql.find_complete_until, []);
-  if (row === null) throw new Error("redemptions_closed has no row");
-  return row.completeUntil;
+  return (await readRequiredRow(pool, sql.find_complete_until, [])).completeUntil;
 }
 
 /** A redemption as the list of an organization shows it. */
 export type ListedRedemption = Row<typeof LISTED_REDEMPTION>;
 
-/** A position in the list of an organization: just after this redemption, or with an empty id before all redemptions of that time. */
-export interface ListPosition {
+/** A redemption's position in the list of an organization. With an empty id, it is before all redemptions of that time. */
+interface ListPosition {
   redeemedAt: Date;
   voucherId: string;
 }
@@ -185,7 +185,7 @@ export type LastRedemption = Row<typeof LAST_REDEMPTION>;
 export function selectLastRedemptions(
   db: Queryable,
   organizationId: string,
-  before: { redeemedAt: Date; voucherId: string } | null,
+  before: ListPosition | null,
   limit: number,
 ): Promise<LastRedemption[]> {
   const values = [organizationId, before?.redeemedAt ?? null, before?.voucherId ?? "", limit];

@@ -1,7 +1,14 @@
 import type { Reservation } from "../domain/reservation.ts";
 import { bigint, integer, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { columnsOf, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
+import {
+  columnsOf,
+  loadStatements,
+  type PreparedStatements,
+  prepare,
+  readRequiredRow,
+  readRows,
+} from "./statements.ts";
 import { announceExpiredReservations } from "./webhook-deliveries.ts";
 
 /** A live reservation. Durations are milliseconds by the database's clock. */
@@ -15,7 +22,7 @@ const LIVE_RESERVATION = {
 };
 
 /** The state of a reservation's row. All but Live are final. */
-export type ReservationState = "Live" | "Consumed" | "Released" | "Expired";
+type ReservationState = "Live" | "Consumed" | "Released" | "Expired";
 
 /** A reservation in any state, as operators see it. */
 const RESERVATION_RECORD = {
@@ -113,7 +120,7 @@ export function selectLiveReservations(
   return readRows(db, sql.select_live_reservations, [after.expiresAt, after.ticket, limit]);
 }
 
-/** Returns the tickets whose reservation is live. */
+/** Returns those of the tickets whose reservation is live. */
 export async function selectLiveTickets(db: Queryable, tickets: readonly string[]): Promise<Set<string>> {
   const rows = await readRows(db, sql.select_live_tickets, [tickets]);
   return new Set(rows.map((row) => row.ticket));
@@ -121,7 +128,7 @@ export async function selectLiveTickets(db: Queryable, tickets: readonly string[
 
 /** How many reservations are live, counted up to `max`. */
 export async function countLiveReservations(db: Queryable, max: number): Promise<number> {
-  return (await readRow(db, sql.count_live_reservations, [max]))?.live ?? 0;
+  return (await readRequiredRow(db, sql.count_live_reservations, [max])).live;
 }
 
 /** The newest `limit` reservations of a voucher, newest first. */

@@ -1,6 +1,6 @@
 import { arrayOf, bigint, boolean, type Row, text } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import { loadStatements, readRow } from "./statements.ts";
+import { loadStatements, readRequiredRow, readRow } from "./statements.ts";
 
 const ADVANCE = {
   /** Reservations that the move has ended, and their vouchers in the same order. */
@@ -18,7 +18,7 @@ export const sql = loadStatements(new URL("./sandbox.sql", import.meta.url), {
 });
 
 /** How far to move the times of a sandbox organization, and who does it, for the audit entry. */
-export interface SandboxMove {
+interface SandboxMove {
   organizationId: string;
   seconds: number;
   keyId: string;
@@ -30,11 +30,9 @@ export interface SandboxMove {
  * Moves the future times of a sandbox organization earlier and inserts the audit entry.
  * @throws DatabaseError 23001 for a live organization, 54000 for one with too many live reservations.
  */
-export async function moveSandbox(tx: Transaction, move: SandboxMove): Promise<Row<typeof ADVANCE>> {
+export function moveSandbox(tx: Transaction, move: SandboxMove): Promise<Row<typeof ADVANCE>> {
   const { organizationId, seconds, keyId, osUser, host } = move;
-  const row = await readRow(tx, sql.advance_sandbox, [organizationId, seconds, keyId, osUser, host]);
-  if (row === null) throw new Error("advance_sandbox returned no row");
-  return row;
+  return readRequiredRow(tx, sql.advance_sandbox, [organizationId, seconds, keyId, osUser, host]);
 }
 
 /** Whether a voucher belongs to a sandbox organization, or null when there is no such voucher. */

@@ -9,7 +9,7 @@ export interface Statement {
   text: string;
 }
 
-/** A statement with the columns of its result; none for a statement that returns no rows. */
+/** A statement with the columns of its result; none if its rows are not read. */
 export interface TypedStatement<C extends Columns> extends Statement {
   columns: C;
   /** Converts a row of values into a `Row`. Null until the first result, which shows the order of the columns. */
@@ -39,12 +39,11 @@ export function loadStatements<const All extends Record<string, Columns>>(
 /** Reads every statement of a `.sql` file, by name. Each statement comes after a line `-- name: <statement>` and comments. */
 export function readStatements(file: URL): Record<string, Statement> {
   const statements: Record<string, Statement> = {};
-  for (const block of readFileSync(file, "utf8")
-    .split(/^-- name: /m)
-    .slice(1)) {
+  const [, ...blocks] = readFileSync(file, "utf8").split(/^-- name: /m);
+  for (const block of blocks) {
     const [name = "", ...lines] = block.split("\n");
     const text = lines.filter((line) => !line.startsWith("--")).join("\n");
-    statements[name.trim()] = { name: name.trim(), text: text.trim().replace(/;$/, "") };
+    statements[name] = { name, text: text.trim().replace(/;$/, "") };
   }
   return statements;
 }
@@ -84,8 +83,8 @@ function makeRowReader<C extends Columns>(
 }
 
 /**
- * Statements that write, with their parameters, in the order in which they must run. Each writes all its rows or raises, or a constraint
- * raises at the commit, so their results need not be read. Pass them to `readThenWrite` or `write` (transaction.ts).
+ * Statements that write, with their parameters, in the order in which they must run. One that lacks a required row raises, so their results
+ * need not be read. Pass them to `readThenWrite` or `write` (transaction.ts).
  */
 export type PreparedStatements = QueryConfig[];
 
@@ -126,6 +125,17 @@ export async function readRow<C extends Columns>(
   values: Values,
 ): Promise<Row<C> | null> {
   return (await readRows(db, statement, values))[0] ?? null;
+}
+
+/** Runs a statement that must return a row, and returns the first one. @throws Error when there is none. */
+export async function readRequiredRow<C extends Columns>(
+  db: Queryable,
+  statement: TypedStatement<C>,
+  values: Values,
+): Promise<Row<C>> {
+  const row = await readRow(db, statement, values);
+  if (row === null) throw new Error(`the statement ${statement.name} returned no row`);
+  return row;
 }
 
 /** Runs a statement and returns how many rows it wrote or returned. */

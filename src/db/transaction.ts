@@ -3,11 +3,12 @@ import type { Transaction } from "./pool.ts";
 import { UnusableDatabase } from "./schema.ts";
 import type { PreparedStatements } from "./statements.ts";
 
-/** SQLSTATEs that this file recognizes (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/** SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";
 const LOCK_NOT_AVAILABLE = "55P03";
 const READ_ONLY_TRANSACTION = "25006";
+const UNIQUE_VIOLATION = "23505";
 const PROGRAM_LIMIT_EXCEEDED = "54000";
 /** Raised by `assert_row_count`: the state that the transaction decided on has changed. */
 const DECIDED_ON_OLD_STATE = "VS001";
@@ -99,7 +100,7 @@ export function isLimitExceeded(error: unknown): boolean {
 
 /** Whether the error is a violation of this unique constraint. Citus names the constraint only in the message, with a number at the end. */
 export function violates(error: unknown, constraint: string): boolean {
-  if (!hasSqlState(error, "23505")) return false;
+  if (!hasSqlState(error, UNIQUE_VIOLATION)) return false;
   const { constraint: name, message } = error as pg.DatabaseError;
   return (name ?? /"(\w+?)(_\d+)?"$/.exec(message)?.[1]) === constraint;
 }

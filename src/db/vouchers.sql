@@ -29,8 +29,8 @@ SELECT (w.n - 1)::int AS n, clock.now, v.id AS "voucher.id", v.code AS "voucher.
   LEFT JOIN redemptions AS rd ON rd.organization_id = w.organization_id AND rd.external_ref = w.external_ref;
 
 -- name: lock_free_vouchers
--- Locks the vouchers that no other transaction has locked, in id order, and returns their ids. Decides nothing: a joined row would show the
--- state from before a lock wait.
+-- Locks the vouchers that no other transaction has locked, in id order, and returns their ids. Returns no state, because a joined row could be
+-- older than the lock.
 -- $1 voucher_id text[]
 SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[]) ORDER BY v.id FOR NO KEY UPDATE SKIP LOCKED;
 
@@ -175,8 +175,8 @@ SELECT v.id, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequ
   FROM vouchers AS v WHERE v.id = ANY ($1::text[]);
 
 -- name: lock_expired_batch
--- Locks the batch that expired first and has expiries to record. Skips batches that another transaction has locked. Only sweepers and
--- advance_sandbox lock batches, always before vouchers, so no transaction waits for a batch while it has a voucher locked.
+-- Of the batches with expiries to record, locks the one that expired first. Skips batches that another transaction has locked. Only sweepers
+-- and advance_sandbox lock batches, always before vouchers, so no transaction waits for a batch while it has a voucher locked.
 -- $1 batch_id text[] to leave out, $2 batch_id text[] to choose from or null for all
 SELECT b.id AS "batchId", b.expiry_recorded_to AS "recordedTo", b.voucher_count AS "voucherCount" FROM batches AS b
  WHERE b.expiry_recorded_to < b.voucher_count AND b.valid_until <= (SELECT clock_timestamp()) AND b.id <> ALL ($1::text[])
@@ -194,8 +194,8 @@ SELECT v.id FROM vouchers AS v
  ORDER BY v.id FOR NO KEY UPDATE OF v SKIP LOCKED;
 
 -- name: find_recorded_serial
--- The end of a serial range of a locked batch, or the serial just before the first voucher in it whose expiry is not recorded.
--- OFFSET 0 as in lock_unrecorded_expiries.
+-- The serial before the first Active voucher in a range whose expiry is not recorded, or the end of the range if there is none. OFFSET 0 as in
+-- lock_unrecorded_expiries.
 -- $1 batch_id text, $2 after serial int (exclusive), $3 last serial int
 SELECT coalesce(min(v.serial) - 1, $3::int) AS "recordedTo" FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.serial <= $3::int AND v.status = 'Active'

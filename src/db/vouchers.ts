@@ -20,6 +20,7 @@ import {
   loadStatements,
   type PreparedStatements,
   prepare,
+  readRequiredRow,
   readRow,
   readRows,
   type Values,
@@ -289,7 +290,7 @@ export function findVouchersByName(
 
 /** The last of the next `limit` vouchers in id order after `afterId`, or null when there is none. */
 export async function findLastOfNext(db: Queryable, afterId: string, limit: number): Promise<string | null> {
-  return (await readRow(db, sql.find_last_of_next, [afterId, limit]))?.lastId ?? null;
+  return (await readRequiredRow(db, sql.find_last_of_next, [afterId, limit])).lastId;
 }
 
 /** The chain heads of the vouchers with ids after `afterId` and up to `lastId`, in id order. */
@@ -344,8 +345,7 @@ export async function advanceExpiry(
   afterSerial: number,
   lastSerial: number,
 ): Promise<number> {
-  const row = await readRow(tx, sql.find_recorded_serial, [batchId, afterSerial, lastSerial]);
-  const recordedTo = row?.recordedTo ?? lastSerial;
+  const { recordedTo } = await readRequiredRow(tx, sql.find_recorded_serial, [batchId, afterSerial, lastSerial]);
   if ((await execute(tx, sql.advance_expiry, [batchId, recordedTo])) !== 1)
     throw new Error(`the locked batch ${batchId} does not exist`);
   return recordedTo;
@@ -353,6 +353,5 @@ export async function advanceExpiry(
 
 /** About how many vouchers there were at the last ANALYZE; 0 before the first one. */
 export async function estimateVoucherCount(db: Queryable): Promise<number> {
-  const row = await readRow(db, sql.estimate_voucher_count, []);
-  return Math.max(0, row?.estimate ?? 0);
+  return Math.max(0, (await readRequiredRow(db, sql.estimate_voucher_count, [])).estimate);
 }

@@ -11,7 +11,7 @@ SELECT o.organization_id, o.voucher_ids, o.sequences
 
 -- name: announce_expired_reservations
 -- Writes reservations that this transaction has expired to the outbox, one row per organization that has an enabled endpoint.
--- $1 tickets text[]
+-- $1 ticket text[]
 INSERT INTO webhook_outbox (organization_id, voucher_ids, tickets)
 SELECT r.organization_id, array_agg(r.voucher_id), array_agg(r.ticket)
   FROM reservations AS r
@@ -78,7 +78,7 @@ SELECT e.id, e.url, e.secret_version AS "secretVersion", coalesce(e.previous_sec
   FROM webhook_endpoints AS e WHERE e.id = $1::text AND (e.enabled) IS NOT FALSE;
 
 -- name: select_due_deliveries
--- The deliveries of an endpoint that are due for longest, with the contents of their bodies.
+-- The deliveries of an endpoint that have been due the longest, with the contents of their bodies.
 -- $1 endpoint_id text, $2 event_id text[] to leave out, $3 limit int
 SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event_type AS "eventType", d.attempts,
        d.replayed_at IS NOT NULL AS "isReplay", (extract(epoch FROM clock_timestamp() - d.created_at) * 1000)::bigint AS "ageMs",
@@ -96,7 +96,7 @@ SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event
 SELECT e.id FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) ORDER BY e.id FOR NO KEY UPDATE;
 
 -- name: read_endpoints
--- The state of endpoints, and the current time. A transaction locks the endpoints first.
+-- The state of endpoints, and the current time. A transaction that changes endpoints locks them first.
 -- $1 endpoint_id text[]
 SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since AS "failingSince", clock.now
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock, webhook_endpoints AS e WHERE e.id = ANY ($1::text[]);
@@ -187,7 +187,7 @@ SELECT p.event_id AS "eventId", p.event_type AS "eventType", p.voucher_id AS "vo
  ORDER BY p.created_at DESC, p.event_id DESC LIMIT $5::int;
 
 -- name: select_replayable_by_time
--- Finished deliveries of an endpoint whose events were written in a period, oldest first.
+-- Finished deliveries of an endpoint whose events were written to the outbox in a period, oldest first.
 -- $1 endpoint_id text, $2 from timestamptz, $3 to timestamptz (exclusive), $4 limit int
 SELECT p.event_id AS "eventId", p.voucher_id AS "voucherId"
   FROM (VALUES ('Delivered'), ('Failed')) AS s (state)

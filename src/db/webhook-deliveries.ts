@@ -7,6 +7,7 @@ import {
   loadStatements,
   type PreparedStatements,
   prepare,
+  readRequiredRow,
   readRow,
   readRows,
 } from "./statements.ts";
@@ -41,7 +42,7 @@ const DUE_DELIVERY = {
   expiresAt: orNull(timestamptz),
 };
 
-const LOCKED_ENDPOINT = {
+const ENDPOINT_STATE = {
   id: text,
   organizationId: text,
   enabled: boolean,
@@ -77,7 +78,7 @@ export const sql = loadStatements(new URL("./webhook-deliveries.sql", import.met
   find_target: TARGET,
   select_due_deliveries: DUE_DELIVERY,
   lock_endpoints: { id: text },
-  read_endpoints: LOCKED_ENDPOINT,
+  read_endpoints: ENDPOINT_STATE,
   record_attempts: {},
   release_next: {},
   record_health: {},
@@ -113,12 +114,12 @@ export function announceExpiredReservations(tickets: readonly string[]): Prepare
 
 /** Locks the fan-out until the end of the transaction. False: another process has it. */
 export async function tryFanOut(tx: Transaction): Promise<boolean> {
-  return (await readRow(tx, sql.try_fan_out, []))?.locked ?? false;
+  return (await readRequiredRow(tx, sql.try_fan_out, [])).locked;
 }
 
-export type OutboxRow = Row<{ id: typeof bigint; organizationId: typeof text; events: typeof integer }>;
+export type OutboxRow = Row<typeof sql.select_outbox.columns>;
 
-/** The oldest rows of the outbox. */
+/** The oldest `limit` rows of the outbox. */
 export function selectOutbox(tx: Transaction, limit: number): Promise<OutboxRow[]> {
   return readRows(tx, sql.select_outbox, [limit]);
 }
@@ -154,15 +155,15 @@ export function selectDueDeliveries(
   return readRows(db, sql.select_due_deliveries, [endpointId, except, limit]);
 }
 
-export type LockedEndpoint = Row<typeof LOCKED_ENDPOINT>;
+type EndpointState = Row<typeof ENDPOINT_STATE>;
 
 /** Reads the state of endpoints. */
-export function readEndpoints(db: Queryable, endpointIds: readonly string[]): Promise<LockedEndpoint[]> {
+export function readEndpoints(db: Queryable, endpointIds: readonly string[]): Promise<EndpointState[]> {
   return readRows(db, sql.read_endpoints, [endpointIds]);
 }
 
 /** Locks endpoints, then reads them in a second statement, which sees all changes from before the lock. */
-export async function lockEndpoints(tx: Transaction, endpointIds: readonly string[]): Promise<LockedEndpoint[]> {
+export async function lockEndpoints(tx: Transaction, endpointIds: readonly string[]): Promise<EndpointState[]> {
   const [, endpoints] = await Promise.all([
     readRows(tx, sql.lock_endpoints, [endpointIds]),
     readEndpoints(tx, endpointIds),
@@ -171,7 +172,7 @@ export async function lockEndpoints(tx: Transaction, endpointIds: readonly strin
 }
 
 /** An attempt and what follows from it. */
-export interface RecordedAttempt {
+interface RecordedAttempt {
   endpointId: string;
   eventId: string;
   voucherId: string;
@@ -185,7 +186,7 @@ export interface RecordedAttempt {
 }
 
 /** The health of an endpoint after its attempts. */
-export interface EndpointHealth {
+interface EndpointHealth {
   endpointId: string;
   failingSince: Date | null;
   disabledReason: "gone" | "failing" | null;
@@ -201,18 +202,15 @@ export function recordAttempts(
   const next = attempts.map(({ delayMs }) => (delayMs === null ? null : new Date(now.getTime() + delayMs)));
   const finished = attempts.filter(({ state }) => state !== "Pending");
   const writes = [prepare(sql.record_attempts, [now, ...columns, next])];
-  if (finished.length > 0) writes.push(...releaseNext(finished, now));
+  if (finished.length > 0) {
+    writes.push(prepare(sql.release_next, [now, ...columnsOf(finished, "endpointId", "voucherId")]));
+  }
   if (health.length > 0) {
     writes.push(
       prepare(sql.record_health, [now, ...columnsOf(health, "endpointId", "failingSince", "disabledReason")]),
     );
   }
   return writes;
-}
-
-/** Statements that make the next delivery of each voucher to a locked endpoint due, if it waits. */
-function releaseNext(pairs: readonly { endpointId: string; voucherId: string }[], now: Date): PreparedStatements {
-  return [prepare(sql.release_next, [now, ...columnsOf(pairs, "endpointId", "voucherId")])];
 }
 
 /** At most `limit` enabled endpoints with deliveries that are due. */
@@ -274,18 +272,14 @@ export async function replayFinished(
   const vouchers = [...new Set(chosen.map(({ voucherId }) => voucherId))];
   await execute(tx, sql.replay_deliveries, [now, endpointId, chosen.map(({ eventId }) => eventId)]);
   await execute(tx, sql.wait_for_earlier, [endpointId, vouchers]);
-  for (const statement of releaseNext(
-    vouchers.map((voucherId) => ({ endpointId, voucherId })),
-    now,
-  ))
-    await tx.query(statement);
+  await execute(tx, sql.release_next, [now, vouchers.map(() => endpointId), vouchers]);
   return chosen.length;
 }
 
 /** Unfinished deliveries and outbox rows. */
-export type WebhookBacklog = Row<typeof BACKLOG>;
+type WebhookBacklog = Row<typeof BACKLOG>;
 
 /** Measures the backlog; each count stops at `limit`. */
-export async function measureWebhooks(db: Queryable, limit: number): Promise<WebhookBacklog> {
-  return (await readRow(db, sql.measure_webhooks, [limit])) ?? { pending: 0, outbox: 0, oldestDueMs: 0 };
+export function measureWebhooks(db: Queryable, limit: number): Promise<WebhookBacklog> {
+  return readRequiredRow(db, sql.measure_webhooks, [limit]);
 }

@@ -50,12 +50,8 @@ export async function insertWebhookEndpoint(
   by: WebhookActor,
 ): Promise<boolean> {
   const { id, organizationId, url, description, eventTypes, enabled } = endpoint;
-  return (
-    (await readRow(db, sql.insert_webhook_endpoint, [
-      ...[id, organizationId, url, description],
-      ...[eventTypes, enabled, by],
-    ])) !== null
-  );
+  const values = [id, organizationId, url, description, eventTypes, enabled, by];
+  return (await readRow(db, sql.insert_webhook_endpoint, values)) !== null;
 }
 
 /** An organization's endpoints, oldest first. */

@@ -115,7 +115,7 @@ function workOf(role: RoleName): Work[] {
   if (role === "pva_log") return statements;
   const work = [...statements, { name: "sequence", run: () => owner.query("EXECUTE next_log_batch") }];
   // Issuing a batch inserts its vouchers with COPY.
-  const copy = { name: "copy", run: () => copyVouchers(owner, [], new LogBatch(1)) };
+  const copy = { name: "copy", run: () => copyVouchers(owner, [], new LogBatch(1, false)) };
   return role === "pva_admin" ? [...work, copy] : work;
 }
 

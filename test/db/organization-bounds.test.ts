@@ -18,6 +18,7 @@ const OWN_TICKETS: Record<string, string> = {
   select_overdue_reservations: "the sweeper's position",
   select_live_reservations: "the sweeper's position",
   select_live_tickets: "of leases that the sweeper found",
+  announce_expired_reservations: "of reservations that the transaction has expired",
 };
 
 /** Statements that search all organizations, and who runs them. */

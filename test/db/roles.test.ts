@@ -46,7 +46,7 @@ async function expectRefusal(sentence: RegExp, status: number, database?: string
   expect(await readRights()).toEqual(before);
 }
 
-/** The attributes of the two roles and their rights on the database, the schema, tables and columns. */
+/** The attributes of the roles and their rights on the database, the schema, tables, columns and functions. */
 async function readRights(): Promise<string[]> {
   const { rows } = await db.query<{ line: string }>(
     `SELECT concat_ws(' ', rolname, rolcanlogin, rolsuper, rolcreatedb, rolcreaterole) AS line FROM pg_roles WHERE rolname = ANY ($1)
@@ -60,6 +60,8 @@ async function readRights(): Promise<string[]> {
              SELECT acl.*, c.oid::regclass::text FROM pg_class AS c, aclexplode(c.relacl) AS acl
               UNION ALL
              SELECT acl.*, t.attrelid::regclass || '.' || t.attname FROM pg_attribute AS t, aclexplode(t.attacl) AS acl
+              UNION ALL
+             SELECT acl.*, p.oid::regprocedure::text FROM pg_proc AS p, aclexplode(p.proacl) AS acl
             ) AS a ON a.grantee = r.oid
       WHERE r.rolname = ANY ($1)
       ORDER BY 1`,
@@ -217,6 +219,19 @@ describe("voucherctl db roles", () => {
     expect(act?.after.rights).not.toContain("pva_api DELETE ON vouchers");
     await db.query("DROP TABLE newcomers, of_another_owner");
     await postgres.superuser.query(`ALTER ROLE ${OWNER.name} CREATEROLE`);
+  });
+
+  it("grants and revokes rights on functions even when no other right differs", async () => {
+    const before = await readRights();
+    await db.query(`
+      GRANT EXECUTE ON FUNCTION advance_sandbox TO pva_log;
+      REVOKE EXECUTE ON FUNCTION advance_sandbox FROM pva_api`);
+    expect(await readRights()).not.toEqual(before);
+    expect((await run()).exitCode).toBe(0);
+    expect(await readRights()).toEqual(before);
+    const [act] = await takeActs();
+    expect(act?.before.rights).toContain("pva_log EXECUTE ON FUNCTION advance_sandbox");
+    expect(act?.after.rights).toContain("pva_api EXECUTE ON FUNCTION advance_sandbox");
   });
 
   it("revokes CREATE from PUBLIC, which a database that was upgraded from PostgreSQL 14 still grants", async () => {

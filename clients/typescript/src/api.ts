@@ -705,7 +705,7 @@ export interface components {
              */
             voucher: string;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -788,7 +788,7 @@ export interface components {
              */
             verifyUrl: string;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -802,7 +802,7 @@ export interface components {
              */
             released: "true";
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -817,7 +817,7 @@ export interface components {
             /** @description Why there was nothing to release, as a sentence. */
             reason: string;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -833,7 +833,7 @@ export interface components {
              */
             verifyUrl: string;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -962,7 +962,7 @@ export interface components {
             /** @description Whether there are more events. To read them, set `after` to the last `sequence` of this page. */
             hasMore: boolean;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -1030,7 +1030,7 @@ export interface components {
              */
             completeUntil: string;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -1098,7 +1098,7 @@ export interface components {
             /** @description Oldest first, at most 20. */
             webhooks: components["schemas"]["Webhook"][];
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -1134,7 +1134,7 @@ export interface components {
             disabledAt: string | null;
             /**
              * Format: date-time
-             * @description The first failure since the last success; null when the last attempt succeeded. ISO 8601 in UTC, with milliseconds.
+             * @description The first failure since it last succeeded, was enabled or got another `url`; null when there is none. ISO 8601 in UTC, with milliseconds.
              * @example 2026-11-21T12:02:58.137Z
              */
             failingSince: string | null;
@@ -1151,7 +1151,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -1187,7 +1187,7 @@ export interface components {
             disabledAt: string | null;
             /**
              * Format: date-time
-             * @description The first failure since the last success; null when the last attempt succeeded. ISO 8601 in UTC, with milliseconds.
+             * @description The first failure since it last succeeded, was enabled or got another `url`; null when there is none. ISO 8601 in UTC, with milliseconds.
              * @example 2026-11-21T12:02:58.137Z
              */
             failingSince: string | null;
@@ -1204,7 +1204,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -1226,7 +1226,7 @@ export interface components {
              */
             deleted: true;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -1235,11 +1235,11 @@ export interface components {
             /** @description Whether it answered with a status from 200 to 299. */
             delivered: boolean;
             /**
-             * @description The HTTP status of the last answer; null when there was none.
+             * @description The HTTP status of the last attempt; null when it got no answer.
              * @example 204
              */
             status: number | null;
-            /** @description Why the last attempt failed; null when it succeeded. */
+            /** @description Why the last attempt failed; null when it did not. */
             failure: ("timeout" | "refused_address" | "unknown_host" | "connection" | "tls" | "redirect" | "status" | "invalid_response") | null;
             /**
              * @description How long it took. Milliseconds.
@@ -1247,7 +1247,7 @@ export interface components {
              */
             durationMs: number;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -1270,7 +1270,7 @@ export interface components {
              */
             previousSecretUntil: string;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -1282,7 +1282,7 @@ export interface components {
              */
             replayed: number;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -1293,7 +1293,7 @@ export interface components {
             /** @description Send it as `cursor` for the next page; null on the last one. */
             nextCursor: string | null;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -1331,16 +1331,16 @@ export interface components {
             attempts: number;
             /**
              * Format: date-time
-             * @description When it is tried again; null when no attempt follows. ISO 8601 in UTC, with milliseconds.
+             * @description When the next attempt is due; null when none follows, or while an earlier event of the voucher is not finished. ISO 8601 in UTC, with milliseconds.
              * @example 2026-11-21T12:02:58.137Z
              */
             nextAttemptAt: string | null;
             /**
-             * @description The HTTP status of the last answer; null when there was none.
+             * @description The HTTP status of the last attempt; null when it got no answer.
              * @example 204
              */
             lastStatus: number | null;
-            /** @description Why the last attempt failed; null when it succeeded. */
+            /** @description Why the last attempt failed; null when it did not. */
             lastFailure: ("timeout" | "refused_address" | "unknown_host" | "connection" | "tls" | "redirect" | "status" | "invalid_response") | null;
             /**
              * Format: date-time
@@ -1399,7 +1399,7 @@ export interface components {
             /** @description Whether there are more events. To read them, set `after` to the last `sequence` of this page. */
             hasMore: boolean;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -1524,7 +1524,7 @@ export interface components {
             /** @description Whether a purchase by this caller would succeed now, given the audience, the window and the supply. Use this field instead of deriving it from others. */
             canBuy: boolean;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;
@@ -1540,7 +1540,7 @@ export interface components {
              */
             verifyUrl: string;
             /**
-             * @description The voucher belongs to a sandbox organization: it is for tests and has no value. Absent for live organizations.
+             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
              */
             sandbox?: true;

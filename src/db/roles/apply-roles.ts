@@ -29,7 +29,7 @@ export interface AppliedRoles {
 }
 
 /**
- * Creates the missing roles and gives each exactly the rights of `grants.sql` in this database. Run it after each migration.
+ * Creates the missing roles and gives each the rights of `grants.sql` in this database. Run it after each migration.
  * @param tx a transaction of the database's owner, who must be allowed to create roles if one is missing or gets a password.
  * @param passwords of visible ASCII characters. A password lets the role log in; only its SCRAM verifier leaves this process. Null changes
  * nothing.
@@ -80,7 +80,7 @@ async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
 /** Tables from which the service deletes rows. It keeps webhook deliveries only for a limited time. */
 const DELETED_FROM = ["webhook_outbox", "webhook_deliveries", "webhook_endpoints"];
 
-/** @throws AppError when a role has rights beyond the grants: by an attribute, as a member of another role, or through PUBLIC. */
+/** @throws AppError when a role has rights beyond the grants: by an attribute, a membership or ownership, or through PUBLIC. */
 async function rejectExcess(tx: Transaction): Promise<void> {
   const { rows } = await tx.query<{ what: string }>(
     `WITH role AS (SELECT * FROM pg_roles WHERE rolname = ANY ($1::text[]))

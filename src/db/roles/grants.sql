@@ -1,6 +1,6 @@
--- All rights of the roles in this database. The file first revokes the rights that they have, in the same transaction, so it can run after
--- every migration. The roles have no right on a table that this file does not name. No role may TRUNCATE. DELETE is possible only on the
--- tables of webhooks. Only the owner may change a definition.
+-- All rights of the roles in this database. The file first revokes their rights on tables, sequences, functions and the schema, in the same
+-- transaction, so it can run after every migration. The roles have no right on a table that this file does not name. No role may TRUNCATE.
+-- DELETE is possible only on the tables of webhooks. Only the owner may change a definition.
 
 -- Revokes only where a right was granted, because the owner of this database may not own every table in it.
 DO $$
@@ -8,10 +8,13 @@ DECLARE
   held record;
 BEGIN
   FOR held IN
-    SELECT DISTINCT c.oid::regclass AS name, CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind
+    SELECT DISTINCT c.oid::regclass::text AS name, CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind
       FROM pg_class AS c LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid
      CROSS JOIN LATERAL (SELECT * FROM aclexplode(c.relacl) UNION ALL SELECT * FROM aclexplode(a.attacl)) AS acl
      WHERE c.relnamespace = 'public'::regnamespace AND acl.grantee IN ('pva_api'::regrole, 'pva_log'::regrole, 'pva_admin'::regrole)
+     UNION ALL
+    SELECT DISTINCT p.oid::regprocedure::text, 'ROUTINE' FROM pg_proc AS p, aclexplode(p.proacl) AS acl
+     WHERE p.pronamespace = 'public'::regnamespace AND acl.grantee IN ('pva_api'::regrole, 'pva_log'::regrole, 'pva_admin'::regrole)
   LOOP
     EXECUTE format('REVOKE ALL ON %s %s FROM pva_api, pva_log, pva_admin', held.kind, held.name);
   END LOOP;
@@ -20,8 +23,8 @@ $$;
 REVOKE ALL ON SCHEMA public FROM pva_api, pva_log, pva_admin;
 GRANT USAGE ON SCHEMA public TO pva_api, pva_log, pva_admin;
 
--- Every role has the rights of PUBLIC. An upgraded database may still let PUBLIC create tables (not since PostgreSQL 15), and every database
--- lets PUBLIC create temporary ones. The service needs neither.
+-- Every role has the rights of PUBLIC. By default, PUBLIC may create temporary tables and, in a database from before PostgreSQL 15, other
+-- tables. The service needs neither.
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 DO $$
 BEGIN
@@ -30,19 +33,18 @@ BEGIN
 END
 $$;
 
--- Statements of all roles call this function. PUBLIC may have no right to run functions.
+-- Statements of all roles call this function. In some databases, PUBLIC has no right to run functions.
 GRANT EXECUTE ON FUNCTION assert_row_count(bigint, integer, text) TO pva_api, pva_log, pva_admin;
 
 GRANT EXECUTE ON FUNCTION may_see_sandbox(text, text, text) TO pva_api;
 GRANT EXECUTE ON FUNCTION find_earliest_open_redemption() TO pva_api;
 
--- The service changes the times of batches, windows, contracts and reservations only with this function, and only those of a sandbox.
+-- The service moves the times of batches, windows, contracts and reservations only with this function, and only those of a sandbox.
 GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pva_api;
 
 -- pva_api: the API and worker processes.
 
--- Written by voucherctl and read by the service. Of an organization, the service reads only whether it is a sandbox: every statement gets
--- the organization's id from the API key.
+-- Written by voucherctl and read by the service. Of an organization, the service reads only whether it is a sandbox.
 GRANT SELECT (id, sandbox) ON organizations TO pva_api;
 GRANT SELECT ON deployment, migrations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links,
                 api_keys, api_key_secrets
@@ -156,7 +158,7 @@ GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON vou
 GRANT INSERT (id, leaves, hashes) ON log_batches TO pva_admin;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_admin;
 
--- Webhook endpoints are created, disabled, enabled and rotated.
+-- Webhook endpoints are created, disabled and enabled, and their secrets are rotated.
 GRANT SELECT ON webhook_endpoints TO pva_admin;
 GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_admin;
 GRANT UPDATE (enabled, disabled_reason, disabled_at, failing_since, secret_version, previous_secret_until) ON webhook_endpoints TO pva_admin;

@@ -1,4 +1,4 @@
-import { changeWebhookRequest, webhookEndpoint, webhookIdInPath } from "../../contract/webhooks.ts";
+import { changeWebhookRequest, webhookEndpoint, webhookId } from "../../contract/webhooks.ts";
 import { changeWebhook as change } from "../../services/webhooks/change-webhook.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -12,7 +12,7 @@ export const changeWebhook = endpoint({
   description:
     "Changes the fields that the body has. `enabled: true` enables an endpoint that you disabled, that answered 410, or that failed for five days. Only the operator can enable one that the operator disabled.",
   access: partnerKey("voucher.webhook"),
-  parameters: { id: webhookIdInPath },
+  parameters: { id: webhookId },
   body: changeWebhookRequest,
   response: webhookEndpoint,
   responseDescription: "The endpoint after the change.",

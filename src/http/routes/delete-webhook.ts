@@ -1,4 +1,4 @@
-import { deletedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
+import { deletedWebhook, webhookId } from "../../contract/webhooks.ts";
 import { deleteWebhook as remove } from "../../services/webhooks/delete-webhook.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -11,7 +11,7 @@ export const deleteWebhook = endpoint({
   summary: "Delete a webhook endpoint",
   description: "Ends its deliveries, and deletes their list. A request that is on its way may still arrive.",
   access: partnerKey("voucher.webhook"),
-  parameters: { id: webhookIdInPath },
+  parameters: { id: webhookId },
   response: deletedWebhook,
   responseDescription: "The endpoint is deleted.",
   handler: (ctx, { caller, parameters }) => ctx.partnerReads(() => remove(ctx, caller.organizationId, parameters.id)),

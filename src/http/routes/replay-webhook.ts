@@ -1,4 +1,4 @@
-import { replayRequest, replayResponse, webhookIdInPath } from "../../contract/webhooks.ts";
+import { replayRequest, replayResponse, webhookId } from "../../contract/webhooks.ts";
 import { replayWebhook as replay } from "../../services/webhooks/replay-webhook.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -12,7 +12,7 @@ export const replayWebhook = endpoint({
   description:
     "Sends finished deliveries again, with the same ids: those of events in a period, or those with the given `eventIds`. At most 10,000, the oldest first: call it again with a later `from` for more. Deliveries that still wait are not affected.",
   access: partnerKey("voucher.webhook"),
-  parameters: { id: webhookIdInPath },
+  parameters: { id: webhookId },
   body: replayRequest,
   response: replayResponse,
   responseDescription: "The deliveries are sent again within seconds.",

@@ -1,4 +1,4 @@
-import { rotatedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
+import { rotatedWebhook, webhookId } from "../../contract/webhooks.ts";
 import { rotateWebhook as rotate } from "../../services/webhooks/rotate-webhook.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -12,7 +12,7 @@ export const rotateWebhook = endpoint({
   description:
     "For 24 hours, each request has two signatures: of the new secret and of the previous one. Rotating again within that time ends the oldest one at once.",
   access: partnerKey("voucher.webhook"),
-  parameters: { id: webhookIdInPath },
+  parameters: { id: webhookId },
   response: rotatedWebhook,
   responseDescription: "The new secret, which is shown only here.",
   handler: (ctx, { caller, parameters }) =>

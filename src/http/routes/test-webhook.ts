@@ -1,4 +1,4 @@
-import { testedWebhook, webhookIdInPath } from "../../contract/webhooks.ts";
+import { testedWebhook, webhookId } from "../../contract/webhooks.ts";
 import { testWebhook as test } from "../../services/webhooks/test-webhook.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -12,7 +12,7 @@ export const testWebhook = endpoint({
   description:
     "Sends one signed event of the type `webhook.test` now, and returns the result within about 15 seconds. It is not repeated and not listed among the deliveries.",
   access: partnerKey("voucher.webhook"),
-  parameters: { id: webhookIdInPath },
+  parameters: { id: webhookId },
   response: testedWebhook,
   responseDescription: "The test was sent; `delivered` says whether it was accepted.",
   handler: (ctx, { caller, parameters }) =>

@@ -1,4 +1,4 @@
-import { deliveriesQuery, deliveriesResponse, webhookIdInPath } from "../../contract/webhooks.ts";
+import { deliveriesQuery, deliveriesResponse, webhookId } from "../../contract/webhooks.ts";
 import { readDeliveries } from "../../services/webhooks/read-webhooks.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -12,7 +12,7 @@ export const webhookDeliveries = endpoint({
   description:
     "What was sent to the endpoint in the last 30 days and what waits, with the state and the last result of each. Of an answer, only its status is kept.",
   access: partnerKey("voucher.webhook"),
-  parameters: { id: webhookIdInPath },
+  parameters: { id: webhookId },
   query: deliveriesQuery,
   response: deliveriesResponse,
   responseDescription: "A page of deliveries.",

@@ -1,4 +1,4 @@
-import { webhookEndpoint, webhookIdInPath } from "../../contract/webhooks.ts";
+import { webhookEndpoint, webhookId } from "../../contract/webhooks.ts";
 import { readWebhook } from "../../services/webhooks/read-webhooks.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
@@ -12,7 +12,7 @@ export const webhook = endpoint({
   description:
     "Shows whether it is enabled, and since when it has been failing. The secret is not shown again: rotate it if you have lost it.",
   access: partnerKey("voucher.webhook"),
-  parameters: { id: webhookIdInPath },
+  parameters: { id: webhookId },
   response: webhookEndpoint,
   responseDescription: "The endpoint.",
   handler: (ctx, { caller, parameters }) =>
