@@ -5,8 +5,9 @@ import { readFileSync } from "node:fs";
 
 const [file, logKey, ...witnessKeys] = process.argv.slice(2);
 const need = (fact, reason) => {
-  if (!fact) throw new Error(`Refused: ${reason}`);
-  return fact;
+  if (fact) return fact;
+  console.error(`Refused: ${reason}.`);
+  process.exit(1);
 };
 const sha256 = (...parts) => createHash("sha256").update(Buffer.concat(parts)).digest();
 const base64 = (text) => {
@@ -14,7 +15,7 @@ const base64 = (text) => {
   need(bytes.length > 0 && bytes.toString("base64") === text, "base64");
   return bytes;
 };
-const text = readFileSync(file, "utf8");
+const text = readFileSync(need(logKey && file, "name a receipt and the vkey of its log"), "utf8");
 const shape =
   /^c2sp\.org\/tlog-proof@v1\nextra (\S+)\nindex (0|[1-9]\d{0,14})\n((?:\S{44}\n)*)\n((\S+)\n(0|[1-9]\d{0,14})\n(\S{44})\n)\n((?:— \S+ \S+\n)+)$/;
 const [, extra, index, proof, signed, origin, size, root, signatures] = text.match(shape) ?? need(false, "the form");

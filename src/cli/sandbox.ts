@@ -97,6 +97,7 @@ async function readCodes(file: string): Promise<string[]> {
 /** The first codes of unused vouchers. */
 async function chooseCodes(service: SandboxService, codes: readonly string[], file: string): Promise<string[]> {
   const unused: string[] = [];
+  let expired = 0;
   for (const [index, code] of codes.entries()) {
     if (unused.length === VOUCHERS_NEEDED) break;
     const seen = await service.lookUp(code);
@@ -104,10 +105,13 @@ async function chooseCodes(service: SandboxService, codes: readonly string[], fi
     if (seen.sandbox !== true)
       throw new UsageError("The service does not mark these vouchers as a sandbox's. Nothing was tried.");
     if (seen.voucher.status === "Active" && seen.reservation === null) unused.push(code);
+    if (seen.voucher.status === "Expired") expired += 1;
   }
   if (unused.length === VOUCHERS_NEEDED) return unused;
+  const cause =
+    expired === 0 ? "" : ` ${pluralize(expired, "voucher")} expired, as in every check without --keep-vouchers.`;
   throw new UsageError(
-    `${file} has ${pluralize(unused.length, "unused code")} and ${VOUCHERS_NEEDED} are needed. Issue more: voucherctl batch issue --count 100 --out codes.csv …`,
+    `${file} has ${pluralize(unused.length, "unused code")} and ${VOUCHERS_NEEDED} are needed.${cause} Issue more: voucherctl batch issue --count 100 --out codes.csv …`,
   );
 }
 

@@ -75,7 +75,7 @@ try {
     .then((used) => (used ? null : makeDemo(admin)))
     .finally(() => admin.close());
   console.log(
-    `\nThe API is at ${config.baseUrl}. Ctrl-C stops everything${servers.embedded ? `; data is kept in ${LOCAL_DIRECTORY}/` : ""}.`,
+    `\nThe API is at ${config.baseUrl}, its reference at ${config.baseUrl}/docs. Ctrl-C stops everything${servers.embedded ? `; data is kept in ${LOCAL_DIRECTORY}/` : ""}.`,
   );
   if (!process.env.OPS_TOKEN && servers.opsToken !== null) {
     console.log(
@@ -112,7 +112,9 @@ function run(script: string, metricsPort: number | undefined): void {
   children.push(child);
   child.once("exit", (code, signal) => {
     if (stopping) return;
-    console.error(`${script} ended (${signal ?? `exit code ${code}`}); stopping.`);
+    console.error(
+      `${script === API ? "The API" : "A worker"} ended (${signal ?? `exit code ${code}`}), so everything stops.`,
+    );
     void stop(1);
   });
 }

@@ -34,6 +34,6 @@ export function openQueue(
       sizeLimit: dataMaxBytes + ENVELOPE_MAX_BYTES,
     },
   });
-  logErrors(queue, log.child({ queue: name }), "queue");
+  logErrors(queue, log.child({ queue: name }), "an error of a queue");
   return queue;
 }

@@ -86,7 +86,7 @@ export class QueueViews {
   #openView(name: string, prefix: string, redis: RedisClient): Queue {
     // The dashboard must not overwrite the queue's settings in Redis; only producers write them.
     const queue = new Queue(name, { prefix, connection: redis, skipMetasUpdate: true });
-    logErrors(queue, this.#log.child({ queue: name }), "queue");
+    logErrors(queue, this.#log.child({ queue: name }), "an error of a queue");
     return queue;
   }
 }

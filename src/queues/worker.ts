@@ -101,7 +101,7 @@ export function startWorker<Data, Reply extends object>(
       drainDelay: 5,
       runRetryDelay: 1_000,
     });
-    logErrors(worker, log, "worker");
+    logErrors(worker, log, "an error of a worker");
     worker.on("failed", (job, error) => log.error({ err: error, jobId: job?.id }, "a job failed"));
     worker.on("stalled", (jobId) => log.warn({ jobId }, "a job's worker died; the job runs again"));
     return worker;

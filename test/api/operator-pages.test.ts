@@ -135,6 +135,14 @@ describe("the operator pages", () => {
     expect(await search(words())).toMatchObject({ status: 303, location: `/ops/vouchers/${redeemed.id}` });
   });
 
+  it.each<[what: string, words: () => string, page: string]>([
+    ["an organization", () => partner.organizationId, "organizations"],
+    ["a batch", () => ` ${batchId}`, "batches"],
+    ["a webhook endpoint", () => "whk_01m7zjmag4eh3rfc1b0q9x4d7e", "webhooks"],
+  ])("open the page of %s by its id", async (_what, words, page) => {
+    expect(await search(words())).toMatchObject({ status: 303, location: `/ops/${page}/${words().trim()}` });
+  });
+
   it("list the vouchers of all organizations with the same reference, and say when no voucher is found", async () => {
     const other = await makePartner(servers.db);
     const [voucher] = await issueVouchers(servers.db, other, 1);

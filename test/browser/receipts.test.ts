@@ -114,12 +114,20 @@ describe("the verifier file", () => {
     await close();
   });
 
-  it("verifies nothing without a policy that names the log, and warns about a policy without witnesses", async () => {
+  it("verifies nothing without a receipt and a policy that names the log, and warns about a policy without witnesses", async () => {
     const { page, close } = await visit(FILE);
     expect(await verify(page, redemption, "")).toMatchObject({ look: "waiting", words: /Whom do you trust/ });
     expect(await verify(page, redemption, logKey.text)).toMatchObject({
       look: "bad",
       words: /The policy has no log vouchers.example.com\/log\./,
+    });
+    expect(await verify(page, redemption, vectors.keys.log.vkey.slice(0, -1))).toMatchObject({
+      look: "waiting",
+      words: /^The policy cannot be read\. The receipt is not verified\n+Line 1 of the policy /,
+    });
+    expect(await verify(page, "https://vouchers.example.com/", vectors.policy)).toMatchObject({
+      look: "waiting",
+      words: /^This is not a receipt\n+A receipt begins with /,
     });
     const { look, words } = await verify(page, redemption, vectors.keys.log.vkey);
     expect([look, words]).toEqual(["good", expect.stringContaining("could show another log to others")]);

@@ -234,6 +234,21 @@ describe.concurrent("voucherctl sandbox check", () => {
     expect(() => readFileSync(join(directory, "ran"))).toThrow("ENOENT");
   });
 
+  it("says that an earlier check has expired the codes", async () => {
+    const sandbox = await makeSandbox(VOUCHERS_NEEDED);
+    const advanced = await fetch(`${api.url}/sandbox/advance`, {
+      method: "POST",
+      headers: { "x-api-key": sandbox.key },
+      body: JSON.stringify({ seconds: 400 * 86_400 }),
+    });
+    expect(advanced.status).toBe(200);
+    const { exitCode, stderr } = await check(sandbox, "true");
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 2,
+      stderr: expect.stringContaining("8 vouchers expired, as in every check without --keep-vouchers."),
+    });
+  });
+
   it("reads the file that batch issue --out writes", async () => {
     const { key, codes } = await makeSandbox(1);
     const rows = codes.map((code, index) => `vch_${index},${code},${index + 1}`);

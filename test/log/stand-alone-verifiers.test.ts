@@ -31,10 +31,10 @@ describe.each(STAND_ALONE)("$name", ({ command, script }) => {
     if (command === "python3" && !HAS_CRYPTOGRAPHY) skip("Python has no module cryptography");
   });
 
-  const run = (receipt: string) => {
+  const run = (receipt: string, vkeys = [keys.log.vkey, keys.witness.vkey]) => {
     const file = join(directory, "receipt");
     writeFileSync(file, receipt);
-    return spawnSync(command, [script, file, keys.log.vkey, keys.witness.vkey], { encoding: "utf8" });
+    return spawnSync(command, [script, file, ...vkeys], { encoding: "utf8" });
   };
 
   it("accepts a receipt and prints its payload", () => {
@@ -43,8 +43,19 @@ describe.each(STAND_ALONE)("$name", ({ command, script }) => {
     expect(JSON.parse(stdout)).toMatchObject({ eventType: "voucher.instance.redeemed", sequence: 2 });
   });
 
-  it("refuses every broken receipt", () => {
-    const accepted = broken.filter(({ receipt }) => run(receipt).status === 0).map(({ name }) => name);
-    expect(accepted).toEqual([]);
+  it("refuses every broken receipt with a sentence", () => {
+    for (const { name, receipt } of broken) {
+      const { status, stdout, stderr } = run(receipt);
+      expect({ status, stdout, stderr }, name).toEqual({
+        status: 1,
+        stdout: "",
+        stderr: expect.stringMatching(/^Refused: .+\.\n$/),
+      });
+    }
+  });
+
+  it("asks for the log's vkey", () => {
+    const { status, stderr } = run(String(receipts[2]?.receipt), []);
+    expect({ status, stderr }).toEqual({ status: 1, stderr: "Refused: name a receipt and the vkey of its log.\n" });
   });
 });

@@ -11,6 +11,7 @@ import { searchVouchers } from "../../services/admin/search-vouchers.ts";
 import { readLogStatus } from "../../services/log/read-log-status.ts";
 import { releaseReservation } from "../../services/partner/release-reservation.ts";
 import type { Html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
 import { offerPage, sendPage } from "../pages/offer-page.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { pathId } from "../validate.ts";
@@ -64,6 +65,8 @@ const PAGES: Record<string, RenderPage> = {
     const [only, ...others] = found;
     // The voucher's page records the view.
     if (only !== undefined && others.length === 0) return opsPath(ctx.config, "vouchers", only.id);
+    const page = only === undefined ? findPage(ctx.config, words.trim()) : null;
+    if (page !== null) return page;
     await recordLook(ctx, operator, "page search", { type: "Search", id: "vouchers" }, { found: found.length });
     return renderSearchPage(ctx.config, words, found);
   },
@@ -97,6 +100,14 @@ const PAGES: Record<string, RenderPage> = {
     return renderWebhookPage(ctx.config, summary, page);
   },
 };
+
+/** The URL of the page for the id of an organization, a batch or a webhook endpoint; null for another text. */
+function findPage(site: Site, words: string): string | null {
+  if (/^org_[0-9a-z]{26}$/.test(words)) return opsPath(site, "organizations", words);
+  if (/^bat_[0-9a-z]{26}$/.test(words)) return opsPath(site, "batches", words);
+  if (/^whk_[0-9a-z]{26}$/.test(words)) return opsPath(site, "webhooks", words);
+  return null;
+}
 
 function operatorOf(request: Request): Operator {
   return { name: nameOf(request), address: request.ip ?? "unknown" };

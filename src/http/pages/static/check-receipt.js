@@ -14,6 +14,9 @@ const SOME_KEY = Uint8Array.of(0x58, ...new Array(31).fill(0x66));
 /** A receipt or a policy does not parse or does not hold. The message is for the reader. */
 export class NotAccepted extends Error {}
 
+/** The policy does not parse, which says nothing about the receipt. */
+class PolicyNotRead extends NotAccepted {}
+
 function concat(...parts) {
   const bytes = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
@@ -64,14 +67,14 @@ export async function parsePolicy(given) {
   const members = new Set();
   let quorums = 0;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a policy must not have.
-  if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) throw new NotAccepted("The policy has a control character.");
-  if (text !== "" && !text.endsWith("\n")) throw new NotAccepted("The policy's last line has no end.");
+  if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) throw new PolicyNotRead("The policy has a control character.");
+  if (text !== "" && !text.endsWith("\n")) throw new PolicyNotRead("The policy's last line has no end.");
   const lines = text.split("\n").slice(0, -1);
-  if (lines.length > POLICY_LINES_MAX) throw new NotAccepted(`The policy has more than ${POLICY_LINES_MAX} lines.`);
+  if (lines.length > POLICY_LINES_MAX) throw new PolicyNotRead(`The policy has more than ${POLICY_LINES_MAX} lines.`);
   for (const [index, line] of lines.entries()) {
     const [word = "", ...rest] = line.split(/[ \t]+/).filter((item) => item !== "");
     if (word === "" || word.startsWith("#")) continue;
-    const refuse = (reason) => new NotAccepted(`Line ${index + 1} of the policy ${reason}.`);
+    const refuse = (reason) => new PolicyNotRead(`Line ${index + 1} of the policy ${reason}.`);
     const define = (name) => {
       if (name === undefined || name === "none" || names.has(name)) throw refuse("needs a name of its own");
       names.add(name);
@@ -106,7 +109,7 @@ export async function parsePolicy(given) {
       quorums += 1;
     } else throw refuse("begins with an unknown word");
   }
-  if (quorums !== 1) throw new NotAccepted("The policy must have one line that begins with quorum.");
+  if (quorums !== 1) throw new PolicyNotRead("The policy must have one line that begins with quorum.");
   return policy;
 }
 
@@ -394,6 +397,10 @@ async function checkPasted(form) {
   if (policy === "") {
     return showResult("waiting", "Whom do you trust? Paste your copy of the policy, or the log's key.");
   }
+  if (!receipt.startsWith("c2sp.org/tlog-proof")) {
+    const advice = `A receipt begins with the line ${HEADER}. Copy its whole text.`;
+    return showResult("waiting", "This is not a receipt", make("p", "", advice));
+  }
   const history = readHistory();
   const findRecordHash = (index) => {
     const hash = history?.entries.find(({ leaf }) => leaf === index)?.recordHash ?? null;
@@ -403,7 +410,10 @@ async function checkPasted(form) {
     showProved(await verifyReceipt(receipt, policy, findRecordHash), history);
   } catch (error) {
     if (!(error instanceof NotAccepted)) throw error;
-    showResult("bad", "This receipt is not valid. Do not rely on it", make("p", "", error.message));
+    const reason = make("p", "", error.message);
+    if (error instanceof PolicyNotRead)
+      showResult("waiting", "The policy cannot be read. The receipt is not verified", reason);
+    else showResult("bad", "This receipt is not valid. Do not rely on it", reason);
   }
 }
 
