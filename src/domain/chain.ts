@@ -161,6 +161,7 @@ function findDifference(voucherId: string, event: StoredEvent, previousHash: str
     return "the payload is not JSON";
   }
   if (sealed === null) return "the payload is not an object";
+  // `new Date`, because an occurredAt of infinity, which Postgres can store, is read as a number.
   const stored = sealedFields({ ...event, voucherId }, new Date(event.occurredAt).toJSON(), previousHash);
   for (const [field, value] of Object.entries(stored)) {
     if (sealed[field] !== value) return `the payload's ${field} is not the stored one`;

@@ -11,7 +11,7 @@ export function deriveWebhookSecret(rootSecret: string, endpointId: string, vers
 }
 
 /** Which secrets an endpoint has, from its row. */
-export interface SecretVersions {
+interface SecretVersions {
   id: string;
   secretVersion: number;
   /** Whether the secret from before the last rotation still signs, by the database's clock. */

@@ -19,7 +19,6 @@ export interface Proof {
   checkpoint: string;
 }
 
-/** Writes a proof. */
 export function formatProof({ extra, index, hashes, checkpoint }: Proof): string {
   const lines = [
     HEADER,
@@ -33,7 +32,7 @@ export function formatProof({ extra, index, hashes, checkpoint }: Proof): string
 }
 
 /**
- * Parses a proof. Accepts only the exact format.
+ * Parses a proof strictly.
  * @throws NotAccepted with the reason.
  */
 export function parseProof(text: string): Proof & { parsed: CheckpointNote } {

@@ -78,7 +78,7 @@ const PAGES: Record<string, RenderPage> = {
   },
 
   "/organizations/:id": async (ctx, request, operator) => {
-    const page = pageOf(request);
+    const page = organizationPageOf(request);
     const organization = await readOrganization(ctx, pathId(request.params.id), page);
     await recordLook(ctx, operator, "page organization", { type: "Organization", id: organization.id });
     return renderOrganizationPage(ctx.config, organization, page);
@@ -108,7 +108,7 @@ function queryText(request: Request, name: string): string {
   return typeof value === "string" && !value.includes("\0") ? value : "";
 }
 
-function pageOf(request: Request): OrganizationPage {
+function organizationPageOf(request: Request): OrganizationPage {
   const redeemedBefore = queryText(request, "redeemedBefore");
   if (redeemedBefore !== "" && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(redeemedBefore)) {
     throw new AppError("invalid_request", "redeemedBefore must be a time of this page.");

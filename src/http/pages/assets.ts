@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, extname } from "node:path";
@@ -25,7 +25,7 @@ function readAsset(path: string): Asset {
   const extension = extname(path);
   const contentType = CONTENT_TYPES[extension];
   if (contentType === undefined) throw new Error(`${path} has no content type`);
-  const fingerprint = createHash("sha256").update(content).digest("hex").slice(0, 16);
+  const fingerprint = hash("sha256", content).slice(0, 16);
   return { fileName: `${basename(path, extension)}.${fingerprint}${extension}`, contentType, content };
 }
 
