@@ -58,7 +58,7 @@ export function parseProof(text: string): Proof & { parsed: CheckpointNote } {
 
 /** What a verified proof proves. */
 export interface Proved {
-  /** The data of the leaf: an event's `recordHash`. */
+  /** The data of the leaf. The leaf of an event has the event's `recordHash`. */
   recordHash: Buffer;
   index: number;
   origin: string;

@@ -38,6 +38,15 @@ export function authenticateOperator(ctx: ApiContext, token: string): RequestHan
   };
 }
 
+/** Refuses writes with this sentence unless OPS_WRITABLE is true. */
+export function refuseWrites({ config }: ApiContext, sentence: string): RequestHandler {
+  return (request, response, next) => {
+    if (config.ops.writable || ["GET", "HEAD"].includes(request.method)) return next();
+    response.setHeader("Allow", "GET, HEAD");
+    throw new AppError("method_not_allowed", sentence);
+  };
+}
+
 function passwordOf(request: Request): string | undefined {
   return parse(request.get("authorization") ?? "")?.pass;
 }

@@ -14,7 +14,7 @@ import type { Html } from "../pages/html.ts";
 import { offerPage, sendPage } from "../pages/offer-page.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { pathId } from "../validate.ts";
-import { authenticateOperator, nameOf } from "./authenticate-operator.ts";
+import { authenticateOperator, nameOf, refuseWrites } from "./authenticate-operator.ts";
 import { renderLogPage } from "./log-page.ts";
 import { OPS_PATH, opsPath, SEARCH_MAX } from "./operator-frame.ts";
 import { renderBatchPage, renderOrganizationPage } from "./organization-page.ts";
@@ -40,7 +40,7 @@ export function mountOperatorPages(router: Router, ctx: ApiContext): void {
   }
   pages.post(
     "/vouchers/:id/release",
-    refuseUnlessWritable(ctx),
+    refuseWrites(ctx, "The operator pages are read-only."),
     express.urlencoded({ extended: false, limit: "1kb" }),
     release(ctx),
   );
@@ -127,15 +127,6 @@ function webhookPageOf(request: Request): WebhookPage {
   const state = DELIVERY_STATES.find((one) => one === text);
   if (text !== "" && state === undefined) throw new AppError("invalid_request", "state must be a state of deliveries.");
   return { state, cursor: queryText(request, "cursor") || undefined };
-}
-
-/** Refuses changes unless OPS_WRITABLE is true. */
-function refuseUnlessWritable({ config }: ApiContext): RequestHandler {
-  return (_request, response, next) => {
-    if (config.ops.writable) return next();
-    response.setHeader("Allow", "GET, HEAD");
-    throw new AppError("method_not_allowed", "The operator pages are read-only.");
-  };
 }
 
 /** Releases a voucher's live reservation, and redirects to the voucher's page. */

@@ -48,9 +48,7 @@ export const ASSETS = {
   swaggerScript: readAsset(resolve("swagger-ui-dist/swagger-ui-bundle.js")),
 } as const satisfies Record<string, Asset>;
 
-const BY_NAME = new Map<string, Asset>(Object.values(ASSETS).map((asset) => [asset.fileName, asset]));
-
 /** The asset with this name, or null. */
 export function findAsset(fileName: string): Asset | null {
-  return BY_NAME.get(fileName) ?? null;
+  return Object.values(ASSETS).find((asset) => asset.fileName === fileName) ?? null;
 }
