@@ -31,7 +31,7 @@ export interface EventContent {
   data: { nonce: string; [field: string]: unknown };
 }
 
-/** Makes the next event of a locked voucher, without an actor. `data` is added to the nonce, code and serial number of every event. */
+/** Makes the next event of a locked voucher, without an actor. `data` is added to its nonce, code and serial number. */
 export function nextEvent(
   randomBytes: RandomBytes,
   voucher: { id: string; lastSequence: number; code: string; serial: number },

@@ -25,7 +25,7 @@ export const signedInUser: Access<string> = {
 /** Signed-in users, and anonymous callers as null. */
 export const anyUser: Access<string | null> = {
   security: [{ userToken: [] }, {}],
-  errors: ["missing_token", "invalid_token", "rate_limited", "unavailable"],
+  errors: signedInUser.errors,
   crossOrigin: true,
   guard: (ctx) => [authenticateUser(ctx, true)],
   callerOf: (response) => response.locals.userId ?? null,
