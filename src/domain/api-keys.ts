@@ -8,7 +8,6 @@ export type Scope = (typeof SCOPES)[number];
 
 /** The prefix shows whether a key's organization is live or a sandbox. The checksum covers it, so a key with the other prefix is malformed. */
 const PREFIX = { live: "pvk_", sandbox: "pvt_" } as const;
-const PREFIX_LENGTH = PREFIX.live.length;
 /** 40 symbols of 5 bits each: 200 random bits. */
 const SECRET_SYMBOLS = 40;
 /** 7 symbols hold the 32 bits of the checksum. */
@@ -24,7 +23,7 @@ export function makeApiKey(randomBytes: RandomBytes, sandbox = false): string {
 
 /** Whether a well-formed key belongs to a sandbox organization. */
 export function isSandboxKey(key: string): boolean {
-  return key.slice(0, PREFIX_LENGTH) === PREFIX.sandbox;
+  return key.startsWith(PREFIX.sandbox);
 }
 
 function checksum(secret: string): string {
@@ -37,7 +36,7 @@ function checksum(secret: string): string {
   return text;
 }
 
-/** Whether a value has the form and the checksum of a key. A mistyped key is thus refused without a query. */
+/** Whether a value has the form and the checksum of a key. Refuses nearly every mistyped key without a query. */
 export function isWellFormedApiKey(key: string): boolean {
   return SHAPE.test(key) && checksum(key.slice(0, -CHECKSUM_SYMBOLS)) === key.slice(-CHECKSUM_SYMBOLS);
 }

@@ -31,7 +31,7 @@ export interface EventContent {
   data: { nonce: string; [field: string]: unknown };
 }
 
-/** Makes the next event of a locked voucher, without an actor. `data` is added to the nonce, code and serial number of every event. */
+/** Makes the next event of a locked voucher, without an actor. `data` is added to its nonce, code and serial number. */
 export function nextEvent(
   randomBytes: RandomBytes,
   voucher: { id: string; lastSequence: number; code: string; serial: number },
@@ -161,6 +161,7 @@ function findDifference(voucherId: string, event: StoredEvent, previousHash: str
     return "the payload is not JSON";
   }
   if (sealed === null) return "the payload is not an object";
+  // `new Date`, because an occurredAt of infinity, which Postgres can store, is read as a number.
   const stored = sealedFields({ ...event, voucherId }, new Date(event.occurredAt).toJSON(), previousHash);
   for (const [field, value] of Object.entries(stored)) {
     if (sealed[field] !== value) return `the payload's ${field} is not the stored one`;

@@ -81,12 +81,12 @@ export function hasValidCheckSymbol(code: string): boolean {
   return checkValue(values.slice(0, -1)) === values.at(-1);
 }
 
-/** Normalised words that the partner API has paths for, such as `/partner/vouchers/redeem`. A voucher with such a code cannot be looked up. */
-const ADDRESS_KEYS: ReadonlySet<string | null> = new Set(["reserve", "redeem", "release"].map(normaliseCode));
+/** Normalised words that the partner API has paths for, such as `/partner/vouchers/redeem`. */
+const PATH_WORDS: ReadonlySet<string | null> = new Set(["reserve", "redeem", "release"].map(normaliseCode));
 
-/** Whether a voucher with this normalised code cannot be looked up, because the API uses the path for another operation. */
-export function isAddress(codeKey: string): boolean {
-  return ADDRESS_KEYS.has(codeKey);
+/** Whether a normalised code is a word of the API's paths: a voucher with this code cannot be looked up. */
+export function isPathWord(codeKey: string): boolean {
+  return PATH_WORDS.has(codeKey);
 }
 
 /**

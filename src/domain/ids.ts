@@ -8,14 +8,14 @@ const BUCKET = "00";
 
 /**
  * Makes a TypeID: the prefix, an underscore and a UUIDv7 in 26 lower-case base32 symbols (https://github.com/jetify-com/typeid).
- * Byte order is the order of creation, to the millisecond. Callers must treat ids as opaque.
+ * Byte order is the order of creation by the clocks of the processes, to the millisecond. Callers must treat ids as opaque.
  */
 export function newId(prefix: IdPrefix): string {
   const id = typeidUnboxed(prefix);
   return prefix === "vch" || prefix === "rsv" ? id.slice(0, -BUCKET.length) + BUCKET : id;
 }
 
-/** Whether a `codeOrTicket` is a ticket. Check this before normalising a code, which removes the difference. */
+/** Whether a `codeOrTicket` is a ticket. Check this before normalising, which writes the prefix in upper case. */
 export function isTicket(codeOrTicket: string): boolean {
   return codeOrTicket.startsWith("rsv_");
 }

@@ -44,21 +44,21 @@ export function decideRedeem(
   voucher: VoucherState,
   reservation: Reservation | null,
   confirmation: Confirmation | null,
-  request: RedeemAttempt,
+  attempt: RedeemAttempt,
   now: Date,
   expectedTokenHash: (reservation: Reservation) => string,
 ): RedeemDecision {
-  if (confirmation?.attemptId === request.attemptId) return { kind: "redeemed_before", confirmation };
+  if (confirmation?.attemptId === attempt.attemptId) return { kind: "redeemed_before", confirmation };
   if (confirmation !== null) return { kind: "confirmed" };
-  if (now.getTime() > request.deadlineMs) return { kind: "late" };
+  if (now.getTime() > attempt.deadlineMs) return { kind: "late" };
   const final = finalRefusal(voucher, now);
   if (final !== null) return { kind: "refused", code: final };
   const live = liveReservation(reservation, now);
-  if (request.ticket !== null && live?.ticket !== request.ticket) return { kind: "refused", code: "reservation_ended" };
+  if (attempt.ticket !== null && live?.ticket !== attempt.ticket) return { kind: "refused", code: "reservation_ended" };
   const tokenMatches =
-    request.tokenHash !== null && live !== null && sameTokenHash(request.tokenHash, expectedTokenHash(live));
-  if (request.tokenHash !== null && !tokenMatches) return { kind: "refused", code: "token_mismatch" };
-  if (live !== null && live.keyId !== request.keyId && !tokenMatches)
+    attempt.tokenHash !== null && live !== null && sameTokenHash(attempt.tokenHash, expectedTokenHash(live));
+  if (attempt.tokenHash !== null && !tokenMatches) return { kind: "refused", code: "token_mismatch" };
+  if (live !== null && live.keyId !== attempt.keyId && !tokenMatches)
     return { kind: "refused", code: "voucher_reserved" };
   return { kind: "redeem", consumed: live };
 }

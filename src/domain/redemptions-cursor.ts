@@ -20,7 +20,7 @@ export function sealCursor(secrets: readonly TokenSecret[], organizationId: stri
   return Buffer.concat([macOf(signingSecret(secrets), organizationId, body), body]).toString("base64url");
 }
 
-/** Reads a cursor, or returns null unless one of the secrets has signed exactly this text for this organization. */
+/** Reads a cursor. Returns null unless one of the secrets has signed exactly this text for this organization. */
 export function openCursor(
   secrets: readonly TokenSecret[],
   organizationId: string,
@@ -37,7 +37,7 @@ export function openCursor(
   return { redeemedAtMs, voucherId, fromMs, toMs };
 }
 
-/** The prefix makes every MAC differ from those of reservation tokens, which have the same secrets. */
+/** The prefix keeps a ticket, whose token has the same secret, from having a cursor's MAC. */
 function macOf({ secret }: TokenSecret, organizationId: string, body: Buffer): Buffer {
   const hmac = createHmac("sha256", secret).update(`redemptions cursor\0${organizationId}\0`).update(body);
   return hmac.digest().subarray(0, MAC_BYTES);

@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac, hash, timingSafeEqual } from "node:crypto";
 
 /** A secret that signs reservation tokens, and the id by which a reservation's row refers to it. */
 export interface TokenSecret {
@@ -9,7 +9,7 @@ export interface TokenSecret {
 
 /** Derives the ids of the configured secrets. The first signs new reservations. All stay valid for the reservations they signed. */
 export function nameTokenSecrets(secrets: readonly string[]): TokenSecret[] {
-  return secrets.map((secret) => ({ id: createHash("sha256").update(secret).digest("hex").slice(0, 8), secret }));
+  return secrets.map((secret) => ({ id: hash("sha256", secret).slice(0, 8), secret }));
 }
 
 /** Returns the secret that signs new reservations. */
@@ -27,7 +27,7 @@ export function reservationToken(secrets: readonly TokenSecret[], ticket: string
 
 /** Hashes a token for the queue, which must not carry tokens: SHA-256 in hex. */
 export function hashToken(token: string): string {
-  return createHash("sha256").update(token).digest("hex");
+  return hash("sha256", token);
 }
 
 /** Compares two token hashes in constant time. */

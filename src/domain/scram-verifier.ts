@@ -1,4 +1,4 @@
-import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
+import { createHmac, hash, pbkdf2Sync } from "node:crypto";
 
 /** Iterations of the hash: PostgreSQL's default (`scram_iterations`), which is enough for random passwords. */
 const ITERATIONS = 4_096;
@@ -13,7 +13,7 @@ export const SALT_BYTES = 16;
  */
 export function makeScramVerifier(password: string, salt: Buffer): string {
   const salted = pbkdf2Sync(password, salt, ITERATIONS, HASH_BYTES, "sha256");
-  const storedKey = createHash("sha256").update(hmac(salted, "Client Key")).digest("base64");
+  const storedKey = hash("sha256", hmac(salted, "Client Key"), "base64");
   const serverKey = hmac(salted, "Server Key").toString("base64");
   return `SCRAM-SHA-256$${ITERATIONS}:${salt.toString("base64")}$${storedKey}:${serverKey}`;
 }

@@ -27,10 +27,10 @@ const FINAL_REFUSALS = {
   Expired: "voucher_expired",
 } as const satisfies Record<VoucherStatus, string | null>;
 
-/** Why a voucher can never be reserved or redeemed again. */
+/** The error code of a voucher that can never be reserved or redeemed again. */
 export type FinalRefusal = NonNullable<(typeof FINAL_REFUSALS)[VoucherStatus]>;
 
-/** Why a voucher can never be reserved or redeemed again, or null while it can be. */
+/** Why a voucher can never be reserved or redeemed again. Null while it is Active. */
 export function finalRefusal(voucher: VoucherState, now: Date): FinalRefusal | null {
   return FINAL_REFUSALS[statusAt(voucher, now)];
 }

@@ -11,7 +11,7 @@ export function deriveWebhookSecret(rootSecret: string, endpointId: string, vers
 }
 
 /** Which secrets an endpoint has, from its row. */
-export interface SecretVersions {
+interface SecretVersions {
   id: string;
   secretVersion: number;
   /** Whether the secret from before the last rotation still signs, by the database's clock. */
@@ -25,7 +25,7 @@ export function deriveSigningSecrets(rootSecret: string, endpoint: SecretVersion
   return versions.map((version) => deriveWebhookSecret(rootSecret, id, version));
 }
 
-/** Makes key objects of secrets. Use them for many requests: signing with one takes a sixth of the time. */
+/** Makes key objects of secrets. Use them for many requests: signing with one takes a sixth of the time that signing with bytes takes. */
 export function openSigningKeys(secrets: readonly string[]): KeyObject[] {
   return secrets.map((secret) => createSecretKey(secret.slice(PREFIX.length), "base64"));
 }

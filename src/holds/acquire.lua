@@ -1,4 +1,4 @@
--- Acquires a voucher's lease, or returns its holder. Uses this server's clock, so that a lease's age depends on one clock only.
+-- Acquires a voucher's lease, or returns its holder. Uses this server's clock, because those of the API's machines can differ.
 -- Replaces a lease that started more than ARGV[4] ago: the caller has just read that the voucher has no live reservation. Also replaces
 -- one that starts more than ARGV[4] in the future, which is possible after this clock was set back.
 -- KEYS[1] lease; ARGV[1] ticket, ARGV[2] key id, ARGV[3] lifetime in ms, ARGV[4] orphan age in ms

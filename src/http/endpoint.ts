@@ -72,12 +72,10 @@ export interface Endpoint
   extends Omit<Definition<string, unknown, z.ZodObject, z.ZodObject, z.ZodType>, "parameters" | "handler" | "access"> {
   parameters: Record<string, z.ZodType>;
   security: Access<unknown>["security"];
-  /** Every error that it can return, except those of every address. */
+  /** The errors of its access, its input and its handler. Any address can also return `ANY_ADDRESS_ERRORS`. */
   errors: ReadonlySet<ErrorCode>;
   route(ctx: ApiContext): Route;
 }
-
-const EMPTY = {};
 
 /**
  * One method and path: its input, its response and the handler between them. The schemas validate the input at run time. They type the
@@ -90,7 +88,8 @@ export function endpoint<
   Body extends z.ZodObject,
   Response extends z.ZodType,
 >(definition: Definition<Path, Caller, Query, Body, Response>): Endpoint {
-  const { access, handler, query, body, ...described } = definition;
+  const { access, handler, ...described } = definition;
+  const { query, body } = described;
   const errors = new Set<ErrorCode>([
     ...access.errors,
     ...(query === undefined ? [] : (["invalid_request"] as const)),
@@ -99,8 +98,6 @@ export function endpoint<
   ]);
   return {
     ...described,
-    ...(query !== undefined && { query }),
-    ...(body !== undefined && { body }),
     security: access.security,
     errors,
     route: (ctx) => ({
@@ -114,8 +111,8 @@ export function endpoint<
             const result = await handler(ctx, {
               caller: access.callerOf(response),
               parameters: request.params as Record<ParameterOf<Path>, string>,
-              query: query === undefined ? (EMPTY as z.output<Query>) : validate(query, request.query),
-              body: body === undefined ? (EMPTY as z.output<Body>) : validate(body, request.body),
+              query: query === undefined ? ({} as z.output<Query>) : validate(query, request.query),
+              body: body === undefined ? ({} as z.output<Body>) : validate(body, request.body),
             });
             return access.extraFieldsOf === undefined || definition.contentType !== undefined
               ? result

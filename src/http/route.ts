@@ -21,7 +21,7 @@ export function joinRoutes(routes: readonly Route[]): Route[] {
   }));
 }
 
-/** Mounts a route. Every method that it does not handle gets 405 with `Allow`. */
+/** Mounts a route. Other methods get 405 with `Allow`. */
 export function mount(router: Router, { path, methods, crossOrigin = [] }: Route): void {
   const route = router.route(path);
   route.all(

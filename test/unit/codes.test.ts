@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import {
   ALPHABET,
   hasValidCheckSymbol,
-  isAddress,
+  isPathWord,
   makeRedeemCode,
   makeVoucherCode,
   normaliseCode,
@@ -160,11 +160,11 @@ describe("a redeem code", () => {
   });
 });
 
-describe("isAddress", () => {
+describe("isPathWord", () => {
   it("recognises the names of the three calls in every spelling of a code, and nothing else", () => {
     const keyOf = (code: string) => normaliseCode(code) ?? "";
-    for (const name of ["reserve", "REDEEM", "Re-1ease"]) expect(isAddress(keyOf(name)), name).toBe(true);
-    for (const code of ["redeemed", "reserve1", "EVENTS", ""]) expect(isAddress(keyOf(code)), code).toBe(false);
+    for (const name of ["reserve", "REDEEM", "Re-1ease"]) expect(isPathWord(keyOf(name)), name).toBe(true);
+    for (const code of ["redeemed", "reserve1", "EVENTS", ""]) expect(isPathWord(keyOf(code)), code).toBe(false);
   });
 });
 

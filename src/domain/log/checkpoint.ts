@@ -27,9 +27,8 @@ export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
 /** Parses a note that contains a checkpoint. Returns null if the text is not valid. Ignores lines after the root, but none may be empty. */
 export function parseCheckpoint(text: string): CheckpointNote | null {
   const note = parseNote(text);
-  const [origin = "", size = "", root = "", ...others] = note?.text.slice(0, -1).split("\n") ?? [];
-  const parsed = { origin, size: parseDecimal(size), root: decodeBase64(root) };
-  if (note === null || origin === "" || parsed.size === null || parsed.root?.length !== HASH_BYTES) return null;
-  if (others.includes("")) return null;
-  return { note, origin, size: parsed.size, root: parsed.root };
+  const [origin = "", sizeText = "", rootText = "", ...others] = note?.text.slice(0, -1).split("\n") ?? [];
+  const [size, root] = [parseDecimal(sizeText), decodeBase64(rootText)];
+  if (note === null || origin === "" || size === null || root?.length !== HASH_BYTES) return null;
+  return others.includes("") ? null : { note, origin, size, root };
 }

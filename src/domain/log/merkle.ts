@@ -21,7 +21,7 @@ function hashNode(left: Uint8Array, right: Uint8Array): Buffer {
   return sha256(NODE);
 }
 
-// `hash` returns a string with one character per byte in a fifth of the time that it needs to return a Buffer.
+// `hash` returns a string with one character per byte in a third of the time that it needs to return a Buffer.
 function sha256(data: Uint8Array): Buffer {
   return Buffer.from(hash("sha256", data, "binary"), "binary");
 }

@@ -10,7 +10,7 @@ import {
 } from "./note.ts";
 
 /** The key of a log or a witness, and its URL, if the policy has one. */
-export interface PolicyEntry {
+interface PolicyEntry {
   key: VerifierKey;
   url: string | null;
 }
@@ -30,8 +30,8 @@ export class NotAccepted extends Error {}
 const LINES_MAX = 1_000;
 
 /**
- * Parses a policy file, strictly.
- * @throws NotAccepted naming the line.
+ * Parses a policy file strictly.
+ * @throws NotAccepted with the reason.
  */
 export function parsePolicy(text: string): Policy {
   const policy: Policy = { logs: [], witnesses: [], groups: [], quorum: null };
@@ -44,8 +44,7 @@ export function parsePolicy(text: string): Policy {
   const lines = text.split("\n").slice(0, -1);
   if (lines.length > LINES_MAX) throw new NotAccepted(`The policy has more than ${LINES_MAX} lines.`);
   for (const [index, line] of lines.entries()) {
-    const items = line.split(/[ \t]+/).filter((item) => item !== "");
-    const [word = "", ...rest] = items;
+    const [word = "", ...rest] = line.split(/[ \t]+/).filter((item) => item !== "");
     if (word === "" || word.startsWith("#")) continue;
     const refuse = (reason: string) => new NotAccepted(`Line ${index + 1} of the policy ${reason}.`);
     const define = (name: string | undefined): string => {

@@ -19,7 +19,6 @@ export interface Proof {
   checkpoint: string;
 }
 
-/** Writes a proof. */
 export function formatProof({ extra, index, hashes, checkpoint }: Proof): string {
   const lines = [
     HEADER,
@@ -33,7 +32,7 @@ export function formatProof({ extra, index, hashes, checkpoint }: Proof): string
 }
 
 /**
- * Parses a proof. Accepts only the exact format.
+ * Parses a proof strictly.
  * @throws NotAccepted with the reason.
  */
 export function parseProof(text: string): Proof & { parsed: CheckpointNote } {
@@ -59,7 +58,7 @@ export function parseProof(text: string): Proof & { parsed: CheckpointNote } {
 
 /** What a verified proof proves. */
 export interface Proved {
-  /** The data of the leaf: an event's `recordHash`. */
+  /** The data of the leaf. The leaf of an event has the event's `recordHash`. */
   recordHash: Buffer;
   index: number;
   origin: string;

@@ -5,7 +5,7 @@ const TILE_BYTES = TILE_WIDTH * HASH_BYTES;
 const LEVEL_MAX = 6;
 
 /** The tile or bundle that a path under the log's address names. `level` is null for a bundle of entries. */
-export interface TilePath {
+interface TilePath {
   level: number | null;
   index: number;
   /** The number of hashes: 1 to 256. */

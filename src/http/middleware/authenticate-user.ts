@@ -25,16 +25,16 @@ export const signedInUser: Access<string> = {
 /** Signed-in users, and anonymous callers as null. */
 export const anyUser: Access<string | null> = {
   security: [{ userToken: [] }, {}],
-  errors: ["missing_token", "invalid_token", "rate_limited", "unavailable"],
+  errors: signedInUser.errors,
   crossOrigin: true,
   guard: (ctx) => [authenticateUser(ctx, true)],
   callerOf: (response) => response.locals.userId ?? null,
 };
 
 /**
- * Admits a request with a valid `Authorization: Bearer` token (RFC 6750), or, when `optional`, without any. Refuses an invalid token with
- * 401, or 429 after too many failures of the address. Users have one limit for browsing, where the token is optional, and one for acquisitions. Anonymous callers and failed
- * authentications count against limits of the caller's address.
+ * Admits a request with a valid `Authorization: Bearer` token (RFC 6750), or, when `optional`, without the header. Refuses others with 401,
+ * or 429 after too many failures of the address. Users have one limit for browsing, where the token is optional, and one for
+ * acquisitions. Anonymous callers and failed authentications count against limits of the caller's address.
  */
 function authenticateUser(ctx: Pick<ApiContext, "users" | "limits">, optional: boolean): RequestHandler {
   const limiter = optional ? ctx.limits.browse : ctx.limits.take;
@@ -50,7 +50,7 @@ function authenticateUser(ctx: Pick<ApiContext, "users" | "limits">, optional: b
       response.setHeader("WWW-Authenticate", "Bearer");
       throw error;
     };
-    const token = /^Bearer +([^\s]+) *$/i.exec(header ?? "")?.[1];
+    const token = /^Bearer +(\S+) *$/i.exec(header ?? "")?.[1];
     if (token === undefined) return refuse(new AppError("missing_token"));
     // Checked first, so that a flood of invalid tokens does not cost one signature check each.
     assertRefusalsLeft(ctx, request, response);

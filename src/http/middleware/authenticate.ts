@@ -31,7 +31,7 @@ export function partnerKey(scope: Scope): Access<Caller> {
     ],
     crossOrigin: false,
     guard: (ctx) => [authenticate(ctx, scope)],
-    callerOf: callerOf,
+    callerOf,
     extraFieldsOf: (response) => markSandbox(callerOf(response).sandbox),
   };
 }

@@ -2,7 +2,7 @@ import type { RequestHandler } from "express";
 import type { Traces } from "../../traces/traces.ts";
 import { finalStatus } from "./request-log.ts";
 
-/** Runs every request in a trace, which ends when the response ends or the caller disconnects. */
+/** Runs each request in a span, if traces are on. The span ends when the response ends or the caller disconnects. */
 export function traceRequests(traces: Traces): RequestHandler {
   return (request, response, next) => {
     traces.request(request, (traced) => {

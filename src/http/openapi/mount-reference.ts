@@ -20,7 +20,7 @@ export function mountReference(router: Router, ctx: ApiContext, endpoints: reado
       get: [
         limitAddress(ctx),
         (_request, response) => {
-          // Generated on the first request, because most processes never get one.
+          // Generated on the first request, so that it does not delay the start.
           description ??= JSON.stringify(describeApi(endpoints, config));
           response.setHeader("Cache-Control", "no-cache");
           response.type("json").send(description);
@@ -57,7 +57,7 @@ function mountDocument(router: Router, ctx: ApiContext, document: ServedDocument
   });
 }
 
-/** The page loads scripts from this origin only, and sends requests to this API only. */
+/** The reference loads scripts from this origin only, and sends requests to it only. */
 const referenceHeaders = headersOf({
   // Swagger UI's style sheet contains its arrows as data URLs.
   "img-src": ["'self'", "data:"],

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 import { parse } from "basic-auth";
 import type { Request, RequestHandler } from "express";
 import { RateLimiterMemory } from "rate-limiter-flexible";
@@ -7,7 +7,7 @@ import { AppError } from "../../contract/errors.ts";
 import { networkOf } from "../middleware/caller-network.ts";
 import { consumeRefusalLimit } from "../middleware/rate-limit.ts";
 
-/** Wrong passwords that each process allows per address in 15 minutes. Keeps the log short. OPS_TOKEN is too long to guess, so it needs no limit. */
+/** Wrong passwords that each process allows per address in 15 minutes. Only keeps the log short: OPS_TOKEN is too long to guess. */
 const WRONG_PASSWORDS_MAX = 10;
 const WRONG_PASSWORDS_SECONDS = 900;
 
@@ -34,8 +34,16 @@ export function authenticateOperator(ctx: ApiContext, token: string): RequestHan
     if (isRight) return next();
     await consumeRefusalLimit(ctx, request, response);
     response.setHeader("WWW-Authenticate", 'Basic realm="Operators", charset="UTF-8"');
-    if (password === undefined) throw new AppError("missing_password");
-    throw new AppError("wrong_password");
+    throw new AppError(password === undefined ? "missing_password" : "wrong_password");
+  };
+}
+
+/** Refuses writes with this sentence unless OPS_WRITABLE is true. */
+export function refuseWrites({ config }: ApiContext, sentence: string): RequestHandler {
+  return (request, response, next) => {
+    if (config.ops.writable || ["GET", "HEAD"].includes(request.method)) return next();
+    response.setHeader("Allow", "GET, HEAD");
+    throw new AppError("method_not_allowed", sentence);
   };
 }
 
@@ -62,5 +70,5 @@ function tooManyAttempts(waitMs: number): AppError {
 
 /** Digests have equal length, so that comparing them takes the same time for every password. */
 function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
+  return hash("sha256", text, "buffer");
 }

@@ -52,7 +52,7 @@ class QueueOnBoard extends BullMQAdapter {
 }
 
 /** What the board's page links to. */
-export interface BoardLinks {
+interface BoardLinks {
   /** The board's path in the browser, including the service's base path. */
   board: string;
   icon: string;

@@ -5,7 +5,7 @@ import { ASSETS } from "../pages/assets.ts";
 import { assetPath } from "../pages/layout.ts";
 import { offerPage } from "../pages/offer-page.ts";
 import { headersOf } from "../pages/page-headers.ts";
-import { authenticateOperator } from "./authenticate-operator.ts";
+import { authenticateOperator, refuseWrites } from "./authenticate-operator.ts";
 import { opsPath } from "./operator-frame.ts";
 import { refuseCrossSite } from "./refuse-cross-site.ts";
 
@@ -23,7 +23,7 @@ export function mountDashboard(router: Router, ctx: ApiContext): void {
     offerPage(ctx.config),
     authenticateOperator(ctx, token),
     refuseCrossSite,
-    refuseWrites(ctx),
+    refuseWrites(ctx, "The dashboard is read-only."),
     openBoard(ctx),
   );
 }
@@ -43,15 +43,6 @@ const describeResponse: RequestHandler = (request, response, next) => {
   if (!request.path.startsWith("/static/")) response.setHeader("Cache-Control", "no-store");
   next();
 };
-
-/** Refuses writes to a read-only dashboard before bull-board sees them. */
-function refuseWrites({ config }: ApiContext): RequestHandler {
-  return (request, response, next) => {
-    if (config.ops.writable || ["GET", "HEAD"].includes(request.method)) return next();
-    response.setHeader("Allow", "GET, HEAD");
-    throw new AppError("method_not_allowed", "The dashboard is read-only.");
-  };
-}
 
 /** Passes requests to the board. Loads and connects it on the first request. */
 function openBoard(ctx: ApiContext): RequestHandler {

@@ -15,7 +15,7 @@ import type { Site } from "../pages/layout.ts";
 import { offerPage, sendPage } from "../pages/offer-page.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { pathId } from "../validate.ts";
-import { authenticateOperator, nameOf } from "./authenticate-operator.ts";
+import { authenticateOperator, nameOf, refuseWrites } from "./authenticate-operator.ts";
 import { renderLogPage } from "./log-page.ts";
 import { OPS_PATH, opsPath, SEARCH_MAX } from "./operator-frame.ts";
 import { renderBatchPage, renderOrganizationPage } from "./organization-page.ts";
@@ -41,7 +41,7 @@ export function mountOperatorPages(router: Router, ctx: ApiContext): void {
   }
   pages.post(
     "/vouchers/:id/release",
-    refuseUnlessWritable(ctx),
+    refuseWrites(ctx, "The operator pages are read-only."),
     express.urlencoded({ extended: false, limit: "1kb" }),
     release(ctx),
   );
@@ -81,7 +81,7 @@ const PAGES: Record<string, RenderPage> = {
   },
 
   "/organizations/:id": async (ctx, request, operator) => {
-    const page = pageOf(request);
+    const page = organizationPageOf(request);
     const organization = await readOrganization(ctx, pathId(request.params.id), page);
     await recordLook(ctx, operator, "page organization", { type: "Organization", id: organization.id });
     return renderOrganizationPage(ctx.config, organization, page);
@@ -119,7 +119,7 @@ function queryText(request: Request, name: string): string {
   return typeof value === "string" && !value.includes("\0") ? value : "";
 }
 
-function pageOf(request: Request): OrganizationPage {
+function organizationPageOf(request: Request): OrganizationPage {
   const redeemedBefore = queryText(request, "redeemedBefore");
   if (redeemedBefore !== "" && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(redeemedBefore)) {
     throw new AppError("invalid_request", "redeemedBefore must be a time of this page.");
@@ -138,15 +138,6 @@ function webhookPageOf(request: Request): WebhookPage {
   const state = DELIVERY_STATES.find((one) => one === text);
   if (text !== "" && state === undefined) throw new AppError("invalid_request", "state must be a state of deliveries.");
   return { state, cursor: queryText(request, "cursor") || undefined };
-}
-
-/** Refuses changes unless OPS_WRITABLE is true. */
-function refuseUnlessWritable({ config }: ApiContext): RequestHandler {
-  return (_request, response, next) => {
-    if (config.ops.writable) return next();
-    response.setHeader("Allow", "GET, HEAD");
-    throw new AppError("method_not_allowed", "The operator pages are read-only.");
-  };
 }
 
 /** Releases a voucher's live reservation, and redirects to the voucher's page. */

@@ -66,17 +66,17 @@ export function renderFacts(facts: readonly (readonly [name: string, value: Html
 ${facts.map(([name, value]) => (value === null ? html`` : html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`))}</dl>`;
 }
 
-const GOOD = ["Active", "Live", "Delivered"];
-const BAD = ["Voided", "Failed"];
-
 /** A badge for an entity of a sandbox organization; null for a live one. */
 export function renderSandbox(sandbox: boolean | undefined): Html | null {
   return sandbox ? html` <span class="badge waiting">Sandbox</span>` : null;
 }
 
+const GOOD_STATUSES = ["Active", "Live", "Delivered"];
+const BAD_STATUSES = ["Voided", "Failed"];
+
 /** A badge with the status of a voucher, a reservation or a delivery. */
 export function renderStatus(status: string): Html {
-  const look = GOOD.includes(status) ? "good" : BAD.includes(status) ? "bad" : "plain";
+  const look = GOOD_STATUSES.includes(status) ? "good" : BAD_STATUSES.includes(status) ? "bad" : "plain";
   return html`<span class="badge ${look}">${status}</span>`;
 }
 

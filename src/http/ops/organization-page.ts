@@ -16,10 +16,10 @@ import {
 } from "./operator-frame.ts";
 import { renderWebhooks } from "./webhook-page.ts";
 
-/** Above this number, the list of batches shows the vouchers left in a batch as `more than 1,000`. */
+/** The list of batches counts the vouchers left in a batch up to this number; the database, up to one more. */
 const LEFT_MAX = 1_000;
 
-/** An organization: its brands, a page of redemptions, a page of batches with the vouchers left in their windows, and webhook endpoints. */
+/** An organization: its brands, a page of redemptions, a page of batches, and its webhook endpoints. */
 export function renderOrganizationPage(site: Site, organization: OrganizationSummary, page: OrganizationPage): Html {
   const { id, brands, redemptions, batches, webhooks } = organization;
   const path = opsPath(site, "organizations", id);

@@ -5,7 +5,8 @@ const SAFE_METHODS = ["GET", "HEAD", "OPTIONS"];
 
 /**
  * Refuses changes that a page of another site makes a browser send, as Go's `http.CrossOriginProtection` does: by `Sec-Fetch-Site`, or by
- * `Origin` in older browsers. A request with neither does not come from a browser. @throws AppError `cross_site`.
+ * `Origin` in older browsers. A request with neither does not come from a browser.
+ * @throws AppError `cross_site`.
  */
 export const refuseCrossSite: RequestHandler = (request, _response, next) => {
   if (!SAFE_METHODS.includes(request.method) && !isFromThisSite(request)) throw new AppError("cross_site");

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, extname } from "node:path";
@@ -25,7 +25,7 @@ function readAsset(path: string): Asset {
   const extension = extname(path);
   const contentType = CONTENT_TYPES[extension];
   if (contentType === undefined) throw new Error(`${path} has no content type`);
-  const fingerprint = createHash("sha256").update(content).digest("hex").slice(0, 16);
+  const fingerprint = hash("sha256", content).slice(0, 16);
   return { fileName: `${basename(path, extension)}.${fingerprint}${extension}`, contentType, content };
 }
 
@@ -48,9 +48,7 @@ export const ASSETS = {
   swaggerScript: readAsset(resolve("swagger-ui-dist/swagger-ui-bundle.js")),
 } as const satisfies Record<string, Asset>;
 
-const BY_NAME = new Map<string, Asset>(Object.values(ASSETS).map((asset) => [asset.fileName, asset]));
-
 /** The asset with this name, or null. */
 export function findAsset(fileName: string): Asset | null {
-  return BY_NAME.get(fileName) ?? null;
+  return Object.values(ASSETS).find((asset) => asset.fileName === fileName) ?? null;
 }

@@ -7,7 +7,7 @@ import { renderReceiptForm } from "./receipt-form.ts";
 import { MINUTES, renderTime } from "./time.ts";
 
 /** One page of a chain. */
-export interface ChainExcerpt {
+interface ChainExcerpt {
   chain: PublicChain;
   /** The event before the first one on the page; null on the first page. */
   before: PublicEvent | null;

@@ -1,7 +1,7 @@
 import type { EventType } from "../../domain/chain.ts";
 
 /** An event type in words for the public. */
-export interface EventWords {
+interface EventWords {
   title: string;
   sentence: string;
   /** What holds after the event, if the voucher is still unused. */

@@ -10,7 +10,7 @@ export type Site = Pick<ApiContext["config"], "basePath" | "baseUrl">;
 export const GUIDE_PATH = "/docs/guide";
 
 /** One page of the site. */
-export interface PageContent {
+interface PageContent {
   /** Shown in the browser's tab, before the name of the service. */
   title: string;
   /** One sentence for previews of a shared link. */

@@ -1,4 +1,4 @@
-import type { Request, RequestHandler, Response } from "express";
+import type { RequestHandler, Response } from "express";
 import type { AppError } from "../../contract/errors.ts";
 import { renderErrorPage } from "./error-page.ts";
 import type { Html } from "./html.ts";
@@ -13,16 +13,13 @@ declare global {
   }
 }
 
-/** Whether the caller prefers a page. A caller without a preference, such as most programs, gets JSON. */
-function prefersPage(request: Request): boolean {
-  return request.accepts(["json", "html"]) === "html";
-}
-
-/** Decides between page and JSON for the handlers after it, and for their errors. */
+/** Decides between page and JSON for the handlers after it, and for their errors. A caller without a preference gets JSON. */
 export function offerPage(site: Site): RequestHandler {
   return (request, response, next) => {
     response.vary("Accept");
-    if (prefersPage(request)) response.locals.errorPage = (...refusal) => renderErrorPage(site, ...refusal);
+    if (request.accepts(["json", "html"]) === "html") {
+      response.locals.errorPage = (...refusal) => renderErrorPage(site, ...refusal);
+    }
     next();
   };
 }

@@ -4,7 +4,6 @@ import { endpoint } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
 import { pathId } from "../validate.ts";
 
-/** Claims a voucher through a referrer's link, which gives vouchers of both audiences. */
 export const claimByLink = endpoint({
   method: "post",
   path: "/r/:code/claim",

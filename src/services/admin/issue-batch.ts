@@ -7,7 +7,7 @@ import { insertWindow } from "../../db/listings.ts";
 import { openLogBatch } from "../../db/log-batches.ts";
 import { violates } from "../../db/transaction.ts";
 import { GENESIS_HASH, makeNonce, sealEvent } from "../../domain/chain.ts";
-import { CODE_KEY_MAX, CODE_KEY_MIN, isAddress, makeVoucherCode, normaliseCode } from "../../domain/codes.ts";
+import { CODE_KEY_MAX, CODE_KEY_MIN, isPathWord, makeVoucherCode, normaliseCode } from "../../domain/codes.ts";
 import { newId } from "../../domain/ids.ts";
 import type { Window, WindowKind } from "../../domain/offer.ts";
 import type { Audience } from "../../domain/voucher.ts";
@@ -158,7 +158,7 @@ async function* printedCodes(lines: AsyncIterable<string>, count: number): Async
       );
     }
     if (/^rsv_/i.test(codeKey)) throw notIssued(`Line ${line} starts like a reservation ticket.`);
-    if (isAddress(codeKey)) throw notIssued(`Line ${line} is ${code}, which is the name of a call and not a code.`);
+    if (isPathWord(codeKey)) throw notIssued(`Line ${line} is ${code}, which is the name of a call and not a code.`);
     yield { code, codeKey };
   }
   if (line < count) throw notIssued(`The file contains ${line} codes, not ${count}.`);

@@ -121,7 +121,7 @@ function isUrl(text) {
   }
 }
 
-/** Whether these witnesses, by name, are enough. A group's members are defined before it. */
+/** Whether the witnesses with these names meet the quorum. A policy defines a group after its members. */
 function meetsQuorum({ groups, quorum }, witnesses) {
   const met = new Set(witnesses);
   for (const { name, threshold, members } of groups) {
@@ -191,7 +191,7 @@ async function isSigned({ bytes }, signature, message) {
   }
 }
 
-/** The signatures of a checkpoint by the given keys, with the times of witnesses. Signatures by other keys count for nothing. */
+/** The signatures of a checkpoint by the given keys, with the times of witnesses. Signatures by other keys are ignored. */
 async function verifySignatures({ text, signatures }, keys, canVerify) {
   const verified = new Map();
   for (const { name, id, bytes } of signatures) {
@@ -344,7 +344,7 @@ function describeEvent({ eventType, occurredAt, entityId, sequence, data }) {
   );
 }
 
-const SAID = { true: ["good", "Yes: "], false: ["bad", "No: "], null: ["waiting", "Note: "] };
+const LOOK_AND_WORD = { true: ["good", "Yes: "], false: ["bad", "No: "], null: ["waiting", "Note: "] };
 
 function showProved(proved, history) {
   const fields = proved.payload === null ? null : readPayload(proved.payload);
@@ -360,7 +360,7 @@ function showProved(proved, history) {
     "ul",
     "checks",
     ...checks.map(([ok, sentence]) => {
-      const [look, word] = SAID[ok];
+      const [look, word] = LOOK_AND_WORD[ok];
       return make("li", look, make("span", "hidden", word), sentence);
     }),
   );
@@ -388,7 +388,7 @@ function showResult(look, heading, ...details) {
   result.replaceChildren(make("strong", "", heading), ...details);
 }
 
-/** A pasted text often lacks the end of its last line. */
+/** Reads a text field. Pasted text often lacks its last newline, which both formats need. */
 const readPasted = (field) => (field.value.trim() === "" ? "" : `${field.value.trim()}\n`);
 
 async function checkPasted(form) {
@@ -427,7 +427,7 @@ function offerReceiptCheck(form) {
     for (const control of form.elements) control.disabled = true;
     return;
   }
-  // The result of an earlier text would mislead.
+  // Removes the result when the text changes, because it belongs to the previous text.
   form.addEventListener("input", () => {
     document.querySelector("#receipt-result").className = "";
     document.querySelector("#receipt-result").replaceChildren();
