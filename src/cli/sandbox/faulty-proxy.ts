@@ -27,19 +27,19 @@ export type Fault =
   | { kind: "delay"; ms: number }
   | { kind: "answer"; status: number; body: Record<string, unknown>; retryAfterSeconds?: number };
 
-/** Chooses a call's fault, or null, by its kind and how many calls of that kind this step has made. */
+/** Chooses a call's fault, or null, by its kind and the number of earlier calls of that kind since `begin`. */
 export type Faults = (kind: CallKind, before: number) => Fault | null;
 
 export interface FaultyProxy {
   url: string;
-  /** Starts a step: forgets the recorded calls and applies these faults from now on. */
+  /** Forgets the recorded calls and applies these faults from now on. */
   begin(faults: Faults): void;
   /** The calls since `begin`. */
   calls(): readonly Call[];
   close(): Promise<void>;
 }
 
-/** Headers that belong to one connection, or that no longer fit a decoded body. */
+/** Headers that belong to one connection, or that no longer fit the body, which `fetch` decodes. */
 const NOT_FORWARDED = [
   "host",
   "connection",

@@ -12,6 +12,7 @@ export interface SeenVoucher extends LookUpResponse {
 export interface SandboxService {
   /** A voucher, or null when the key's organization has none with this code. */
   lookUp(code: string): Promise<SeenVoucher | null>;
+  /** Moves the times of the sandbox back. */
   advance(seconds: number): Promise<AdvanceResponse>;
 }
 
@@ -19,7 +20,7 @@ const TIMEOUT_MS = 30_000;
 
 /**
  * The service at an address, called with a sandbox key.
- * @throws UsageError from each call when the service refuses the key; ServersUnavailable when it does not answer.
+ * @throws UsageError from each call that the service refuses; ServersUnavailable when it does not answer, or answers 429 or 5xx.
  */
 export function sandboxService(url: string, key: string, signal: AbortSignal): SandboxService {
   async function call<Schema extends z.ZodType>(
