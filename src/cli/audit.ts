@@ -55,7 +55,7 @@ function nameEntity({ entityType, entityId }: AuditEntry): { entity: string; mor
   }
 }
 
-/** The fields that changed; for a new entity, all of its fields. */
+/** The fields that changed; for a new or removed entity, all that have a value. */
 function describeChange({ before, after }: Pick<AuditEntry, "before" | "after">): string {
   const names = Object.keys({ ...before, ...after }).filter((name) => !ENTRY_TIMES.includes(name));
   if (before === null || after === null) {

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { parseObject } from "./sandbox-service.ts";
 
 /** What a call of the client is for. */
 export type CallKind = "lookUp" | "reserve" | "redeem" | "release" | "other";
@@ -63,7 +64,7 @@ export async function openFaultyProxy(target: string): Promise<FaultyProxy> {
     const call: Call = {
       kind,
       at: performance.now(),
-      request: parse(body.toString()),
+      request: parseObject(body.toString()),
       status: null,
       response: {},
       retryAfterMs: 0,
@@ -76,7 +77,7 @@ export async function openFaultyProxy(target: string): Promise<FaultyProxy> {
     }
     if (fault?.kind === "delay") await sleep(fault.ms);
     call.status = answer.status;
-    call.response = parse(answer.body.toString());
+    call.response = parseObject(answer.body.toString());
     call.retryAfterMs = Number(answer.headers["retry-after"] ?? 0) * 1_000;
     response.writeHead(answer.status, answer.headers).end(answer.body);
   }
@@ -140,13 +141,4 @@ function kindOf(method: string, path: string): CallKind {
   const [, name = ""] = /^\/partner\/vouchers\/([^/?]+)\/?(?:\?|$)/.exec(path) ?? [];
   if (method === "GET") return name === "" ? "other" : "lookUp";
   return name === "reserve" || name === "redeem" || name === "release" ? name : "other";
-}
-
-function parse(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
 }
