@@ -50,7 +50,7 @@ const PARTNER_READS = 2;
 const PARTNER_READS_WAITING_MAX = 200;
 /** The connection for moves of sandboxes' times. */
 const SANDBOX_ADVANCES = 1;
-/** Moves that may wait for it: a minute's worth of large ones. */
+/** Moves of sandboxes' times that may wait for the connection: a minute's worth of large ones. */
 const SANDBOX_ADVANCES_WAITING_MAX = 20;
 /** Tests of webhook endpoints that may run at a time, up to 15 seconds each, and that may wait. */
 const WEBHOOK_TESTS = 8;

@@ -1,4 +1,4 @@
-/** `submit` rejects with this error when the queue is full. */
+/** The error for a further item when the maximum number of items waits. */
 export class BatcherFull extends Error {
   constructor() {
     super("too many items are waiting");

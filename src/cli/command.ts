@@ -29,7 +29,7 @@ export interface Interaction {
   warn(sentence: string): void;
   /** Asks a question on a terminal. Null without a terminal or with --json. */
   confirm(question: string): Promise<boolean | null>;
-  /** Opens a progress line, only on a terminal and without --json. It ends with the command at the latest. */
+  /** Opens a progress line if standard error is a terminal and --json is not given. The line is removed when the command ends. */
   progress(verb: string, noun: string, total: number): Progress;
 }
 
@@ -46,7 +46,7 @@ export interface CommandContext extends AdminContext, Interaction {
   readWebhookConfig(): Config["webhooks"];
 }
 
-/** Gives a command its action, `--json` and examples. Connections are read-only outside `withAuditEntry`. */
+/** Gives a command its action, `--json` and examples. */
 export function action<Options>(
   command: Command,
   examples: readonly string[],

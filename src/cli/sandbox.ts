@@ -48,11 +48,11 @@ async function check(interaction: Interaction, options: CheckOptions): Promise<v
   const service = sandboxService(url, key, signal);
   const codes = await chooseCodes(service, await readCodes(options.codes), options.codes);
   const proxy = await openFaultyProxy(url);
-  const kit = { command, key, proxy, service, signal, codes, expireVouchers: !keepVouchers, run: newRun() };
+  const setup = { command, key, proxy, service, signal, codes, expireVouchers: !keepVouchers, run: newRun() };
   try {
     const progress = interaction.progress("Tried", "checks", CHECKS.length);
     let done = 0;
-    const checks = await runChecks(kit, () => progress.advance(++done));
+    const checks = await runChecks(setup, () => progress.advance(++done));
     const wrong = checks.filter(({ result }) => result === "wrong").length;
     interaction.print({ passed: wrong === 0, checks }, () =>
       [...checks.map(describeCheck), summarize(checks, wrong)].join("\n"),

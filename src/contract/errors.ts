@@ -350,7 +350,7 @@ export const ANY_ADDRESS_ERRORS: readonly ErrorCode[] = [
 type NamingCode = "invalid_request" | "missing_scope";
 
 interface ErrorOptions {
-  /** Logged and never shown. */
+  /** Never shown to the caller. Logged if the status is 500 or more. */
   cause?: unknown;
   /** Overrides the default in {@link ERRORS}. */
   retryAfterSeconds?: number;
@@ -358,7 +358,7 @@ interface ErrorOptions {
   details?: Record<string, string>;
 }
 
-/** An error that is reported to the caller. `message` is public; `cause` is for the log. */
+/** An error that is reported to the caller. `message` is public. */
 export class AppError extends Error {
   readonly code: ErrorCode;
   /** Sent as `Retry-After`. */

@@ -229,8 +229,9 @@ class CheckRun {
   }
 
   /** The client must report that the voucher cannot be used, after at most one 409. */
-  expectRefused({ result, calls }: Settled, why: string): void {
-    if (result.outcome !== "refused") this.say(`It reported "${result.outcome}" for ${why}. It must report "refused".`);
+  expectRefused({ result, calls }: Settled, what: string): void {
+    if (result.outcome !== "refused")
+      this.say(`It reported "${result.outcome}" for ${what}. It must report "refused".`);
     const refusals = calls.filter(({ kind, status }) => kind === "redeem" && status === 409).length;
     if (refusals > 1)
       this.say(

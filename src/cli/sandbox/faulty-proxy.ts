@@ -122,18 +122,18 @@ function toAnswer({ status, body, retryAfterSeconds }: Extract<Fault, { kind: "a
 async function forward(url: string, request: IncomingMessage, body: Buffer): Promise<Answer> {
   const response = await fetch(url, {
     method: request.method ?? "GET",
-    headers: kept(Object.entries(request.headers).map(([name, value]) => [name, String(value)])),
+    headers: forwardable(Object.entries(request.headers).map(([name, value]) => [name, String(value)])),
     ...(body.length > 0 && { body: new Uint8Array(body) }),
     redirect: "manual",
   });
   return {
     status: response.status,
-    headers: kept([...response.headers]),
+    headers: forwardable([...response.headers]),
     body: Buffer.from(await response.arrayBuffer()),
   };
 }
 
-function kept(headers: [name: string, value: string][]): Record<string, string> {
+function forwardable(headers: [name: string, value: string][]): Record<string, string> {
   return Object.fromEntries(headers.filter(([name]) => !NOT_FORWARDED.includes(name)));
 }
 
