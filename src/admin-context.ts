@@ -4,7 +4,7 @@ import { openPool } from "./db/pool.ts";
 import type { RandomBytes } from "./domain/codes.ts";
 import { pooledRandomBytes } from "./random.ts";
 
-/** The dependencies of voucherctl, and of the steps in which `npm start` prepares the database. This file is separate from context.ts, so that voucherctl loads no queue code. */
+/** The dependencies of voucherctl, and of the steps in which `npm start` prepares the database. Separate from context.ts, so that they do not load BullMQ. */
 export interface AdminContext {
   log: Logger;
   pool: pg.Pool;
@@ -13,14 +13,11 @@ export interface AdminContext {
   close(): Promise<void>;
 }
 
-/** Most connections of a command. */
-const POOL_MAX = 2;
-
 /** Opens the context of a command. Its connections are read-only except within `withAuditEntry`. */
 export function openAdminContext(databaseUrl: string, log: Logger): AdminContext {
   const pool = openPool({
     databaseUrl,
-    max: POOL_MAX,
+    max: 2,
     applicationName: "voucherctl",
     deployment: null,
     readOnly: true,

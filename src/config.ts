@@ -17,7 +17,7 @@ const integer = (min: number, max: number) =>
 
 const trustedProxies = z
   .string()
-  .transform((text) => splitList(text))
+  .transform(splitList)
   .refine(
     (entries) => entries.every(isAddressOrCidr),
     "must be a comma-separated list of IP addresses and CIDRs other than /0",
@@ -25,7 +25,7 @@ const trustedProxies = z
 
 const origins = z
   .string()
-  .transform((text) => splitList(text))
+  .transform(splitList)
   .refine(
     (entries) => entries.length > 0 && entries.every(isOrigin),
     "must be a comma-separated list of origins as browsers send them, such as https://shop.example.com: in lower case, without a path, a default port, * or null",
@@ -36,7 +36,7 @@ const logEnvironment = z.object({
   LOG_ORIGIN: z.string().refine(isKeyName, "must be a name like vouchers.example.com/log").optional(),
   LOG_ANCHOR: z
     .string()
-    .transform((text) => splitList(text))
+    .transform(splitList)
     .refine((entries) => entries.every((entry) => /^file:\/./.test(entry)), "must be like file:/absolute/path")
     .transform((entries) => entries.map((entry) => entry.slice("file:".length)))
     .default([]),
@@ -92,7 +92,7 @@ const environment = z.object({
   RESERVATION_TOKEN_SECRET: z
     .string()
     .default(DEVELOPMENT_TOKEN_SECRET)
-    .transform((text) => splitList(text))
+    .transform(splitList)
     .refine(
       (secrets) => secrets.length > 0 && secrets.every((secret) => secret.length >= 16),
       "must be one or more secrets of at least 16 characters, separated by commas",
@@ -107,7 +107,7 @@ const environment = z.object({
   WORKER_QUEUES: z
     .string()
     .default(QUEUE_NAMES.join(","))
-    .transform((text) => splitList(text))
+    .transform(splitList)
     .pipe(z.array(z.enum(QUEUE_NAMES)).min(1)),
   AUTH_JWKS_URL: z
     .url({ protocol: /^(https?|file)$/, error: "must be an address that begins with https:, http: or file:" })
@@ -124,7 +124,7 @@ const environment = z.object({
   METRICS_PORT: integer(0, 65_535).optional(),
   ...logEnvironment.shape,
   ...webhookEnvironment.shape,
-  // Only the OpenTelemetry variables that decide whether to load it. OpenTelemetry reads the others itself.
+  // The OpenTelemetry variables that decide whether to load it and to set the service's name. OpenTelemetry reads these and others itself.
   OTEL_SDK_DISABLED: z.string().optional(),
   OTEL_TRACES_EXPORTER: z.string().optional(),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.string().optional(),
@@ -143,7 +143,7 @@ export interface WebhookConfig {
 
 /** The transparency log. */
 export interface LogConfig {
-  /** The file with the key that signs checkpoints. Null: this process does not run the sequencer. */
+  /** The file with the keys that sign checkpoints. Null: this process does not run the sequencer. */
   keyFile: string | null;
   /** The name that the key must have; null accepts any. */
   origin: string | null;
@@ -191,7 +191,7 @@ export function readConfig(env: Environment) {
     /** New tokens are signed with the first secret. Tokens of every secret are accepted. */
     reservationTokenSecrets: values.RESERVATION_TOKEN_SECRET,
     redeemWaitMs: values.REDEEM_WAIT_MS,
-    /** A key's limit for reads and its limit for moves, in calls per second. Other limits derive from it. 0 turns all of them off. */
+    /** A key's limit for reads and its limit for moves, in calls per second. The other limits per second derive from it. 0 turns them all off. */
     rateLimitRps: values.RATE_LIMIT_RPS,
     /** Look-ups of unknown codes per minute and key. 0 turns the limit off. */
     missLimitPerMinute: values.MISS_LIMIT_PER_MINUTE,
@@ -213,7 +213,7 @@ export function readConfig(env: Environment) {
       writable: values.OPS_WRITABLE === "true",
     },
     workerQueues: values.WORKER_QUEUES,
-    /** The shards that a worker process works on. Null means all. */
+    /** The shards that a worker process serves. Null means all. */
     workerShards: values.WORKER_SHARDS ?? null,
     sweepIntervalMs: values.SWEEP_INTERVAL_MS,
     /** The sweeper verifies every chain once in about this time. */
@@ -306,17 +306,17 @@ export function readDatabaseUrl(env: Environment): string {
   return parse(environment.pick({ DATABASE_URL: true }), env).DATABASE_URL;
 }
 
-/** Reads the service's public address. @throws ConfigError when it is invalid. */
+/** Reads only the service's public address. @throws ConfigError when it is invalid. */
 export function readBaseUrl(env: Environment): string {
   return baseUrlOf(parse(environment.pick({ BASE_URL: true, PORT: true }), env));
 }
 
-/** Reads how many shards each queue has, as in {@link readConfig}. */
+/** Reads only QUEUE_SHARDS. @throws ConfigError when it is invalid. */
 export function readQueueShards(env: Environment): Config["queueShards"] {
   return parse(environment.pick({ QUEUE_SHARDS: true }), env).QUEUE_SHARDS as Config["queueShards"];
 }
 
-/** Reads the issuer and the audience that users' tokens must name. */
+/** Reads only the issuer and the audience that users' tokens must name. */
 export function readTokenClaims(env: Environment): Pick<Config["users"], "issuer" | "audience"> {
   const claims = parse(environment.pick({ AUTH_ISSUER: true, AUTH_AUDIENCE: true }), env);
   return { issuer: claims.AUTH_ISSUER ?? null, audience: claims.AUTH_AUDIENCE ?? null };
@@ -342,13 +342,13 @@ export function readRolePasswords(env: Environment): Record<"pva_api" | "pva_log
   return { pva_api: given.PVA_API_PASSWORD, pva_log: given.PVA_LOG_PASSWORD, pva_admin: given.PVA_ADMIN_PASSWORD };
 }
 
-/** Servers that the environment names. Null means that commands and `npm start` use the embedded server. */
+/** Servers that the environment names. Null means the embedded server, but a command with DATABASE_URL and without REDIS_URL uses no Redis. */
 export interface GivenServers {
   databaseUrl: string | null;
   redisUrl: string | null;
 }
 
-/** Reads the addresses of the servers that the environment names. @throws ConfigError when an address is invalid. */
+/** @throws ConfigError when an address is invalid. */
 export function readGivenServers(env: Environment): GivenServers {
   const given = parse(environment.pick({ DATABASE_URL: true, REDIS_URL: true }).partial(), env);
   return { databaseUrl: given.DATABASE_URL ?? null, redisUrl: given.REDIS_URL ?? null };

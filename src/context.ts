@@ -44,26 +44,25 @@ import { TRACES_OFF, type Traces } from "./traces/traces.ts";
 const PUBLIC_READS = 3;
 /** Public reads that may wait for a connection: a few seconds' worth of the largest pages. */
 const PUBLIC_READS_WAITING_MAX = 50;
-/** Connections for partners' unbatched reads: event chains and redemptions. */
+/** Connections for partners' unbatched calls: event chains, redemptions, receipts and webhook endpoints. */
 const PARTNER_READS = 2;
-/** Partners' reads that may wait for a connection: half a second's worth of chains of usual length. */
+/** Partners' calls that may wait for a connection: half a second's worth of chains of usual length. */
 const PARTNER_READS_WAITING_MAX = 200;
 /** The connection for moves of sandboxes' times. */
 const SANDBOX_ADVANCES = 1;
-/** Moves that may wait for it: a minute's worth of large ones. */
+/** Moves of sandboxes' times that may wait for the connection: a minute's worth of large ones. */
 const SANDBOX_ADVANCES_WAITING_MAX = 20;
 /** Tests of webhook endpoints that may run at a time, up to 15 seconds each, and that may wait. */
 const WEBHOOK_TESTS = 8;
 const WEBHOOK_TESTS_WAITING_MAX = 8;
-/** The connection for readiness probes. */
+/** A connection for readiness probes only, so that a busy pool does not make Postgres look unavailable. */
 const PROBES = 1;
-
 /** Connections for the fan-out and for reads of due deliveries. */
 const WEBHOOK_READS = 1;
 
 /** Postgres connections per process, at most. A test compares them with `docs/scaling.md`. */
 export const CONNECTIONS_MAX = {
-  /** Batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions (reads, shared, waiting), a scrape, unbatched reads, moves of sandboxes and probes. */
+  /** Batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions (reads, shared, waiting), a scrape, unbatched calls, moves of sandboxes and probes. */
   api: 2 + 1 + 3 + 1 + 4 + (2 + 1 + 3) + 1 + PUBLIC_READS + PARTNER_READS + SANDBOX_ADVANCES + PROBES,
   /** Redemptions (fast path, slow path), seals (the same), the sweeper, the log, and webhooks (reads, recorded attempts). */
   worker: 1 + 4 + 1 + 4 + 1 + 1 + (WEBHOOK_READS + 1),
@@ -79,7 +78,6 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     max: PROBES,
     applicationName: "api-probe",
     deployment,
-    // A probe waits no longer.
     answerTimeoutMs: 1_500,
     log,
   });
@@ -108,18 +106,14 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     acquisitions: service.drainLater(new AcquisitionCommitter({ ...observed, randomBytes: service.randomBytes })),
     /** Unbatched reads that need no partner key. */
     publicReads: openBoundedReads({ connections: PUBLIC_READS, waitingMax: PUBLIC_READS_WAITING_MAX }),
-    /** Unbatched reads of partners. */
+    /** Partners' calls that are not batched: reads, and changes of webhook endpoints. */
     partnerReads: openBoundedReads({ connections: PARTNER_READS, waitingMax: PARTNER_READS_WAITING_MAX }),
-    /** Moves of sandboxes' times. */
     sandboxAdvances: openBoundedReads({ connections: SANDBOX_ADVANCES, waitingMax: SANDBOX_ADVANCES_WAITING_MAX }),
     webhookRequests: service.closeLater(new WebhookRequests(redis, config.queueShards[0], deployment, log)),
     webhookSender: service.closeLater(openWebhookSender(config.webhooks)),
-    /** Tests of webhook endpoints. */
     webhookTests: openBoundedReads({ connections: WEBHOOK_TESTS, waitingMax: WEBHOOK_TESTS_WAITING_MAX }),
     preservedSince: openPreservedSince(pool),
-    /** The time before which redemptions are complete. */
     completeUntil: openCompleteUntil(pool),
-    /** One connection for readiness probes, so that a busy pool does not make Postgres look unavailable. */
     probes,
     users: new UserAuthenticator(config.users),
     queueViews: service.closeLater(new QueueViews(config, deployment, log)),
@@ -143,7 +137,7 @@ export function openWorkerContext(config: Config, traces: Traces = TRACES_OFF) {
   const { redis, deployment, log } = service;
   const webhookRequests = service.closeLater(new WebhookRequests(redis, config.queueShards[0], deployment, log));
   const webhooks = openWebhooks({ ...service, webhookRequests, metrics });
-  // Without `webhooks`, others read the outbox within a second.
+  // Without `webhooks`, another worker reads the outbox within a second.
   const onAnnounced = () => webhooks?.fanOut.nudge();
   return {
     ...service,

@@ -1,4 +1,4 @@
-/** `submit` rejects with this error when the queue is full. */
+/** The error for a further item when the maximum number of items waits. */
 export class BatcherFull extends Error {
   constructor() {
     super("too many items are waiting");
@@ -12,7 +12,7 @@ interface Waiting<Item, Result> {
   reject: (error: unknown) => void;
 }
 
-/** Measures and traces the batches of a batcher. */
+/** Measures or traces the batches of a batcher. */
 export interface BatchObserver {
   /** Called for each item in the submitter's asynchronous context. */
   submitted(item: unknown): void;
@@ -33,7 +33,7 @@ export interface BatcherOptions {
 }
 
 /**
- * Collects the items that are submitted while earlier batches run, and runs them as the next batch. There is no timer: when
+ * Collects the items that are submitted while earlier batches run, and runs them as the next batches. There is no timer: when
  * fewer than `concurrency` batches run, the next one starts at the end of the current turn of the event loop.
  *
  * `run` returns one result per item in the order of submission. A promise among them is awaited by the submitter, not by the batch.
@@ -55,7 +55,7 @@ export class Batcher<Item, Result> {
   }
 
   /**
-   * Adds an item to the next batch. Validate it first: if `run` throws, all items of the batch are rejected, unless `splitOn` returns true.
+   * Adds an item to a batch. Validate it first: if `run` throws, all items of the batch are rejected, unless `splitOn` returns true.
    * @throws BatcherFull, or the error that `run` threw.
    */
   submit(item: Item): Promise<Result> {

@@ -5,7 +5,7 @@ interface Connection {
   uncork(): void;
 }
 
-/** Combines the writes of one event-loop turn into one system call, the main cost of a query in a busy process. */
+/** Combines the writes of one event-loop turn into one system call. In a busy process, system calls are the main cost of a query. */
 export function writeOnceATurn(connection: Connection): void {
   const write = connection.write.bind(connection);
   let corked = false;

@@ -10,10 +10,9 @@ import type { CommandContext } from "./command.ts";
 import { withRedis } from "./with-redis.ts";
 
 /**
- * Adds a job that seals a voided voucher's event, and releases its reservation's lease. If Redis is unavailable or the queue is full, seals
- * the event itself. The sweeper removes a lease that was not released.
- * @returns whether the event is sealed or has a job; if not, the sweeper adds one. Does not throw in that case, because the void is already
- * committed.
+ * Adds a job that seals a voided voucher's event, and releases its reservation's lease. If REDIS_URL is not set, Redis does not answer or
+ * the queue is full, seals the event itself. The sweeper removes a lease that was not released.
+ * @returns whether the event is sealed or has a job. If not, the sweeper adds a job. Does not throw, because the void is already committed.
  */
 export async function announceVoid(
   ctx: Pick<CommandContext, "databaseUrl" | "redisUrl" | "queueShards">,
@@ -28,7 +27,6 @@ export async function announceVoid(
     await requestSeal({ ...ctx, deployment, log }, voided).catch(() => sealVoucher({ pool }, voided.voucherId));
     return true;
   } catch {
-    // The void is committed; failing would suggest that nothing was changed.
     return false;
   } finally {
     await pool.end();

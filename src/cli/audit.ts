@@ -7,7 +7,7 @@ import { integer } from "./option-parsers.ts";
 
 /** Maximum number of entries in one list. */
 const LIMIT_MAX = 10_000;
-const LIMIT = 20;
+const LIMIT_DEFAULT = 20;
 
 export const audit: Noun = {
   name: "audit",
@@ -17,7 +17,7 @@ export const audit: Noun = {
       noun
         .command("list")
         .description("list audit entries, newest first")
-        .option("--limit <n>", "number of entries", integer(1, LIMIT_MAX), LIMIT)
+        .option("--limit <n>", "number of entries", integer(1, LIMIT_MAX), LIMIT_DEFAULT)
         .option("--entity <id>", "only changes of this organization, key, batch, …"),
       ["audit list", "audit list --entity key_…", "audit list --limit 1000 --json"],
       async (ctx, options) => {
@@ -41,7 +41,7 @@ function toRow(entry: AuditEntry): TableRow {
   };
 }
 
-/** The entity's short name for the table column, and details for the note, if any. */
+/** The entity's name for the table column, and details for the note, if any. */
 function nameEntity({ entityType, entityId }: AuditEntry): { entity: string; more?: string } {
   switch (entityType) {
     case "ReferralLink":
@@ -55,7 +55,7 @@ function nameEntity({ entityType, entityId }: AuditEntry): { entity: string; mor
   }
 }
 
-/** The fields that changed; for a new entity, all of its fields. */
+/** The fields that changed; for a new or removed entity, all that have a value. */
 function describeChange({ before, after }: Pick<AuditEntry, "before" | "after">): string {
   const names = Object.keys({ ...before, ...after }).filter((name) => !ENTRY_TIMES.includes(name));
   if (before === null || after === null) {

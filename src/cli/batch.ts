@@ -18,6 +18,7 @@ import { formatFields } from "./layout.ts";
 import { addList } from "./list.ts";
 import { integer, isoDate, name } from "./option-parsers.ts";
 import { paint } from "./paint.ts";
+import type { Progress } from "./progress.ts";
 
 /** Maximum number of vouchers in a batch. */
 const COUNT_MAX = 10_000_000;
@@ -137,10 +138,8 @@ async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> 
     } else await out?.discard();
     throw error;
   });
-  const kept = await out?.keep();
-  if (kept?.problem) progress.end();
-  if (kept) warnOfFile(kept);
-  // True if the codes were not saved and no window exists. Only `batch export` can get them.
+  const kept = out && (await keepFile(out, progress));
+  // Without a file or a window, only `batch export` gives access to the codes.
   const unreachable = !options.out && !options.codes && !options.claim && !options.buy;
   ctx.print(result, () =>
     [
@@ -170,9 +169,7 @@ async function exportCodes(ctx: CommandContext, { out: file }: { out: string }, 
     await out.discard();
     throw error;
   });
-  const kept = await out.keep();
-  progress.end();
-  warnOfFile(kept);
+  const kept = await keepFile(out, progress);
   ctx.print({ id, count }, () => `Batch ${id}: ${pluralize(count, "voucher")}.\n${describeFile(kept)}`);
 }
 
@@ -202,18 +199,21 @@ async function voidAll(ctx: CommandContext, options: { reason?: string; force?: 
   });
 }
 
-/** A file of codes under its final name, and what happened to an older one. */
-type KeptFile = Awaited<ReturnType<Awaited<ReturnType<typeof openCodesFile>>["keep"]>>;
+type CodesFile = Awaited<ReturnType<typeof openCodesFile>>;
+type KeptFile = Awaited<ReturnType<CodesFile["keep"]>>;
+
+async function keepFile(out: CodesFile, progress: Progress): Promise<KeptFile> {
+  const kept = await out.keep();
+  if (kept.problem !== null) {
+    progress.end();
+    process.stderr.write(`The file could not be renamed (${kept.problem}). The codes are in ${kept.file}.\n`);
+  }
+  return kept;
+}
 
 function describeFile({ file, older }: KeptFile): string {
   const renamed = older === null ? "" : `\nThe existing file was renamed to ${older}.`;
   return `The codes are in ${file}. Only you can read this file.${renamed}`;
-}
-
-function warnOfFile({ file, problem }: KeptFile): void {
-  if (problem !== null) {
-    process.stderr.write(`The file could not be renamed (${problem}). The codes are in ${file}.\n`);
-  }
 }
 
 function describeBatch(batch: BatchSummary): string {
@@ -239,7 +239,7 @@ function describeBatch(batch: BatchSummary): string {
   });
 }
 
-/** Describes a window. It closes at `closesAt` or when the vouchers expire, whichever is earlier. */
+/** A window closes at `closesAt` or when the vouchers expire, whichever is earlier. */
 function describeWindow(window: Window | null, validUntil: Date): string | null {
   if (window === null) return null;
   const now = new Date();

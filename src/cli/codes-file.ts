@@ -4,8 +4,8 @@ import { AppError } from "../contract/errors.ts";
 import type { IssuedVoucher } from "../services/admin/issue-batch.ts";
 
 /**
- * Opens the CSV file for the codes of a batch of `total` vouchers, readable by its owner alone. Until it is complete it is named
- * `FILE.unfinished`, which also keeps a second run from writing. An older file with content is renamed, never overwritten: it may be the only
+ * Opens the CSV file for the codes of a batch of `total` vouchers, readable by its owner alone. Until `keep` it is named `FILE.unfinished`,
+ * which also keeps a second run from writing. An older file with content is renamed, never overwritten: it may be the only
  * copy of its codes.
  * @param kind `new`: the batch is being issued, so a complete file may be the only copy of its codes. `issued`: the batch exists already.
  * @throws AppError `invalid_request` when `file` is a directory, or the unfinished file already exists.
@@ -38,7 +38,7 @@ export async function openCodesFile(file: string, total: number, kind: "new" | "
     throw error;
   }
   return {
-    /** Whether every voucher was written. A new batch is not committed before that. */
+    /** Whether every voucher was written. */
     isComplete: () => count === total,
     async write(vouchers: readonly IssuedVoucher[]): Promise<void> {
       // appendFile writes everything or fails; a single write to a nearly full disk may write only a part.

@@ -29,7 +29,7 @@ export interface Interaction {
   warn(sentence: string): void;
   /** Asks a question on a terminal. Null without a terminal or with --json. */
   confirm(question: string): Promise<boolean | null>;
-  /** Opens a progress line, only on a terminal and without --json. It ends with the command at the latest. */
+  /** Opens a progress line if standard error is a terminal and --json is not given. The line is removed when the command ends. */
   progress(verb: string, noun: string, total: number): Progress;
 }
 
@@ -40,13 +40,13 @@ export interface CommandContext extends AdminContext, Interaction {
   databaseUrl: string;
   /** Null when no Redis is configured. */
   redisUrl: string | null;
-  /** The numbers of shards of each queue, as the processes have them. */
+  /** The value of QUEUE_SHARDS, which must be that of the API processes and workers. */
   queueShards: Config["queueShards"];
   /** Reads the settings of webhooks. @throws ConfigError when they are invalid. */
   readWebhookConfig(): Config["webhooks"];
 }
 
-/** Gives a command its action, `--json` and examples. Connections are read-only outside `withAuditEntry`. */
+/** Gives a command its action, `--json` and examples. */
 export function action<Options>(
   command: Command,
   examples: readonly string[],
@@ -103,10 +103,10 @@ export function actionWithoutServers<Options>(
     });
 }
 
-/** Asks for y or n. Any other input, or its end, means no. Null when input or output is not a terminal. */
+/** Asks for y or n. Any other input, or its end, means no. Null when standard input or standard error is not a terminal. */
 async function askOnTerminal(question: string, signal: AbortSignal): Promise<boolean | null> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return null;
-  // Without `terminal`, Ctrl-C still sends a signal.
+  // With `terminal: true`, readline would read Ctrl-C as a key, and no signal would be sent.
   const reader = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   try {
     const ended = once(reader, "close").then(() => "");
@@ -203,7 +203,7 @@ function abortOnSignal(): AbortSignal {
   const controller = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {
-      // The terminal signals the whole process group and npm forwards the signal again, so a second one is not a second request.
+      // One Ctrl-C can arrive twice: the terminal signals the whole process group, and npm forwards its own signal.
       if (controller.signal.aborted) return;
       controller.abort(new Interrupted(signal));
       setTimeout(giveUp, CLEAN_UP_MAX_MS).unref();

@@ -3,8 +3,8 @@ import { findNamesake } from "../db/catalog.ts";
 import type { CommandContext } from "./command.ts";
 
 /**
- * Asks before creating a second organization, brand or product with the same name. Without a terminal, only warns. Does
- * neither with `--force`, nor with --json, because scripts may reuse a name.
+ * Asks before creating a second organization, brand or product with the same name. Without a terminal, only warns. With `--force` or
+ * `--json` it does neither, because scripts may reuse a name.
  * @param parentId the organization of a brand or the brand of a product; null for an organization.
  * @throws AppError `invalid_request` when the answer is no.
  */

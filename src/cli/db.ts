@@ -27,7 +27,7 @@ export const db: Noun = {
       async (ctx) => {
         const { roles, takenFromPublic } = await applyRoleGrants(ctx, readRolePasswords(process.env));
         const revoked = takenFromPublic.map((grant) => `Revoked from PUBLIC: ${grant}.`);
-        ctx.print({ roles, takenFromPublic }, () => [...roles.map(describe), ...revoked].join("\n"));
+        ctx.print({ roles, takenFromPublic }, () => [...roles.map(describeRole), ...revoked].join("\n"));
       },
     );
     action(
@@ -77,7 +77,7 @@ async function findRisks({
   log,
 }: CommandContext): Promise<(DurabilityRisk | ClusterRisk)[]> {
   const clusterRisks = redisUrl === null ? [] : await findClusterRisks(redisUrl, queueShards[0]);
-  // Other codes mean an unusable Redis.
+  // With another risk, Redis may not answer.
   const isRedisUsable = clusterRisks.every(({ code }) => code === "redis_shards");
   const durabilityRisks =
     redisUrl !== null && isRedisUsable
@@ -86,7 +86,7 @@ async function findRisks({
   return [...durabilityRisks, ...clusterRisks];
 }
 
-function describe({ name, created, login, passwordSet }: AppliedRole): string {
+function describeRole({ name, created, login, passwordSet }: AppliedRole): string {
   const access = passwordSet ? "logs in with the given password" : login ? "logs in as before" : "cannot log in";
   return `${name}: ${created ? "created" : "already existed"}, grants are up to date, ${access}.`;
 }

@@ -2,10 +2,10 @@ import { constants } from "node:os";
 
 /** Exit codes of commands besides 0. Those above 2 are from sysexits(3). */
 export const EXIT = {
-  /** The command was refused; a chain, the log or a receipt is broken; or a setting is a risk. */
+  /** The command was refused, or it found a fault: in a chain, the log, a receipt, a setting, a webhook endpoint or a partner's client. */
   refused: 1,
   usage: 2,
-  /** EX_UNAVAILABLE: the database does not answer, a migration cannot get a lock, or the embedded servers do not start. */
+  /** EX_UNAVAILABLE: a server does not answer, a migration cannot get a lock, or the embedded servers do not start. */
   unavailable: 69,
   /** EX_SOFTWARE: a bug. */
   fault: 70,
@@ -22,15 +22,16 @@ export const EXIT_HELP = `Exit status:
   69   the database does not answer, or the embedded servers do not start
   70   a bug in this program
   78   a variable is missing or wrong, or the database is not migrated
-  130  interrupted (143 after SIGTERM); only batch void keeps what it did`;
+  130  interrupted (143 after SIGTERM); batch void and commands on the log keep
+       what they did`;
 
-/** Each option is valid, but their combination is not. */
+/** The command line cannot be used, for a reason that no option's parser finds. */
 export class UsageError extends Error {}
 
-/** The servers that a command needs do not answer, or the embedded servers could not be started. The message says why and what to do. */
+/** The servers that a command needs do not answer, or the embedded servers could not be started. The message says why. */
 export class ServersUnavailable extends Error {}
 
-/** A signal ended the command. Only `batch void` keeps the changes that it made before. */
+/** A signal ended the command. Only `batch void` and commands on the log keep the changes that they made before. */
 export class Interrupted extends Error {
   readonly exitCode: number;
 

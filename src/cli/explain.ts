@@ -7,7 +7,6 @@ import { EXIT, Interrupted, ServersUnavailable, UsageError } from "./exit-code.t
 
 /** An error message for the user of voucherctl. */
 export interface Explanation {
-  /** One sentence. */
   message: string;
   /** What to do next, if anything. */
   hint?: string;
@@ -17,7 +16,7 @@ export interface Explanation {
 const FIND_IDS = "voucherctl audit list shows what was created, with ids.";
 const CHECK_URL = "Check DATABASE_URL.";
 
-/** Explains the error that ended a command: a sentence, what to do next, and the exit code. */
+/** Explains the error that ended a command. */
 export function explain(error: unknown): Explanation {
   if (error instanceof Interrupted) return { message: error.message, exitCode: error.exitCode };
   if (error instanceof UsageError) return { message: error.message, exitCode: EXIT.usage };

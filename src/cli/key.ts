@@ -5,7 +5,7 @@ import { makeAllowlist, SCOPES, type Scope } from "../domain/api-keys.ts";
 import { createKey, endKey, readKeys, rotateKey, type ShownKey } from "../services/admin/manage-keys.ts";
 import { action, type Noun } from "./command.ts";
 import { formatDuration, formatUtcWithZone } from "./format.ts";
-import { formatTable, type TableRow } from "./layout.ts";
+import { formatSecret, formatTable, type TableRow } from "./layout.ts";
 import { duration, isoDate, name, repeatable } from "./option-parsers.ts";
 import { paint } from "./paint.ts";
 
@@ -27,7 +27,7 @@ export const key: Noun = {
         .description("create a key; its secret is shown only once")
         .option("--org <id>", "its organization; without one, every request with the key is refused")
         .requiredOption(
-          `--scope <scope>`,
+          "--scope <scope>",
           `what it allows; repeatable: ${SCOPES.join(", ")}`,
           repeatable("scope", SCOPES),
         )
@@ -101,7 +101,7 @@ export const key: Noun = {
 };
 
 function describeSecret({ id, key, sandbox }: ShownKey): string {
-  return `${sandbox ? "Sandbox key" : "Key"} ${id}\n${paint("bold", key)}\nSave it now: it is not stored and cannot be shown again.`;
+  return `${sandbox ? "Sandbox key" : "Key"} ${id}\n${formatSecret(key)}`;
 }
 
 function toRow(key: ListedKey): TableRow {

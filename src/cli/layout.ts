@@ -40,6 +40,11 @@ export function formatFields(title: string, fields: Readonly<Record<string, stri
   return [title, ...present.map(([name, value]) => `  ${paint("dim", name.padEnd(width))}${value}`)].join("\n");
 }
 
+/** A secret, which is shown only once. */
+export function formatSecret(secret: string): string {
+  return `${paint("bold", secret)}\nSave it now: it is not stored and cannot be shown again.`;
+}
+
 /** Breaks text into lines that fit the terminal after an indentation. One line if the width is unknown. */
 function wrapWords(text: string, indent: number): string[] {
   const width = (process.stdout.columns || Number.POSITIVE_INFINITY) - indent;

@@ -8,7 +8,7 @@ import { formatTable, type TableRow } from "./layout.ts";
 import { integer } from "./option-parsers.ts";
 
 const LIMIT_MAX = 1_000;
-const LIMIT = 100;
+const LIMIT_DEFAULT = 100;
 
 /** The option of each filter, with its description. */
 const FILTERS = {
@@ -42,7 +42,7 @@ export function addList<Name extends ListName>(noun: Command, options: ListOptio
     command.addOption(filter === "status" ? option.choices(CONTRACT_STATUSES) : option);
   }
   command
-    .option("--limit <n>", "number of entries on the page", integer(1, LIMIT_MAX), LIMIT)
+    .option("--limit <n>", "number of entries on the page", integer(1, LIMIT_MAX), LIMIT_DEFAULT)
     .option("--after <cursor>", "the nextCursor of the page before", (text: string) => {
       if (!cursor.test(text)) throw new InvalidArgumentError("This is not a cursor of this list.");
       return text;

@@ -30,6 +30,7 @@ import {
 } from "./command.ts";
 import { EXIT, UsageError } from "./exit-code.ts";
 import { formatCount, pluralize } from "./format.ts";
+import { collect } from "./option-parsers.ts";
 import { paint } from "./paint.ts";
 import { readPolicy, readText, runVerification } from "./receipt.ts";
 import { withRedis } from "./with-redis.ts";
@@ -149,11 +150,7 @@ tell whether the leaves are events of vouchers that were not named.`,
       ["log recover --from /srv/mirror", "log recover --from https://mirror.example.net/log"],
       async (ctx, { from }) => {
         const source = openLogSource(from);
-        const recovered = await recoverLog(ctx, readSettings(), source).catch((error) =>
-          runVerification(() => {
-            throw error;
-          }),
-        );
+        const recovered = await runVerification(() => recoverLog(ctx, readSettings(), source));
         const { firstIndex, leaves, lost, added } = recovered;
         const lostLeaves = lost.reduce((sum, run) => sum + run.leaves, 0);
         ctx.print(recovered, () =>
@@ -182,7 +179,7 @@ LOG_KEY_FILE is a new key with a new name, LOG_ANCHOR a new file, and LOG_POLICY
 names the new key. All events keep their leaves. Run it again if it was
 interrupted.`,
       );
-    action<RetireFlags>(
+    action<{ reason: string; to: string; checkpoint?: string[]; acceptLoss?: boolean }>(
       retire,
       ['log retire vouchers.example.com/log --reason "key leaked" --checkpoint log.anchor --to log-1'],
       async (ctx, { reason, to, checkpoint = [], acceptLoss = false }, origin = "") => {
@@ -215,15 +212,8 @@ interrupted.`,
         .addHelpText("after", "\nNeeds no database. Run it regularly, for example by cron."),
       ["log monitor https://vouchers.example.com/log --policy policy --state seen --keep"],
       async (ctx, { policy, state, keep = false, receipt = [], retired }, url = "") => {
-        const source = openLogSource(url);
-        const monitored = await monitorLog({
-          ...{ source, state, keep, retired, policy: readPolicy(policy) },
-          receipts: receipt.map(readText),
-        }).catch((error) =>
-          runVerification(() => {
-            throw error;
-          }),
-        );
+        const options = { source: openLogSource(url), state, keep, retired, policy: readPolicy(policy) };
+        const monitored = await runVerification(() => monitorLog({ ...options, receipts: receipt.map(readText) }));
         const { origin, size, before, receipts } = monitored;
         ctx.print(
           monitored,
@@ -253,17 +243,16 @@ async function auditDatabase(ctx: CommandContext): Promise<void> {
 async function auditUrl(ctx: Interaction, url: string, policy: Policy, vouchers: string[]): Promise<void> {
   const address = url.replace(/\/$/, "");
   const progress = ctx.progress("Read", "leaves", 0);
-  const audit = await auditServedLog({
-    log: openLogSource(`${address}/log`),
-    histories: openLogSource(`${address}/integrity/events`),
-    ...{ policy, vouchers },
-    onLeaves: (leaves) => {
-      ctx.signal.throwIfAborted();
-      progress.advance(leaves);
-    },
-  }).catch((error) =>
-    runVerification(() => {
-      throw error;
+  const audit = await runVerification(() =>
+    auditServedLog({
+      log: openLogSource(`${address}/log`),
+      histories: openLogSource(`${address}/integrity/events`),
+      policy,
+      vouchers,
+      onLeaves: (leaves) => {
+        ctx.signal.throwIfAborted();
+        progress.advance(leaves);
+      },
     }),
   );
   const events =
@@ -287,14 +276,10 @@ function printAudit(ctx: Interaction, audit: { problems: string[]; problemCount:
   if (audit.problemCount > 0) process.exitCode = EXIT.refused;
 }
 
-interface RetireFlags {
-  reason: string;
-  to: string;
-  checkpoint?: string[];
-  acceptLoss?: boolean;
-}
-
-/** Checks nothing without Redis. The log later refuses a worker with the old key, which could first sign one more checkpoint. */
+/**
+ * Refuses while a worker of the queue `log` runs. Without REDIS_URL, checks nothing: after a retirement, the log refuses a worker with the old
+ * key, but the worker may have signed one more checkpoint.
+ */
 async function assertNoLogWorker(ctx: CommandContext): Promise<void> {
   const { redisUrl, log } = ctx;
   if (redisUrl === null) return;
@@ -305,11 +290,7 @@ async function assertNoLogWorker(ctx: CommandContext): Promise<void> {
   if (isWorking) throw new AppError("invalid_request", "A worker of the queue log is running. Stop all of them first.");
 }
 
-function collect(value: string, before: string[] = []): string[] {
-  return [...before, value];
-}
-
-/** Reads the key and policy that the environment names. */
+/** Reads the log's settings from the environment. @throws ConfigError, LogSettingsError */
 function readSettings(): LogSettings {
   const config = readLogConfig(process.env);
   const { keyFile } = config;
@@ -317,7 +298,7 @@ function readSettings(): LogSettings {
   return readLogSettings({ ...config, keyFile }, false);
 }
 
-/** Writes a new key file and returns its vkey. */
+/** Writes a new key file and returns its vkey. @throws UsageError for an invalid name; AppError `invalid_request` if the file exists. */
 export function makeKeyFile(use: KeyUse, name: string, file: string): string {
   if (!isKeyName(name)) throw new UsageError("A name has no spaces, no plus signs and no control characters.");
   const seed = randomBytes(32);

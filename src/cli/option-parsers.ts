@@ -41,6 +41,11 @@ export function repeatable<T extends string>(
   };
 }
 
+/** Option parser: any text. The option may be repeated. */
+export function collect(text: string, previous: string[] = []): string[] {
+  return [...previous, text];
+}
+
 const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Option parser: a duration like 30m, 24h or 7d, in milliseconds. */
@@ -59,12 +64,12 @@ function oneLine(text: string, max: number): string {
   return text;
 }
 
-/** Option parser: a name or label, without surrounding spaces. */
+/** Option parser: a name or label of at most 200 characters. Removes surrounding spaces. */
 export function name(text: string): string {
   return oneLine(text.trim(), 200);
 }
 
-/** Option parser: the subject of a user's tokens. */
+/** Option parser: the subject of a user's tokens, of at most 255 characters. */
 export function subject(text: string): string {
   return oneLine(text, 255);
 }

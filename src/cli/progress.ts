@@ -15,7 +15,7 @@ export interface Progress {
   end(): void;
 }
 
-/** Shows no progress: for scripts and files. */
+/** Shows no progress. */
 export const NO_PROGRESS: Progress = { advance: () => undefined, end: () => undefined };
 
 /** Opens a line on a terminal that shows items done, rate and remaining time. */

@@ -27,7 +27,7 @@ export const queue: Noun = {
       async (ctx) => {
         const divisions = await withQueues(ctx, ({ read }) => read());
         ctx.print({ divisions: divisions.map((division) => ({ ...division, state: stateOf(division) })) }, () =>
-          describe(divisions),
+          describeDivisions(divisions),
         );
       },
     );
@@ -47,7 +47,7 @@ export const queue: Noun = {
           if (state !== "unused") {
             throw new AppError("invalid_request", `${pluralize(shards, "shard")}: ${MEANING[state](division)}.`);
           }
-          // Dropped keys change nothing in the database, so count them as a change.
+          // The drop changes nothing in the database, so without these facts no audit entry would be written.
           const after = (dropped: number) => ({ queueKeys: dropped === 0 ? 1 : 0 });
           const unseen = { before: { queueKeys: 1 }, after };
           return withAuditEntry(ctx, { type: "Deployment", id: deploymentId }, () => drop(shards), unseen);
@@ -64,7 +64,7 @@ interface Queues {
   drop(shards: number): Promise<number>;
 }
 
-// Imported on demand, because few commands need Redis and BullMQ.
+// Loads BullMQ on demand, because few commands need it.
 async function withQueues<T>(
   { pool, redisUrl, log }: CommandContext,
   work: (queues: Queues) => Promise<T>,
@@ -103,7 +103,7 @@ const MEANING: Record<State, (division: Division) => string> = {
   unused: ({ shards }) => `no process uses it; voucherctl queue drop-shards ${shards} deletes what is left`,
 };
 
-function describe(divisions: readonly Division[]): string {
+function describeDivisions(divisions: readonly Division[]): string {
   if (divisions.length === 0) return "No process has used the queues yet.";
   return formatTable(
     ["Shards", "API processes", "Jobs", "State"],

@@ -6,8 +6,8 @@ import { receiptOfRedemption } from "../services/log/read-receipt.ts";
 import { action, actionWithoutServers, type Noun } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 
-/** Longest file that is read. Bytes. */
-const RECEIPT_MAX = 1_000_000;
+/** Longest receipt, policy or checkpoint. Bytes. */
+const FILE_MAX = 1_000_000;
 
 export const receipt: Noun = {
   name: "receipt",
@@ -34,8 +34,8 @@ export const receipt: Noun = {
       ["receipt verify order-4711.tlog-proof --policy policy"],
       async (ctx, { policy }, file = "") => {
         const text = readText(file);
-        const proved = runVerification(() => verifyProof(text, readPolicy(policy)));
-        const payload = runVerification(() => parseProof(text)).extra?.toString() ?? "";
+        const proved = await runVerification(() => verifyProof(text, readPolicy(policy)));
+        const payload = parseProof(text).extra?.toString() ?? "";
         const witnesses = proved.cosignatures.map(({ key, time }) => ({
           name: key.name,
           seenAt: new Date((time ?? 0) * 1_000).toISOString(),
@@ -53,7 +53,7 @@ export const receipt: Noun = {
   },
 };
 
-/** Reads a policy file. @throws UsageError */
+/** Reads a policy file. @throws UsageError when it cannot be read or is invalid. */
 export function readPolicy(file: string): Policy {
   try {
     return parsePolicy(readText(file));
@@ -63,17 +63,17 @@ export function readPolicy(file: string): Policy {
   }
 }
 
-/** Runs a verification. @throws AppError if it fails. */
-export function runVerification<T>(verify: () => T): T {
+/** Runs a verification. @throws AppError `invalid_request` if it fails. */
+export async function runVerification<T>(verify: () => T | Promise<T>): Promise<T> {
   try {
-    return verify();
+    return await verify();
   } catch (error) {
     if (error instanceof NotAccepted) throw new AppError("invalid_request", error.message);
     throw error;
   }
 }
 
-/** Reads a file that the command line names. @throws UsageError */
+/** Reads a file that the command line names. @throws UsageError when it cannot be read or is too long. */
 export function readText(file: string): string {
   let bytes: Buffer;
   try {
@@ -81,6 +81,6 @@ export function readText(file: string): string {
   } catch (error) {
     throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
   }
-  if (bytes.length > RECEIPT_MAX) throw new UsageError(`${file} is too long.`);
+  if (bytes.length > FILE_MAX) throw new UsageError(`${file} is too long.`);
   return bytes.toString();
 }

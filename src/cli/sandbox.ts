@@ -48,14 +48,14 @@ async function check(interaction: Interaction, options: CheckOptions): Promise<v
   const service = sandboxService(url, key, signal);
   const codes = await chooseCodes(service, await readCodes(options.codes), options.codes);
   const proxy = await openFaultyProxy(url);
-  const kit = { command, key, proxy, service, signal, codes, expireVouchers: !keepVouchers, run: newRun() };
+  const setup = { command, key, proxy, service, signal, codes, expireVouchers: !keepVouchers, run: newRun() };
   try {
     const progress = interaction.progress("Tried", "checks", CHECKS.length);
     let done = 0;
-    const checks = await runChecks(kit, () => progress.advance(++done));
+    const checks = await runChecks(setup, () => progress.advance(++done));
     const wrong = checks.filter(({ result }) => result === "wrong").length;
     interaction.print({ passed: wrong === 0, checks }, () =>
-      [...checks.map(describe), summarize(checks, wrong)].join("\n"),
+      [...checks.map(describeCheck), summarize(checks, wrong)].join("\n"),
     );
     if (wrong > 0) process.exitCode = EXIT.refused;
   } finally {
@@ -65,7 +65,7 @@ async function check(interaction: Interaction, options: CheckOptions): Promise<v
 
 const STYLE = { right: "green", wrong: "red", "not tried": "yellow" } as const;
 
-function describe({ name, about, result, sentences }: CheckResult): string {
+function describeCheck({ name, about, result, sentences }: CheckResult): string {
   return [
     `${paint(STYLE[result], result.padEnd(9))}  ${name}: ${about}`,
     ...sentences.map((sentence) => `           ${sentence}`),
@@ -79,7 +79,7 @@ function summarize(checks: readonly CheckResult[], wrong: number): string {
     : `The client failed ${wrong} of ${pluralize(tried, "check")}.`;
 }
 
-/** A prefix for order numbers that no earlier run has used. */
+/** A random prefix of this run's order numbers, because a reference of an earlier run cannot redeem again. */
 function newRun(): string {
   return `check-${randomBytes(4).toString("hex")}`;
 }
@@ -94,7 +94,7 @@ async function readCodes(file: string): Promise<string[]> {
     .map((row) => row?.[1]?.replaceAll('""', '"') ?? row?.[2] ?? "");
 }
 
-/** The first codes of unused vouchers. */
+/** The first codes of unused vouchers, as many as the checks need. @throws UsageError */
 async function chooseCodes(service: SandboxService, codes: readonly string[], file: string): Promise<string[]> {
   const unused: string[] = [];
   let expired = 0;
@@ -115,7 +115,7 @@ async function chooseCodes(service: SandboxService, codes: readonly string[], fi
   );
 }
 
-/** @throws UsageError unless the key is a sandbox's, so that no live voucher is at risk. */
+/** Protects live vouchers. @throws UsageError unless the key is a sandbox's. */
 function assertSandboxKey(key: string): void {
   if (!isWellFormedApiKey(key))
     throw new UsageError("--key is not an API key. Copy it exactly as it was shown when it was created.");

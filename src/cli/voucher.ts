@@ -66,7 +66,7 @@ export const voucher: Noun = {
       ['voucher void 7Q4K-9MZX-2HTB-W8RC --org org_… --reason "printed twice"'],
       async (ctx, options, code = "") => {
         const voided = await voidVoucher(ctx, options.org, code, options.reason ?? null);
-        // Loaded on demand: loading BullMQ takes longer than most commands.
+        // Loaded on demand, because loading BullMQ is slow.
         const { announceVoid } = await import("./announce-void.ts");
         const announced = await announceVoid(ctx, voided);
         const late = announced ? "" : "\nThe workers will seal the event in its history later.";
@@ -89,13 +89,20 @@ interface FindOptions {
   org?: string;
 }
 
-const NAMES = { code: "code", ticket: "ticket", id: "id", ref: "externalRef", redeemCode: "redeemCode" } as const;
+/** What each option searches by. */
+const SEARCH_FIELDS = {
+  code: "code",
+  ticket: "ticket",
+  id: "id",
+  ref: "externalRef",
+  redeemCode: "redeemCode",
+} as const;
 
 function queryOf(options: FindOptions): VoucherQuery {
   const { batch, serial } = options;
-  const given = (Object.keys(NAMES) as (keyof typeof NAMES)[]).flatMap((option): VoucherQuery[] => {
+  const given = (Object.keys(SEARCH_FIELDS) as (keyof typeof SEARCH_FIELDS)[]).flatMap((option): VoucherQuery[] => {
     const value = options[option];
-    return value === undefined ? [] : [{ by: NAMES[option], value }];
+    return value === undefined ? [] : [{ by: SEARCH_FIELDS[option], value }];
   });
   if (batch !== undefined && serial !== undefined) given.push({ by: "serial", batchId: batch, serial });
   else if (batch !== undefined || serial !== undefined) throw new UsageError("--batch and --serial go together.");

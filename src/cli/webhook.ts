@@ -24,12 +24,12 @@ import type { WebhookDeps } from "../services/webhooks/webhook-view.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
 import { EXIT, UsageError } from "./exit-code.ts";
 import { formatUtcWithZone, pluralize } from "./format.ts";
-import { formatTable, type TableRow } from "./layout.ts";
-import { integer, isoDate, name, repeatable } from "./option-parsers.ts";
+import { formatSecret, formatTable, type TableRow } from "./layout.ts";
+import { collect, integer, isoDate, name, repeatable } from "./option-parsers.ts";
 import { paint } from "./paint.ts";
 
 const LIMIT_MAX = 1_000;
-const LIMIT = 100;
+const LIMIT_DEFAULT = 100;
 
 interface CreateOptions {
   org: string;
@@ -70,10 +70,12 @@ export const webhook: Noun = {
       ["webhook create --org org_… --url https://shop.example.com/hooks"],
       async (ctx, { org, url, description = "", eventType = [] }) => {
         const created = await createEndpoint({ ...ctx, ...settingsOf(ctx) }, org, {
-          ...{ url, description, enabled: true },
+          url,
+          description,
+          enabled: true,
           eventTypes: eventType,
         });
-        ctx.print(created, () => `Webhook endpoint ${created.id}\n${describeSecret(created.secret)}`);
+        ctx.print(created, () => `Webhook endpoint ${created.id}\n${formatSecret(created.secret)}`);
         ctx.next(`voucherctl webhook test ${created.id}`);
       },
     );
@@ -124,7 +126,7 @@ export const webhook: Noun = {
         ctx.print(
           rotated,
           () =>
-            `${describeSecret(rotated.secret)}\nThe previous secret also signs until ${formatUtcWithZone(new Date(rotated.previousSecretUntil))}.`,
+            `${formatSecret(rotated.secret)}\nThe previous secret also signs until ${formatUtcWithZone(new Date(rotated.previousSecretUntil))}.`,
         );
       },
     );
@@ -150,7 +152,7 @@ export const webhook: Noun = {
         .description(`send finished deliveries again, at most ${REPLAY_MAX}, the oldest first`)
         .option("--from <time>", "events at or after this time, with --to", isoDate)
         .option("--to <time>", "events before this time, with --from", isoDate)
-        .option("--event-id <id>", "this event; repeatable", (id: string, ids: string[] = []) => [...ids, id]),
+        .option("--event-id <id>", "this event; repeatable", collect),
       ["webhook replay whk_… --from 2026-11-21 --to 2026-11-22", "webhook replay whk_… --event-id vch_…-2"],
       async (ctx, { from, to, eventId }, id = "") => {
         const byTime = from !== undefined && to !== undefined && from < to;
@@ -169,7 +171,7 @@ export const webhook: Noun = {
         .command("deliveries <id>")
         .description("list what was sent to an endpoint in the last 30 days and what waits, newest first")
         .addOption(new Option("--state <state>", "only deliveries in this state").choices(DELIVERY_STATES))
-        .option("--limit <n>", "number of deliveries on the page", integer(1, LIMIT_MAX), LIMIT)
+        .option("--limit <n>", "number of deliveries on the page", integer(1, LIMIT_MAX), LIMIT_DEFAULT)
         .option("--after <cursor>", "the nextCursor of the page before"),
       ["webhook deliveries whk_… --state Failed"],
       async (ctx, { state, limit, after }, id = "") => {
@@ -191,10 +193,6 @@ function settingsOf(ctx: CommandContext): WebhookDeps {
   const webhooks = ctx.readWebhookConfig();
   if (webhooks.secret === null) throw new ConfigError("WEBHOOK_SECRET is not set");
   return { config: { webhooks } };
-}
-
-function describeSecret(secret: string): string {
-  return `${paint("bold", secret)}\nSave it now: it is not stored and cannot be shown again.`;
 }
 
 function toEndpointRow({ id, url, description, eventTypes, disabledReason, failingSince }: WebhookView): TableRow {

@@ -1,16 +1,15 @@
 import type { Logger } from "pino";
-import type { RedisClient } from "../redis/connections.ts";
+import { openFailFast, type RedisClient, untilReady } from "../redis/connections.ts";
 import { ServersUnavailable } from "./exit-code.ts";
 
 /** Longest wait for a connection and for each response. An operator can wait, and the machine may be busy. Milliseconds. */
 const RESPONSE_MAX_MS = 10_000;
 
-/** Runs `work` on a connection to Redis, whose client is loaded on demand. @throws ServersUnavailable when Redis does not answer. */
+/** Runs `work` on a connection to Redis. @throws ServersUnavailable when Redis does not answer. */
 export async function withRedis<T>(
   { redisUrl, log }: { redisUrl: string; log: Logger },
   work: (redis: RedisClient) => Promise<T>,
 ): Promise<T> {
-  const { openFailFast, untilReady } = await import("../redis/connections.ts");
   const redis = openFailFast(redisUrl, "voucherctl", log, RESPONSE_MAX_MS);
   try {
     await untilReady(redis, RESPONSE_MAX_MS).catch((cause) => {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { text as readText } from "node:stream/consumers";
 import { parseSecretKey, parseVerifierKey } from "../domain/log/note.ts";
 import { LogSettingsError } from "../services/log/log-settings.ts";
@@ -77,10 +78,8 @@ export async function serveWitness(
   });
   server.listen(port, host);
   await once(server, "listening");
-  const address = server.address();
-  const listening = typeof address === "object" ? address?.port : port;
   return {
-    url: `http://${host}:${listening}`,
+    url: `http://${host}:${(server.address() as AddressInfo).port}`,
     async close() {
       server.closeAllConnections();
       server.close();

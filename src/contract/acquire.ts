@@ -4,7 +4,6 @@ import { reference, verifyUrl } from "./fields.ts";
 import { sandbox } from "./sandbox.ts";
 import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
 
-export const productId = z.string().meta({ description: "The product's id.", examples: [EXAMPLE.productId] });
 export const linkCode = z.string().meta({ description: "The link's code.", examples: [EXAMPLE.linkCode] });
 
 export const buyRequest = z

@@ -14,11 +14,11 @@ export interface ClientStep {
   order: string;
   /** The code that the customer entered. */
   code: string;
-  /** The `state` that the client returned from the previous step of this order, or null. */
+  /** A `state` that the client returned earlier for this order, or null. */
   state: unknown;
 }
 
-/** What the client prints on standard output. */
+/** The last line that the client prints on standard output, as JSON. */
 export const clientResult = z.object({
   /**
    * redeemed, reserved, released: done. refused: the voucher cannot be used. unknown: no final response yet; the step is run again.
@@ -27,7 +27,7 @@ export const clientResult = z.object({
   outcome: z.enum(["redeemed", "reserved", "released", "refused", "unknown", "unsupported"]),
   /** For redeemed: the code for the customer. */
   redeemCode: z.string().optional(),
-  /** Kept for the next step of the order. */
+  /** Passed to the next step of the order. */
   state: z.unknown().optional(),
 });
 export type ClientResult = z.output<typeof clientResult>;

@@ -4,7 +4,7 @@ interface ErrorDescription {
   status: number;
   /** When the API responds with this code, for authors of clients. One sentence without a full stop. */
   meaning: string;
-  /** The default message, which can be shown to the user. An `AppError` can have a more specific one. */
+  /** The default message, which can be shown to the user. */
   sentence: string;
   /** Default of `Retry-After`, in seconds. */
   retryAfterSeconds?: number;
@@ -273,7 +273,7 @@ export const ERRORS = {
 } as const satisfies Record<string, ErrorDescription>;
 
 export type ErrorCode = keyof typeof ERRORS;
-export type RefusalCode = keyof typeof REFUSALS;
+type RefusalCode = keyof typeof REFUSALS;
 
 /** The HTTP status of an error code. */
 export function statusOf(code: ErrorCode): number {
@@ -294,7 +294,7 @@ const VOUCHER_READ = ["voucher_not_found", "too_many_misses", "overloaded", "una
 
 const WEBHOOK = ["webhook_not_found", "webhooks_off", "overloaded", "unavailable"] as const;
 
-/** The errors of each operation. Those of authentication, of input validation and of every address are not repeated here. */
+/** The errors of each operation, without those of authentication, of input validation and of {@link ANY_ADDRESS_ERRORS}. */
 export const ERRORS_OF = {
   lookUpVoucher: VOUCHER_READ,
   readVoucherEvents: VOUCHER_READ,
@@ -350,7 +350,7 @@ export const ANY_ADDRESS_ERRORS: readonly ErrorCode[] = [
 type NamingCode = "invalid_request" | "missing_scope";
 
 interface ErrorOptions {
-  /** Logged and never shown. */
+  /** Never shown to the caller. Logged if the status is 500 or more. */
   cause?: unknown;
   /** Overrides the default in {@link ERRORS}. */
   retryAfterSeconds?: number;
@@ -358,7 +358,7 @@ interface ErrorOptions {
   details?: Record<string, string>;
 }
 
-/** An error that is reported to the caller. `message` is public; `cause` is for the log. */
+/** An error that is reported to the caller. `message` is public. */
 export class AppError extends Error {
   readonly code: ErrorCode;
   /** Sent as `Retry-After`. */
@@ -377,7 +377,7 @@ export class AppError extends Error {
   }
 }
 
-/** An error without a stack. Refusals are as common as successes, and creating the stack takes 13 of the 14 µs that creating an error takes. */
+/** An error without a stack. Refusals are frequent, and the stack takes 13 of the 14 µs that it takes to create an error. */
 export function refusal(code: RefusalCode): AppError {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;

@@ -24,7 +24,7 @@ export function usd(description: string, example: number) {
     .meta({ description: `${description} US dollars, at most two decimals.`, examples: [example] });
 }
 
-/** A count or an ordinal in a response. */
+/** A count or an ordinal in a response. At most {@link INTEGER_MAX}. */
 export function count(min: number, description: string, example: number) {
   return z
     .int()
@@ -47,6 +47,8 @@ export const voucherId = z.string().meta({
 });
 
 export const serial = count(1, "The voucher's number within its batch, starting at 1.", EXAMPLE.serial);
+
+export const productId = z.string().meta({ description: "The product's id.", examples: [EXAMPLE.productId] });
 
 export const redeemCode = z.string().meta({
   description: "The code to give to the customer, who uses it to get the benefit.",
@@ -134,7 +136,7 @@ export function queryInteger(min: number, max: number, fallback: number, descrip
 
 const ISO_TIME = z.iso.datetime({ offset: true });
 
-/** A time in a query string, which may be absent. Years from 2000 to 2999, so that a mistyped one is noticed. */
+/** An optional time in a query string. Only years from 2000 to 2999, so that a mistyped one is noticed. */
 export function queryTime(description: string, example: string) {
   const problem = `must be a time with a time zone, such as ${example.replace(/\+.*/, "Z")}, at most to the millisecond`;
   return z
@@ -182,7 +184,6 @@ export const codeOrTicket = z.string().meta({
   examples: [EXAMPLE.code],
 });
 
-/** Maximum length of an id in a request. */
 export const ID_INPUT_MAX = 128;
 
 /** Copies only the schema's fields, in the schema's order. A loop, because `Object.fromEntries` is 2 µs slower per response. */

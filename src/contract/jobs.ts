@@ -3,7 +3,7 @@ import { REFUSAL_CODES } from "./errors.ts";
 
 /** Fields of every job besides its data. */
 export const jobEnvelope = z.object({
-  /** The deployment and database that the job belongs to. Workers of another deployment or database reject the job. */
+  /** `Deployment.origin` of the process that added the job. Workers of another deployment or database reject the job. */
   origin: z.string(),
   /** The Redis channel on which a caller waits for the reply. */
   replyTo: z.string().optional(),

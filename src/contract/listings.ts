@@ -7,6 +7,7 @@ import {
   count,
   ID_INPUT_MAX,
   pickFields,
+  productId,
   productKey,
   productName,
   queryInteger,
@@ -41,7 +42,7 @@ export const listingsQuery = z.object({
 export const listingResponse = z
   .object({
     id: listingId,
-    productId: z.string().meta({ description: "The product's id.", examples: [EXAMPLE.productId] }),
+    productId,
     productName,
     productKey,
     type: z.enum(VOUCHER_TYPES).meta({ description: "The kind of product." }),

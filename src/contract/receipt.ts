@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
 
-/** The media type of receipts and proofs. */
+/** The media type of receipts, proofs, checkpoints and policies. */
 export const TEXT = "text/plain; charset=utf-8";
 
 export const externalRefParameter = z
@@ -17,7 +17,7 @@ export const receipt = z.string().meta({
     "A proof in the format [tlog-proof](https://c2sp.org/tlog-proof). In a receipt, `extra` is the event's payload in base64: its SHA-256 is the data of the leaf.",
 });
 
-/** A shortened example of the published test vectors. */
+/** A receipt of `docs/log-vectors.json`, without its payload and the witness's cosignature. */
 const EXAMPLE_PROOF = `c2sp.org/tlog-proof@v1
 index 2
 AbiArJ1MxkYYl9gynk2WYYDVphBxotteQw3PTGOA5LM=

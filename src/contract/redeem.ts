@@ -20,7 +20,7 @@ import { sandbox } from "./sandbox.ts";
 const TOKEN_MAX = 128;
 const NOTE_MAX = 500;
 
-// The fields accept null, because many clients send null for an empty field.
+// Optional fields accept null, because many clients send null for an empty field.
 export const redeemRequest = z
   .object({
     code: code.nullish(),
@@ -50,7 +50,7 @@ export const redeemRequest = z
     },
   });
 
-/** The JSON Schema of a request that contains the first field and not the second. */
+/** The JSON Schema of a request that contains the first field and not the second, which may be null. */
 function onlyOne(given: string, absent: string) {
   return {
     title: `By its ${given}`,
@@ -110,7 +110,7 @@ export const REDEEMED_VOUCHER = {
   productName: EXAMPLE.productName,
   productKey: EXAMPLE.productKey,
   discountPriceUsd: EXAMPLE.priceUsd,
-  benefitMonths: 3,
+  benefitMonths: EXAMPLE.benefitMonths,
   redeemedAt: EXAMPLE.redeemedAt,
 };
 
@@ -121,7 +121,7 @@ const REDEEMED: RedeemResponse = {
   verifyUrl: EXAMPLE_VERIFY_URL,
 };
 
-/** The example for reading the redemption of a reference. */
+/** The example of a response to a read of a reference's redemption. */
 export const REDEMPTION_EXAMPLES: Examples<RedeemResponse> = {
   redeemed: { summary: "Redeemed under this reference", value: { ...REDEEMED, alreadyConfirmed: true } },
 };

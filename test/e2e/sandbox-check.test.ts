@@ -1,5 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are parts of the client that the tests replace.
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -246,6 +249,18 @@ describe.concurrent("voucherctl sandbox check", () => {
     expect({ exitCode, stderr }).toEqual({
       exitCode: 2,
       stderr: expect.stringContaining("8 vouchers expired, as in every check without --keep-vouchers."),
+    });
+  });
+
+  it("exits 2 when the address serves something else", async () => {
+    const website = createServer((_request, response) => response.end("<!doctype html>")).listen(0, "127.0.0.1");
+    await once(website, "listening");
+    const url = `http://127.0.0.1:${(website.address() as AddressInfo).port}`;
+    const { exitCode, stderr } = await check(await makeSandbox(1), "true", "--url", url);
+    website.close();
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 2,
+      stderr: expect.stringContaining("answered 200: this is not the partner API."),
     });
   });
 

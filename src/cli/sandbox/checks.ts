@@ -5,7 +5,7 @@ import { ClientFault, runClient } from "./client-hook.ts";
 import type { Call, Fault, Faults, FaultyProxy } from "./faulty-proxy.ts";
 import type { SandboxService, SeenVoucher } from "./sandbox-service.ts";
 
-/** What a check found out about the client. */
+/** The result of a check. */
 export interface CheckResult {
   name: string;
   /** What was tried, as a sentence. */
@@ -18,7 +18,7 @@ export interface CheckResult {
 /** Unused vouchers that the checks need. */
 export const VOUCHERS_NEEDED = 8;
 
-/** Most runs of a step. An outcome that is still unknown after them counts as wrong. */
+/** Most runs of a step. If its outcome is then still unknown, the check ends with a ClientFault. */
 const RUNS_MAX = 4;
 /** How long a slow response takes. Milliseconds. */
 const SLOW_MS = 3_000;
@@ -65,7 +65,7 @@ const onRedeem =
     kind === "redeem" && before < count ? fault : null;
 
 /**
- * Runs every check, one after another, and reports each as soon as it is done. If the client fails the first one, a plain redeem, the
+ * Runs the checks one after another, and reports each as soon as it is done. If the first one, a plain redeem, ends with a ClientFault, the
  * others are not tried.
  */
 export async function runChecks(setup: CheckSetup, onResult: (result: CheckResult) => void): Promise<CheckResult[]> {
@@ -98,7 +98,7 @@ class References {
   /** The references of an order for one code. */
   readonly #used = new Map<string, Set<string>>();
 
-  of(order: string, code: string): Set<string> {
+  usedFor(order: string, code: string): Set<string> {
     const key = `${order} ${code}`;
     const used = this.#used.get(key) ?? new Set();
     this.#used.set(key, used);
@@ -117,7 +117,7 @@ class CheckRun {
     this.#references = references;
   }
 
-  /** Adds a sentence about what is wrong, once. */
+  /** Adds a sentence about what is wrong, unless it is there already. */
   say(sentence: string): void {
     if (!this.sentences.includes(sentence)) this.sentences.push(sentence);
   }
@@ -146,7 +146,7 @@ class CheckRun {
     const { command, key, proxy, signal } = this.setup;
     const all: Call[] = [];
     let state = step.state ?? null;
-    for (let run = 1; run <= RUNS_MAX; run++) {
+    for (let run = 1; ; run++) {
       proxy.begin(run === 1 ? faults : NO_FAULTS);
       const result = await runClient(command, { ...step, state, api: proxy.url, key }, signal);
       const calls = proxy.calls();
@@ -167,10 +167,9 @@ class CheckRun {
       }
       return { result, calls: all };
     }
-    throw new Error("unreachable");
   }
 
-  /** After a 429 or 503 with `Retry-After`, the same call must wait that long. Names the first one that did not. */
+  /** After a response with `Retry-After`, the next call of the same kind must wait that long. Reports only the first one that did not. */
   #checkWaits(calls: readonly Call[]): void {
     for (const [index, call] of calls.entries()) {
       const next = calls.slice(index + 1).find(({ kind }) => kind === call.kind);
@@ -185,7 +184,7 @@ class CheckRun {
 
   /** All attempts of an order for a voucher must use one reference, which no other order uses. */
   #checkReferences(order: string, code: string, calls: readonly Call[]): void {
-    const used = this.#references.of(order, code);
+    const used = this.#references.usedFor(order, code);
     for (const { kind, request } of calls) if (kind === "redeem") used.add(String(request.externalRef));
     if (used.size > 1) {
       this.say(
@@ -230,8 +229,9 @@ class CheckRun {
   }
 
   /** The client must report that the voucher cannot be used, after at most one 409. */
-  expectRefused({ result, calls }: Settled, why: string): void {
-    if (result.outcome !== "refused") this.say(`It reported "${result.outcome}" for ${why}. It must report "refused".`);
+  expectRefused({ result, calls }: Settled, what: string): void {
+    if (result.outcome !== "refused")
+      this.say(`It reported "${result.outcome}" for ${what}. It must report "refused".`);
     const refusals = calls.filter(({ kind, status }) => kind === "redeem" && status === 409).length;
     if (refusals > 1)
       this.say(
@@ -381,14 +381,14 @@ function mustRedeem(orderNumber: number, codeIndex: number, faults = NO_FAULTS):
   };
 }
 
-/** An answer of the proxy, not of the service, with this error. */
+/** A fault: the proxy itself responds with this error. */
 function errorAnswer(code: "overloaded" | "voucher_reserved", retryAfterSeconds?: number): Fault {
   const { status, sentence } = ERRORS[code];
   const body = { error: sentence, code, requestId: "sandbox-check" };
   return { kind: "answer", status, body, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
 }
 
-/** Lets the client reserve a voucher and checks that it did. */
+/** Lets the client reserve a voucher, and reports if it did not. */
 async function reserve(
   check: CheckRun,
   order: string,

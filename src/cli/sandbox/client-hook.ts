@@ -3,10 +3,10 @@ import { type ClientResult, type ClientStep, clientResult } from "../../contract
 
 /** Longest run of a client for one step. Milliseconds. */
 const STEP_MAX_MS = 90_000;
-/** Most output kept from a client. Characters. */
+/** Most text kept of each output stream of a client: its end. Characters. */
 const OUTPUT_MAX = 64_000;
 
-/** The client did not keep to the protocol. The message says how. */
+/** A fault of the client that ends a check. The message describes it. */
 export class ClientFault extends Error {}
 
 /**

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { parseObject } from "./sandbox-service.ts";
 
 /** What a call of the client is for. */
 export type CallKind = "lookUp" | "reserve" | "redeem" | "release" | "other";
@@ -27,19 +28,19 @@ export type Fault =
   | { kind: "delay"; ms: number }
   | { kind: "answer"; status: number; body: Record<string, unknown>; retryAfterSeconds?: number };
 
-/** Chooses a call's fault, or null, by its kind and how many calls of that kind this step has made. */
+/** Chooses a call's fault, or null, by its kind and the number of earlier calls of that kind since `begin`. */
 export type Faults = (kind: CallKind, before: number) => Fault | null;
 
 export interface FaultyProxy {
   url: string;
-  /** Starts a step: forgets the recorded calls and applies these faults from now on. */
+  /** Forgets the recorded calls and applies these faults from now on. */
   begin(faults: Faults): void;
   /** The calls since `begin`. */
   calls(): readonly Call[];
   close(): Promise<void>;
 }
 
-/** Headers that belong to one connection, or that no longer fit a decoded body. */
+/** Headers that belong to one connection, or that no longer fit the body, which `fetch` decodes. */
 const NOT_FORWARDED = [
   "host",
   "connection",
@@ -63,7 +64,7 @@ export async function openFaultyProxy(target: string): Promise<FaultyProxy> {
     const call: Call = {
       kind,
       at: performance.now(),
-      request: parse(body.toString()),
+      request: parseObject(body.toString()),
       status: null,
       response: {},
       retryAfterMs: 0,
@@ -76,7 +77,7 @@ export async function openFaultyProxy(target: string): Promise<FaultyProxy> {
     }
     if (fault?.kind === "delay") await sleep(fault.ms);
     call.status = answer.status;
-    call.response = parse(answer.body.toString());
+    call.response = parseObject(answer.body.toString());
     call.retryAfterMs = Number(answer.headers["retry-after"] ?? 0) * 1_000;
     response.writeHead(answer.status, answer.headers).end(answer.body);
   }
@@ -121,18 +122,18 @@ function toAnswer({ status, body, retryAfterSeconds }: Extract<Fault, { kind: "a
 async function forward(url: string, request: IncomingMessage, body: Buffer): Promise<Answer> {
   const response = await fetch(url, {
     method: request.method ?? "GET",
-    headers: kept(Object.entries(request.headers).map(([name, value]) => [name, String(value)])),
+    headers: forwardable(Object.entries(request.headers).map(([name, value]) => [name, String(value)])),
     ...(body.length > 0 && { body: new Uint8Array(body) }),
     redirect: "manual",
   });
   return {
     status: response.status,
-    headers: kept([...response.headers]),
+    headers: forwardable([...response.headers]),
     body: Buffer.from(await response.arrayBuffer()),
   };
 }
 
-function kept(headers: [name: string, value: string][]): Record<string, string> {
+function forwardable(headers: [name: string, value: string][]): Record<string, string> {
   return Object.fromEntries(headers.filter(([name]) => !NOT_FORWARDED.includes(name)));
 }
 
@@ -140,13 +141,4 @@ function kindOf(method: string, path: string): CallKind {
   const [, name = ""] = /^\/partner\/vouchers\/([^/?]+)\/?(?:\?|$)/.exec(path) ?? [];
   if (method === "GET") return name === "" ? "other" : "lookUp";
   return name === "reserve" || name === "redeem" || name === "release" ? name : "other";
-}
-
-function parse(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
 }

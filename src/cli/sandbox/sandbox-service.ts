@@ -12,6 +12,7 @@ export interface SeenVoucher extends LookUpResponse {
 export interface SandboxService {
   /** A voucher, or null when the key's organization has none with this code. */
   lookUp(code: string): Promise<SeenVoucher | null>;
+  /** Moves the times of the sandbox back. */
   advance(seconds: number): Promise<AdvanceResponse>;
 }
 
@@ -19,7 +20,7 @@ const TIMEOUT_MS = 30_000;
 
 /**
  * The service at an address, called with a sandbox key.
- * @throws UsageError from each call when the service refuses the key; ServersUnavailable when it does not answer.
+ * @throws UsageError from each call that the service refuses; ServersUnavailable when it does not answer, or answers 429 or 5xx.
  */
 export function sandboxService(url: string, key: string, signal: AbortSignal): SandboxService {
   async function call<Schema extends z.ZodType>(
@@ -38,14 +39,13 @@ export function sandboxService(url: string, key: string, signal: AbortSignal): S
         `${url} does not answer: ${(error.cause as Error | undefined)?.message ?? error.message}.`,
       );
     });
-    const text = await response.text();
-    if (response.status === 404 && text.includes("voucher_not_found")) return null;
-    const read = response.ok ? schema.safeParse(JSON.parse(text)) : null;
+    const { status } = response;
+    const answer = parseObject(await response.text());
+    if (status === 404 && answer.code === "voucher_not_found") return null;
+    const read = response.ok ? schema.safeParse(answer) : null;
     if (read?.success) return { body: read.data, now: new Date(response.headers.get("date") ?? "") };
-    if (response.status >= 500 || response.status === 429) {
-      throw new ServersUnavailable(`${url}${path} answered ${response.status}: ${sentenceOf(text)}`);
-    }
-    throw new UsageError(`${url}${path} answered ${response.status}: ${sentenceOf(text)}`);
+    const problem = `${url}${path} answered ${status}: ${answer.error ?? "this is not the partner API."}`;
+    throw status >= 500 || status === 429 ? new ServersUnavailable(problem) : new UsageError(problem);
   }
   return {
     async lookUp(code) {
@@ -60,10 +60,12 @@ export function sandboxService(url: string, key: string, signal: AbortSignal): S
   };
 }
 
-function sentenceOf(text: string): string {
+/** The object in a JSON text. Empty if the text is something else. */
+export function parseObject(text: string): Record<string, unknown> {
   try {
-    return String(JSON.parse(text).error);
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
-    return "this is not the partner API.";
+    return {};
   }
 }

@@ -1,4 +1,5 @@
-import { acquireResponse, claimRequest, productId } from "../../contract/acquire.ts";
+import { acquireResponse, claimRequest } from "../../contract/acquire.ts";
+import { productId } from "../../contract/fields.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
 import { endpoint } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
