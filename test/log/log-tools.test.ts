@@ -109,6 +109,18 @@ describe("log audit --url", () => {
   });
 });
 
+describe("log export", () => {
+  it("fails, and writes no checkpoint, when a tile is missing", async () => {
+    await beginLog(servers.db, files);
+    await issue(300);
+    await run();
+    await tamper(servers.db, "DELETE FROM log_bundles WHERE index = 1");
+    const copy = join(files.directory, "copy");
+    await expect(exportLog(servers.db, copy)).rejects.toThrow(/tile 0\/1 is missing/);
+    expect(readdirSync(copy)).not.toContain("checkpoint");
+  });
+});
+
 describe("log backfill", () => {
   it("adds the events that were sealed before the log began, once, and can be interrupted and continued", async () => {
     await issue(5_000);
