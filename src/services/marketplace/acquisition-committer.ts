@@ -55,7 +55,7 @@ const READ_MAX = 32;
 const READ_CONCURRENCY = 2;
 /** Connections for requests that wait for a lock. */
 const WAITING_CONNECTIONS = 3;
-/** Longest wait for locks: for the last vouchers while others acquire them, or for another call of the same user. Milliseconds. */
+/** How long a request tries again while others lock the last vouchers, or while another call of the same user runs. Milliseconds. */
 const LOCK_WAIT_MS = 3_000;
 /** Requests that may wait in one process: as many as it has connections to callers. */
 const WAITING_MAX = 10_000;
@@ -98,7 +98,7 @@ interface Deps extends Observing {
  * - The others share one transaction. It picks as many vouchers of each batch as are requested, only unlocked ones, so it waits for none.
  * - A request that found only locked vouchers tries again with all others for the same source, and waits for a voucher if it must. If
  *   the shared transaction met another lock, such as another transaction's uncommitted claim of the same user, each of its requests
- *   tries again alone. These waits have connections of their own and hold no lock, so they delay no other request.
+ *   tries again alone. These waits have connections of their own. A request waits for a voucher only while it has none.
  *
  * A batch that fails is repeated item by item, so a bad request fails alone.
  */
@@ -334,18 +334,18 @@ interface Round {
   picked: Picked;
   /** Candidates that have no voucher yet. */
   missing: readonly Candidate[];
-  /** Counts from 0. */
-  number: number;
+  /** The index in each candidate's `batchIds` that was tried. */
+  batchIndex: number;
 }
 
-/** Locks unlocked vouchers of each candidate's batch at the index `number`. Sends one statement for each batch, all together. */
+/** Locks unlocked vouchers of each candidate's batch at `batchIndex`. Sends one statement for each batch, all together. */
 async function pickRound(
   tx: Transaction,
   picked: Picked,
   candidates: readonly Candidate[],
-  number: number,
+  batchIndex: number,
 ): Promise<Round> {
-  const byBatch = Map.groupBy(candidates, ({ batchIds }) => batchIds[number]);
+  const byBatch = Map.groupBy(candidates, ({ batchIds }) => batchIds[batchIndex]);
   const missing = await Promise.all(
     [...byBatch].map(async ([batchId, wanting]) => {
       if (batchId === undefined) return [];
@@ -355,13 +355,13 @@ async function pickRound(
       return wanting.slice(ids.length);
     }),
   );
-  return { picked, missing: missing.flat(), number };
+  return { picked, missing: missing.flat(), batchIndex };
 }
 
 /** Picks from the other batches of candidates that have no voucher yet. If no voucher was picked and `mayWait` is set, waits for a locked one. */
 async function pickOthers(tx: Transaction, first: Round, mayWait: boolean): Promise<Picked> {
   let round = first;
-  while (round.missing.length > 0) round = await pickRound(tx, round.picked, round.missing, round.number + 1);
+  while (round.missing.length > 0) round = await pickRound(tx, round.picked, round.missing, round.batchIndex + 1);
   const { picked } = round;
   if (!mayWait) return picked;
   for (const batchId of picked.keys()) {

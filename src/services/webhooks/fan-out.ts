@@ -38,7 +38,6 @@ export class FanOut {
     this.#ctx = ctx;
   }
 
-  /** Starts the timer. */
   start(): void {
     this.#timer = setInterval(() => this.nudge(), INTERVAL_MS);
     this.nudge();
