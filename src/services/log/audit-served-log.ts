@@ -10,7 +10,7 @@ import { type Problems, type Report, reportInto } from "./report-problems.ts";
 /** Bundles fetched at once. */
 const BUNDLES_AT_ONCE = 8;
 
-export interface ServedAudit extends Problems {
+interface ServedAudit extends Problems {
   origin: string;
   leaves: number;
   /** Tiles that were compared with the leaves. */
@@ -21,7 +21,7 @@ export interface ServedAudit extends Problems {
   waiting: number;
 }
 
-export interface ServedAuditOptions {
+interface ServedAuditOptions {
   /** The served log. */
   log: LogSource;
   /** The public histories of vouchers. */
@@ -121,7 +121,8 @@ async function readNamedLeaves(
 ): Promise<void> {
   let previous = { sequence: 0, recordHash: GENESIS_HASH as string | null };
   for (let hasMore = true; hasMore; ) {
-    const chain = await readChainPage(histories, voucher, previous.sequence);
+    const after = previous.sequence;
+    const chain = await readChainPage(histories, voucher, after);
     for (const { sequence, recordHash, previousHash, logIndex } of chain.events) {
       const event = `event ${sequence} of ${voucher}`;
       if (sequence !== previous.sequence + 1) report(`${event} does not follow event ${previous.sequence}`);
@@ -135,7 +136,8 @@ async function readNamedLeaves(
         audit.events += 1;
       }
     }
-    hasMore = chain.hasMore && chain.events.length > 0;
+    // A page that leads no further ends the audit of this voucher: a server could repeat it for ever.
+    hasMore = chain.hasMore && previous.sequence > after;
   }
 }
 

@@ -9,7 +9,7 @@ import { writeDurably } from "./anchors.ts";
 import { fetchTiles, type LogSource, openLogSource, readBundle, readIfThere } from "./log-source.ts";
 import { formatBundle } from "./read-log.ts";
 
-export interface MonitorOptions {
+interface MonitorOptions {
   source: LogSource;
   policy: Policy;
   /** The directory of the last checkpoint and, with `keep`, of every bundle. */
@@ -22,7 +22,7 @@ export interface MonitorOptions {
   retired?: string | undefined;
 }
 
-export interface Monitored {
+interface Monitored {
   origin: string;
   size: number;
   /** The size at the last run; 0 at the first run. */

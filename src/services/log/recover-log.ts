@@ -27,7 +27,7 @@ import { computeRoot } from "./tree-proofs.ts";
 const OVERDUE_MAX = 500;
 
 /** A range of consecutive leaves. */
-export interface LeafRun {
+interface LeafRun {
   firstIndex: number;
   leaves: number;
 }

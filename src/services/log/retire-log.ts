@@ -36,7 +36,7 @@ export interface RetireOptions {
   acceptLoss: boolean;
 }
 
-export interface RetiredLog {
+interface RetiredLog {
   origin: string;
   nextOrigin: string;
   /** Number of leaves that the next log takes over. In the next log, the leaf with this index is the SHA-256 of the last checkpoint. */

@@ -21,7 +21,7 @@ const PUBLISH_AGAIN_MS = 600_000;
 class LogRefused extends Error {}
 
 /** What the sequencer needs. */
-export interface SequencerContext {
+interface SequencerContext {
   pool: pg.Pool;
   logSettings: LogSettings;
   log: Logger;

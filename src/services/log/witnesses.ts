@@ -67,7 +67,7 @@ function formatRequest(oldSize: number, proof: readonly Buffer[], note: string):
 }
 
 /** A request to a witness: to cosign the checkpoint in `note`, which the proof connects to the tree of `oldSize`. */
-export interface WitnessRequest {
+interface WitnessRequest {
   oldSize: number;
   proof: Buffer[];
   note: string;

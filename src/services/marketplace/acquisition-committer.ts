@@ -49,7 +49,7 @@ interface Refused {
 
 /** Acquisitions in one transaction. */
 const BATCH_MAX = 64;
-/** Requests in one shared read. When many users compete, it answers most of them, and each response takes 0.1 ms of the same event-loop turn. */
+/** Requests in one shared read. When many users compete, it answers most of them in one turn of the event loop, at 0.1 ms each. */
 const READ_MAX = 32;
 /** Shared reads that run at the same time. */
 const READ_CONCURRENCY = 2;

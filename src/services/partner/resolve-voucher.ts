@@ -33,7 +33,7 @@ export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherRea
 /**
  * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same statement, so that a
  * response never distinguishes another organization's voucher from an unknown one. A code that matches no voucher is a miss. Above the limit of
- * misses, a code only gets the redemption of the caller's `externalRef`, if there is one. Unknown tickets are not counted, because tickets
+ * misses, a look-up by code only returns the redemption of `externalRef`, if there is one. Unknown tickets are not counted, because tickets
  * cannot be guessed.
  * @throws AppError `too_many_misses`.
  */
