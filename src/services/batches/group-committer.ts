@@ -70,7 +70,7 @@ interface LockedRow<Item, Result> {
  * - Slow path: items whose row was skipped wait for that row in a later transaction. Up to four rows are waited for at the same time, each on
  *   a connection of its own.
  *
- * When the fast transaction runs into another lock, such as an uncommitted reference, all its items move to the slow path, where each row
+ * When the fast transaction runs into another lock, such as an uncommitted reference, its items move to the slow path, where each row
  * waits alone. The slow path has room for a share of all items, and one row for a share of these. Items beyond a share wait only for a row
  * that makes progress. So other vouchers are delayed neither by many locked rows nor by many requests for the same voucher.
  */

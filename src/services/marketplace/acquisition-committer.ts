@@ -16,7 +16,7 @@ import {
 } from "../../db/acquisitions.ts";
 import { insertPendingEvents } from "../../db/events.ts";
 import type { Queryable, Transaction } from "../../db/pool.ts";
-import { type Decided, isDatabaseUnavailable, isLockTimeout, readThenWrite } from "../../db/transaction.ts";
+import { type Decided, isLockTimeout, mayBeFromOneItem, readThenWrite } from "../../db/transaction.ts";
 import { type LockedVoucher, readLockedVouchers } from "../../db/vouchers.ts";
 import { isContractActive } from "../../domain/audience.ts";
 import { type EventContent, nextEvent } from "../../domain/chain.ts";
@@ -430,9 +430,4 @@ function sourceKey({ way, id, paymentRef }: AcquisitionRequest): string {
 
 function acquisitionKey({ userId, product, paymentRef }: AcquisitionKey): string {
   return JSON.stringify(paymentRef === null ? [userId, product.id] : [userId, product.organizationId, paymentRef]);
-}
-
-/** Whether a single item of the batch may have caused the error. */
-function mayBeFromOneItem(error: unknown): boolean {
-  return !isDatabaseUnavailable(error) && !isLockTimeout(error);
 }

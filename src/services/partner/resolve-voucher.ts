@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { Batcher } from "../../batching/batcher.ts";
 import { AppError } from "../../contract/errors.ts";
-import { isDatabaseUnavailable, isLockTimeout } from "../../db/transaction.ts";
+import { mayBeFromOneItem } from "../../db/transaction.ts";
 import { type ResolvedVoucher, resolveVouchers, type WantedVoucher } from "../../db/vouchers.ts";
 import { normaliseCode } from "../../domain/codes.ts";
 import { isTicket } from "../../domain/ids.ts";
@@ -26,7 +26,7 @@ export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherRea
     waitingMax: WAITING_MAX,
     concurrency: CONCURRENCY,
     observer: observeBatches(ctx, "lookups"),
-    splitOn: (error) => !isDatabaseUnavailable(error) && !isLockTimeout(error),
+    splitOn: mayBeFromOneItem,
   });
 }
 
