@@ -8,7 +8,7 @@ const ENDPOINTS_MAX = 128;
 
 /**
  * Trigger: a job per endpoint with due deliveries, added by the fan-out, the sweeper or a replay. The fan-out runs in this process too:
- * it reads the outbox every second and after commits. Without WEBHOOK_SECRET, this process takes no jobs of this queue.
+ * it reads the outbox every second and after commits of this process. Without WEBHOOK_SECRET, this process takes no jobs of this queue.
  * Effect: due deliveries are sent and their results recorded, in the order of each voucher's events.
  * Second delivery: requests may be sent twice with the same id. The first result that is recorded counts.
  * After a crash: what was sent and not recorded is sent again, with the same id. Another worker takes over the job, or the sweeper adds one.

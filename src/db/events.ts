@@ -1,5 +1,6 @@
 import type { EventContent, EventType, Seal, StoredEvent } from "../domain/chain.ts";
 import { bigint, boolean, bytea, integer, json, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
+import { BATCH_LEAVES_MAX } from "./log-batches.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import {
   columnsOf,
@@ -179,14 +180,12 @@ export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHa
 
 export type UnloggedEvent = Row<typeof UNLOGGED_EVENT>;
 
-/** At most `limit` sealed events that belong to no batch of leaves, after this voucher and sequence. */
+/** Sealed events that belong to no batch of leaves, after this voucher and sequence: at most as many as a batch has leaves. */
 export function selectUnloggedEvents(
   tx: Transaction,
-  afterId: string,
-  afterSequence: number,
-  limit: number,
+  { voucherId, sequence }: Pick<UnloggedEvent, "voucherId" | "sequence">,
 ): Promise<UnloggedEvent[]> {
-  return readRows(tx, sql.select_unlogged_events, [afterId, afterSequence, limit]);
+  return readRows(tx, sql.select_unlogged_events, [voucherId, sequence, BATCH_LEAVES_MAX]);
 }
 
 /** Statements that give sealed events their slots in a batch of leaves. */

@@ -10,7 +10,7 @@ export const sql = loadStatements(new URL("./log-batches.sql", import.meta.url),
 });
 
 /** Most leaves of a batch: the lowest twelve bits of a slot are the leaf's position in its batch. */
-const LEAVES_MAX = 4_096;
+export const BATCH_LEAVES_MAX = 4_096;
 
 /** The leaves that a transaction adds to the log, in the order in which it seals its events, and the events that it announces. */
 export class LogBatch {
@@ -26,9 +26,10 @@ export class LogBatch {
 
   /** Adds an event by its `recordHash`. Returns its slot: the batch and the leaf's position in it, as one number. */
   add(recordHash: string): number {
-    if (this.#hashes.length === LEAVES_MAX) throw new Error(`a batch of the log has at most ${LEAVES_MAX} leaves`);
+    if (this.#hashes.length === BATCH_LEAVES_MAX)
+      throw new Error(`a batch of the log has at most ${BATCH_LEAVES_MAX} leaves`);
     this.#hashes.push(recordHash);
-    return this.#id * LEAVES_MAX + this.#hashes.length - 1;
+    return this.#id * BATCH_LEAVES_MAX + this.#hashes.length - 1;
   }
 
   /** Announces an event to webhook endpoints, if any endpoint is enabled. */

@@ -120,3 +120,8 @@ export function isDatabaseUnavailable(error: unknown): boolean {
     error.message,
   );
 }
+
+/** Whether a single item of a batch may have caused the error. */
+export function mayBeFromOneItem(error: unknown): boolean {
+  return !isDatabaseUnavailable(error) && !isLockTimeout(error);
+}

@@ -157,16 +157,11 @@ export function selectDueDeliveries(
 
 type EndpointState = Row<typeof ENDPOINT_STATE>;
 
-/** Reads the state of endpoints. */
-export function readEndpoints(db: Queryable, endpointIds: readonly string[]): Promise<EndpointState[]> {
-  return readRows(db, sql.read_endpoints, [endpointIds]);
-}
-
 /** Locks endpoints, then reads them in a second statement, which sees all changes from before the lock. */
 export async function lockEndpoints(tx: Transaction, endpointIds: readonly string[]): Promise<EndpointState[]> {
   const [, endpoints] = await Promise.all([
     readRows(tx, sql.lock_endpoints, [endpointIds]),
-    readEndpoints(tx, endpointIds),
+    readRows(tx, sql.read_endpoints, [endpointIds]),
   ]);
   return endpoints;
 }

@@ -22,7 +22,7 @@ import type { TracedRequest, Traces } from "./traces.ts";
 /** Longest time that a stopping process waits to send its last spans. Milliseconds. */
 const CLOSE_MAX_MS = 3_000;
 
-/** Jobs always carry W3C Trace Context. OTEL_PROPAGATORS applies to requests only. */
+/** Jobs carry W3C Trace Context. OTEL_PROPAGATORS applies to requests only. */
 const jobPropagator = new W3CTraceContextPropagator();
 
 /**

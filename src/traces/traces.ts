@@ -27,11 +27,11 @@ export interface Traces {
   recordSubmission(item: object): void;
   /** Runs a batch in a child span of the first item's recorded span, with links to and from those of all other items. */
   runBatch<T>(name: string, items: readonly object[], run: () => Promise<T>): Promise<T>;
-  /** Sends all remaining spans. Never fails, and takes at most three seconds. */
+  /** Sends the remaining spans, for at most three seconds. Never fails. */
   close(): Promise<void>;
 }
 
-/** Traces nothing, at no cost. */
+/** Traces nothing. */
 export const TRACES_OFF: Traces = {
   request: (_incoming, run) => run(null),
   sendJob: (_queue, run) => run(undefined),

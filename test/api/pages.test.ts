@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { partnerClient } from "../support/client.ts";
-import { inSeconds, makeOffer, makeReferral, reservationVouchers } from "../support/marketplace.ts";
+import { inSeconds, makeOffer, makeReferral, offerBatch, reservationVouchers } from "../support/marketplace.ts";
 import { appendPending } from "../support/pending-events.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startApiUnready, startWorkers, type TestApi } from "../support/service.ts";
@@ -414,6 +414,18 @@ describe("a referrer's link in a browser", () => {
     const json = await open(`/r/${code}`, "*/*");
     expect(json.status).toBe(404);
     expect(JSON.parse(json.text)).toMatchObject({ code: "not_found" });
+  });
+
+  it("shows the end of the vouchers that a claim gives, not of a batch without any left", async () => {
+    const [soon, later] = [new Date("2051-03-01T12:00:00Z"), new Date("2052-04-01T12:00:00Z")];
+    const offer = await makeOffer(servers.db, 1, { validUntil: soon });
+    await offerBatch(servers.db, offer, 1, { validUntil: later });
+    const { code } = await makeReferral(servers.db, offer);
+    expect((await open(`/r/${code}`)).text).toContain("2051-03-01");
+    await reservationVouchers(servers.db, [offer.vouchers[0]?.id ?? ""], inSeconds(900));
+    const { text } = await open(`/r/${code}`);
+    expect(text).toContain("2052-04-01");
+    expect(text).not.toContain("2051-03-01");
   });
 
   it("says when nothing is left, and when the offer is not open", async () => {

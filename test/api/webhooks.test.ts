@@ -158,6 +158,8 @@ describe("access", () => {
       ["DELETE", ""],
       ["POST", "/rotate"],
       ["POST", "/test"],
+      ["GET", "/deliveries"],
+      ["POST", "/replay", { eventIds: ["vch_1-1"] }],
     ] as const) {
       const [foreign, unknown] = [
         await call(method, `/${id}${path}`, body, stranger.key),

@@ -59,12 +59,12 @@ describe("log audit --url", () => {
           WHERE log_slot & 4095 = 3 LIMIT 1`,
       )
     ).rows;
-    const history = (logIndex: number | null, recordHash = event.hash): LogSource => ({
+    const history = (logIndex: number | null, recordHash = event.hash, hasMore = false): LogSource => ({
       from: "histories",
       read: async () =>
         Buffer.from(
           JSON.stringify({
-            ...{ entityType: "VoucherInstance", entityId: event.id, anchorNamespace: ANCHOR_NAMESPACE, hasMore: false },
+            ...{ entityType: "VoucherInstance", entityId: event.id, anchorNamespace: ANCHOR_NAMESPACE, hasMore },
             canonPreservedSinceUtc: "2026-09-01T06:00:00.000Z",
             events: [
               {
@@ -84,6 +84,10 @@ describe("log audit --url", () => {
       `event 1 of ${event.id} names leaf 700, which the checkpoint does not cover`,
     ]);
     expect(await served(history(null))).toMatchObject({ events: 0, waiting: 1, problemCount: 0 });
+    expect((await served(history(3, event.hash, true))).problems).toEqual([
+      `event 1 of ${event.id} does not follow event 1`,
+      `event 1 of ${event.id} shares leaf 3 with another event`,
+    ]);
     const change = async (path: string, byte: number) => {
       const [file, whole] = [join(copy, path), readFileSync(join(copy, path))];
       writeFileSync(file, Buffer.from(whole).fill(whole.readUInt8(byte) ^ 1, byte, byte + 1));
@@ -106,6 +110,18 @@ describe("log audit --url", () => {
       signCheckpoint(witnessKeys[0] as SignerKey, { size: 700, root: Buffer.alloc(32) }),
     );
     await expect(served()).rejects.toThrow(/The policy has no log/);
+  });
+});
+
+describe("log export", () => {
+  it("fails, and writes no checkpoint, when a tile is missing", async () => {
+    await beginLog(servers.db, files);
+    await issue(300);
+    await run();
+    await tamper(servers.db, "DELETE FROM log_bundles WHERE index = 1");
+    const copy = join(files.directory, "copy");
+    await expect(exportLog(servers.db, copy)).rejects.toThrow(/tile 0\/1 is missing/);
+    expect(readdirSync(copy)).not.toContain("checkpoint");
   });
 });
 

@@ -63,7 +63,7 @@ async function skipWait(endpointId: string): Promise<void> {
 }
 
 const deliveries = async (endpointId: string, limit = 100) =>
-  (await listDeliveries(worker.ctx, { organizationId: partner.organizationId, endpointId, limit })).deliveries;
+  (await listDeliveries(worker.ctx, { endpointId, limit })).deliveries;
 
 const finished = (endpointId: string, count: number) =>
   until(async () => {
@@ -405,25 +405,24 @@ describe("a replay", () => {
 
 describe("the list of deliveries", () => {
   it("pages from the newest to the oldest, by state, and keeps finished ones for 30 days", async () => {
-    const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
-    const names = { organizationId: partner.organizationId, endpointId: endpoint };
+    const endpointId = await receiver.addEndpoint(servers.db, partner.organizationId);
     for (const { id } of await issueVouchers(servers.db, partner, 3)) await redeem(id);
-    const all = await finished(endpoint, 3);
-    const one = await listDeliveries(worker.ctx, { ...names, limit: 2, state: "Delivered" });
-    const two = await listDeliveries(worker.ctx, { ...names, limit: 2, cursor: one.nextCursor ?? "" });
+    const all = await finished(endpointId, 3);
+    const one = await listDeliveries(worker.ctx, { endpointId, limit: 2, state: "Delivered" });
+    const two = await listDeliveries(worker.ctx, { endpointId, limit: 2, cursor: one.nextCursor ?? "" });
     expect([...one.deliveries, ...two.deliveries]).toEqual(all);
     expect(two.nextCursor).toBeNull();
-    expect((await listDeliveries(worker.ctx, { ...names, limit: 2, state: "Failed" })).deliveries).toEqual([]);
-    await expect(listDeliveries(worker.ctx, { ...names, limit: 2, cursor: "x" })).rejects.toThrow(/cursor/);
+    expect((await listDeliveries(worker.ctx, { endpointId, limit: 2, state: "Failed" })).deliveries).toEqual([]);
+    await expect(listDeliveries(worker.ctx, { endpointId, limit: 2, cursor: "x" })).rejects.toThrow(/cursor/);
     const [young, old] = all;
     await servers.db.query(
       `UPDATE webhook_deliveries AS d SET created_at = w.at
          FROM (VALUES ($2, now() - interval '30 days 1 minute'), ($3, now() - interval '29 days 23 hours')) AS w (event_id, at)
         WHERE d.endpoint_id = $1 AND d.event_id = w.event_id`,
-      [endpoint, old?.eventId, young?.eventId],
+      [endpointId, old?.eventId, young?.eventId],
     );
     await removeDeliveries(worker.ctx, performance.now() + 2_000);
-    expect((await deliveries(endpoint)).map(({ eventId }) => eventId).sort()).toEqual(
+    expect((await deliveries(endpointId)).map(({ eventId }) => eventId).sort()).toEqual(
       all
         .filter((delivery) => delivery !== old)
         .map(({ eventId }) => eventId)
@@ -431,12 +430,12 @@ describe("the list of deliveries", () => {
     );
     await servers.db.query(
       "UPDATE webhook_endpoints SET deleted_at = now(), place = NULL, enabled = false, disabled_reason = 'partner', disabled_at = now() WHERE id = $1",
-      [endpoint],
+      [endpointId],
     );
     await removeDeliveries(worker.ctx, performance.now() + 2_000);
-    expect((await servers.db.query("SELECT FROM webhook_deliveries WHERE endpoint_id = $1", [endpoint])).rowCount).toBe(
-      0,
-    );
-    expect((await servers.db.query("SELECT FROM webhook_endpoints WHERE id = $1", [endpoint])).rowCount).toBe(0);
+    expect(
+      (await servers.db.query("SELECT FROM webhook_deliveries WHERE endpoint_id = $1", [endpointId])).rowCount,
+    ).toBe(0);
+    expect((await servers.db.query("SELECT FROM webhook_endpoints WHERE id = $1", [endpointId])).rowCount).toBe(0);
   });
 });

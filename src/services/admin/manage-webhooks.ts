@@ -83,6 +83,6 @@ export async function listEndpointDeliveries(
   id: string,
   page: { cursor?: string | undefined; limit: number; state?: DeliveryState | undefined },
 ): Promise<DeliveriesResponse> {
-  const { organizationId } = await selectWebhook(ctx.pool, id, null);
-  return listDeliveries(ctx, { organizationId, endpointId: id, ...page });
+  await selectWebhook(ctx.pool, id, null);
+  return listDeliveries(ctx, { endpointId: id, ...page });
 }

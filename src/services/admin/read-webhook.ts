@@ -30,8 +30,7 @@ const PENDING_MAX = 1_000;
 export async function readWebhook(ctx: { pool: pg.Pool }, id: string, page: WebhookPage): Promise<WebhookSummary> {
   const endpoint = await findWebhookEndpoint(ctx.pool, id, null);
   if (endpoint === null) throw new AppError("webhook_not_found");
-  const target = { organizationId: endpoint.organizationId, endpointId: id };
-  const shown = await listDeliveries(ctx, { ...target, ...page, limit: PAGE_SIZE });
-  const { deliveries, nextCursor } = await listDeliveries(ctx, { ...target, state: "Pending", limit: PENDING_MAX });
-  return { endpoint, pending: deliveries.length, morePending: nextCursor !== null, ...shown };
+  const shown = await listDeliveries(ctx, { endpointId: id, ...page, limit: PAGE_SIZE });
+  const pending = await listDeliveries(ctx, { endpointId: id, state: "Pending", limit: PENDING_MAX });
+  return { endpoint, pending: pending.deliveries.length, morePending: pending.nextCursor !== null, ...shown };
 }

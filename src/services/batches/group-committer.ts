@@ -64,15 +64,15 @@ interface LockedRow<Item, Result> {
 }
 
 /**
- * Group commit for every change of a voucher. An item takes one of two paths:
+ * Group commit for reserve and release calls, redemptions and seals. An item takes one of two paths:
  *
  * - Fast path: all items that are ready share one transaction. It locks their vouchers in id order and skips locked rows, so it waits for none.
  * - Slow path: items whose row was skipped wait for that row in a later transaction. Up to four rows are waited for at the same time, each on
  *   a connection of its own.
  *
- * When the fast transaction runs into another lock, such as an uncommitted reference, all its items move to the slow path, where each row
- * waits alone. The slow path holds only a share of all items, and one row only a share of the slow path. So other vouchers are delayed
- * neither by many locked rows nor by many requests for the same voucher.
+ * When the fast transaction runs into another lock, such as an uncommitted reference, its items move to the slow path, where each row
+ * waits alone. The slow path has room for a share of all items, and one row for a share of these. Items beyond a share wait only for a row
+ * that makes progress. So other vouchers are delayed neither by many locked rows nor by many requests for the same voucher.
  */
 export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
   readonly #options: GroupCommitterOptions<Item, State, Result>;

@@ -2,7 +2,7 @@ import type { BatchObserver } from "../../batching/batcher.ts";
 import type { ServiceMetrics } from "../../metrics/metrics.ts";
 import type { Traces } from "../../traces/traces.ts";
 
-/** What batches are recorded in. `metrics` is null without METRICS_PORT. */
+/** Where batches are recorded. `metrics` is null without METRICS_PORT. */
 export interface Observing {
   metrics: Pick<ServiceMetrics, "batchItems" | "batchDuration"> | null;
   traces: Traces;

@@ -1,6 +1,6 @@
 import { isRetryable } from "../../db/transaction.ts";
 
-/** Most attempts to decide a whole batch. After them, its items are decided one by one. */
+/** Most attempts to commit a batch and then, if all have failed, to commit each of its items alone. */
 const ATTEMPTS_MAX = 3;
 
 /** Runs a transaction, and runs it again after a conflict with another one. `run` must read its state in the transaction. */

@@ -7,13 +7,12 @@ import type { Transaction } from "../../db/pool.ts";
 import type { TreeHead } from "../../domain/log/checkpoint.ts";
 import { HASH_BYTES, type LeafRange, TILE_WIDTH, type TileId } from "../../domain/log/merkle.ts";
 import { TreeAppender } from "../../domain/log/tiles.ts";
+import { type Problems, type Report, reportInto } from "./report-problems.ts";
 
 /** Bundles that one query reads: two megabytes. */
 const CHUNK_BUNDLES = 256;
-/** Most problems that are described. Further ones are only counted. */
-const DESCRIBED_MAX = 100;
 
-export interface LogAudit {
+export interface LogAudit extends Problems {
   leaves: number;
   /** Sealed events whose batch has a place in the tree. */
   events: number;
@@ -23,12 +22,7 @@ export interface LogAudit {
   lost: number;
   /** Leaves that mark the end of a retired log: each is the hash of that log's last checkpoint. */
   retirements: number;
-  problemCount: number;
-  problems: string[];
 }
-
-/** Counts every problem and describes the first ones. */
-type Report = (problem: string) => void;
 
 /** Consecutive leaves, by their data. */
 interface Leaves extends LeafRange {
@@ -39,7 +33,7 @@ interface Leaves extends LeafRange {
  * Recomputes the tree from its bundles, and compares it with the stored tiles, the served checkpoint and every sealed event. Each event must
  * have exactly one leaf with its hash, or wait for its place. Each leaf must be an event, be recorded as lost, or mark the end of a retired log.
  * Reads leaves and events in the same order, so its memory does not grow with the log. Postgres sorts the events in temporary files, which
- * take a hundred bytes for each event.
+ * take about a hundred bytes for each event.
  * @param tx a read-only transaction on one snapshot.
  * @param onEvents receives the number of events checked so far.
  */
@@ -48,10 +42,7 @@ export async function auditLog(
   onEvents: (events: number) => void = () => undefined,
 ): Promise<LogAudit> {
   const audit: LogAudit = { leaves: 0, events: 0, waiting: 0, lost: 0, retirements: 0, problemCount: 0, problems: [] };
-  const report = (problem: string) => {
-    audit.problemCount += 1;
-    if (audit.problems.length < DESCRIBED_MAX) audit.problems.push(problem);
-  };
+  const report = reportInto(audit);
   const tree = await findLogTree(tx);
   const published = await findPublished(tx);
   const lost = await selectLostLeaves(tx);

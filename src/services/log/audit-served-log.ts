@@ -5,13 +5,12 @@ import { HASH_BYTES, hashLeaves, TILE_WIDTH } from "../../domain/log/merkle.ts";
 import { NotAccepted, type Policy, verifyCheckpoint } from "../../domain/log/policy.ts";
 import { formatTilePath, type StoredTile, TreeAppender } from "../../domain/log/tiles.ts";
 import { type LogSource, readBundle } from "./log-source.ts";
+import { type Problems, type Report, reportInto } from "./report-problems.ts";
 
-/** Files fetched at once. */
-const FETCHES = 8;
-/** Problems that are described. Further ones are only counted. */
-const DESCRIBED_MAX = 100;
+/** Bundles fetched at once. */
+const BUNDLES_AT_ONCE = 8;
 
-export interface ServedAudit {
+interface ServedAudit extends Problems {
   origin: string;
   leaves: number;
   /** Tiles that were compared with the leaves. */
@@ -20,11 +19,9 @@ export interface ServedAudit {
   events: number;
   /** Public events of the given vouchers that have no leaf yet. */
   waiting: number;
-  problemCount: number;
-  problems: string[];
 }
 
-export interface ServedAuditOptions {
+interface ServedAuditOptions {
   /** The served log. */
   log: LogSource;
   /** The public histories of vouchers. */
@@ -50,10 +47,7 @@ interface NamedLeaf {
 export async function auditServedLog(options: ServedAuditOptions): Promise<ServedAudit> {
   const { log, policy, vouchers, onLeaves = () => undefined } = options;
   const audit: ServedAudit = { origin: "", leaves: 0, tiles: 0, events: 0, waiting: 0, problemCount: 0, problems: [] };
-  const report = (problem: string) => {
-    audit.problemCount += 1;
-    if (audit.problems.length < DESCRIBED_MAX) audit.problems.push(problem);
-  };
+  const report = reportInto(audit);
   // Reads the events before the checkpoint, so that the checkpoint covers every leaf that they name.
   const namedLeaves = new Map<number, NamedLeaf>();
   for (const voucher of vouchers) await readNamedLeaves(options.histories, voucher, namedLeaves, audit, report);
@@ -66,26 +60,21 @@ export async function auditServedLog(options: ServedAuditOptions): Promise<Serve
   const appender = new TreeAppender(0, []);
   /** Incomplete tiles, to which later leaves can add hashes. */
   const partial = new Map<string, StoredTile>();
-  for (let first = 0; first < size; first += FETCHES * TILE_WIDTH) {
-    const end = Math.min(first + FETCHES * TILE_WIDTH, size);
-    const indexes = Array.from(
-      { length: Math.ceil((end - first) / TILE_WIDTH) },
-      (_, at) => Math.floor(first / TILE_WIDTH) + at,
-    );
-    const bundles = await Promise.all(
-      indexes.map((index) => readBundle(log, index, Math.min(TILE_WIDTH, size - index * TILE_WIDTH))),
-    );
-    const leaves = Buffer.concat(bundles);
+  for (let first = 0; first < size; first += BUNDLES_AT_ONCE * TILE_WIDTH) {
+    const end = Math.min(first + BUNDLES_AT_ONCE * TILE_WIDTH, size);
+    const length = Math.ceil((end - first) / TILE_WIDTH);
+    const bundles = Array.from({ length }, (_, at) => readBundle(log, first / TILE_WIDTH + at, size));
+    const leaves = Buffer.concat(await Promise.all(bundles));
     appender.append(leaves);
     for (let leaf = first; namedLeaves.size > 0 && leaf < end; leaf++) {
       compareLeaf(namedLeaves, leaf, leaves.subarray((leaf - first) * HASH_BYTES), report);
     }
     const full: StoredTile[] = [];
     for (const tile of appender.takeGrown()) {
-      const isFull = tile.hashes.length === TILE_WIDTH * HASH_BYTES;
-      if (isFull) partial.delete(`${tile.level}/${tile.index}`);
-      if (isFull) full.push(tile);
-      else partial.set(`${tile.level}/${tile.index}`, tile);
+      const key = `${tile.level}/${tile.index}`;
+      partial.delete(key);
+      if (tile.hashes.length === TILE_WIDTH * HASH_BYTES) full.push(tile);
+      else partial.set(key, tile);
     }
     await compareTiles(log, full, audit, report);
     onLeaves(end);
@@ -97,12 +86,7 @@ export async function auditServedLog(options: ServedAuditOptions): Promise<Serve
   return audit;
 }
 
-function compareLeaf(
-  namedLeaves: Map<number, NamedLeaf>,
-  leaf: number,
-  data: Buffer,
-  report: (problem: string) => void,
-): void {
+function compareLeaf(namedLeaves: Map<number, NamedLeaf>, leaf: number, data: Buffer, report: Report): void {
   const named = namedLeaves.get(leaf);
   if (named === undefined) return;
   namedLeaves.delete(leaf);
@@ -114,7 +98,7 @@ async function compareTiles(
   log: LogSource,
   tiles: readonly StoredTile[],
   audit: ServedAudit,
-  report: (problem: string) => void,
+  report: Report,
 ): Promise<void> {
   await Promise.all(
     tiles.map(async ({ level, index, hashes }) => {
@@ -133,11 +117,12 @@ async function readNamedLeaves(
   voucher: string,
   namedLeaves: Map<number, NamedLeaf>,
   audit: ServedAudit,
-  report: (problem: string) => void,
+  report: Report,
 ): Promise<void> {
   let previous = { sequence: 0, recordHash: GENESIS_HASH as string | null };
   for (let hasMore = true; hasMore; ) {
-    const chain = await readChainPage(histories, voucher, previous.sequence);
+    const after = previous.sequence;
+    const chain = await readChainPage(histories, voucher, after);
     for (const { sequence, recordHash, previousHash, logIndex } of chain.events) {
       const event = `event ${sequence} of ${voucher}`;
       if (sequence !== previous.sequence + 1) report(`${event} does not follow event ${previous.sequence}`);
@@ -151,7 +136,8 @@ async function readNamedLeaves(
         audit.events += 1;
       }
     }
-    hasMore = chain.hasMore && chain.events.length > 0;
+    // A page that leads no further ends the audit of this voucher: a server could repeat it for ever.
+    hasMore = chain.hasMore && previous.sequence > after;
   }
 }
 

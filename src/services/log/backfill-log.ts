@@ -3,10 +3,8 @@ import { openLogBatch } from "../../db/log-batches.ts";
 import { write } from "../../db/transaction.ts";
 import { type AuditContext, withAuditEntry } from "../admin/with-audit-entry.ts";
 
-/** Events in one batch of the log. */
-const BATCH = 4_096;
-/** Batches in one transaction, which has one audit entry. */
-const BATCHES = 4;
+/** Most batches in one transaction, which has one audit entry. */
+const BATCHES_MAX = 4;
 
 /**
  * Adds the sealed events that are not in the log to new batches of leaves, in order of voucher and sequence. May be interrupted and started
@@ -17,14 +15,15 @@ const BATCHES = 4;
 export async function backfillLog(ctx: AuditContext, onProgress: (events: number) => void): Promise<number> {
   let total = 0;
   let after = { voucherId: "", sequence: 0 };
-  for (let count = -1; count !== 0; ) {
+  let count: number;
+  do {
     count = await withAuditEntry(
       ctx,
       { type: "Log", id: "backfill" },
       async (tx) => {
         let added = 0;
-        for (let batches = 0; batches < BATCHES; batches++) {
-          const events = await selectUnloggedEvents(tx, after.voucherId, after.sequence, BATCH);
+        for (let batches = 0; batches < BATCHES_MAX; batches++) {
+          const events = await selectUnloggedEvents(tx, after);
           const last = events.at(-1);
           if (last === undefined) break;
           const batch = await openLogBatch(tx);
@@ -39,6 +38,6 @@ export async function backfillLog(ctx: AuditContext, onProgress: (events: number
     );
     total += count;
     onProgress(total);
-  }
+  } while (count > 0);
   return total;
 }

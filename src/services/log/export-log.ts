@@ -1,11 +1,10 @@
 import { AppError } from "../../contract/errors.ts";
 import { findPublished, type Published } from "../../db/log-checkpoints.ts";
-import { selectLogTiles } from "../../db/log-tree.ts";
 import type { Queryable } from "../../db/pool.ts";
-import { HASH_BYTES, hashLeaves, TILE_WIDTH } from "../../domain/log/merkle.ts";
+import { hashLeaves, TILE_WIDTH } from "../../domain/log/merkle.ts";
 import { formatTilePath, tileWidth } from "../../domain/log/tiles.ts";
 import { writeInto } from "./monitor-log.ts";
-import { formatBundle } from "./read-log.ts";
+import { formatBundle, selectHashes } from "./read-log.ts";
 
 /** A checkpoint that is or was served, with the witness policy of its log. */
 type Served = Pick<Published, "size" | "note" | "policy">;
@@ -25,11 +24,9 @@ export async function exportLog(db: Queryable, directory: string, served?: Serve
     for (let index = 0; ; index++) {
       const width = tileWidth({ level, index }, size);
       if (width === 0) break;
-      const [stored] = await selectLogTiles(db, [{ level, index }]);
-      // At level 0, the data of leaves; above it, hashes.
-      const entries = stored?.hashes.subarray(0, width * HASH_BYTES) ?? Buffer.alloc(0);
-      await writeInto(directory, formatTilePath({ level, index, width }), level === 0 ? hashLeaves(entries) : entries);
-      if (level === 0) await writeInto(directory, formatTilePath({ level: null, index, width }), formatBundle(entries));
+      const hashes = await selectHashes(db, { level, index }, width);
+      await writeInto(directory, formatTilePath({ level, index, width }), level === 0 ? hashLeaves(hashes) : hashes);
+      if (level === 0) await writeInto(directory, formatTilePath({ level: null, index, width }), formatBundle(hashes));
     }
   }
   // Written last: a folder that has a checkpoint has every file.

@@ -12,9 +12,6 @@ import { inTransaction, write } from "../../db/transaction.ts";
 import { HASH_BYTES } from "../../domain/log/merkle.ts";
 import { edgeTiles, TreeAppender } from "../../domain/log/tiles.ts";
 
-/** Most batches, and most leaves, that get their places in one transaction, which takes a third of a second at most. */
-const BATCHES_MAX = 4_096;
-const LEAVES_MAX = 65_536;
 /** Leaves hashed in one turn of the event loop: three milliseconds. */
 const TURN_LEAVES = 2_048;
 
@@ -32,7 +29,7 @@ export function integrateBatches(
     const [tree, batches] = await Promise.all([
       lockLogTree(tx),
       // Sent together with the lock, which saves a round trip. If the tree is locked by another transaction, the read is not used.
-      selectWaitingBatches(tx, BATCHES_MAX, LEAVES_MAX),
+      selectWaitingBatches(tx),
     ]);
     if (tree === null || batches.length === 0) return 0;
     assertCompared(tree, compared);

@@ -34,7 +34,7 @@ export function readLogSettings(config: LogConfig & { keyFile: string }, product
   }
   const defaultPolicy = `${keys.map(({ text }) => `log ${text}\n`).join("")}quorum none\n`;
   const policyText = config.policyFile === null ? defaultPolicy : readText("LOG_POLICY", config.policyFile);
-  const policy = parse(policyText);
+  const policy = parsePolicyText(policyText);
   if (!policy.logs.some(({ key }) => keys.some(({ text }) => text === key.text))) {
     throw new LogSettingsError("LOG_POLICY does not name this log's key.");
   }
@@ -47,7 +47,7 @@ export function readLogSettings(config: LogConfig & { keyFile: string }, product
   return { origin, keys, anchors: config.anchors, policy, policyText, witnesses };
 }
 
-function parse(text: string): Policy {
+function parsePolicyText(text: string): Policy {
   try {
     return parsePolicy(text);
   } catch (error) {

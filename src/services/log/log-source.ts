@@ -35,13 +35,8 @@ export function openLogSource(from: string): LogSource {
 
 async function fetchFile(address: string, path: string, attempt = 1): Promise<Buffer | null> {
   const response = await fetch(`${address.replace(/\/$/, "")}/${path}`, { signal: AbortSignal.timeout(WAIT_MAX_MS) });
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length;
-    if (length > FILE_MAX) throw new NotAccepted(`${address}/${path} is longer than any file of a log.`);
-    chunks.push(chunk);
-  }
+  const bytes = await readBody(response, FILE_MAX);
+  if (bytes === null) throw new NotAccepted(`${address}/${path} is longer than any file of a log.`);
   if (response.status === 404) return null;
   if (response.status === 429 && attempt < ATTEMPTS_MAX) {
     const seconds = Number(response.headers.get("retry-after") ?? 1);
@@ -49,6 +44,18 @@ async function fetchFile(address: string, path: string, attempt = 1): Promise<Bu
     return fetchFile(address, path, attempt + 1);
   }
   if (response.status !== 200) throw new NotAccepted(`${address}/${path} answers ${response.status}.`);
+  return bytes;
+}
+
+/** Reads the body of a response; null when it is longer than `bytesMax`. */
+export async function readBody(response: Response, bytesMax: number): Promise<Buffer | null> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length;
+    if (length > bytesMax) return null;
+    chunks.push(chunk);
+  }
   return Buffer.concat(chunks);
 }
 
@@ -61,10 +68,11 @@ export async function readIfThere(file: string): Promise<Buffer | null> {
 }
 
 /**
- * The data of a bundle's first `width` leaves.
+ * The data of a bundle's leaves in a tree of this size.
  * @throws NotAccepted when the copy does not have them.
  */
-export async function readBundle(source: LogSource, index: number, width: number): Promise<Buffer> {
+export async function readBundle(source: LogSource, index: number, size: number): Promise<Buffer> {
+  const width = tileWidth({ level: 0, index }, size);
   // A copy of a larger tree may have only the full bundle.
   for (const servedWidth of width === TILE_WIDTH ? [width] : [width, TILE_WIDTH]) {
     const bytes = await source.read(formatTilePath({ level: null, index, width: servedWidth }));

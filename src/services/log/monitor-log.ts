@@ -4,12 +4,12 @@ import { type CheckpointNote, parseCheckpoint } from "../../domain/log/checkpoin
 import { consistencyRanges, HASH_BYTES, rootOfRange, TILE_WIDTH, verifyConsistency } from "../../domain/log/merkle.ts";
 import { NotAccepted, type Policy, verifyCheckpoint } from "../../domain/log/policy.ts";
 import { verifyProof } from "../../domain/log/receipt.ts";
-import { formatTilePath, TreeAppender } from "../../domain/log/tiles.ts";
+import { formatTilePath, TreeAppender, tileWidth } from "../../domain/log/tiles.ts";
 import { writeDurably } from "./anchors.ts";
 import { fetchTiles, type LogSource, openLogSource, readBundle, readIfThere } from "./log-source.ts";
 import { formatBundle } from "./read-log.ts";
 
-export interface MonitorOptions {
+interface MonitorOptions {
   source: LogSource;
   policy: Policy;
   /** The directory of the last checkpoint and, with `keep`, of every bundle. */
@@ -22,7 +22,7 @@ export interface MonitorOptions {
   retired?: string | undefined;
 }
 
-export interface Monitored {
+interface Monitored {
   origin: string;
   size: number;
   /** The size at the last run; 0 at the first run. */
@@ -38,9 +38,9 @@ export interface Monitored {
  */
 export async function monitorLog(options: MonitorOptions): Promise<Monitored> {
   const { source, policy, state, keep, receipts, retired } = options;
-  const note = (await source.read("checkpoint"))?.toString();
-  const served = note === undefined ? null : parseCheckpoint(note);
-  if (note === undefined || served === null) throw new NotAccepted(`${source.from} serves no checkpoint.`);
+  const note = (await source.read("checkpoint"))?.toString() ?? "";
+  const served = parseCheckpoint(note);
+  if (served === null) throw new NotAccepted(`${source.from} serves no checkpoint.`);
   verifyCheckpoint(policy, served);
   await mkdir(state, { recursive: true });
   const file = join(state, "checkpoint");
@@ -79,10 +79,9 @@ async function mirror(source: LogSource, state: string, { size, root }: Checkpoi
   const copy = openLogSource(state);
   const tree = new TreeAppender(0, []);
   for (let index = 0; index * TILE_WIDTH < size; index++) {
-    const width = Math.min(TILE_WIDTH, size - index * TILE_WIDTH);
-    const path = formatTilePath({ level: null, index, width });
+    const path = formatTilePath({ level: null, index, width: tileWidth({ level: 0, index }, size) });
     const isCopied = (await copy.read(path)) !== null;
-    const leaves = await readBundle(isCopied ? copy : source, index, width);
+    const leaves = await readBundle(isCopied ? copy : source, index, size);
     tree.append(leaves);
     tree.takeGrown();
     if (!isCopied) await writeInto(state, path, formatBundle(leaves));
@@ -100,8 +99,7 @@ export async function writeInto(directory: string, path: string, bytes: Buffer |
 async function verifyPresence(source: LogSource, policy: Policy, now: CheckpointNote, receipt: string): Promise<void> {
   const { index, recordHash } = verifyProof(receipt, policy);
   if (index >= now.size) throw new NotAccepted(`The receipt of leaf ${index} is not in the log of ${now.size} leaves.`);
-  const bundle = Math.floor(index / TILE_WIDTH);
-  const leaves = await readBundle(source, bundle, Math.min(TILE_WIDTH, now.size - bundle * TILE_WIDTH));
+  const leaves = await readBundle(source, Math.floor(index / TILE_WIDTH), now.size);
   const offset = (index % TILE_WIDTH) * HASH_BYTES;
   if (!recordHash.equals(leaves.subarray(offset, offset + HASH_BYTES))) {
     throw new NotAccepted(`Leaf ${index} is not the event of the receipt.`);

@@ -59,8 +59,10 @@ export async function readLogStatus(ctx: {
     origin: tree.origin,
     size: tree.size,
     published: published && {
-      ...{ size: published.size, ageMs: published.ageMs, note: published.note },
+      size: published.size,
+      ageMs: published.ageMs,
       lagMs: progress?.lagMs ?? 0,
+      note: published.note,
     },
     quorum: policy?.quorum ?? null,
     witnesses: policy === null ? [] : await readWitnesses(pool, policy, published?.note ?? ""),
@@ -78,10 +80,8 @@ async function readWitnesses(pool: pg.Pool, policy: Policy, note: string): Promi
     keys.map(({ name }) => name),
   );
   return policy.witnesses.map(({ key, url }) => {
+    const { name } = key;
     const time = cosignatures.find((cosignature) => cosignature.key === key)?.time ?? null;
-    return {
-      ...{ name: key.name, url, size: sizes.get(key.name) ?? null },
-      cosignedAt: time === null ? null : new Date(time * 1_000),
-    };
+    return { name, url, size: sizes.get(name) ?? null, cosignedAt: time === null ? null : new Date(time * 1_000) };
   });
 }

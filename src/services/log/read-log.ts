@@ -2,8 +2,9 @@ import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
 import { findPublished, type Published } from "../../db/log-checkpoints.ts";
 import { selectLogTiles } from "../../db/log-tree.ts";
+import type { Queryable } from "../../db/pool.ts";
 import { parseCheckpoint } from "../../domain/log/checkpoint.ts";
-import { HASH_BYTES, hashLeaves } from "../../domain/log/merkle.ts";
+import { HASH_BYTES, hashLeaves, type TileId } from "../../domain/log/merkle.ts";
 import { parseTilePath, tileWidth } from "../../domain/log/tiles.ts";
 import type { BoundedReads } from "../batches/bounded-reads.ts";
 
@@ -41,12 +42,19 @@ export function readTile(ctx: Deps, path: string): Promise<Buffer> {
     const { index, width } = tile;
     const place = { level: tile.level ?? 0, index };
     if (width > tileWidth(place, (await selectPublished(ctx.pool)).size)) throw new AppError("not_found");
-    const [stored] = await selectLogTiles(ctx.pool, [place]);
-    const hashes = stored?.hashes.subarray(0, width * HASH_BYTES);
-    if (hashes?.length !== width * HASH_BYTES) throw new Error(`the log's tile ${path} is missing`);
+    const hashes = await selectHashes(ctx.pool, place, width);
     if (tile.level === null) return formatBundle(hashes);
     return tile.level === 0 ? hashLeaves(hashes) : hashes;
   });
+}
+
+/** Reads the first `width` hashes of a tile or, at level 0, the data of leaves. @throws Error when they are missing. */
+export async function selectHashes(db: Queryable, { level, index }: TileId, width: number): Promise<Buffer> {
+  const [stored] = await selectLogTiles(db, [{ level, index }]);
+  const hashes = stored?.hashes.subarray(0, width * HASH_BYTES);
+  if (hashes?.length !== width * HASH_BYTES)
+    throw new Error(`the log's tile ${level}/${index} is missing or too short`);
+  return hashes;
 }
 
 /** Formats a bundle (C2SP tlog-tiles): each entry follows its length, a two-byte number. */

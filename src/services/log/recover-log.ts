@@ -25,14 +25,9 @@ import { computeRoot } from "./tree-proofs.ts";
 
 /** Most overdue events that one transaction reads, to seal the chains of their vouchers. */
 const OVERDUE_MAX = 500;
-/** Most events without a leaf that are compared at once, and most leaves of a batch. */
-const EVENTS_MAX = 4_096;
-/** Most waiting batches that are placed at once, and most of their leaves. */
-const BATCHES_MAX = 4_096;
-const LEAVES_MAX = 65_536;
 
 /** A range of consecutive leaves. */
-export interface LeafRun {
+interface LeafRun {
   firstIndex: number;
   leaves: number;
 }
@@ -50,8 +45,8 @@ export interface Recovered {
 
 /**
  * Appends the leaves that this database does not have, from a copy of the log, up to the largest checkpoint that an anchor or the copy has.
- * Then every sealed event has one leaf: its leaf in the copy, or a new one at the end. Leaves of the copy without an event in this database
- * are recorded as lost: the log states how many there are, and receipts prove their content.
+ * Then every sealed event that was ever added to the log has one leaf: its leaf in the copy, or a new one at the end. Leaves of the copy
+ * without an event in this database are recorded as lost: the log states how many there are, and receipts prove their content.
  * @throws AppError `invalid_request` when there is nothing to recover, or the copy does not lead to the checkpoints' roots.
  */
 export async function recoverLog(ctx: AuditContext, settings: LogSettings, source: LogSource): Promise<Recovered> {
@@ -62,12 +57,13 @@ export async function recoverLog(ctx: AuditContext, settings: LogSettings, sourc
     if (goal === undefined) throw refuse("Neither an anchor nor the copy has a checkpoint of this log.");
     const tree = await lockLogTree(tx);
     if (tree === null) throw refuse("This database has no log, or the log is in use. Stop the workers first.");
-    if (goal.size <= tree.size) throw refuse(`The database has ${tree.size} leaves, the anchor ${goal.size}.`);
+    if (goal.size <= tree.size)
+      throw refuse(`The database has ${tree.size} leaves, the largest checkpoint ${goal.size}.`);
     const appender = new TreeAppender(tree.size, await selectLogTiles(tx, edgeTiles(tree.size)));
     const copied = await readLeaves(source, tree.size, goal.size);
     appender.append(copied);
     if (!appender.root().equals(goal.root)) {
-      throw refuse(`The copy at ${source.from} does not continue this database's log to the anchor's root.`);
+      throw refuse(`The copy at ${source.from} does not continue this database's log to the checkpoint's root.`);
     }
     // The index of each appended leaf that has no event of this database yet, by the leaf's data.
     const unclaimed = new Map<string, number>();
@@ -82,7 +78,7 @@ export async function recoverLog(ctx: AuditContext, settings: LogSettings, sourc
       ...lost.flatMap(({ firstIndex, leaves }) => insertLostLeaves(firstIndex, leaves)),
     ]);
     for (const { size, root } of known) {
-      if (!root.equals(await computeRoot(tx, size))) throw refuse(`An anchor has another root for ${size} leaves.`);
+      if (!root.equals(await computeRoot(tx, size))) throw refuse(`A checkpoint has another root for ${size} leaves.`);
     }
     return { firstIndex: tree.size, leaves: goal.size - tree.size, lost, added };
   });
@@ -122,7 +118,7 @@ async function readLeaves(source: LogSource, start: number, end: number): Promis
   const bundles: Buffer[] = [];
   const first = Math.floor(start / TILE_WIDTH);
   for (let index = first; index * TILE_WIDTH < end; index++) {
-    bundles.push(await readBundle(source, index, Math.min(TILE_WIDTH, end - index * TILE_WIDTH)));
+    bundles.push(await readBundle(source, index, end));
   }
   return Buffer.concat(bundles).subarray((start - first * TILE_WIDTH) * HASH_BYTES);
 }
@@ -131,7 +127,7 @@ async function readLeaves(source: LogSource, start: number, end: number): Promis
 async function addUnlogged(tx: Transaction, unclaimed: ReadonlyMap<string, number>): Promise<void> {
   let after: Pick<UnloggedEvent, "voucherId" | "sequence"> = { voucherId: "", sequence: 0 };
   for (;;) {
-    const events = await selectUnloggedEvents(tx, after.voucherId, after.sequence, EVENTS_MAX);
+    const events = await selectUnloggedEvents(tx, after);
     const last = events.at(-1);
     if (last === undefined) return;
     after = last;
@@ -151,7 +147,7 @@ async function addUnlogged(tx: Transaction, unclaimed: ReadonlyMap<string, numbe
 async function placeWaiting(tx: Transaction, unclaimed: Map<string, number>, appender: TreeAppender): Promise<number> {
   const before = appender.size;
   for (;;) {
-    const batches = await selectWaitingBatches(tx, BATCHES_MAX, LEAVES_MAX);
+    const batches = await selectWaitingBatches(tx);
     if (batches.length === 0) return appender.size - before;
     const added: Buffer[] = [];
     const placed = batches.map(({ id, leaves, hashes }) => {

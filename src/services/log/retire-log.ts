@@ -36,7 +36,7 @@ export interface RetireOptions {
   acceptLoss: boolean;
 }
 
-export interface RetiredLog {
+interface RetiredLog {
   origin: string;
   nextOrigin: string;
   /** Number of leaves that the next log takes over. In the next log, the leaf with this index is the SHA-256 of the last checkpoint. */
@@ -57,7 +57,7 @@ interface RetirementPlan extends Omit<LogRetirement, "retiredAt"> {
  * Ends a log, and begins the next one with the same tree under the name and key of `settings`. So every event keeps its leaf, receipts of the
  * retired log stay valid under its policy, cached tiles stay valid, and a monitor of the retired log can verify that the next one continues
  * it. The first new leaf is the hash of the last checkpoint. If a run is interrupted, the next run completes it.
- * @throws AppError `invalid_request` with the reason; nothing is changed then.
+ * @throws AppError `invalid_request` with the reason; the database is unchanged then.
  */
 export async function retireLog(ctx: AuditContext, settings: LogSettings, options: RetireOptions): Promise<RetiredLog> {
   const { pool } = ctx;
@@ -149,11 +149,9 @@ async function planRetirement(
 
 /** Returns the largest checkpoint; if several have this size, the one with the most signatures. */
 function findLastCheckpoint(known: readonly CheckpointNote[]): CheckpointNote {
-  const [last] = known.toSorted(
-    (one, other) => other.size - one.size || other.note.signatures.length - one.note.signatures.length,
+  return known.reduce((best, next) =>
+    (next.size - best.size || next.note.signatures.length - best.note.signatures.length) > 0 ? next : best,
   );
-  if (last === undefined) throw new Error("the log has no checkpoint");
-  return last;
 }
 
 /** Adds the signatures of the next log's keys to a checkpoint's note. */

@@ -21,7 +21,7 @@ const PUBLISH_AGAIN_MS = 600_000;
 class LogRefused extends Error {}
 
 /** What the sequencer needs. */
-export interface SequencerContext {
+interface SequencerContext {
   pool: pg.Pool;
   logSettings: LogSettings;
   log: Logger;
@@ -60,7 +60,7 @@ export class Sequencer {
     } catch (error) {
       if (!(error instanceof LogRefused)) throw error;
       report.refused = error.message;
-      this.#ctx.log.error({ reason: error.message }, "the log is refused: nothing is signed until an operator acts");
+      this.#ctx.log.error({ reason: error.message }, "the log is refused: no new checkpoint is served");
     }
     return { ...report, anchors: this.#anchors, durationMs: Math.round(performance.now() - startedAt) };
   }

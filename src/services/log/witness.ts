@@ -10,7 +10,7 @@ import { parseRequest } from "./witnesses.ts";
 const stateFile = z.record(z.string(), z.object({ size: z.number().int().min(0), root: z.string() }));
 
 /** A witness's response to `add-checkpoint`. */
-export interface WitnessResponse {
+interface WitnessResponse {
   status: 200 | 400 | 403 | 404 | 409 | 422;
   text: string;
   contentType: string;

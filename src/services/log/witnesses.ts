@@ -2,11 +2,12 @@ import type { Queryable } from "../../db/pool.ts";
 import { decodeBase64, parseDecimal } from "../../domain/log/base64.ts";
 import { type Checkpoint, parseCheckpoint } from "../../domain/log/checkpoint.ts";
 import { parseNote, type VerifierKey, verifySignatures } from "../../domain/log/note.ts";
+import { readBody } from "./log-source.ts";
 import { proveConsistency } from "./tree-proofs.ts";
 
 /** Longest wait for the response of a witness. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
-/** Longest response that is read from a witness: a hundred signature lines. In characters. */
+/** Longest response that is read from a witness: a hundred signature lines. Bytes. */
 const RESPONSE_MAX = 20_000;
 
 /** A witness of the policy that has a URL. */
@@ -66,7 +67,7 @@ function formatRequest(oldSize: number, proof: readonly Buffer[], note: string):
 }
 
 /** A request to a witness: to cosign the checkpoint in `note`, which the proof connects to the tree of `oldSize`. */
-export interface WitnessRequest {
+interface WitnessRequest {
   oldSize: number;
   proof: Buffer[];
   note: string;
@@ -101,13 +102,9 @@ async function post(url: string, body: string): Promise<{ status: number; text: 
     redirect: "error",
     signal: AbortSignal.timeout(WAIT_MAX_MS),
   });
-  let text = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > RESPONSE_MAX) throw new Error(`its response is longer than ${RESPONSE_MAX} characters`);
-  }
-  return { status: response.status, text };
+  const bytes = await readBody(response, RESPONSE_MAX);
+  if (bytes === null) throw new Error(`its response is longer than ${RESPONSE_MAX} bytes`);
+  return { status: response.status, text: bytes.toString() };
 }
 
 function describe(error: Error): string {

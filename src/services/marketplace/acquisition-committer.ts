@@ -16,7 +16,7 @@ import {
 } from "../../db/acquisitions.ts";
 import { insertPendingEvents } from "../../db/events.ts";
 import type { Queryable, Transaction } from "../../db/pool.ts";
-import { type Decided, isDatabaseUnavailable, isLockTimeout, readThenWrite } from "../../db/transaction.ts";
+import { type Decided, isLockTimeout, mayBeFromOneItem, readThenWrite } from "../../db/transaction.ts";
 import { type LockedVoucher, readLockedVouchers } from "../../db/vouchers.ts";
 import { isContractActive } from "../../domain/audience.ts";
 import { type EventContent, nextEvent } from "../../domain/chain.ts";
@@ -49,13 +49,13 @@ interface Refused {
 
 /** Acquisitions in one transaction. */
 const BATCH_MAX = 64;
-/** Requests in one shared read. When many users compete, it answers most of them, and each response takes 0.1 ms of the same event-loop turn. */
+/** Requests in one shared read. When many users compete, it answers most of them in one turn of the event loop, at 0.1 ms each. */
 const READ_MAX = 32;
 /** Shared reads that run at the same time. */
 const READ_CONCURRENCY = 2;
 /** Connections for requests that wait for a lock. */
 const WAITING_CONNECTIONS = 3;
-/** Longest wait for locks: for the last vouchers while others acquire them, or for another call of the same user. Milliseconds. */
+/** How long a request tries again while others lock the last vouchers, or while another call of the same user runs. Milliseconds. */
 const LOCK_WAIT_MS = 3_000;
 /** Requests that may wait in one process: as many as it has connections to callers. */
 const WAITING_MAX = 10_000;
@@ -98,7 +98,7 @@ interface Deps extends Observing {
  * - The others share one transaction. It picks as many vouchers of each batch as are requested, only unlocked ones, so it waits for none.
  * - A request that found only locked vouchers tries again with all others for the same source, and waits for a voucher if it must. If
  *   the shared transaction met another lock, such as another transaction's uncommitted claim of the same user, each of its requests
- *   tries again alone. These waits have connections of their own and hold no lock, so they delay no other request.
+ *   tries again alone. These waits have connections of their own. A request waits for a voucher only while it has none.
  *
  * A batch that fails is repeated item by item, so a bad request fails alone.
  */
@@ -334,18 +334,18 @@ interface Round {
   picked: Picked;
   /** Candidates that have no voucher yet. */
   missing: readonly Candidate[];
-  /** Counts from 0. */
-  number: number;
+  /** The index in each candidate's `batchIds` that was tried. */
+  batchIndex: number;
 }
 
-/** Locks unlocked vouchers of each candidate's batch at the index `number`. Sends one statement for each batch, all together. */
+/** Locks unlocked vouchers of each candidate's batch at `batchIndex`. Sends one statement for each batch, all together. */
 async function pickRound(
   tx: Transaction,
   picked: Picked,
   candidates: readonly Candidate[],
-  number: number,
+  batchIndex: number,
 ): Promise<Round> {
-  const byBatch = Map.groupBy(candidates, ({ batchIds }) => batchIds[number]);
+  const byBatch = Map.groupBy(candidates, ({ batchIds }) => batchIds[batchIndex]);
   const missing = await Promise.all(
     [...byBatch].map(async ([batchId, wanting]) => {
       if (batchId === undefined) return [];
@@ -355,13 +355,13 @@ async function pickRound(
       return wanting.slice(ids.length);
     }),
   );
-  return { picked, missing: missing.flat(), number };
+  return { picked, missing: missing.flat(), batchIndex };
 }
 
 /** Picks from the other batches of candidates that have no voucher yet. If no voucher was picked and `mayWait` is set, waits for a locked one. */
 async function pickOthers(tx: Transaction, first: Round, mayWait: boolean): Promise<Picked> {
   let round = first;
-  while (round.missing.length > 0) round = await pickRound(tx, round.picked, round.missing, round.number + 1);
+  while (round.missing.length > 0) round = await pickRound(tx, round.picked, round.missing, round.batchIndex + 1);
   const { picked } = round;
   if (!mayWait) return picked;
   for (const batchId of picked.keys()) {
@@ -430,9 +430,4 @@ function sourceKey({ way, id, paymentRef }: AcquisitionRequest): string {
 
 function acquisitionKey({ userId, product, paymentRef }: AcquisitionKey): string {
   return JSON.stringify(paymentRef === null ? [userId, product.id] : [userId, product.organizationId, paymentRef]);
-}
-
-/** Whether a single item of the batch may have caused the error. */
-function mayBeFromOneItem(error: unknown): boolean {
-  return !isDatabaseUnavailable(error) && !isLockTimeout(error);
 }

@@ -11,7 +11,7 @@ export interface LinkOffer {
   product: LinkedProduct;
   /** `open`: a claim through the link would get a voucher now. */
   state: "open" | "window_closed" | "sold_out";
-  /** `validUntil` of the first batch in the order in which a claim tries them. Null unless `state` is `open`. */
+  /** `validUntil` of the batch that a claim tries first: the first one that has vouchers. Null unless `state` is `open`. */
   validUntil: Date | null;
   /** Whether the vouchers belong to a sandbox. */
   sandbox: boolean;
@@ -32,11 +32,10 @@ export async function viewLink(
     const { sandbox } = source.product;
     const decision = decideOffers(source.offers, { isOwner: false, contract: null }, source.now, true);
     if (decision.kind === "refused") return { product, sandbox, state: "window_closed", validUntil: null };
-    const hasVouchers = (id: string) => source.offers.some(({ batchId, left }) => batchId === id && left === true);
-    if (!decision.batches.some(({ batchId }) => hasVouchers(batchId))) {
-      return { product, sandbox, state: "sold_out", validUntil: null };
-    }
-    const first = source.offers.find(({ batchId }) => batchId === decision.batches[0]?.batchId);
-    return { product, sandbox, state: "open", validUntil: first?.validUntil ?? null };
+    const next = decision.batches
+      .map((batch) => source.offers.find(({ batchId }) => batchId === batch.batchId))
+      .find((offer) => offer?.left);
+    if (next === undefined) return { product, sandbox, state: "sold_out", validUntil: null };
+    return { product, sandbox, state: "open", validUntil: next.validUntil };
   });
 }

@@ -21,8 +21,8 @@ import { verifyUrl } from "./voucher-view.ts";
 const COMPLETE_UNTIL_MAX_AGE_MS = 1_000;
 
 /**
- * Returns a function that gives the time before which redemptions are complete. At most once a second, unless it fails, it moves that time on
- * in the database, which then refuses redemptions before it.
+ * Returns a function that gives the time before which redemptions are complete. The function advances that time in the database, at most once
+ * a second unless it fails. The database then refuses redemptions before it.
  */
 export function openCompleteUntil(pool: pg.Pool): () => Promise<Date> {
   let latest: { completeUntil: Promise<Date>; readAt: number } | undefined;

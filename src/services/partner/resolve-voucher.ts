@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { Batcher } from "../../batching/batcher.ts";
 import { AppError } from "../../contract/errors.ts";
-import { isDatabaseUnavailable, isLockTimeout } from "../../db/transaction.ts";
+import { mayBeFromOneItem } from "../../db/transaction.ts";
 import { type ResolvedVoucher, resolveVouchers, type WantedVoucher } from "../../db/vouchers.ts";
 import { normaliseCode } from "../../domain/codes.ts";
 import { isTicket } from "../../domain/ids.ts";
@@ -19,22 +19,22 @@ const WAITING_MAX = 10_000;
 /** Batched reads of the vouchers that callers name. */
 export type VoucherReads = Batcher<WantedVoucher, ResolvedVoucher>;
 
-/** Opens the batcher for look-ups and for the first read of reserve, redeem, release and events. */
+/** Opens the batcher for look-ups, for the first read of reserve, redeem, release and events, and for reads of acquired vouchers. */
 export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherReads {
   return new Batcher((wanted) => resolveVouchers(ctx.pool, wanted), {
     batchMax: BATCH_MAX,
     waitingMax: WAITING_MAX,
     concurrency: CONCURRENCY,
     observer: observeBatches(ctx, "lookups"),
-    splitOn: (error) => !isDatabaseUnavailable(error) && !isLockTimeout(error),
+    splitOn: mayBeFromOneItem,
   });
 }
 
 /**
  * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same statement, so that a
- * response never distinguishes another organization's voucher from an unknown one. A code that matches no voucher is a miss. A key with too
- * many misses can only find out whether its `externalRef` has redeemed a voucher. Unknown tickets are not counted, because tickets cannot be
- * guessed.
+ * response never distinguishes another organization's voucher from an unknown one. A code that matches no voucher is a miss. Above the limit of
+ * misses, a look-up by code only returns the redemption of `externalRef`, if there is one. Unknown tickets are not counted, because tickets
+ * cannot be guessed.
  * @throws AppError `too_many_misses`.
  */
 export async function resolveVoucher(

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { Batcher } from "../../batching/batcher.ts";
 import { type ExternalRef, type ReadRedemption, readRedemptions } from "../../db/redemptions.ts";
-import { isDatabaseUnavailable, isLockTimeout, readThenWrite } from "../../db/transaction.ts";
+import { mayBeFromOneItem, readThenWrite } from "../../db/transaction.ts";
 import { lockSettledVouchers } from "../../db/vouchers.ts";
 
 /** The reference of an attempt to redeem, and the voucher that the attempt names. */
@@ -30,7 +30,7 @@ export function openOutcomeReads({ pool }: { pool: pg.Pool }): OutcomeReads {
   return new Batcher((requests: OutcomeRequest[]) => readOutcomes(pool, requests), {
     batchMax: BATCH_MAX,
     waitingMax: WAITING_MAX,
-    splitOn: (error) => !isDatabaseUnavailable(error) && !isLockTimeout(error),
+    splitOn: mayBeFromOneItem,
   });
 }
 

@@ -23,7 +23,7 @@ import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "./s
 type RedeemRequest = RedeemJob & { attemptId: string };
 
 /** A worker's reply, and the ticket of the reservation that the redemption consumed. */
-export interface RedeemJobResult {
+interface RedeemJobResult {
   reply: RedeemReply;
   consumedTicket: string | null;
 }
@@ -35,7 +35,7 @@ interface RedeemState extends LockedVouchers {
   logBatch: LogBatch;
 }
 
-export type RedeemCommitter = GroupCommitter<RedeemRequest, RedeemState, RedeemJobResult>;
+type RedeemCommitter = GroupCommitter<RedeemRequest, RedeemState, RedeemJobResult>;
 
 interface DecidedRedeem {
   request: RedeemRequest;

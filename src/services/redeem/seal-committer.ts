@@ -9,7 +9,7 @@ import { readUnsealed, sealChains, type UnsealedChains } from "./seal-events.ts"
 const LOCK_WAIT_MS = 5_000;
 
 /** The result of a job is the number of events that it sealed, or null if the voucher stayed locked. */
-export type SealCommitter = GroupCommitter<SealJob, UnsealedChains, number | null>;
+type SealCommitter = GroupCommitter<SealJob, UnsealedChains, number | null>;
 
 /**
  * Opens the group committer for the seal jobs of a worker process. Calls `onAnnounced` after each commit that announced events to webhook

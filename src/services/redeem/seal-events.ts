@@ -98,7 +98,7 @@ export async function readUnsealed(tx: Transaction, voucherIds: readonly string[
   return { chains, pending, batch };
 }
 
-/** Seals the Pending events of locked vouchers. Returns the number of sealed events per entry of `voucherIds`; 0 for the second entry of the same voucher. */
+/** Seals the Pending events of locked vouchers. Returns the number of sealed events per entry of `voucherIds`; 0 for repeated ids. */
 export function sealChains(
   voucherIds: readonly string[],
   { chains, pending, batch }: UnsealedChains,

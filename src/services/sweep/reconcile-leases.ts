@@ -42,7 +42,7 @@ export async function restoreLeases({ pool, leases }: Deps, untilMs: number): Pr
     const last = reservations.at(-1);
     // After the last reservation, the next pass starts from the first one.
     after = reservations.length === RESERVATIONS_MAX && last !== undefined ? last : FIRST_RESERVATION;
-  } while (after !== FIRST_RESERVATION && continues(pages, missing, untilMs));
+  } while (after !== FIRST_RESERVATION && mayContinue(pages, missing, untilMs));
   await moveSweepPosition(pool, "restore_leases", `${after.expiresAt.toISOString()} ${after.ticket}`);
   return count;
 }
@@ -70,12 +70,12 @@ export async function removeOrphanLeases({ pool, leases }: Deps, untilMs: number
     removed = await removeOrphans({ pool, leases }, old);
     count += removed;
     pages += 1;
-  } while (cursor !== "0" && continues(pages, removed, untilMs));
+  } while (cursor !== "0" && mayContinue(pages, removed, untilMs));
   await moveSweepPosition(pool, "remove_orphan_leases", cursor);
   return count;
 }
 
-function continues(pages: number, repaired: number, untilMs: number): boolean {
+function mayContinue(pages: number, repaired: number, untilMs: number): boolean {
   return (pages < CLEAN_PAGES_MAX || repaired > 0) && performance.now() < untilMs;
 }
 

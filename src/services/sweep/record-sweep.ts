@@ -1,7 +1,7 @@
 import { SWEEP_TASKS, type SweepReport } from "../../contract/jobs.ts";
 import type { WorkerMetrics } from "../../metrics/metrics.ts";
 
-/** Whether a pass changed nothing and found no fault, so that it needs no line in the log. Verified chains do not count as a change. */
+/** Whether a pass changed nothing and found no fault. Verified chains do not count as a change. */
 export function isIdle(report: SweepReport): boolean {
   const nothingDone = Object.values(SWEEP_TASKS).every((items) => report[items] === 0);
   return nothingDone && report.chainsBroken === 0 && Object.keys(report.failures).length === 0;

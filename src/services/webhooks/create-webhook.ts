@@ -13,7 +13,7 @@ import { assertWebhookUrl, requireWebhookSecret, viewWebhook, type WebhookDeps }
 
 /** Most endpoints of an organization. Migration 00019 defines the same number of places. */
 const ENDPOINTS_MAX = 20;
-/** An insert fails only when a concurrent one takes a place, so this many attempts suffice unless endpoints are deleted in the meantime. */
+/** While places are free, an insert fails only when a concurrent one took the same place. So this many attempts suffice unless endpoints are deleted. */
 const ATTEMPTS_MAX = ENDPOINTS_MAX + 1;
 
 /**

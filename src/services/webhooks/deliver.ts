@@ -31,7 +31,7 @@ const POLL_INTERVAL_MS = 250;
 /** A run that reads deliveries also reads its endpoint again if the last read is older than this. Milliseconds. */
 const TARGET_AGE_MAX_MS = 250;
 
-export interface DeliveryContext {
+interface DeliveryContext {
   pool: pg.Pool;
   webhookReads: LimitFunction;
   webhookRequests: WebhookRequests;
@@ -74,6 +74,7 @@ class Run {
   #keys: readonly KeyObject[];
   /** When the target was read, on the monotonic clock. Milliseconds. */
   #targetReadAt: number;
+  /** Limits the endpoint's requests. */
   readonly #requests: LimitFunction;
   readonly #report = { delivered: 0, retried: 0, failed: 0 };
   readonly #startedAt = performance.now();

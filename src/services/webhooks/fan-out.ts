@@ -38,7 +38,6 @@ export class FanOut {
     this.#ctx = ctx;
   }
 
-  /** Starts the timer. */
   start(): void {
     this.#timer = setInterval(() => this.nudge(), INTERVAL_MS);
     this.nudge();
@@ -65,12 +64,12 @@ export class FanOut {
     while (this.#nudged && !this.#closed) {
       this.#nudged = false;
       try {
-        const done = await fanOut(this.#ctx);
-        if (done === "busy") {
+        const outcome = await fanOut(this.#ctx);
+        if (outcome === "busy") {
           clearTimeout(this.#retryTimer);
           this.#retryTimer = setTimeout(() => this.nudge(), RETRY_MS);
         }
-        this.#nudged ||= done === "more";
+        this.#nudged ||= outcome === "more";
       } catch (error) {
         const level = isDatabaseUnavailable(error) || isLockTimeout(error) ? "debug" : "error";
         this.#ctx.log[level]({ err: error }, "the webhook outbox was not emptied; it will be tried again");

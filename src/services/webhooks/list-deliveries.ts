@@ -1,15 +1,9 @@
 import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
 import { DELIVERY_STATES, type DeliveriesResponse, type DeliveryState } from "../../contract/webhooks.ts";
-import {
-  type DeliveryPosition,
-  type ListedDelivery,
-  readEndpoints,
-  selectDeliveries,
-} from "../../db/webhook-deliveries.ts";
+import { type DeliveryPosition, type ListedDelivery, selectDeliveries } from "../../db/webhook-deliveries.ts";
 
 interface ListInput {
-  organizationId: string;
   endpointId: string;
   /** The previous page's `nextCursor`. */
   cursor?: string | undefined;
@@ -18,15 +12,13 @@ interface ListInput {
 }
 
 /**
- * A page of an endpoint's deliveries, newest first.
- * @throws AppError `webhook_not_found`, `invalid_request` for a malformed cursor.
+ * A page of an endpoint's deliveries, newest first. The caller has checked whose endpoint it is.
+ * @throws AppError `invalid_request` for a malformed cursor.
  */
 export async function listDeliveries(
   { pool }: { pool: pg.Pool },
-  { organizationId, endpointId, cursor, limit, state }: ListInput,
+  { endpointId, cursor, limit, state }: ListInput,
 ): Promise<DeliveriesResponse> {
-  const [endpoint] = await readEndpoints(pool, [endpointId]);
-  if (endpoint?.organizationId !== organizationId) throw new AppError("webhook_not_found");
   const after = cursor === undefined ? NEWEST : parseCursor(cursor);
   const states = state === undefined ? DELIVERY_STATES : [state];
   const found = await selectDeliveries(pool, endpointId, states, after, limit + 1);

@@ -25,7 +25,7 @@ export async function readWebhook(
 
 /**
  * Reads a page of an endpoint's deliveries, newest first.
- * @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for a cursor of another list.
+ * @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for a malformed cursor.
  */
 export async function readDeliveries(
   ctx: WebhookDeps & { pool: pg.Pool },
@@ -35,7 +35,7 @@ export async function readDeliveries(
 ): Promise<DeliveriesResponse> {
   requireWebhookSecret(ctx);
   await selectWebhook(ctx.pool, id, organizationId);
-  return listDeliveries(ctx, { organizationId, endpointId: id, ...query });
+  return listDeliveries(ctx, { endpointId: id, ...query });
 }
 
 /**

@@ -43,11 +43,11 @@ async function record(ctx: Deps, attempts: readonly Attempt[]): Promise<DecidedA
     (tx) => Promise.all([waitForLocks(tx, LOCK_WAIT_MS), lockEndpoints(tx, endpointIds)]),
     async ([, endpoints]) => {
       const now = endpoints[0]?.now ?? new Date(0);
-      const recorded = attempts.map(({ endpointId, delivery, result }) => ({
-        ...{ endpointId, eventId: delivery.eventId, voucherId: delivery.voucherId, attempts: delivery.attempts },
-        ...{ status: result.status, failure: result.failure },
-        ...decideAttempt(delivery.attempts, result, randomFraction(ctx.randomBytes)),
-      }));
+      const recorded = attempts.map(({ endpointId, delivery: { eventId, voucherId, attempts }, result }) => {
+        const { status, failure } = result;
+        const decided = decideAttempt(attempts, result, randomFraction(ctx.randomBytes));
+        return { endpointId, eventId, voucherId, attempts, status, failure, ...decided };
+      });
       const byEndpoint = Map.groupBy(attempts, ({ endpointId }) => endpointId);
       const changes = endpoints.flatMap((endpoint) => {
         const results = (byEndpoint.get(endpoint.id) ?? []).map(({ result }) => result);

@@ -12,7 +12,7 @@ const USER_AGENT = "Partner-Voucher-API-Webhooks";
 const CONNECT_MAX_MS = 5_000;
 /** Longest time until the response is complete. Milliseconds. */
 const RESPONSE_MAX_MS = 15_000;
-/** Most bytes of a response's body that are read. Only the status matters. */
+/** Most bytes of a response's body that are read. The body is not used. */
 const BODY_MAX = 16 * 1_024;
 /** Most bytes of a response's headers. A response with more fails. */
 const HEADERS_MAX = 16 * 1_024;

@@ -1,0 +1,19 @@
+/** Most problems that an audit describes. Further ones are only counted. */
+const DESCRIBED_MAX = 100;
+
+/** The problems that an audit has found. */
+export interface Problems {
+  problemCount: number;
+  /** Descriptions of the first ones. */
+  problems: string[];
+}
+
+export type Report = (problem: string) => void;
+
+/** Returns a function that adds a problem to the result of an audit. */
+export function reportInto(audit: Problems): Report {
+  return (problem) => {
+    audit.problemCount += 1;
+    if (audit.problems.length < DESCRIBED_MAX) audit.problems.push(problem);
+  };
+}
