@@ -24,7 +24,7 @@ import { findDurabilityRisks, warnOfRisks } from "./services/admin/find-durabili
 import { measureBacklog } from "./services/admin/measure-backlog.ts";
 import { KeyAuthenticator } from "./services/auth/authenticate-key.ts";
 import { UserAuthenticator } from "./services/auth/authenticate-user.ts";
-import { openBoundedReads } from "./services/batches/bounded-reads.ts";
+import { openBulkhead } from "./services/batches/bulkhead.ts";
 import { readLogSettings } from "./services/log/log-settings.ts";
 import { AcquisitionCommitter } from "./services/marketplace/acquisition-committer.ts";
 import { openPreservedSince } from "./services/partner/read-chain.ts";
@@ -45,9 +45,9 @@ const PUBLIC_READS = 3;
 /** Public reads that may wait for a connection: a few seconds' worth of the largest pages. */
 const PUBLIC_READS_WAITING_MAX = 50;
 /** Connections for partners' unbatched calls: event chains, redemptions, receipts and webhook endpoints. */
-const PARTNER_READS = 2;
+const PARTNER_CALLS = 2;
 /** Partners' calls that may wait for a connection: half a second's worth of chains of usual length. */
-const PARTNER_READS_WAITING_MAX = 200;
+const PARTNER_CALLS_WAITING_MAX = 200;
 /** The connection for moves of sandboxes' times. */
 const SANDBOX_ADVANCES = 1;
 /** Moves of sandboxes' times that may wait for the connection: a minute's worth of large ones. */
@@ -63,7 +63,7 @@ const WEBHOOK_READS = 1;
 /** Postgres connections per process, at most. A test compares them with `docs/scaling.md`. */
 export const CONNECTIONS_MAX = {
   /** Batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions (reads, shared, waiting), a scrape, unbatched calls, moves of sandboxes and probes. */
-  api: 2 + 1 + 3 + 1 + 4 + (2 + 1 + 3) + 1 + PUBLIC_READS + PARTNER_READS + SANDBOX_ADVANCES + PROBES,
+  api: 2 + 1 + 3 + 1 + 4 + (2 + 1 + 3) + 1 + PUBLIC_READS + PARTNER_CALLS + SANDBOX_ADVANCES + PROBES,
   /** Redemptions (fast path, slow path), seals (the same), the sweeper, the log, and webhooks (reads, recorded attempts). */
   worker: 1 + 4 + 1 + 4 + 1 + 1 + (WEBHOOK_READS + 1),
 };
@@ -105,13 +105,13 @@ export function openApiContext(config: Config, traces: Traces = TRACES_OFF) {
     reservationCommitter: service.drainLater(openReservationCommitter(observed)),
     acquisitions: service.drainLater(new AcquisitionCommitter({ ...observed, randomBytes: service.randomBytes })),
     /** Unbatched reads that need no partner key. */
-    publicReads: openBoundedReads({ connections: PUBLIC_READS, waitingMax: PUBLIC_READS_WAITING_MAX }),
+    publicReads: openBulkhead({ connections: PUBLIC_READS, waitingMax: PUBLIC_READS_WAITING_MAX }),
     /** Partners' calls that are not batched: reads, and changes of webhook endpoints. */
-    partnerReads: openBoundedReads({ connections: PARTNER_READS, waitingMax: PARTNER_READS_WAITING_MAX }),
-    sandboxAdvances: openBoundedReads({ connections: SANDBOX_ADVANCES, waitingMax: SANDBOX_ADVANCES_WAITING_MAX }),
+    partnerCalls: openBulkhead({ connections: PARTNER_CALLS, waitingMax: PARTNER_CALLS_WAITING_MAX }),
+    sandboxAdvances: openBulkhead({ connections: SANDBOX_ADVANCES, waitingMax: SANDBOX_ADVANCES_WAITING_MAX }),
     webhookRequests: service.closeLater(new WebhookRequests(redis, config.queueShards[0], deployment, log)),
     webhookSender: service.closeLater(openWebhookSender(config.webhooks)),
-    webhookTests: openBoundedReads({ connections: WEBHOOK_TESTS, waitingMax: WEBHOOK_TESTS_WAITING_MAX }),
+    webhookTests: openBulkhead({ connections: WEBHOOK_TESTS, waitingMax: WEBHOOK_TESTS_WAITING_MAX }),
     preservedSince: openPreservedSince(pool),
     completeUntil: openCompleteUntil(pool),
     probes,

@@ -156,7 +156,7 @@ SELECT clock.now, v.id, v.code, v.serial, v.organization_id AS "organizationId",
   LEFT JOIN redemptions AS rd ON rd.voucher_id = ANY (ARRAY[v.id])
  ORDER BY found.id LIMIT $9::int;
 
--- name: find_last_of_next
+-- name: find_range_end
 -- The last of the next vouchers in id order; null when there is none.
 -- $1 after voucher_id text (exclusive; '' for the first), $2 limit int
 SELECT max(n.id) AS "lastId" FROM (SELECT v.id FROM vouchers AS v WHERE v.id > $1::text ORDER BY v.id LIMIT $2::int) AS n;

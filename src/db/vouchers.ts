@@ -112,7 +112,7 @@ export const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), {
   select_vouchers_of_batch: VOUCHER_OF_BATCH,
   find_voucher_in_organization: { id: text },
   find_vouchers: { now: timestamptz, sandbox: boolean, ...FOUND_VOUCHER },
-  find_last_of_next: { lastId: orNull(text) },
+  find_range_end: { lastId: orNull(text) },
   select_chain_heads_of_range: { voucherId: text, ...CHAIN_HEAD },
   read_chain_heads: { id: text, ...CHAIN_HEAD },
   lock_expired_batch: EXPIRED_BATCH,
@@ -257,7 +257,7 @@ export async function findVoucherInOrganization(
 }
 
 /** What an operator searches a voucher by. One field is not null, or the two fields `batchId` and `serial`. */
-export interface VoucherName {
+export interface VoucherCriteria {
   codeKey: string | null;
   ticket: string | null;
   voucherId: string | null;
@@ -267,14 +267,14 @@ export interface VoucherName {
   serial: number | null;
 }
 
-/** At most `limit` vouchers that have the name, in one organization or (null) in all, with the database's time. For operators only. */
-export function findVouchersByName(
+/** At most `limit` vouchers that meet the criteria, in one organization or (null) in all, with the database's time. For operators only. */
+export function selectVouchersBy(
   db: Queryable,
   organizationId: string | null,
-  name: VoucherName,
+  criteria: VoucherCriteria,
   limit: number,
 ): Promise<Row<typeof sql.find_vouchers.columns>[]> {
-  const { codeKey, ticket, voucherId, externalRef, redeemCode, batchId, serial } = name;
+  const { codeKey, ticket, voucherId, externalRef, redeemCode, batchId, serial } = criteria;
   return readRows(db, sql.find_vouchers, [
     organizationId,
     codeKey,
@@ -289,8 +289,8 @@ export function findVouchersByName(
 }
 
 /** The last of the next `limit` vouchers in id order after `afterId`, or null when there is none. */
-export async function findLastOfNext(db: Queryable, afterId: string, limit: number): Promise<string | null> {
-  return (await readRequiredRow(db, sql.find_last_of_next, [afterId, limit])).lastId;
+export async function findRangeEnd(db: Queryable, afterId: string, limit: number): Promise<string | null> {
+  return (await readRequiredRow(db, sql.find_range_end, [afterId, limit])).lastId;
 }
 
 /** The chain heads of the vouchers with ids after `afterId` and up to `lastId`, in id order. */

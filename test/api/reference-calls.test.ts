@@ -340,13 +340,13 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
     }
   },
   overloaded: async (operation, valid) => {
-    const { acquisitions, publicReads, partnerReads, sandboxAdvances, voucherReads } = api.ctx;
+    const { acquisitions, publicReads, partnerCalls, sandboxAdvances, voucherReads } = api.ctx;
     const call = () => perform(operation, valid);
     if (operation.operationId === "testWebhook") return whileWaiting(20, api.ctx.webhookTests, call);
-    if (operation.tags.includes("Webhooks")) return whileWaiting(250, partnerReads, call);
-    if (operation.path.startsWith("/partner/redemptions")) return whileWaiting(250, partnerReads, call);
+    if (operation.tags.includes("Webhooks")) return whileWaiting(250, partnerCalls, call);
+    if (operation.path.startsWith("/partner/redemptions")) return whileWaiting(250, partnerCalls, call);
     if (operation.method === "get" && !operation.tags.includes("Partner")) return whileWaiting(60, publicReads, call);
-    if (operation.operationId === "readRedemptionReceipt") return whileWaiting(210, api.ctx.partnerReads, call);
+    if (operation.operationId === "readRedemptionReceipt") return whileWaiting(210, api.ctx.partnerCalls, call);
     if (operation.tags.includes("Sandbox")) return whileWaiting(25, sandboxAdvances, call);
     if (operation.tags.includes("Marketplace")) {
       const claim = () => ({ userId: newUser(), way: "product", id: "prd_none", paymentRef: null }) as const;

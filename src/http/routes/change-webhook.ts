@@ -17,5 +17,5 @@ export const changeWebhook = endpoint({
   response: webhookEndpoint,
   responseDescription: "The endpoint after the change.",
   handler: (ctx, { caller, parameters, body }) =>
-    ctx.partnerReads(() => change(ctx, caller.organizationId, parameters.id, body)),
+    ctx.partnerCalls(() => change(ctx, caller.organizationId, parameters.id, body)),
 });

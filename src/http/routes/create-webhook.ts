@@ -16,5 +16,5 @@ export const createWebhook = endpoint({
   body: createWebhookRequest,
   response: newWebhook,
   responseDescription: "The endpoint is created.",
-  handler: (ctx, { caller, body }) => ctx.partnerReads(() => create(ctx, ctx.pool, caller.organizationId, body)),
+  handler: (ctx, { caller, body }) => ctx.partnerCalls(() => create(ctx, ctx.pool, caller.organizationId, body)),
 });

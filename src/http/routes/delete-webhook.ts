@@ -14,5 +14,5 @@ export const deleteWebhook = endpoint({
   parameters: { id: webhookId },
   response: deletedWebhook,
   responseDescription: "The endpoint is deleted.",
-  handler: (ctx, { caller, parameters }) => ctx.partnerReads(() => remove(ctx, caller.organizationId, parameters.id)),
+  handler: (ctx, { caller, parameters }) => ctx.partnerCalls(() => remove(ctx, caller.organizationId, parameters.id)),
 });

@@ -17,5 +17,5 @@ export const replayWebhook = endpoint({
   response: replayResponse,
   responseDescription: "The deliveries are sent again within seconds.",
   handler: (ctx, { caller, parameters, body }) =>
-    ctx.partnerReads(() => replay(ctx, caller.organizationId, parameters.id, body)),
+    ctx.partnerCalls(() => replay(ctx, caller.organizationId, parameters.id, body)),
 });

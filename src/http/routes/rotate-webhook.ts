@@ -16,5 +16,5 @@ export const rotateWebhook = endpoint({
   response: rotatedWebhook,
   responseDescription: "The new secret, which is shown only here.",
   handler: (ctx, { caller, parameters }) =>
-    ctx.partnerReads(() => rotate(ctx, ctx.pool, caller.organizationId, parameters.id)),
+    ctx.partnerCalls(() => rotate(ctx, ctx.pool, caller.organizationId, parameters.id)),
 });

@@ -17,5 +17,5 @@ export const webhookDeliveries = endpoint({
   response: deliveriesResponse,
   responseDescription: "A page of deliveries.",
   handler: (ctx, { caller, parameters, query }) =>
-    ctx.partnerReads(() => readDeliveries(ctx, caller.organizationId, parameters.id, query)),
+    ctx.partnerCalls(() => readDeliveries(ctx, caller.organizationId, parameters.id, query)),
 });

@@ -16,5 +16,5 @@ export const webhook = endpoint({
   response: webhookEndpoint,
   responseDescription: "The endpoint.",
   handler: (ctx, { caller, parameters }) =>
-    ctx.partnerReads(() => readWebhook(ctx, ctx.pool, caller.organizationId, parameters.id)),
+    ctx.partnerCalls(() => readWebhook(ctx, ctx.pool, caller.organizationId, parameters.id)),
 });

@@ -14,5 +14,5 @@ export const webhooks = endpoint({
   parameters: {},
   response: webhookList,
   responseDescription: "The endpoints.",
-  handler: (ctx, { caller }) => ctx.partnerReads(() => listWebhooks(ctx, ctx.pool, caller.organizationId)),
+  handler: (ctx, { caller }) => ctx.partnerCalls(() => listWebhooks(ctx, ctx.pool, caller.organizationId)),
 });

@@ -4,7 +4,7 @@ import { markSandbox } from "../../contract/sandbox.ts";
 import { type FoundVoucher, type FoundVouchers, foundVoucher } from "../../contract/voucher-history.ts";
 import { type Transaction, usePlansOfService } from "../../db/pool.ts";
 import { onSnapshot } from "../../db/transaction.ts";
-import { findVouchersByName, type VoucherName } from "../../db/vouchers.ts";
+import { selectVouchersBy, type VoucherCriteria } from "../../db/vouchers.ts";
 import { normaliseCode, normaliseRedeemCode } from "../../domain/codes.ts";
 import { statusAt } from "../../domain/voucher.ts";
 
@@ -16,7 +16,7 @@ export type VoucherQuery =
   | { by: "code" | "ticket" | "id" | "externalRef" | "redeemCode"; value: string }
   | { by: "serial"; batchId: string; serial: number };
 
-const NO_NAME: VoucherName = {
+const NO_CRITERIA: VoucherCriteria = {
   codeKey: null,
   ticket: null,
   voucherId: null,
@@ -41,12 +41,12 @@ export async function findVouchersIn(
   query: VoucherQuery,
   organizationId: string | null,
 ): Promise<FoundVoucher[]> {
-  const name = nameOf(query);
+  const criteria = criteriaOf(query);
   // Postgres text cannot contain NUL.
-  if (name === null || [organizationId, ...Object.values(name)].some((value) => String(value).includes("\0")))
+  if (criteria === null || [organizationId, ...Object.values(criteria)].some((value) => String(value).includes("\0")))
     return [];
   await usePlansOfService(tx);
-  const rows = await findVouchersByName(tx, organizationId, name, FOUND_MAX);
+  const rows = await selectVouchersBy(tx, organizationId, criteria, FOUND_MAX);
   return rows.map(({ now, sandbox, ...row }) =>
     pickFields(foundVoucher, {
       ...row,
@@ -58,25 +58,25 @@ export async function findVouchersIn(
   );
 }
 
-/** The name to search for, or null if no voucher can have it. */
-function nameOf(query: VoucherQuery): VoucherName | null {
+/** The criteria of a query, or null if no voucher can meet them. */
+function criteriaOf(query: VoucherQuery): VoucherCriteria | null {
   switch (query.by) {
     case "serial":
-      return { ...NO_NAME, batchId: query.batchId, serial: query.serial };
+      return { ...NO_CRITERIA, batchId: query.batchId, serial: query.serial };
     case "code": {
       const codeKey = normaliseCode(query.value);
-      return codeKey === null ? null : { ...NO_NAME, codeKey };
+      return codeKey === null ? null : { ...NO_CRITERIA, codeKey };
     }
     case "redeemCode": {
       const redeemCode = normaliseRedeemCode(query.value);
-      return redeemCode === null ? null : { ...NO_NAME, redeemCode };
+      return redeemCode === null ? null : { ...NO_CRITERIA, redeemCode };
     }
     case "ticket":
-      return { ...NO_NAME, ticket: query.value };
+      return { ...NO_CRITERIA, ticket: query.value };
     case "id":
-      return { ...NO_NAME, voucherId: query.value };
+      return { ...NO_CRITERIA, voucherId: query.value };
     case "externalRef":
       // Stored references have no surrounding spaces.
-      return { ...NO_NAME, externalRef: query.value.trim() };
+      return { ...NO_CRITERIA, externalRef: query.value.trim() };
   }
 }

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
 import { selectEventsOfRange, selectEventsPage } from "../../db/events.ts";
 import { onSnapshot } from "../../db/transaction.ts";
-import { findChainHead, findLastOfNext, selectChainHeadsOfRange } from "../../db/vouchers.ts";
+import { findChainHead, findRangeEnd, selectChainHeadsOfRange } from "../../db/vouchers.ts";
 import { type ChainHead, type StoredEvent, verifyChain } from "../../domain/chain.ts";
 
 /** Vouchers verified from one snapshot. Their payloads take a few megabytes. */
@@ -75,7 +75,7 @@ export async function verifyNextChains(
   afterId: string,
   limit: number,
 ): Promise<{ result: VerifyResult; last: string }> {
-  const lastId = await findLastOfNext(ctx.pool, afterId, limit);
+  const lastId = await findRangeEnd(ctx.pool, afterId, limit);
   if (lastId === null) return { result: { vouchers: 0, events: 0, broken: [] }, last: afterId };
   return { result: await verifyRange(ctx, { afterId, lastId }), last: lastId };
 }
@@ -91,7 +91,7 @@ async function verifyRange(ctx: { pool: pg.Pool }, { afterId, lastId }: ChainRan
 
 async function* allRanges(ctx: { pool: pg.Pool }): AsyncGenerator<ChainRange, void, void> {
   for (let afterId = ""; ; ) {
-    const lastId = await findLastOfNext(ctx.pool, afterId, RANGE_VOUCHERS);
+    const lastId = await findRangeEnd(ctx.pool, afterId, RANGE_VOUCHERS);
     if (lastId === null) return;
     yield { afterId, lastId };
     afterId = lastId;

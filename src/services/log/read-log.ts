@@ -6,9 +6,9 @@ import type { Queryable } from "../../db/pool.ts";
 import { parseCheckpoint } from "../../domain/log/checkpoint.ts";
 import { HASH_BYTES, hashLeaves, type TileId } from "../../domain/log/merkle.ts";
 import { parseTilePath, tileWidth } from "../../domain/log/tiles.ts";
-import type { BoundedReads } from "../batches/bounded-reads.ts";
+import type { Bulkhead } from "../batches/bulkhead.ts";
 
-type Deps = { pool: pg.Pool; publicReads: BoundedReads };
+type Deps = { pool: pg.Pool; publicReads: Bulkhead };
 
 /**
  * Reads the served checkpoint and its policy.

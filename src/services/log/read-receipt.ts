@@ -8,18 +8,18 @@ import { parsePolicy } from "../../domain/log/policy.ts";
 import { formatProof, verifyProof } from "../../domain/log/receipt.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
-import type { BoundedReads } from "../batches/bounded-reads.ts";
+import type { Bulkhead } from "../batches/bulkhead.ts";
 import { resolveVoucher, type VoucherReads } from "../partner/resolve-voucher.ts";
 import { proveInclusion } from "./tree-proofs.ts";
 
-type PartnerDeps = { pool: pg.Pool; partnerReads: BoundedReads };
+type PartnerDeps = { pool: pg.Pool; partnerCalls: Bulkhead };
 
 /**
  * The receipt of the redemption with a reference of the caller's organization.
  * @throws AppError `redemption_not_found`, `not_logged_yet`, `overloaded`.
  */
 export function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, externalRef: string): Promise<string> {
-  return ctx.partnerReads(() => receiptOfRedemption(ctx.pool, caller.organizationId, externalRef));
+  return ctx.partnerCalls(() => receiptOfRedemption(ctx.pool, caller.organizationId, externalRef));
 }
 
 /**
@@ -44,7 +44,7 @@ export async function readEventReceipt(
 ): Promise<string> {
   const { voucher } = await resolveVoucher(ctx, caller, codeOrTicket);
   if (voucher === null) throw voucherNotFound();
-  return ctx.partnerReads(async () => {
+  return ctx.partnerCalls(async () => {
     const event = await findEvent(ctx.pool, voucher.id, sequence);
     if (event === null) throw new AppError("not_found");
     return proveEvent(ctx.pool, event, true);
@@ -56,7 +56,7 @@ export async function readEventReceipt(
  * @throws AppError `entity_not_found`, `not_logged_yet`, `overloaded`.
  */
 export function readEventProof(
-  ctx: { pool: pg.Pool; publicReads: BoundedReads },
+  ctx: { pool: pg.Pool; publicReads: Bulkhead },
   entityType: string,
   entityId: string,
   sequence: string,

@@ -4,7 +4,7 @@ import { readSources } from "../../db/acquisitions.ts";
 import { findLinkedProduct, type LinkedProduct } from "../../db/contracts.ts";
 import { isContractActive } from "../../domain/audience.ts";
 import { decideOffers } from "../../domain/offer.ts";
-import type { BoundedReads } from "../batches/bounded-reads.ts";
+import type { Bulkhead } from "../batches/bulkhead.ts";
 
 /** What a referrer's link offers to anyone who opens it. */
 export interface LinkOffer {
@@ -22,7 +22,7 @@ export interface LinkOffer {
  * @throws AppError `link_not_found` for an unknown link and for one whose contract is not active; `overloaded`.
  */
 export async function viewLink(
-  { pool, publicReads }: { pool: pg.Pool; publicReads: BoundedReads },
+  { pool, publicReads }: { pool: pg.Pool; publicReads: Bulkhead },
   linkCode: string,
 ): Promise<LinkOffer> {
   return publicReads(async () => {

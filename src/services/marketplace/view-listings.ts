@@ -10,7 +10,7 @@ import {
 import { markSandbox } from "../../contract/sandbox.ts";
 import { findListing, type Listing, selectListings } from "../../db/listings.ts";
 import { canBuy } from "../../domain/offer.ts";
-import type { BoundedReads } from "../batches/bounded-reads.ts";
+import type { Bulkhead } from "../batches/bulkhead.ts";
 
 /**
  * A page of listings whose vouchers are still valid. Everyone sees referrer-only listings. Only a sandbox's members and referrers see its
@@ -18,7 +18,7 @@ import type { BoundedReads } from "../batches/bounded-reads.ts";
  * @throws AppError `overloaded`.
  */
 export async function viewListings(
-  ctx: { pool: pg.Pool; publicReads: BoundedReads },
+  ctx: { pool: pg.Pool; publicReads: Bulkhead },
   userId: string | null,
   cursor: string,
   limit: number,
@@ -33,7 +33,7 @@ export async function viewListings(
 
 /** Reads one listing. @throws AppError `listing_not_found`, `overloaded`. */
 export async function viewOneListing(
-  ctx: { pool: pg.Pool; publicReads: BoundedReads },
+  ctx: { pool: pg.Pool; publicReads: Bulkhead },
   userId: string | null,
   listingId: string,
 ): Promise<ListingResponse> {

@@ -16,7 +16,7 @@ import { announceExpiredReservations } from "../../db/webhook-deliveries.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import { type Leases, releaseLease } from "../../holds/lease.ts";
 import type { Caller } from "../auth/caller.ts";
-import type { BoundedReads } from "../batches/bounded-reads.ts";
+import type { Bulkhead } from "../batches/bulkhead.ts";
 import { recordExpiries } from "../sweep/record-expiries.ts";
 
 /** Longest wait for a locked row. Milliseconds. */
@@ -30,7 +30,7 @@ const RECORD_MAX_MS = 2_000;
  * @throws AppError `invalid_request` for more than 10 000 live reservations, `voucher_busy` when a row stays locked, `overloaded`.
  */
 export async function advanceSandbox(
-  ctx: { pool: pg.Pool; leases: Leases; randomBytes: RandomBytes; sandboxAdvances: BoundedReads; log: Logger },
+  ctx: { pool: pg.Pool; leases: Leases; randomBytes: RandomBytes; sandboxAdvances: Bulkhead; log: Logger },
   caller: Caller,
   seconds: number,
 ): Promise<AdvanceResponse> {

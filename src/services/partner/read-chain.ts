@@ -15,7 +15,7 @@ import { findVoucherSandbox } from "../../db/sandbox.ts";
 import { ANCHOR_NAMESPACE, ENTITY_TYPE, EVENT_CODES, type EventType, type StoredEvent } from "../../domain/chain.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
-import type { BoundedReads } from "../batches/bounded-reads.ts";
+import type { Bulkhead } from "../batches/bulkhead.ts";
 import { resolveVoucher, type VoucherReads } from "./resolve-voucher.ts";
 
 /** Returns a function that gives the time since which this deployment keeps payloads. It never changes, so a process keeps it after the first query. */
@@ -31,19 +31,19 @@ type Deps = { pool: pg.Pool; preservedSince: () => Promise<Date> };
 
 /** Reads a chain with its payloads for its partner. Works without Redis. @throws AppError `voucher_not_found`, `too_many_misses`, `overloaded`. */
 export async function readPartnerChain(
-  ctx: Deps & { partnerReads: BoundedReads; voucherReads: VoucherReads; limits: Limits },
+  ctx: Deps & { partnerCalls: Bulkhead; voucherReads: VoucherReads; limits: Limits },
   caller: Caller,
   codeOrTicket: string,
   page: EventsQuery,
 ): Promise<PartnerChain> {
   const { voucher } = await resolveVoucher(ctx, caller, codeOrTicket);
   if (voucher === null) throw voucherNotFound();
-  return ctx.partnerReads(() => readChain(ctx, voucher.id, page, viewEvent));
+  return ctx.partnerCalls(() => readChain(ctx, voucher.id, page, viewEvent));
 }
 
 /** A chain's hashes, for anyone who knows the entity's id. @throws AppError `entity_not_found`, `overloaded`. */
 export async function readPublicChain(
-  ctx: Deps & { publicReads: BoundedReads },
+  ctx: Deps & { publicReads: Bulkhead },
   entityType: string,
   entityId: string,
   page: EventsQuery,

@@ -13,7 +13,7 @@ import { closeRedemptions, type ListedRedemption, readRedemptions, selectRedempt
 import { openCursor, type RedemptionsCursor, sealCursor } from "../../domain/redemptions-cursor.ts";
 import type { TokenSecret } from "../../domain/reservation-token.ts";
 import type { Caller } from "../auth/caller.ts";
-import type { BoundedReads } from "../batches/bounded-reads.ts";
+import type { Bulkhead } from "../batches/bulkhead.ts";
 import { redemptionResponse } from "../redeem/redeem-voucher.ts";
 import { verifyUrl } from "./voucher-view.ts";
 
@@ -43,7 +43,7 @@ export function openCompleteUntil(pool: pg.Pool): () => Promise<Date> {
 interface Deps {
   pool: pg.Pool;
   config: Config;
-  partnerReads: BoundedReads;
+  partnerCalls: Bulkhead;
 }
 
 /**
@@ -57,7 +57,7 @@ export function listRedemptions(
   query: RedemptionsQuery,
 ): Promise<RedemptionsResponse> {
   const at = query.cursor === undefined ? startOf(query) : continueAt(ctx, organizationId, query);
-  return ctx.partnerReads(async () => {
+  return ctx.partnerCalls(async () => {
     const completeUntil = await ctx.completeUntil();
     const before = new Date(Math.min(at.toMs ?? Number.POSITIVE_INFINITY, completeUntil.getTime()));
     const after = { redeemedAt: new Date(at.redeemedAtMs), voucherId: at.voucherId };
@@ -85,7 +85,7 @@ export async function readRedemption(
 ): Promise<RedeemResponse> {
   // Postgres has no text with NUL; no reference contains one.
   const refs = externalRef.includes("\0") ? [] : [{ organizationId, externalRef: externalRef.trim() }];
-  const [read] = await ctx.partnerReads(() => readRedemptions(ctx.pool, refs));
+  const [read] = await ctx.partnerCalls(() => readRedemptions(ctx.pool, refs));
   if (!read?.redemption) throw new AppError("redemption_not_found");
   return redemptionResponse(ctx, read.redemption, true);
 }
