@@ -38,6 +38,8 @@ COPY src ./src
 COPY workers ./workers
 # The operator pages show its runbook.
 COPY docs/operations.md ./docs/operations.md
+# The volumes of the log's key and anchor get their owner from here.
+RUN install -d -o node -g node -m 0700 /var/lib/vouchers/key /var/lib/vouchers/anchor
 # The files belong to root, so the process cannot change them.
 USER node
 EXPOSE 3000

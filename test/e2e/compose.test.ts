@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -32,6 +33,7 @@ const SECRETS = [
   "POSTGRES_PASSWORD",
   "REDIS_PASSWORD",
   "PVA_API_PASSWORD",
+  "PVA_LOG_PASSWORD",
   "PVA_ADMIN_PASSWORD",
   "RESERVATION_TOKEN_SECRET",
   "WEBHOOK_SECRET",
@@ -40,11 +42,11 @@ const SECRETS = [
 ];
 /** Services that run the image of this project. */
 const OWN = [
-  ...["migrate", "api", "worker", "voucherctl"],
+  ...["migrate", "api", "worker", "log-init", "log", "voucherctl"],
   ...["ha-migrate", "ha-api-1", "ha-api-2", "ha-worker", "ha-voucherctl"],
 ];
 const RUNS_ONCE = [
-  ...["migrate", "voucherctl", "test"],
+  ...["migrate", "log-init", "voucherctl", "test"],
   ...["ha-redis-create", "ha-database", "ha-migrate", "ha-voucherctl"],
 ];
 /** Replaces HA_PREFIX: the nodes of the Redis Cluster run at addresses of the loopback interface. */
@@ -61,6 +63,20 @@ type Networks = Record<string, { ipv4_address?: string }>;
 
 function setUp(directory: string): { status: number | null; stdout: string; stderr: string } {
   return spawnSync(join(directory, "setup"), { env: { PATH: process.env.PATH ?? "" }, encoding: "utf8" });
+}
+
+/** docker compose doubles each dollar sign, so that its output can be read again. */
+function unescapeDollars(words: readonly string[] | null | undefined): string[] {
+  return (words ?? []).map((word) => word.replaceAll("$$", "$"));
+}
+
+/** The volumes of a service, in the short syntax. */
+function volumesOf({ volumes = [] }: ComposedService): string[] {
+  return volumes.map((volume) =>
+    typeof volume === "string"
+      ? volume.replace(/:rw$/, "")
+      : `${volume.source}:${volume.target}${volume.read_only ? ":ro" : ""}`,
+  );
 }
 
 /** A folder with the files that docker compose reads, with or without .env. */
@@ -118,14 +134,26 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       expect(made.map((line) => line.replace(/=[0-9a-f]{48}$/, "="))).toEqual(settings);
     });
 
-    it("is required, with each of its secrets: none has a default", () => {
+    it("is required, with each of its secrets but the log's: none has a default", () => {
       const bare = makeProject(directory, "bare", false);
       expect(() => readComposeFile(compose, bare)).toThrow(/run \.\/setup first/);
       const file = readFileSync(join(ROOT, "docker-compose.yml"), "utf8");
       const uses = Array.from(file.matchAll(/\$\{(\w+)([^}]*)\}/g), ([, name = "", rest = ""]) => ({ name, rest }));
       const demanded = uses.filter(({ rest }) => rest.startsWith(":?run ./setup first")).map(({ name }) => name);
-      expect(demanded.toSorted()).toEqual(SECRETS.toSorted());
-      expect(uses.filter(({ name, rest }) => SECRETS.includes(name) && /^:?-/.test(rest))).toEqual([]);
+      expect(demanded.toSorted()).toEqual(SECRETS.filter((name) => name !== "PVA_LOG_PASSWORD").toSorted());
+      expect(uses.filter(({ name, rest }) => SECRETS.includes(name) && /^:?-./.test(rest))).toEqual([]);
+    });
+
+    it("of an earlier release, without PVA_LOG_PASSWORD, still works without the log", () => {
+      const old = makeProject(directory, "old", true);
+      const file = join(old, ".env");
+      writeFileSync(file, readFileSync(file, "utf8").replace(/^PVA_LOG_PASSWORD=.*\n/m, ""));
+      const composed = readComposeFile(compose, old);
+      expect(composed.migrate?.environment?.PVA_LOG_PASSWORD).toBe("");
+      const { command, environment } = composed["log-init"] ?? {};
+      const [program = "", ...args] = unescapeDollars(command);
+      const { status, stderr } = spawnSync(program, args, { env: environment as NodeJS.ProcessEnv, encoding: "utf8" });
+      expect([status, stderr]).toEqual([2, expect.stringMatching(/PVA_LOG_PASSWORD: is not in \.env/)]);
     });
 
     it("gives each container the secrets that it needs and no others", () => {
@@ -136,9 +164,11 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       expect(Object.fromEntries(given)).toEqual({
         postgres: ["POSTGRES_PASSWORD"],
         redis: ["REDIS_PASSWORD"],
-        migrate: ["POSTGRES_PASSWORD", "PVA_API_PASSWORD", "PVA_ADMIN_PASSWORD"],
+        migrate: ["POSTGRES_PASSWORD", "PVA_API_PASSWORD", "PVA_LOG_PASSWORD", "PVA_ADMIN_PASSWORD"],
         api: ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "WEBHOOK_SECRET", "OPS_TOKEN"],
         worker: ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "WEBHOOK_SECRET"],
+        "log-init": ["PVA_LOG_PASSWORD", "PVA_ADMIN_PASSWORD"],
+        log: ["REDIS_PASSWORD", "PVA_LOG_PASSWORD", "RESERVATION_TOKEN_SECRET"],
         voucherctl: ["REDIS_PASSWORD", "PVA_ADMIN_PASSWORD", "WEBHOOK_SECRET"],
         test: ["POSTGRES_PASSWORD", "REDIS_PASSWORD"],
         proxy: [],
@@ -195,6 +225,28 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     expect(dockerfile.match(/^FROM (?!\$\{NODE_IMAGE\})/gm)).toBeNull();
   });
 
+  it("shows the log's key to its worker alone, and keeps the anchor on a volume apart from the key's and the database's", () => {
+    const [keys, anchors] = [/^\w*?log-key:/, /^\w*?log-anchor:/].map((volume) =>
+      Object.entries(services).flatMap(([name, composed]) =>
+        volumesOf(composed).flatMap((mount) => (volume.test(mount) ? [[name, mount.replace(volume, "")]] : [])),
+      ),
+    );
+    const { LOG_KEY_FILE, LOG_ANCHOR } = service("log").environment ?? {};
+    const [key, anchor] = [LOG_KEY_FILE, LOG_ANCHOR].map((path) => dirname(String(path).replace("file:", "")));
+    expect(keys).toEqual([
+      ["log", `${key}:ro`],
+      ["log-init", key],
+    ]);
+    expect(anchors).toEqual([
+      ["log", anchor],
+      ["log-init", anchor],
+    ]);
+    // A volume that belongs to root could not be written.
+    expect(readDockerfile().directories).toEqual([key, anchor]);
+    const withKey = Object.keys(services).filter((name) => "LOG_KEY_FILE" in (service(name).environment ?? {}));
+    expect(withKey.toSorted()).toEqual(["log", "log-init"]);
+  });
+
   it("limits the memory of every container and checks the health of every one that keeps running", () => {
     for (const [name, { mem_limit, healthcheck }] of Object.entries(services)) {
       expect(mem_limit, name).toBeDefined();
@@ -228,6 +280,11 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         redis: { condition: "service_healthy" },
       });
     }
+    expect(service("log").depends_on).toMatchObject({
+      "log-init": { condition: "service_completed_successfully" },
+      redis: { condition: "service_healthy" },
+    });
+    expect(service("log-init").depends_on).toMatchObject({ migrate: { condition: "service_completed_successfully" } });
     expect(service("migrate").depends_on).toMatchObject({ postgres: { condition: "service_healthy" } });
     for (const [name, { ports = [] }] of Object.entries(services)) {
       for (const port of ports as (string | { host_ip?: string })[]) {
@@ -269,7 +326,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       expect(Number(QUEUE_SHARDS) % 3).toBe(0);
     }
     const addresses = HA_REDIS.map((name) => (service(name).networks as Networks).ha?.ipv4_address);
-    const create = (service("ha-redis-create").command ?? []).join(" ").replaceAll("$$", "$");
+    const create = unescapeDollars(service("ha-redis-create").command).join(" ");
     for (const address of addresses) expect(create).toContain(`$PREFIX.${address?.split(".").at(-1)}:6379`);
     expect(addresses[0]).toMatch(new RegExp(`^${service("ha-redis-create").environment?.PREFIX}\\.\\d+$`));
   });
@@ -287,6 +344,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       app = join(directory, "app");
       mkdirSync(app);
       layOutImage(app);
+      for (const path of image.directories) mkdirSync(join(app, path), { recursive: true, mode: 0o700 });
       postgres = await openOwnPostgres();
       // As the Postgres image does: a superuser and a database of the same name.
       const { POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB } = service("postgres").environment ?? {};
@@ -322,7 +380,8 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
               .replace("@postgres:5432", `@127.0.0.1:${port}`)
               .replace("@redis:6379", `@127.0.0.1:${redisPort}`)
               .replace("@ha-postgres:5432/vouchers", `@127.0.0.1:${port}/${HA_DATABASE}`)
-              .replaceAll(/ha-redis-(\d):/g, `${HA_LOOPBACK}.1$1:`),
+              .replaceAll(/ha-redis-(\d):/g, `${HA_LOOPBACK}.1$1:`)
+              .replace("/var/lib/", `${app}/var/lib/`),
           ],
         ];
       });
@@ -332,7 +391,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
 
     function run(name: string, args?: string[]): { status: number | null; stdout: string; stderr: string } {
       const { entrypoint, command } = service(name);
-      const [program = "", ...rest] = [...(entrypoint ?? []), ...(args ?? command ?? image.command)];
+      const [program = "", ...rest] = [...(entrypoint ?? []), ...(args ?? unescapeDollars(command ?? image.command))];
       return spawnSync(program, rest, { cwd: app, env: environmentOf(name), encoding: "utf8" });
     }
 
@@ -361,7 +420,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       return spawnSync(program, [...more, ...moved], { cwd: app, env: environmentOf(name) }).status === 0;
     }
 
-    it("a fresh start migrates, creates the roles, becomes healthy, redeems with these roles and drains", async () => {
+    it("a fresh start migrates, creates the roles and the log, becomes healthy, redeems with a receipt and drains", async () => {
       // A second start runs the migration again.
       for (const words of [
         /Applied .*00002_deployment\.sql.*pva_api: created/s,
@@ -371,7 +430,15 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
         expect(stdout).toMatch(words);
       }
-      const [api, ...workers] = await Promise.all([start("api"), start("worker"), start("worker")]);
+      for (const words of [
+        /^localhost:3000\/log\+.*The log localhost:3000\/log begins\./s,
+        /^The log .* has 0 leaves\./,
+      ]) {
+        const { status, stdout, stderr } = run("log-init");
+        expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+        expect(stdout).toMatch(words);
+      }
+      const [api, ...workers] = await Promise.all([start("api"), start("worker"), start("worker"), start("log")]);
       for (const { isHealthy, output } of [api, ...workers]) {
         await untilStarted(isHealthy).catch(() => expect.fail(output()));
       }
@@ -408,16 +475,27 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         status: 200,
         body: { redeemed: true },
       });
+      const receipt = await until(async () => {
+        const { status, body } = await till.receipt("composed-1");
+        return status === 200 && body;
+      });
+      const policy = await (await fetch(`http://127.0.0.1:${api.port}/log/policy`)).text();
+      const [receiptFile, policyFile] = [join(directory, "receipt"), join(directory, "policy")];
+      writeFileSync(receiptFile, receipt);
+      writeFileSync(policyFile, policy);
+      const verified = run("voucherctl", ["receipt", "verify", receiptFile, "--policy", policyFile]);
+      expect(verified).toMatchObject({ status: 0, stdout: expect.stringContaining('"externalRef":"composed-1"') });
       make("voucher", "void", voided ?? "", "--org", org);
       await until(async () => (await till.events(voided ?? "")).body.events[1]?.sealStatus === "Sealed");
       expect(make("chain", "verify", "--all")).toEqual({ vouchers: 2, events: 4, broken: [] });
 
       const sessions = await db.query(
-        "SELECT DISTINCT application_name AS name, usename AS role FROM pg_stat_activity WHERE application_name IN ('api', 'worker') ORDER BY 1",
+        "SELECT DISTINCT application_name AS name, usename AS role FROM pg_stat_activity WHERE application_name IN ('api', 'worker') ORDER BY 1, 2",
       );
       expect(sessions.rows).toEqual([
         { name: "api", role: "pva_api" },
         { name: "worker", role: "pva_api" },
+        { name: "worker", role: "pva_log" },
       ]);
       const entries = await db.query("SELECT DISTINCT database_role AS role FROM audit_entries ORDER BY 1");
       expect(entries.rows).toEqual([{ role: "pva_admin" }, { role: "vouchers" }]);
@@ -448,9 +526,8 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       }
       const { port } = new URL(postgres.url("vouchers"));
       await postgres.superuser.query(`ALTER ROLE postgres PASSWORD '${secrets.POSTGRES_PASSWORD}'`);
-      // docker compose doubles each dollar sign, so that its output can be read again.
       const runJob = (name: string, env: Record<string, string>) => {
-        const [program = "", ...args] = (service(name).command ?? []).map((arg) => arg.replaceAll("$$", "$"));
+        const [program = "", ...args] = unescapeDollars(service(name).command);
         const words = args.map((arg) => arg.replaceAll(/(datname = '|createdb )vouchers/g, `$1${HA_DATABASE}`));
         const { status, stderr } = spawnSync(program, words, {
           env: { ...environmentOf(name), ...env },

@@ -9,7 +9,7 @@ export interface ComposedService {
   environment?: Record<string, string | null>;
   depends_on?: Record<string, { condition: string }>;
   healthcheck?: { test?: string[] };
-  volumes?: (string | { type: string; source: string })[];
+  volumes?: (string | { type: string; source: string; target: string; read_only?: boolean })[];
   [setting: string]: unknown;
 }
 
@@ -21,7 +21,7 @@ export interface ComposeTool {
 }
 
 const COMMANDS = [["docker", "compose"], ["docker-compose"]];
-const PROFILES = ["admin", "ha", "ha-admin", "observability", "test", "tls"].flatMap((profile) => [
+const PROFILES = ["admin", "ha", "ha-admin", "log", "observability", "test", "tls"].flatMap((profile) => [
   "--profile",
   profile,
 ]);

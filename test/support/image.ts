@@ -10,6 +10,8 @@ export interface Image {
   copied: string[];
   environment: Record<string, string>;
   user: string | null;
+  /** Empty directories that `install -d` makes for this user alone. */
+  directories: string[];
   command: string[];
   healthcheck: string[];
 }
@@ -20,12 +22,17 @@ export function readDockerfile(): Image {
   const lines = (text.split(/^FROM /m).at(-1) ?? "").split("\n");
   const all = (instruction: string) =>
     lines.filter((line) => line.startsWith(`${instruction} `)).map((line) => line.slice(instruction.length + 1).trim());
+  const user = all("USER").at(-1) ?? null;
+  const install = `install -d -o ${user} -g ${user} -m 0700 `;
   return {
     copied: all("COPY")
       .filter((line) => !line.startsWith("--from="))
       .flatMap((line) => line.split(/\s+/).slice(0, -1)),
     environment: Object.fromEntries(all("ENV").map((line) => line.split("=", 2))),
-    user: all("USER").at(-1) ?? null,
+    user,
+    directories: all("RUN")
+      .filter((line) => line.startsWith(install))
+      .flatMap((line) => line.slice(install.length).split(/\s+/)),
     command: JSON.parse(all("CMD").at(-1) ?? "[]"),
     healthcheck: JSON.parse(/CMD (\[.*\])/.exec(all("HEALTHCHECK").at(-1) ?? "")?.[1] ?? "[]"),
   };
