@@ -43,11 +43,11 @@ const SECRETS = [
 /** Services that run the image of this project. */
 const OWN = [
   ...["migrate", "api", "worker", "log-init", "log", "voucherctl"],
-  ...["ha-migrate", "ha-api-1", "ha-api-2", "ha-worker", "ha-voucherctl"],
+  ...["ha-migrate", "ha-api-1", "ha-api-2", "ha-worker", "ha-log-init", "ha-log", "ha-voucherctl"],
 ];
 const RUNS_ONCE = [
   ...["migrate", "log-init", "voucherctl", "test"],
-  ...["ha-redis-create", "ha-database", "ha-migrate", "ha-voucherctl"],
+  ...["ha-redis-create", "ha-database", "ha-migrate", "ha-log-init", "ha-voucherctl"],
 ];
 /** Replaces HA_PREFIX: the nodes of the Redis Cluster run at addresses of the loopback interface. */
 const HA_LOOPBACK = "127.30.65";
@@ -180,10 +180,12 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         "ha-etcd": [],
         "ha-postgres": [],
         "ha-database": ["POSTGRES_PASSWORD"],
-        "ha-migrate": ["POSTGRES_PASSWORD", "PVA_API_PASSWORD", "PVA_ADMIN_PASSWORD"],
+        "ha-migrate": ["POSTGRES_PASSWORD", "PVA_API_PASSWORD", "PVA_LOG_PASSWORD", "PVA_ADMIN_PASSWORD"],
         "ha-api-1": ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "WEBHOOK_SECRET", "OPS_TOKEN"],
         "ha-api-2": ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "WEBHOOK_SECRET", "OPS_TOKEN"],
         "ha-worker": ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "WEBHOOK_SECRET"],
+        "ha-log-init": ["PVA_LOG_PASSWORD", "PVA_ADMIN_PASSWORD"],
+        "ha-log": ["REDIS_PASSWORD", "PVA_LOG_PASSWORD", "RESERVATION_TOKEN_SECRET"],
         "ha-voucherctl": ["REDIS_PASSWORD", "PVA_ADMIN_PASSWORD", "WEBHOOK_SECRET"],
       });
     });
@@ -225,26 +227,21 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     expect(dockerfile.match(/^FROM (?!\$\{NODE_IMAGE\})/gm)).toBeNull();
   });
 
-  it("shows the log's key to its worker alone, and keeps the anchor on a volume apart from the key's and the database's", () => {
-    const [keys, anchors] = [/^\w*?log-key:/, /^\w*?log-anchor:/].map((volume) =>
-      Object.entries(services).flatMap(([name, composed]) =>
-        volumesOf(composed).flatMap((mount) => (volume.test(mount) ? [[name, mount.replace(volume, "")]] : [])),
-      ),
-    );
+  it("shows the log's key to its workers alone, and keeps the anchor on a volume apart from the key's and the database's", () => {
     const { LOG_KEY_FILE, LOG_ANCHOR } = service("log").environment ?? {};
     const [key, anchor] = [LOG_KEY_FILE, LOG_ANCHOR].map((path) => dirname(String(path).replace("file:", "")));
-    expect(keys).toEqual([
-      ["log", `${key}:ro`],
-      ["log-init", key],
+    const mounts = Object.entries(services).flatMap(([name, composed]) =>
+      volumesOf(composed).flatMap((mount) => (/^(ha-)?log-|vouchers/.test(mount) ? [`${name} ${mount}`] : [])),
+    );
+    const expected = ["", "ha-"].flatMap((ha) => [
+      ...[`${ha}log-init ${ha}log-key:${key}`, `${ha}log-init ${ha}log-anchor:${anchor}`],
+      ...[`${ha}log ${ha}log-key:${key}:ro`, `${ha}log ${ha}log-anchor:${anchor}`],
     ]);
-    expect(anchors).toEqual([
-      ["log", anchor],
-      ["log-init", anchor],
-    ]);
-    // A volume that belongs to root could not be written.
+    expect(mounts.toSorted()).toEqual(expected.toSorted());
+    // Docker gives a new volume the owner of the image's directory.
     expect(readDockerfile().directories).toEqual([key, anchor]);
     const withKey = Object.keys(services).filter((name) => "LOG_KEY_FILE" in (service(name).environment ?? {}));
-    expect(withKey.toSorted()).toEqual(["log", "log-init"]);
+    expect(withKey.toSorted()).toEqual(["ha-log", "ha-log-init", "log", "log-init"]);
   });
 
   it("limits the memory of every container and checks the health of every one that keeps running", () => {
@@ -344,7 +341,8 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       app = join(directory, "app");
       mkdirSync(app);
       layOutImage(app);
-      for (const path of image.directories) mkdirSync(join(app, path), { recursive: true, mode: 0o700 });
+      for (const path of image.directories)
+        for (const volumes of ["single", "ha"]) mkdirSync(join(directory, volumes, path), { recursive: true });
       postgres = await openOwnPostgres();
       // As the Postgres image does: a superuser and a database of the same name.
       const { POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB } = service("postgres").environment ?? {};
@@ -381,7 +379,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
               .replace("@redis:6379", `@127.0.0.1:${redisPort}`)
               .replace("@ha-postgres:5432/vouchers", `@127.0.0.1:${port}/${HA_DATABASE}`)
               .replaceAll(/ha-redis-(\d):/g, `${HA_LOOPBACK}.1$1:`)
-              .replace("/var/lib/", `${app}/var/lib/`),
+              .replace("/var/lib/", join(directory, name.startsWith("ha-") ? "ha" : "single", "/var/lib/")),
           ],
         ];
       });
@@ -541,19 +539,21 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         runJob("ha-database", { PGHOST: "127.0.0.1", PGPORT: port });
         expect(run("ha-migrate")).toMatchObject({ status: 0, stderr: "" });
       }
-      const [one, other, worker] = await Promise.all([start("ha-api-1"), start("ha-api-2"), start("ha-worker")]);
-      for (const { isHealthy, output } of [one, other, worker])
-        await untilStarted(isHealthy).catch(() => expect.fail(output()));
+      expect(run("ha-log-init")).toMatchObject({ status: 0, stderr: "" });
+      const started = await Promise.all(["ha-api-1", "ha-api-2", "ha-worker", "ha-log"].map(start));
+      for (const { isHealthy, output } of started) await untilStarted(isHealthy).catch(() => expect.fail(output()));
       const owner = Object.assign(new URL(postgres.url(HA_DATABASE)), { password: secrets.POSTGRES_PASSWORD });
       const ownDb = new pg.Pool({ connectionString: owner.href, max: 2 });
       ownDb.on("error", () => undefined);
       try {
         const partner = await makePartner(ownDb);
         const { key } = await makeKey(ownDb, partner.organizationId);
-        for (const { port } of [one, other]) {
+        for (const { port } of started.slice(0, 2)) {
           const { id, code } = await issueVoucher(ownDb, partner);
-          const redeemed = await partnerClient(`http://127.0.0.1:${port}`, key).redeem({ code, externalRef: id });
+          const till = partnerClient(`http://127.0.0.1:${port}`, key);
+          const redeemed = await till.redeem({ code, externalRef: id });
           expect(redeemed).toMatchObject({ status: 200, body: { redeemed: true } });
+          await until(async () => (await till.receipt(id)).status === 200);
         }
         // The settings of Redis are safe; a standby is missing here because one server stands for the three nodes.
         const { status, stdout } = run("ha-voucherctl", ["db", "check", "--json"]);
@@ -565,7 +565,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         await assertInvariants(ownDb);
       } finally {
         await ownDb.end();
-        for (const { child } of [one, other, worker]) child.kill("SIGKILL");
+        for (const { child } of started) child.kill("SIGKILL");
         for (const node of nodes) node.kill("SIGKILL");
       }
     });
