@@ -244,6 +244,18 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     expect(withKey.toSorted()).toEqual(["ha-log", "ha-log-init", "log", "log-init"]);
   });
 
+  it("lets Prometheus scrape each service that has metrics, as a job of its own", () => {
+    const config = readFileSync(join(ROOT, "docs/observability/prometheus.yml"), "utf8");
+    const jobs = Array.from(config.matchAll(/job_name: (\w+)\n\s+dns_sd_configs:\n\s+- names: \[(.*)\]/g));
+    const measured = Object.keys(services).filter((name) => service(name).environment?.METRICS_PORT);
+    expect(jobs.map(([, job, names]) => [job, names]).toSorted()).toEqual(
+      measured
+        .filter((name) => !name.startsWith("ha-"))
+        .map((name) => [name, name])
+        .toSorted(),
+    );
+  });
+
   it("limits the memory of every container and checks the health of every one that keeps running", () => {
     for (const [name, { mem_limit, healthcheck }] of Object.entries(services)) {
       expect(mem_limit, name).toBeDefined();

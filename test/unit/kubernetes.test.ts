@@ -366,8 +366,10 @@ it("Prometheus scrapes the same jobs as in docs/observability, at pods and ports
   );
   expect(jobs.map((job: Yaml) => job.job_name)).toEqual(expected);
   const components = PODS.map(({ metadata }) => metadata.labels["app.kubernetes.io/component"]);
-  for (const { relabel_configs } of jobs) {
-    for (const component of relabel_configs[0].regex.split("|")) expect(components).toContain(component);
+  for (const { job_name, relabel_configs } of jobs) {
+    expect(components).toContain(job_name);
+    // The alert for "no worker" must not see another component in its job.
+    expect(relabel_configs[0].regex).toBe(job_name);
     expect(relabel_configs[1].regex).toBe("metrics");
   }
 });
