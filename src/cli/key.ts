@@ -104,11 +104,11 @@ function describeSecret({ id, key, sandbox }: ShownKey): string {
   return `${sandbox ? "Sandbox key" : "Key"} ${id}\n${formatSecret(key)}`;
 }
 
+const STATE_STYLE = { Active: "green", Expired: "yellow", Revoked: "red" } as const;
+
 function toRow(key: ListedKey): TableRow {
-  const { id, revokedAt, expiresAt, lastUsedAt, oldSecretsUntil, scopes, label, allowIps } = key;
+  const { id, state, revokedAt, expiresAt, lastUsedAt, oldSecretsUntil, scopes, label, allowIps } = key;
   const expired = expiresAt !== null && expiresAt <= new Date();
-  const state =
-    revokedAt !== null ? paint("red", "revoked") : expired ? paint("yellow", "expired") : paint("green", "active");
   const note = [
     ...(revokedAt === null ? [] : [`revoked ${formatUtcWithZone(revokedAt)}`]),
     ...(expiresAt === null ? [] : [`${expired ? "expired" : "expires"} ${formatUtcWithZone(expiresAt)}`]),
@@ -119,7 +119,10 @@ function toRow(key: ListedKey): TableRow {
   ];
   const allows = scopes.map((name) => name.replace("voucher.", "")).join(" ");
   const used = lastUsedAt === null ? "never" : `${formatDuration(Date.now() - lastUsedAt.getTime())} ago`;
-  return { cells: [id, state, allows, used, label ?? ""], note: note.join("; ") };
+  return {
+    cells: [id, paint(STATE_STYLE[state], state.toLowerCase()), allows, used, label ?? ""],
+    note: note.join("; "),
+  };
 }
 
 function network(text: string, previous: string[]): string[] {

@@ -60,10 +60,20 @@ RETURNING s.expires_at AS "expiresAt";
 UPDATE api_keys AS k SET revoked_at = least(k.revoked_at, statement_timestamp()) WHERE k.id = $1::text;
 
 -- name: select_keys
--- The keys of an organization, newest first, without their secrets. oldSecretsUntil: when the last replaced secret expires; null if all have
--- expired.
--- $1 organization_id text
+-- The keys of an organization before an id, newest first, without their secrets. oldSecretsUntil: when the last replaced secret expires; null
+-- if all have expired.
+-- $1 organization_id text, $2 before id text or null, $3 limit int; null for all
 SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at AS "createdAt", k.expires_at AS "expiresAt",
        k.revoked_at AS "revokedAt", u.last_used_at AS "lastUsedAt",
+       CASE WHEN k.revoked_at IS NOT NULL THEN 'Revoked' WHEN k.expires_at <= clock_timestamp() THEN 'Expired' ELSE 'Active' END AS state,
        (SELECT max(s.expires_at) FROM api_key_secrets AS s WHERE s.key_id = k.id AND s.expires_at > clock_timestamp()) AS "oldSecretsUntil"
-  FROM api_keys AS k LEFT JOIN api_key_uses AS u ON u.key_id = k.id WHERE k.organization_id = $1::text ORDER BY k.id DESC;
+  FROM (SELECT n.* FROM api_keys AS n WHERE n.organization_id = $1::text OFFSET 0) AS k
+  LEFT JOIN api_key_uses AS u ON u.key_id = ANY (ARRAY[k.id])
+ WHERE $2::text IS NULL OR k.id < $2::text ORDER BY k.id DESC LIMIT $3::int;
+
+-- name: find_key_place
+-- A key's organization, and the key before which a page of its keys begins that contains this key; null for the newest page.
+-- $1 key_id text, $2 size of a page int
+SELECT k.organization_id AS "organizationId",
+       (SELECT n.id FROM api_keys AS n WHERE n.organization_id = k.organization_id AND n.id > k.id ORDER BY n.id OFFSET $2::int - 1 LIMIT 1) AS before
+  FROM api_keys AS k WHERE k.id = $1::text;

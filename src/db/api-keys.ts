@@ -25,6 +25,7 @@ const LISTED_KEY = {
   createdAt: timestamptz,
   expiresAt: orNull(timestamptz),
   revokedAt: orNull(timestamptz),
+  state: textOf<"Active" | "Expired" | "Revoked">(),
   /** Recorded at most once a minute; null if the key was never used. */
   lastUsedAt: orNull(timestamptz),
   /** When the last secret from before a rotation stops working; null if none works. */
@@ -41,6 +42,7 @@ export const sql = loadStatements(new URL("./api-keys.sql", import.meta.url), {
   retire_secrets: { expiresAt: timestamptz },
   revoke_key: {},
   select_keys: LISTED_KEY,
+  find_key_place: { organizationId: orNull(text), before: orNull(text) },
 });
 
 /** A key that works at the moment it is read. */
@@ -99,9 +101,23 @@ export async function revokeKey(db: Queryable, keyId: string): Promise<boolean> 
 /** A key as an operator sees it. */
 export type ListedKey = Row<typeof LISTED_KEY>;
 
-/** The keys of an organization, newest first. */
-export function selectKeys(db: Queryable, organizationId: string): Promise<ListedKey[]> {
-  return readRows(db, sql.select_keys, [organizationId]);
+/** The keys of an organization, newest first: all of them, or at most `limit` that are older than the key `before`. */
+export function selectKeys(
+  db: Queryable,
+  organizationId: string,
+  before: string | null = null,
+  limit: number | null = null,
+): Promise<ListedKey[]> {
+  return readRows(db, sql.select_keys, [organizationId, before, limit]);
+}
+
+/** A key's organization, and the key before which the page begins that shows it, in pages of `pageSize`; null without such a key. */
+export function findKeyPlace(
+  db: Queryable,
+  keyId: string,
+  pageSize: number,
+): Promise<{ organizationId: string | null; before: string | null } | null> {
+  return readRow(db, sql.find_key_place, [keyId, pageSize]);
 }
 
 function bytesOf(hash: string): Buffer {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -215,6 +216,20 @@ describe("the operator pages", () => {
     expect((await open(`/organizations/${busy.organizationId}?redeemedBefore=now`)).status).toBe(400);
   });
 
+  it("head an organization's page with its own name and id, and name its brands, also for one without a brand", async () => {
+    await servers.db.query("INSERT INTO organizations (id, name) VALUES ('org_new', 'Söhne & <b>')");
+    const text = (await open("/organizations/org_new")).text;
+    expect(text).toContain("<h1>Söhne &#38; &#60;b&#62;</h1>");
+    expect(text).toMatch(/<dt>Organization<\/dt><dd><code>org_new<.*\n.*<dt>Brands<\/dt><dd>none</);
+    const { rows } = await servers.db.query(
+      "SELECT o.name, b.name AS brand FROM organizations o JOIN brands b ON b.organization_id = o.id WHERE o.id = $1",
+      [partner.organizationId],
+    );
+    const named = (await open(`/organizations/${partner.organizationId}`)).text;
+    expect(named).toContain(`<h1>${rows[0].name}</h1>`);
+    expect(named).toContain(`<dt>Brands</dt><dd>${rows[0].brand}</dd>`);
+  });
+
   it("record each view of a partner's data with the operator's name, and record no code", async () => {
     const looks: [path: string, entry: Record<string, unknown>][] = [
       [`/vouchers/${redeemed.id}`, { command: "page voucher", entity_type: "VoucherInstance", entity_id: redeemed.id }],
@@ -266,6 +281,75 @@ describe("the operator pages", () => {
     expect(alerts.filter((alert) => !text.includes(`<h2 id="${alert}">`))).toEqual([]);
     expect(text).toContain("<strong>Means.</strong>");
     expect(text).not.toMatch(/\*\*|\]\(/);
+  });
+});
+
+describe("an organization's API keys", () => {
+  /** Newest first. */
+  let keys: { id: string; key: string }[];
+  let path: string;
+  const listed = (text: string) => [...text.matchAll(/<code id="(key_\w+)">\1<\/code>/g)].map(([, id]) => id);
+  const rowOf = (text: string, id = "") => text.split("<tr>").find((row) => row.includes(`id="${id}"`));
+
+  beforeAll(async () => {
+    const { organizationId } = await makePartner(servers.db);
+    path = `/organizations/${organizationId}`;
+    const made = await Promise.all(Array.from({ length: 27 }, () => makeKey(servers.db, organizationId)));
+    keys = made.toSorted((a, b) => (a.id < b.id ? 1 : -1));
+  });
+
+  it("are listed newest first and page by page, without a secret or its hash", async () => {
+    const first = (await open(path)).text;
+    expect(listed(first)).toEqual(keys.slice(0, 25).map(({ id }) => id));
+    const [, next = ""] = /rel="next" href="\/ops([^"#]+)#keys"/.exec(first) ?? [];
+    const second = (await open(next)).text;
+    expect(listed(second)).toEqual(keys.slice(25).map(({ id }) => id));
+    expect(second).not.toContain("keysBefore");
+    for (const { key } of keys) {
+      expect(first + second).not.toContain(key.slice(4));
+      expect(first + second).not.toContain(createHash("sha256").update(key).digest("hex"));
+    }
+  });
+
+  it("show label, scopes, last use, and whether each is active, has an end, has expired or is revoked", async () => {
+    const [active, ending, expired, revoked] = keys.map(({ id }) => id);
+    const change = (set: string, id = "") => servers.db.query(`UPDATE api_keys SET ${set} WHERE id = $1`, [id]);
+    await change("label = 'till <7>', created_at = '2026-11-20T10:00:00Z'", active);
+    await servers.db.query("INSERT INTO api_key_uses VALUES ($1, '2026-11-22T03:04:05Z')", [active]);
+    await change("expires_at = '2099-01-02T03:04:05Z'", ending);
+    await change("expires_at = '2026-01-02T03:04:05Z'", expired);
+    await change("expires_at = '2026-01-02T03:04:05Z', revoked_at = '2025-11-21T10:00:00Z'", revoked);
+    const { text } = await open(path);
+    expect(rowOf(text, active)).toMatch(
+      /<td>till &#60;7&#62;<\/td><td>voucher.read, voucher.redeem<\/td><td><time [^>]*>20 November 2026, 10:00 UTC<\/time><\/td><td><time [^>]*>22 November 2026, 03:04 UTC<\/time><\/td><td><span class="badge good">Active<\/span><\/td>/,
+    );
+    expect(rowOf(text, ending)).toMatch(/never<\/td><td><span [^>]*>Active<\/span> until <time [^>]*>2 January 2099/);
+    expect(rowOf(text, expired)).toMatch(/Expired<\/span> <time [^>]*>2 January 2026, 03:04 UTC/);
+    expect(rowOf(text, revoked)).toMatch(/<span class="badge bad">Revoked<\/span> <time [^>]*>21 November 2025/);
+  });
+
+  it("are found by their id, on the page of the organization that lists them", async () => {
+    for (const place of [0, 24, 25, 26]) {
+      const { id = "" } = keys[place] ?? {};
+      const { status, location = "" } = await search(` ${id}`);
+      expect(status).toBe(303);
+      const [page = "", anchor] = location.split("#");
+      expect(anchor).toBe(id);
+      expect(page.startsWith(`/ops${path}`)).toBe(true);
+      expect(page.includes("?"), page).toBe(place > 24);
+      expect(listed((await open(page.slice("/ops".length))).text), String(place)).toContain(id);
+    }
+  });
+
+  it("are said to be missing, or to have no organization", async () => {
+    const unknown = "key_01jzbq0000e00a4g0g00000001";
+    expect(await search(unknown)).toMatchObject({
+      status: 404,
+      text: expect.stringContaining(`There is no key ${unknown}.`),
+    });
+    const { id } = await makeKey(servers.db, null);
+    const homeless = { status: 404, text: expect.stringContaining(`Key ${id} has no organization`) };
+    expect(await search(id)).toMatchObject(homeless);
   });
 });
 

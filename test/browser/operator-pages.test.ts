@@ -17,6 +17,8 @@ let servers: TestServers;
 let files: LogFiles;
 let api: TestApi;
 let browser: Browser;
+/** The ids of a key that works and of a revoked one. */
+let keyIds: [works: string, revoked: string];
 let offer: Awaited<ReturnType<typeof makeOffer>>;
 let redeemed: { id: string; code: string };
 let reserved: { id: string; code: string };
@@ -28,7 +30,15 @@ beforeAll(async () => {
   const operated = { OPS_TOKEN: TOKEN, OPS_WRITABLE: "true", BASE_URL: "http://localhost" };
   [api, , browser] = await Promise.all([startApi(servers, operated), startWorkers(servers), startBrowser()]);
   offer = await makeOffer(servers.db, 30);
-  const till = partnerClient(api.url, (await makeKey(servers.db, offer.organizationId)).key);
+  const [key, revoked] = [
+    await makeKey(servers.db, offer.organizationId),
+    await makeKey(servers.db, offer.organizationId),
+  ];
+  keyIds = [key.id, revoked.id];
+  await servers.db.query("UPDATE api_keys SET label = 'till 1 of the corner shop' WHERE id = $1", [key.id]);
+  await servers.db.query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", [revoked.id]);
+  await makeKey(servers.db, offer.organizationId, { expiresAt: new Date("2026-01-02T03:04:05Z") });
+  const till = partnerClient(api.url, key.key);
   const [first, second, ...others] = offer.vouchers;
   if (first === undefined || second === undefined) throw new Error("no vouchers");
   [redeemed, reserved] = [first, second];
@@ -72,7 +82,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     ["brands", () => ""],
     ["a found voucher", () => `/vouchers/${redeemed.id}`],
     ["a reserved voucher", () => `/vouchers/${reserved.id}`],
-    ["an organization", () => `/organizations/${offer.organizationId}`],
+    ["an organization with a found key", () => `/organizations/${offer.organizationId}#${keyIds[0]}`],
     ["a batch", () => `/batches/${offer.batchId}`],
     ["a webhook endpoint", () => `/webhooks/${webhookId}`],
     ["no voucher", () => "/vouchers?words=nothing"],
@@ -102,6 +112,25 @@ describe("an operator without JavaScript", () => {
     expect(await page.getByRole("table", { name: "Redemptions" }).getByRole("row").count()).toBe(10);
     await page.getByRole("link", { name: offer.batchId }).click();
     expect(await page.getByText("21", { exact: true }).first().isVisible()).toBe(true);
+    await close();
+  });
+
+  it.each(
+    LOOKS,
+  )("finds an API key by its id, marked among the keys of its organization, on a %s", async (look, options) => {
+    const { page, close } = await openSignedIn({ ...options, javaScriptEnabled: false });
+    await page.goto(`${api.url}/ops`);
+    await page.getByLabel("Find a voucher").fill(keyIds[0]);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${api.url}/ops/organizations/${offer.organizationId}#${keyIds[0]}`);
+    const row = (id: string) => page.getByRole("table", { name: "API keys" }).getByRole("row", { name: id });
+    expect(await row(keyIds[0]).innerText()).toMatch(/till 1 of the corner shop\s+voucher\.read.*Active/s);
+    const outlineOf = (id: string) => row(id).evaluate("(row) => getComputedStyle(row).outlineStyle");
+    expect([await outlineOf(keyIds[0]), await outlineOf(keyIds[1])]).toEqual(["solid", "none"]);
+    const { y = -1, height = 0 } = (await row(keyIds[0]).boundingBox()) ?? {};
+    expect(y).toBeGreaterThanOrEqual(0);
+    expect(y + height).toBeLessThanOrEqual(options.viewport.height);
+    await photograph(page, `operators, a key that was found, ${look}`);
     await close();
   });
 

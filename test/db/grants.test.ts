@@ -296,7 +296,7 @@ describe("pva_api", () => {
     ["cannot give a reservation to another key", "UPDATE reservations SET key_id = 'key_x'"],
     ["cannot extend a contract", "UPDATE referrer_contracts SET ends_at = NULL"],
     ["cannot change canon_preserved_since", "UPDATE deployment SET canon_preserved_since = now()"],
-    ["cannot read organizations' names", "SELECT name FROM organizations"],
+    ["cannot rename an organization", "UPDATE organizations SET name = 'Other'"],
     ["cannot change the list of migrations", "DELETE FROM migrations"],
     ["cannot read audit entries", "SELECT * FROM audit_entries"],
     [

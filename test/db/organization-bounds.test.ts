@@ -22,7 +22,7 @@ const OWN_TICKETS: Record<string, string> = {
 };
 
 /** Statements that search all organizations, and who runs them. */
-const ACROSS_ORGANIZATIONS: Record<string, string> = { find_vouchers: "operators" };
+const ACROSS_ORGANIZATIONS: Record<string, string> = { find_vouchers: "operators", find_key_place: "operators" };
 
 interface Block {
   name: string;

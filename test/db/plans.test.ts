@@ -29,7 +29,6 @@ const EXEMPT = [
   "select_log_retirements",
   "delete_witness_sizes",
   // Belong to voucherctl.
-  "select_keys",
   "select_lost_leaves",
   "select_logged_in_order",
   // Read the first entry of an index.

@@ -3,7 +3,12 @@ import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../contract/errors.ts";
 import { DELIVERY_STATES } from "../../contract/webhooks.ts";
 import { readBatch } from "../../services/admin/read-batch.ts";
-import { listBrands, type OrganizationPage, readOrganization } from "../../services/admin/read-organization.ts";
+import {
+  listBrands,
+  locateKey,
+  type OrganizationPage,
+  readOrganization,
+} from "../../services/admin/read-organization.ts";
 import { readVoucherHistory } from "../../services/admin/read-voucher-history.ts";
 import { readWebhook, type WebhookPage } from "../../services/admin/read-webhook.ts";
 import { type Operator, recordLook } from "../../services/admin/record-look.ts";
@@ -11,7 +16,6 @@ import { searchVouchers } from "../../services/admin/search-vouchers.ts";
 import { readLogStatus } from "../../services/log/read-log-status.ts";
 import { releaseReservation } from "../../services/partner/release-reservation.ts";
 import type { Html } from "../pages/html.ts";
-import type { Site } from "../pages/layout.ts";
 import { offerPage, sendPage } from "../pages/offer-page.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { pathId } from "../validate.ts";
@@ -65,7 +69,7 @@ const PAGES: Record<string, RenderPage> = {
     const [only, ...others] = found;
     // The voucher's page records the view.
     if (only !== undefined && others.length === 0) return opsPath(ctx.config, "vouchers", only.id);
-    const page = only === undefined ? findPage(ctx.config, words.trim()) : null;
+    const page = only === undefined ? await findPage(ctx, words.trim()) : null;
     if (page !== null) return page;
     await recordLook(ctx, operator, "page search", { type: "Search", id: "vouchers" }, { found: found.length });
     return renderSearchPage(ctx.config, words, found);
@@ -101,11 +105,16 @@ const PAGES: Record<string, RenderPage> = {
   },
 };
 
-/** The URL of the page for the id of an organization, a batch or a webhook endpoint; null for another text. */
-function findPage(site: Site, words: string): string | null {
+/** The URL of the page for the id of an organization, a batch, a webhook endpoint or a key; null for another text. */
+async function findPage(ctx: ApiContext, words: string): Promise<string | null> {
+  const site = ctx.config;
   if (/^org_[0-9a-z]{26}$/.test(words)) return opsPath(site, "organizations", words);
   if (/^bat_[0-9a-z]{26}$/.test(words)) return opsPath(site, "batches", words);
   if (/^whk_[0-9a-z]{26}$/.test(words)) return opsPath(site, "webhooks", words);
+  if (/^key_[0-9a-z]{26}$/.test(words)) {
+    const { organizationId, keysBefore } = await locateKey(ctx, words);
+    return `${opsPath(site, "organizations", organizationId)}${keysBefore === null ? "" : `?keysBefore=${keysBefore}`}#${words}`;
+  }
   return null;
 }
 
@@ -130,6 +139,7 @@ function organizationPageOf(request: Request): OrganizationPage {
       ? null
       : { redeemedAt, voucherId: queryText(request, "voucherBefore") },
     batchesBefore: queryText(request, "batchesBefore") || null,
+    keysBefore: queryText(request, "keysBefore") || null,
   };
 }
 

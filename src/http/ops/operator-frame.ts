@@ -35,7 +35,7 @@ export function layOutForOperators(site: Site, title: string, main: Html, entere
 <a href="${opsPath(site, "runbook")}">Runbook</a></nav>
 <form class="check" role="search" action="${opsPath(site, "vouchers")}" method="get">
 <label for="words">Find a voucher</label>
-<p class="fine" id="words-help">By code, id, verify link, ticket, the partner's reference, redeem code, or batch and serial: <code>bat_… 17</code>. The id of an organization, a batch or a webhook endpoint opens its page.</p>
+<p class="fine" id="words-help">By code, id, verify link, ticket, the partner's reference, redeem code, or batch and serial: <code>bat_… 17</code>. The id of an organization, a batch or a webhook endpoint opens its page; the id of an API key, its organization's page.</p>
 <div class="row"><input id="words" name="words" type="search" value="${entered}" required maxlength="${SEARCH_MAX}" autocomplete="off"
  autocapitalize="off" spellcheck="false" aria-describedby="words-help">
 <button type="submit">Find</button></div>
@@ -72,9 +72,9 @@ export function renderSandbox(sandbox: boolean | undefined): Html | null {
 }
 
 const GOOD_STATUSES = ["Active", "Live", "Delivered"];
-const BAD_STATUSES = ["Voided", "Failed"];
+const BAD_STATUSES = ["Voided", "Failed", "Revoked"];
 
-/** A badge with the status of a voucher, a reservation or a delivery. */
+/** A badge with the status of a voucher, a reservation, a delivery or a key. */
 export function renderStatus(status: string): Html {
   const look = GOOD_STATUSES.includes(status) ? "good" : BAD_STATUSES.includes(status) ? "bad" : "plain";
   return html`<span class="badge ${look}">${status}</span>`;

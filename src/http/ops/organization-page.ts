@@ -1,3 +1,4 @@
+import type { ListedKey } from "../../db/api-keys.ts";
 import type { BatchSummary } from "../../db/catalog.ts";
 import type { OrganizationPage, OrganizationSummary } from "../../services/admin/read-organization.ts";
 import { type Html, html } from "../pages/html.ts";
@@ -11,6 +12,7 @@ import {
   opsPath,
   renderFacts,
   renderSandbox,
+  renderStatus,
   renderTable,
   USD,
 } from "./operator-frame.ts";
@@ -19,17 +21,21 @@ import { renderWebhooks } from "./webhook-page.ts";
 /** The list of batches counts the vouchers left in a batch up to this number; the database, up to one more. */
 const LEFT_MAX = 1_000;
 
-/** An organization: its brands, a page of redemptions, a page of batches, and its webhook endpoints. */
+/** An organization: its brands, a page of redemptions, a page of batches, a page of API keys, and its webhook endpoints. */
 export function renderOrganizationPage(site: Site, organization: OrganizationSummary, page: OrganizationPage): Html {
-  const { id, brands, redemptions, batches, webhooks } = organization;
+  const { id, brands, redemptions, batches, keys, webhooks } = organization;
   const path = opsPath(site, "organizations", id);
   const oldest = redemptions.at(-1);
   const oldestBatch = batches.at(-1);
+  const oldestKey = keys.at(-1);
   return layOutForOperators(
     site,
     `Organization ${id}`,
-    html`<h1>${brands.map(({ name }) => name).join(", ")}${renderSandbox(brands[0]?.sandbox)}</h1>
-<p class="entity"><span class="label">Organization</span> <code>${id}</code></p>
+    html`<h1>${organization.name}${renderSandbox(organization.sandbox)}</h1>
+${renderFacts([
+  ["Organization", html`<code>${id}</code>`],
+  ["Brands", brands.map(({ name }) => name).join(", ") || "none"],
+])}
 <section aria-labelledby="redemptions">
 <h2 id="redemptions">${page.redemptionsBefore === null ? "Last redemptions" : "Earlier redemptions"}</h2>
 ${renderTable(
@@ -69,11 +75,34 @@ ${renderTable(
 )}
 ${organization.moreBatches && oldestBatch !== undefined ? html`<p><a rel="next" href="${path}?batchesBefore=${encodeURIComponent(oldestBatch.id)}">Earlier batches</a></p>` : null}
 </section>
+<section aria-labelledby="keys">
+<h2 id="keys">${page.keysBefore === null ? "API keys" : "Earlier API keys"}</h2>
+${renderTable(
+  "API keys",
+  ["Key", "Label", "Scopes", "Created", "Last used", "State"],
+  // The search links to the id of a key.
+  keys.map((key) => [
+    html`<code id="${key.id}">${key.id}</code>`,
+    key.label ?? "",
+    key.scopes.join(", "),
+    renderTime(key.createdAt, MINUTES),
+    key.lastUsedAt === null ? "never" : renderTime(key.lastUsedAt, MINUTES),
+    renderKeyState(key),
+  ]),
+)}
+${organization.moreKeys && oldestKey !== undefined ? html`<p><a rel="next" href="${path}?keysBefore=${encodeURIComponent(oldestKey.id)}#keys">Earlier keys</a></p>` : null}
+</section>
 <section aria-labelledby="webhooks">
 <h2 id="webhooks">Webhook endpoints</h2>
 ${renderWebhooks(site, webhooks)}
 </section>`,
   );
+}
+
+/** The state of a key, and when it began; of an active key, when it ends. */
+function renderKeyState({ state, revokedAt, expiresAt }: ListedKey): Html {
+  const at = revokedAt ?? expiresAt;
+  return html`${renderStatus(state)}${at === null ? null : html` ${state === "Active" ? "until " : ""}${renderTime(at, MINUTES)}`}`;
 }
 
 /** A batch with the number of its vouchers in each status. */
