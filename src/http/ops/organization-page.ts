@@ -79,15 +79,14 @@ ${organization.moreBatches && oldestBatch !== undefined ? html`<p><a rel="next" 
 <h2 id="keys">${page.keysBefore === null ? "API keys" : "Earlier API keys"}</h2>
 ${renderTable(
   "API keys",
-  ["Key", "Label", "Scopes", "Created", "Last used", "State"],
+  ["Key", "State", "Last used", "Scopes", "Created"],
   // The search links to the id of a key.
   keys.map((key) => [
-    html`<code id="${key.id}">${key.id}</code>`,
-    key.label ?? "",
+    html`<code id="${key.id}">${key.id}</code>${key.label === null ? null : html`<br>${key.label}`}`,
+    renderKeyState(key),
+    key.lastUsedAt === null ? "never" : renderTime(key.lastUsedAt, MINUTES),
     key.scopes.join(", "),
     renderTime(key.createdAt, MINUTES),
-    key.lastUsedAt === null ? "never" : renderTime(key.lastUsedAt, MINUTES),
-    renderKeyState(key),
   ]),
 )}
 ${organization.moreKeys && oldestKey !== undefined ? html`<p><a rel="next" href="${path}?keysBefore=${encodeURIComponent(oldestKey.id)}#keys">Earlier keys</a></p>` : null}
