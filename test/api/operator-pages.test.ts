@@ -350,8 +350,8 @@ describe("an organization's API keys", () => {
       text: expect.stringContaining(`There is no key ${unknown}.`),
     });
     const { id } = await makeKey(servers.db, null);
-    const homeless = { status: 404, text: expect.stringContaining(`Key ${id} has no organization`) };
-    expect(await search(id)).toMatchObject(homeless);
+    const unbound = { status: 404, text: expect.stringContaining(`Key ${id} has no organization`) };
+    expect(await search(id)).toMatchObject(unbound);
   });
 });
 

@@ -35,7 +35,7 @@ export function layOutForOperators(site: Site, title: string, main: Html, entere
 <a href="${opsPath(site, "runbook")}">Runbook</a></nav>
 <form class="check" role="search" action="${opsPath(site, "vouchers")}" method="get">
 <label for="words">Find a voucher</label>
-<p class="fine" id="words-help">By code, id, verify link, ticket, the partner's reference, redeem code, or batch and serial: <code>bat_… 17</code>. The id of an organization, a batch or a webhook endpoint opens its page, the id of an API key opens its organization's page.</p>
+<p class="fine" id="words-help">By code, id, verify link, ticket, the partner's reference, redeem code, or batch and serial: <code>bat_… 17</code>. The id of an organization, a batch or a webhook endpoint opens its page. The id of an API key opens its organization's page.</p>
 <div class="row"><input id="words" name="words" type="search" value="${entered}" required maxlength="${SEARCH_MAX}" autocomplete="off"
  autocapitalize="off" spellcheck="false" aria-describedby="words-help">
 <button type="submit">Find</button></div>
