@@ -22,7 +22,7 @@ export async function announceVoid(
   const deployment = new Deployment(log);
   const pool = openPool({ databaseUrl: ctx.databaseUrl, max: 1, applicationName: "voucherctl", deployment, log });
   try {
-    // Connecting sets the id of `deployment`, which is part of the queue's name.
+    // Connecting sets the id of `deployment`, which the Redis keys contain.
     await pool.query("SELECT 1");
     await requestSeal({ ...ctx, deployment, log }, voided).catch(() => sealVoucher({ pool }, voided.voucherId));
     return true;

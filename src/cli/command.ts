@@ -23,8 +23,8 @@ export interface Interaction {
   signal: AbortSignal;
   /** Prints the result: the object with --json, otherwise the text. */
   print(result: object, text: () => string): void;
-  /** Prints the usual next command to standard error, except with --json. */
-  next(command: string): void;
+  /** Prints what usually comes next to standard error, except with --json. */
+  next(step: string): void;
   /** Warns on standard error, except with --json. */
   warn(sentence: string): void;
   /** Asks a question on a terminal. Null without a terminal or with --json. */

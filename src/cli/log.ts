@@ -55,7 +55,7 @@ export const log: Noun = {
       noun
         .command("init")
         .description("begin the log of this database, and write its first anchors")
-        .option("--accept-anchor", "write missing anchors: confirms that no other tree was ever signed")
+        .option("--accept-anchor", "write missing anchors; give it only if no other tree was ever signed")
         .addHelpText("after", "\nReads LOG_KEY_FILE, LOG_ORIGIN, LOG_ANCHOR and LOG_POLICY."),
       ["log init"],
       async (ctx, { acceptAnchor = false }) => {
@@ -100,7 +100,8 @@ export const log: Noun = {
       .addHelpText(
         "after",
         `
-With a database, Postgres sorts the events in files: a hundred bytes each.
+With a database, needs about 100 bytes of temporary disk space per event on the
+database server.
 With --url, fetches every leaf and tile, and verifies the checkpoint. It cannot
 tell whether the leaves are events of vouchers that were not named.`,
       );
@@ -156,7 +157,9 @@ tell whether the leaves are events of vouchers that were not named.`,
         ctx.print(recovered, () =>
           [
             `Recovered ${pluralize(leaves, "leaf", "leaves")} from ${formatCount(firstIndex)} on, and added ${formatCount(added)} that only this database had.`,
-            `This database has lost the events of ${pluralize(lostLeaves, "leaf", "leaves")}:`,
+            ...(lost.length > 0
+              ? [`This database has lost the events of ${pluralize(lostLeaves, "leaf", "leaves")}:`]
+              : []),
             ...lost.map((run) => `  ${run.firstIndex} to ${run.firstIndex + run.leaves - 1}`),
           ].join("\n"),
         );
@@ -169,13 +172,13 @@ tell whether the leaves are events of vouchers that were not named.`,
       .requiredOption("--reason <text>", "why, for the record")
       .requiredOption("--to <directory>", "a new directory for the export of the log")
       .option("--checkpoint <file>", "an anchor or another checkpoint of the log; repeatable", collect)
-      .option("--accept-loss", "retire a log even if no copy has some of its signed leaves")
+      .option("--accept-loss", "retire the log even if this database lacks leaves that it has signed")
       .addHelpText(
         "after",
         `
-For a key that leaked or was lost, a new name, and leaves that no copy has. Stop
-the workers of the log first, and connect as the owner of the database.
-LOG_KEY_FILE is a new key with a new name, LOG_ANCHOR a new file, and LOG_POLICY
+Use it when the key leaked or was lost, when the log needs a new name, or when no
+copy has some of its leaves. Stop the workers of the log first, and connect as
+the owner of the database. LOG_KEY_FILE is a new key with a new name, LOG_ANCHOR a new file, and LOG_POLICY
 names the new key. All events keep their leaves. Run it again if it was
 interrupted.`,
       );
@@ -277,8 +280,8 @@ function printAudit(ctx: Interaction, audit: { problems: string[]; problemCount:
 }
 
 /**
- * Refuses while a worker of the queue `log` runs. Without REDIS_URL, checks nothing: after a retirement, the log refuses a worker with the old
- * key, but the worker may have signed one more checkpoint.
+ * Refuses while a worker of the queue `log` runs. Without REDIS_URL, checks nothing. A worker that still runs may then sign one more
+ * checkpoint before the log refuses its key.
  */
 async function assertNoLogWorker(ctx: CommandContext): Promise<void> {
   const { redisUrl, log } = ctx;

@@ -15,7 +15,6 @@ export interface Progress {
   end(): void;
 }
 
-/** Shows no progress. */
 export const NO_PROGRESS: Progress = { advance: () => undefined, end: () => undefined };
 
 /** Opens a line on a terminal that shows items done, rate and remaining time. */
@@ -44,7 +43,7 @@ export function openProgress(
   };
 }
 
-/** The line: `Issuing 430,000 of 1,000,000 vouchers  43%  9,512/s  1 min left`. The total grows when more items are done than expected. */
+/** The line: `Issuing 430,000 of 1,000,000 vouchers  43%  9,512/s  1 min left`. Shows at least `done` as the total. */
 function describeProgress(verb: string, noun: string, done: number, total: number, elapsedMs: number): string {
   const all = Math.max(total, done, 1);
   const parts = [`${verb} ${formatCount(done)} of ${formatCount(all)} ${noun}`, `${Math.floor((100 * done) / all)}%`];

@@ -63,7 +63,7 @@ export function readPolicy(file: string): Policy {
   }
 }
 
-/** Runs a verification. @throws AppError `invalid_request` if it fails. */
+/** Runs a verification. @throws AppError `invalid_request` for a NotAccepted, and any other error of `verify` as it is. */
 export async function runVerification<T>(verify: () => T | Promise<T>): Promise<T> {
   try {
     return await verify();

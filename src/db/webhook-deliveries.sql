@@ -175,7 +175,7 @@ DELETE FROM webhook_endpoints AS e
  WHERE e.deleted_at IS NOT NULL AND NOT EXISTS (SELECT FROM webhook_deliveries AS d WHERE d.endpoint_id = e.id OFFSET 0);
 
 -- name: select_deliveries
--- An endpoint's deliveries in the given states that are older than a position, newest first.
+-- An endpoint's deliveries in the given states before ($3, $4), newest first.
 -- $1 endpoint_id text, $2 state text[], $3 created_at timestamptz (exclusive, with $4), $4 event_id text, $5 limit int
 SELECT p.event_id AS "eventId", p.event_type AS "eventType", p.voucher_id AS "voucherId", p.sequence, p.state, p.attempts,
        p.next_attempt_at AS "nextAttemptAt", p.last_status AS "lastStatus", p.last_failure AS "lastFailure", p.created_at AS "createdAt",

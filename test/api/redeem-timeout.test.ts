@@ -71,7 +71,7 @@ describe("POST /partner/vouchers/redeem while no worker runs", () => {
     } finally {
       await servers.redis.del(waiting);
     }
-    // The next call starts a new count of the waiting jobs, at most one in a quarter of a second.
+    // Calls count the waiting jobs again, but at most every 250 ms.
     await until(
       async () => (await till.redeem({ code: other?.code, externalRef: "too-many" })).body.code !== "overloaded",
     );
@@ -101,7 +101,7 @@ describe("POST /partner/vouchers/redeem while no worker runs", () => {
     const patient = await startApi(servers);
     const retry = partnerClient(patient.url, key);
     try {
-      // Workers take jobs in order: if the two earlier jobs still existed, they would be done before this one.
+      // A worker that redeems this voucher has by then done the earlier jobs of its shard, if they still existed.
       const marker = await until(async () => {
         const reply = await till.redeem({ code: other?.code, externalRef: "marker" });
         return reply.status === 200 ? reply : null;

@@ -11,8 +11,8 @@ const SEED = 2469;
 /** Its plan kills masters, including that of the replies, promotes a stale replica, and freezes and breaks the primary of Postgres. */
 const CLUSTER_SEED = 1879;
 
-describe("partners and users during kills, freezes, failovers and shared servers", () => {
-  it("get at most one redemption per voucher and reference, true answers, and a service that recovers within 10 s", async () => {
+describe("partners and users during kills, freezes and failovers, with a second deployment on the same servers", () => {
+  it("get at most one redemption per voucher and reference, only true answers, and recovery within 10 s", async () => {
     const totals = await runCampaign({ seed: SEED, faultsMs: FAULTS_MS });
     expect(totals.violations.map(describeViolation)).toEqual([]);
     // A run without progress would prove nothing. An idle machine reaches several hundred.
@@ -24,8 +24,8 @@ describe("partners and users during kills, freezes, failovers and shared servers
   });
 });
 
-describe.skipIf(onPath("redis-server") === null)("the same on a Redis Cluster, and a Postgres that fails over", () => {
-  it("break no rule while masters die, slots move, stale replicas are promoted and standbys take over", async () => {
+describe.skipIf(onPath("redis-server") === null)("partners and users on a Redis Cluster", () => {
+  it("get the same while masters die, slots move, stale replicas are promoted and, with Patroni, standbys take over", async () => {
     const totals = await runCampaign({ seed: CLUSTER_SEED, faultsMs: FAULTS_MS, onCluster: true });
     expect(totals.violations.map(describeViolation)).toEqual([]);
     expect(totals.confirmed).toBeGreaterThan(10);

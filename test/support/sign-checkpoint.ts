@@ -1,7 +1,7 @@
 import { formatCheckpoint, type TreeHead } from "../../src/domain/log/checkpoint.ts";
 import { type SignerKey, signNote } from "../../src/domain/log/note.ts";
 
-/** A checkpoint that a log with one key signs: a note. */
+/** Signs a checkpoint with a log's only key, and returns the note. */
 export function signCheckpoint(key: SignerKey, head: TreeHead): string {
   return signNote([key], formatCheckpoint({ origin: key.name, ...head }));
 }

@@ -46,7 +46,6 @@ const ROW_SHARE = 1 / 2;
 /** Time without progress after which a row counts as stalled. Items beyond the shares then get the result `busy`. Milliseconds. */
 const STALLED_AFTER_MS = 1_000;
 
-/** An item on the slow path. */
 interface SlowItem<Result> {
   /** The end of its wait, on the monotonic clock. Milliseconds. */
   giveUpAt: number;
@@ -138,7 +137,7 @@ export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
   #hasSlowRoom(voucherId: string): boolean {
     if (this.#slowItems.size < this.#slowItemsMax) return true;
     const row = this.#lockedRows.get(voucherId);
-    // A row makes progress only while it has a connection.
+    // With more locked rows than connections, a row may be without one and make no progress.
     return row !== undefined && this.#lockedRows.size <= SLOW_PATH_CONNECTIONS && timeToStallMs(row) > 0;
   }
 

@@ -1,6 +1,6 @@
 import { isRetryable } from "../../db/transaction.ts";
 
-/** Most attempts to commit a batch and then, if all have failed, to commit each of its items alone. */
+/** Most attempts in one call. A batch that fails is then split, and each item gets as many. */
 const ATTEMPTS_MAX = 3;
 
 /** Runs a transaction, and runs it again after a conflict with another one. `run` must read its state in the transaction. */

@@ -51,7 +51,7 @@ interface SenderOptions {
   allowPrivate: boolean;
   /** Returns all IP addresses of a host name. */
   resolve?: (host: string) => Promise<string[]>;
-  /** Whether requests may go to an IP address. */
+  /** Whether requests may go to this address. */
   mayConnectTo?: (address: string) => boolean;
   connectMaxMs?: number;
   responseMaxMs?: number;
@@ -87,7 +87,6 @@ export function openWebhookSender(options: SenderOptions) {
 
 export type WebhookSender = ReturnType<typeof openWebhookSender>;
 
-/** Keeps idle connections for at most KEPT_HOSTS_MAX hosts. */
 function boundHosts<Agent extends http.Agent>(agent: Agent): Agent {
   const keep = agent.keepSocketAlive.bind(agent) as (socket: Duplex) => boolean;
   const bounded = (socket: Duplex) => Object.keys(agent.freeSockets).length < KEPT_HOSTS_MAX && keep(socket);
@@ -99,7 +98,7 @@ async function resolveLocally(host: string): Promise<string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
-/** Queries DNS without a thread of libuv's pool, which has four, because a partner's name server may be slow. */
+/** Does not use libuv's pool: it has only four threads, and a partner's name server may be slow. */
 async function resolveByDns(host: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
   const found = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
