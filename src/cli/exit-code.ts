@@ -19,7 +19,8 @@ export const EXIT_HELP = `Exit status:
   1    refused without changes; a chain, the log or a receipt is broken; or
        db check found a risk
   2    the command line is wrong
-  69   the database does not answer, or the embedded servers do not start
+  69   the database or Redis does not answer, or the embedded servers do not
+       start
   70   a bug in this program
   78   a variable is missing or wrong, or the database is not migrated
   130  interrupted (143 after SIGTERM); batch void and commands on the log keep

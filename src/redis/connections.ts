@@ -122,10 +122,9 @@ export async function untilReady(redis: RedisClient, maxMs: number): Promise<voi
 const NO_RESPONSE =
   /^(Command timed out|Command aborted|Connection is closed|Reached the max retries|Stream isn't writeable|Socket timeout|Cluster isn't ready|Cluster is disconnect|None of startup nodes|Failed to refresh slots cache|Too many Cluster redirections)/;
 
-/** Whether Redis is unreachable, starting, read-only or too slow: a later command may succeed. */
+/** Whether a command failed because Redis is unreachable, starting, read-only or too slow: a later one may succeed. */
 export function isRedisUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof ReplyError) return /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)/.test(error.message);
-  const { code } = error as NodeJS.ErrnoException;
-  return /^E(CONN|PIPE|HOST|NET|NOTFOUND|TIMEDOUT|AI_)/.test(String(code)) || NO_RESPONSE.test(error.message);
+  return NO_RESPONSE.test(error.message);
 }
