@@ -32,6 +32,9 @@ export class UsageError extends Error {}
 /** The servers that a command needs do not answer, or the embedded servers could not be started. The message says why. */
 export class ServersUnavailable extends Error {}
 
+/** The database stopped answering after the command had begun to write. The cause says why. */
+export class OutcomeUnknown extends Error {}
+
 /** A signal ended the command. Only `batch void` and commands on the log keep the changes that they made before. */
 export class Interrupted extends Error {
   readonly exitCode: number;

@@ -3,7 +3,7 @@ import { ConfigError } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
 import { LogSettingsError } from "../services/log/log-settings.ts";
-import { EXIT, Interrupted, ServersUnavailable, UsageError } from "./exit-code.ts";
+import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /** An error message for the user of voucherctl. */
 export interface Explanation {
@@ -20,6 +20,10 @@ const CHECK_URL = "Check DATABASE_URL.";
 export function explain(error: unknown): Explanation {
   if (error instanceof Interrupted) return { message: error.message, exitCode: error.exitCode };
   if (error instanceof UsageError) return { message: error.message, exitCode: EXIT.usage };
+  if (error instanceof OutcomeUnknown) {
+    const { hint, ...explanation } = explain(error.cause);
+    return { ...explanation, hint: `${hint} ${error.message}` };
+  }
   if (error instanceof ServersUnavailable) return { message: error.message, exitCode: EXIT.unavailable };
   if (error instanceof AppError) {
     return { message: error.message, ...(error.code === "not_found" && { hint: FIND_IDS }), exitCode: EXIT.refused };
@@ -64,7 +68,7 @@ function misconfigured(message: string, hint: string): Explanation {
 function unavailable(reason: string | undefined): Explanation {
   return {
     message: `The database does not answer${reason === undefined ? "" : ` (${reason})`}.`,
-    hint: "Is it running, and is DATABASE_URL right? Run voucherctl audit list to see whether anything was done.",
+    hint: "Is it running, and is DATABASE_URL right?",
     exitCode: EXIT.unavailable,
   };
 }

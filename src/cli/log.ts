@@ -112,7 +112,7 @@ tell whether the leaves are events of vouchers that were not named.`,
         if (url !== undefined)
           throw new UsageError("--url needs --policy: a policy of the audited service proves nothing.");
         if (policy !== undefined || voucher.length > 0) throw new UsageError("--policy and --voucher need --url.");
-        await withServers(audit, interaction, auditDatabase);
+        await withServers(interaction, auditDatabase);
       },
     );
     action(
