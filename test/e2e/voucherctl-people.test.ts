@@ -127,7 +127,12 @@ describe("the text output of voucherctl", () => {
     const rotated = (await makeKey(servers.db, partner.organizationId)).id;
     await voucherctl.run(["key", "rotate", rotated]);
     expect((await voucherctl.run(["audit", "list", "--entity", rotated])).stdout).toMatch(
-      /: secrets expire at \+[-\d]{10} [:\d]{8}\n/,
+      /: old secrets work until [-\d]{10} [:\d]{8}\n/,
+    );
+    const sandbox = await voucherctl.json("org", "create", "--name", "Tests", "--sandbox");
+    await servers.db.query("SELECT advance_sandbox($1, 864000, 'key_1', 'api', 'host')", [sandbox.id]);
+    expect((await voucherctl.run(["audit", "list", "--entity", sandbox.id])).stdout).toContain(
+      "by api@host: times advanced by 10 d; vouchers expired 0; reservations ended 0\n",
     );
     const { stdout } = await voucherctl.run(["audit", "list", "--entity", id]);
     expect(stdout).toMatch(
