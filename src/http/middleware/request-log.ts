@@ -12,6 +12,8 @@ interface RequestFacts {
   errorCode?: string;
   /** The cause of a 5xx response. */
   failure?: unknown;
+  /** Whether a 5xx response is part of normal operation. */
+  isExpected?: boolean;
 }
 
 declare global {
@@ -32,9 +34,9 @@ export function requestLog(log: Logger): RequestHandler {
     response.locals.requestId = requestId;
     response.setHeader("X-Request-Id", requestId);
     response.once("close", () => {
-      const { route, keyId, organizationId, errorCode, failure, traceId } = response.locals;
+      const { route, keyId, organizationId, errorCode, failure, isExpected, traceId } = response.locals;
       const status = finalStatus(response);
-      log[levelOf(status)](
+      log[isExpected ? "info" : levelOf(status)](
         {
           requestId,
           method: request.method,
