@@ -21,16 +21,18 @@ const shape =
 const [, extra, index, proof, signed, origin, size, root, signatures] = text.match(shape) ?? need(false, "the form");
 need(origin === logKey.split("+")[0], "another log");
 for (const vkey of [logKey, ...witnessKeys]) {
-  const [name, id, ...key] = vkey.split("+");
+  const [name, id, ...rest] = vkey.split("+");
+  const key = base64(rest.join("+"));
+  const isWitness = key[0] === 4;
+  need(key.length === 33 && (isWitness || key[0] === 1), `the vkey of ${name}`);
   const bytes = signatures
     .split("\n")
     .filter((line) => line.startsWith(`— ${name} `))
     .map((line) => base64(line.split(" ")[2]));
   const signature = bytes.find((candidate) => candidate.toString("hex", 0, 4) === id);
-  need(signature, `no signature of ${name}`);
-  const isWitness = base64(key.join("+"))[0] === 4;
+  need(signature?.length > 12, `no signature of ${name}`);
   const message = isWitness ? `cosignature/v1\ntime ${signature.readBigUInt64BE(4)}\n${signed}` : signed;
-  const spki = Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), base64(key.join("+")).subarray(1)]);
+  const spki = Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), key.subarray(1)]);
   const publicKey = createPublicKey({ key: spki, format: "der", type: "spki" });
   need(
     verify(null, Buffer.from(message), publicKey, signature.subarray(isWitness ? 12 : 4)),

@@ -20,13 +20,16 @@ text = open(file, encoding="utf-8", errors="replace", newline="").read()
 shape = r"c2sp\.org/tlog-proof@v1\nextra (\S+)\nindex (0|[1-9]\d{0,14})\n((?:\S{44}\n)*)\n((\S+)\n(0|[1-9]\d{0,14})\n(\S{44})\n)\n((?:— \S+ \S+\n)+)"
 extra, index, proof, signed, origin, size, root, lines = need(re.fullmatch(shape, text), "the form").groups()
 need(origin == keys[0].split("+")[0], "another log")
-for name, key_id, key in (vkey.split("+", 2) for vkey in keys):
+for vkey in keys:
+    name, key_id, text = need(vkey.count("+") > 1 and vkey.split("+", 2), f"the vkey {vkey}")
+    key = decode(text)
+    need(len(key) == 33 and key[0] in (1, 4), f"the vkey of {name}")
     found = [decode(line.split(" ")[2]) for line in lines.splitlines() if line.startswith(f"— {name} ")]
     signature = need(next((s for s in found if s[:4].hex() == key_id), None), f"no signature of {name}")
-    skip = 12 if decode(key)[0] == 4 else 4
+    skip = 12 if key[0] == 4 else 4
     stamp = f"cosignature/v1\ntime {int.from_bytes(signature[4:12], 'big')}\n" if skip == 12 else ""
     try:
-        Ed25519PublicKey.from_public_bytes(decode(key)[1:]).verify(signature[skip:], (stamp + signed).encode())
+        Ed25519PublicKey.from_public_bytes(key[1:]).verify(signature[skip:], (stamp + signed).encode())
     except InvalidSignature:
         need(False, f"the signature of {name}")
 at, last, node = int(index), int(size) - 1, sha256(b"\0", sha256(decode(extra)))

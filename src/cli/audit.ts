@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type AuditEntry, selectAuditEntries } from "../db/audit-entries.ts";
 import { action, type Noun } from "./command.ts";
-import { formatUtc } from "./format.ts";
+import { formatDuration, formatUtc } from "./format.ts";
 import { formatTable, type TableRow } from "./layout.ts";
 import { integer } from "./option-parsers.ts";
 
@@ -67,15 +67,25 @@ function describeChange({ before, after }: Pick<AuditEntry, "before" | "after">)
   }
   return names
     .filter((name) => !isDeepStrictEqual(before[name], after[name]))
-    .map((name) => `${formatName(name)} ${formatChange(before[name], after[name])}`)
+    .map((name) => CHANGE[name]?.(after[name]) ?? `${formatName(name)} ${formatChange(before[name], after[name])}`)
     .join("; ");
 }
+
+/** Changes that the field's name and values do not explain. */
+const CHANGE: Record<string, (after: unknown) => string> = {
+  advancedSeconds: (seconds) => `times advanced by ${formatDuration(Number(seconds) * 1_000)}`,
+  secretsExpireAt: (times) =>
+    `old secrets work until ${formatValue((times as (string | null)[]).filter(Boolean).sort().at(-1))}`,
+  queueKeys: () => "keys of the queues deleted",
+};
 
 /** Longer lists of changes are counted instead of shown. */
 const ITEMS_MAX = 6;
 
-/** The items added to and removed from a list; the old and new value of anything else. */
+/** The items added to and removed from a list; otherwise the old and the new value. */
 function formatChange(before: unknown, after: unknown): string {
+  // A fact of this change alone.
+  if (before === undefined) return formatValue(after);
   if (!Array.isArray(before) || !Array.isArray(after)) return `${formatValue(before)} → ${formatValue(after)}`;
   const added = after.filter((item) => !before.includes(item));
   const removed = before.filter((item) => !after.includes(item));

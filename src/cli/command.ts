@@ -3,9 +3,10 @@ import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { type AdminContext, openAdminContext } from "../admin-context.ts";
 import { type Config, readGivenServers, readQueueShards, readWebhookConfig } from "../config.ts";
+import { isDatabaseUnavailable } from "../db/transaction.ts";
 import { openLog } from "../log.ts";
 import { type AuditedCommand, auditedCommand } from "../services/admin/with-audit-entry.ts";
-import { EXIT, Interrupted, ServersUnavailable } from "./exit-code.ts";
+import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable } from "./exit-code.ts";
 import { paintError, paintHelp } from "./paint.ts";
 import { NO_PROGRESS, openProgress, type Progress } from "./progress.ts";
 
@@ -19,6 +20,8 @@ export interface Noun {
 
 /** How a command communicates with its caller. */
 export interface Interaction {
+  /** How audit entries describe this command. */
+  audited: AuditedCommand;
   /** Aborted by Ctrl-C and SIGTERM: a long command stops and cleans up within five seconds. Further signals have no effect. */
   signal: AbortSignal;
   /** Prints the result: the object with --json, otherwise the text. */
@@ -35,8 +38,6 @@ export interface Interaction {
 
 /** The context of a command that uses the servers. */
 export interface CommandContext extends AdminContext, Interaction {
-  /** How audit entries describe this command. */
-  audited: AuditedCommand;
   databaseUrl: string;
   /** Null when no Redis is configured. */
   redisUrl: string | null;
@@ -53,7 +54,7 @@ export function action<Options>(
   run: (ctx: CommandContext, options: Options, ...args: string[]) => Promise<void>,
 ): void {
   actionWithoutServers<Options>(command, examples, (interaction, options, ...args) =>
-    withServers(command, interaction, (ctx) => run(ctx, options, ...args)),
+    withServers(interaction, (ctx) => run(ctx, options, ...args)),
   );
 }
 
@@ -71,10 +72,12 @@ export function actionWithoutServers<Options>(
       const options = given.at(-2) as Options & { json?: boolean };
       const json = options.json === true;
       let progress = NO_PROGRESS;
-      const signal = abortOnSignal();
+      const audited = auditedCommand(`${command.parent?.name()} ${command.name()}`, argumentsOf(command));
+      const signal = abortOnSignal(audited);
       try {
         await run(
           {
+            audited,
             signal,
             print(result, text) {
               progress.end();
@@ -97,6 +100,10 @@ export function actionWithoutServers<Options>(
           options,
           ...args,
         );
+      } catch (error) {
+        throw audited.mayHaveWritten && isDatabaseUnavailable(error)
+          ? new OutcomeUnknown(CHECK_OUTCOME, { cause: error })
+          : error;
       } finally {
         progress.end();
       }
@@ -137,7 +144,6 @@ function formatExample(example: string): string {
 
 /** Runs a part of a command that uses the servers. */
 export async function withServers(
-  command: Command,
   interaction: Interaction,
   run: (ctx: CommandContext) => Promise<void>,
 ): Promise<void> {
@@ -148,7 +154,6 @@ export async function withServers(
     await run({
       ...admin,
       ...interaction,
-      audited: auditedCommand(`${command.parent?.name()} ${command.name()}`, argumentsOf(command)),
       databaseUrl: servers.databaseUrl,
       redisUrl: servers.redisUrl,
       queueShards: readQueueShards(process.env),
@@ -189,24 +194,26 @@ async function useServers(): Promise<Servers> {
   return { ...servers, webhookEnv: webhookEnvOf(servers) };
 }
 
+/** What to do when a command that writes ended in its middle. */
+const CHECK_OUTCOME = "Run voucherctl audit list to see whether anything was done.";
+
 /** Longest time from a signal to the end of the process. Milliseconds. */
 const CLEAN_UP_MAX_MS = 5_000;
 
-function giveUp(): never {
-  process.stderr.write(
-    "Interrupted. The command did not end within five seconds and was stopped.\nRun voucherctl audit list to see whether anything was done.\n",
-  );
+function giveUp({ mayHaveWritten }: AuditedCommand): never {
+  const next = mayHaveWritten ? `${CHECK_OUTCOME}\n` : "";
+  process.stderr.write(`Interrupted. The command did not end within five seconds and was stopped.\n${next}`);
   process.exit(EXIT.unavailable);
 }
 
-function abortOnSignal(): AbortSignal {
+function abortOnSignal(audited: AuditedCommand): AbortSignal {
   const controller = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {
       // One Ctrl-C can arrive twice: the terminal signals the whole process group, and npm forwards its own signal.
       if (controller.signal.aborted) return;
       controller.abort(new Interrupted(signal));
-      setTimeout(giveUp, CLEAN_UP_MAX_MS).unref();
+      setTimeout(giveUp, CLEAN_UP_MAX_MS, audited).unref();
     });
   }
   return controller.signal;

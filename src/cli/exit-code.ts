@@ -19,7 +19,8 @@ export const EXIT_HELP = `Exit status:
   1    refused without changes; a chain, the log or a receipt is broken; or
        db check found a risk
   2    the command line is wrong
-  69   the database does not answer, or the embedded servers do not start
+  69   a server does not answer, the embedded servers do not start, or an
+       interrupted command did not end within five seconds
   70   a bug in this program
   78   a variable is missing or wrong, or the database is not migrated
   130  interrupted (143 after SIGTERM); batch void and commands on the log keep
@@ -30,6 +31,9 @@ export class UsageError extends Error {}
 
 /** The servers that a command needs do not answer, or the embedded servers could not be started. The message says why. */
 export class ServersUnavailable extends Error {}
+
+/** The database stopped answering after the command had begun to write. The cause says why. */
+export class OutcomeUnknown extends Error {}
 
 /** A signal ended the command. Only `batch void` and commands on the log keep the changes that they made before. */
 export class Interrupted extends Error {

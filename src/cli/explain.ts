@@ -3,7 +3,7 @@ import { ConfigError } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
 import { LogSettingsError } from "../services/log/log-settings.ts";
-import { EXIT, Interrupted, ServersUnavailable, UsageError } from "./exit-code.ts";
+import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /** An error message for the user of voucherctl. */
 export interface Explanation {
@@ -20,9 +20,14 @@ const CHECK_URL = "Check DATABASE_URL.";
 export function explain(error: unknown): Explanation {
   if (error instanceof Interrupted) return { message: error.message, exitCode: error.exitCode };
   if (error instanceof UsageError) return { message: error.message, exitCode: EXIT.usage };
+  if (error instanceof OutcomeUnknown) {
+    const { hint, ...explanation } = explain(error.cause);
+    return { ...explanation, hint: `${hint} ${error.message}` };
+  }
   if (error instanceof ServersUnavailable) return { message: error.message, exitCode: EXIT.unavailable };
   if (error instanceof AppError) {
-    return { message: error.message, ...(error.code === "not_found" && { hint: FIND_IDS }), exitCode: EXIT.refused };
+    const exitCode = error.code === "unavailable" ? EXIT.unavailable : EXIT.refused;
+    return { message: error.message, ...(error.code === "not_found" && { hint: FIND_IDS }), exitCode };
   }
   if (error instanceof LogSettingsError) return { message: error.message, exitCode: EXIT.config };
   if (error instanceof ConfigError) return misconfigured(error.message, "docs/configuration.md lists every variable.");
@@ -64,7 +69,7 @@ function misconfigured(message: string, hint: string): Explanation {
 function unavailable(reason: string | undefined): Explanation {
   return {
     message: `The database does not answer${reason === undefined ? "" : ` (${reason})`}.`,
-    hint: "Is it running, and is DATABASE_URL right? Run voucherctl audit list to see whether anything was done.",
+    hint: "Is it running, and is DATABASE_URL right?",
     exitCode: EXIT.unavailable,
   };
 }
@@ -97,5 +102,6 @@ function explainSystemError(error: unknown): Explanation {
   const { code = "", path, message = String(error) } = error as NodeJS.ErrnoException;
   const problem = FILE_PROBLEM[code];
   if (path !== undefined && problem !== undefined) return { message: `${path}: ${problem}.`, exitCode: EXIT.refused };
+  if (code === "EADDRINUSE") return { message: "Another process listens on this port.", exitCode: EXIT.refused };
   return { message, hint: "This is a bug in voucherctl. Please report it.", exitCode: EXIT.fault };
 }

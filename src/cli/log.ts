@@ -113,7 +113,7 @@ tell whether the leaves are events of vouchers that were not named.`,
         if (url !== undefined)
           throw new UsageError("--url needs --policy: a policy of the audited service proves nothing.");
         if (policy !== undefined || voucher.length > 0) throw new UsageError("--policy and --voucher need --url.");
-        await withServers(audit, interaction, auditDatabase);
+        await withServers(interaction, auditDatabase);
       },
     );
     action(
@@ -176,11 +176,11 @@ tell whether the leaves are events of vouchers that were not named.`,
       .addHelpText(
         "after",
         `
-Use it when the key leaked or was lost, when the log needs a new name, or when no
-copy has some of its leaves. Stop the workers of the log first, and connect as
-the owner of the database. LOG_KEY_FILE is a new key with a new name, LOG_ANCHOR a new file, and LOG_POLICY
-names the new key. All events keep their leaves. Run it again if it was
-interrupted.`,
+Use it when the key leaked or was lost, when the log needs a new name, or when
+no copy has some of its leaves. Stop the workers of the log first, and connect
+as the owner of the database. LOG_KEY_FILE is a new key with a new name,
+LOG_ANCHOR a new file, and LOG_POLICY names the new key. All events keep their
+leaves. Run it again if it was interrupted.`,
       );
     action<{ reason: string; to: string; checkpoint?: string[]; acceptLoss?: boolean }>(
       retire,

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { openFailFast, type RedisClient, untilReady } from "../redis/connections.ts";
+import { isRedisUnavailable, openFailFast, type RedisClient, untilReady } from "../redis/connections.ts";
 import { ServersUnavailable } from "./exit-code.ts";
 
 /** Longest wait for a connection and for each response. An operator can wait, and the machine may be busy. Milliseconds. */
@@ -11,11 +11,14 @@ export async function withRedis<T>(
   work: (redis: RedisClient) => Promise<T>,
 ): Promise<T> {
   const redis = openFailFast(redisUrl, "voucherctl", log, RESPONSE_MAX_MS);
+  let isReady = false;
   try {
-    await untilReady(redis, RESPONSE_MAX_MS).catch((cause) => {
-      throw new ServersUnavailable("Redis does not answer. Check REDIS_URL.", { cause });
-    });
+    await untilReady(redis, RESPONSE_MAX_MS);
+    isReady = true;
     return await work(redis);
+  } catch (error) {
+    if (isReady && !isRedisUnavailable(error)) throw error;
+    throw new ServersUnavailable("Redis does not answer. Check REDIS_URL.", { cause: error });
   } finally {
     redis.disconnect();
   }

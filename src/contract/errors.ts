@@ -356,6 +356,8 @@ interface ErrorOptions {
   retryAfterSeconds?: number;
   /** Additional fields of the body. */
   details?: Record<string, string>;
+  /** A 5xx that is part of normal operation. Its log line is no warning. */
+  isExpected?: boolean;
 }
 
 /** An error that is reported to the caller. `message` is public. */
@@ -364,16 +366,19 @@ export class AppError extends Error {
   /** Sent as `Retry-After`. */
   readonly retryAfterSeconds: number | undefined;
   readonly details: Readonly<Record<string, string>> | undefined;
+  readonly isExpected: boolean;
 
   constructor(code: ErrorCode, sentence: string, options?: ErrorOptions);
   constructor(code: Exclude<ErrorCode, NamingCode>, sentence?: undefined, options?: ErrorOptions);
-  constructor(code: ErrorCode, sentence?: string, { cause, retryAfterSeconds, details }: ErrorOptions = {}) {
+  constructor(code: ErrorCode, sentence?: string, options: ErrorOptions = {}) {
+    const { cause, retryAfterSeconds, details, isExpected = false } = options;
     const described: ErrorDescription = ERRORS[code];
     super(sentence ?? described.sentence, cause === undefined ? undefined : { cause });
     this.name = "AppError";
     this.code = code;
     this.retryAfterSeconds = retryAfterSeconds ?? described.retryAfterSeconds;
     this.details = details;
+    this.isExpected = isExpected;
   }
 }
 

@@ -15,6 +15,7 @@ export const errorHandler: ErrorRequestHandler = (error, _request, response, nex
   const known = toAppError(error);
   const status = statusOf(known.code);
   response.locals.errorCode = known.code;
+  response.locals.isExpected = known.isExpected;
   if (status >= 500) response.locals.failure = known.cause ?? known;
   if (response.headersSent) return next(error);
   if (known.retryAfterSeconds !== undefined) response.setHeader("Retry-After", String(known.retryAfterSeconds));

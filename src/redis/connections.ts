@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { Cluster, type ClusterOptions, Redis, type RedisOptions } from "ioredis";
+import { Cluster, type ClusterOptions, Redis, type RedisOptions, ReplyError } from "ioredis";
 import type { Logger } from "pino";
 import { writeOnceATurn } from "../batching/write-once-a-turn.ts";
 import { parseRedisUrl } from "./addresses.ts";
@@ -116,4 +116,15 @@ export function mastersOf(redis: RedisClient): Redis[] {
 /** Resolves once a connection can send commands. @throws Error after `maxMs`. */
 export async function untilReady(redis: RedisClient, maxMs: number): Promise<void> {
   if (redis.status !== "ready") await once(redis, "ready", { signal: AbortSignal.timeout(maxMs) });
+}
+
+/** ioredis's own messages for a command that was not sent or got no response. */
+const NO_RESPONSE =
+  /^(Command timed out|Command aborted|Connection is closed|Reached the max retries|Stream isn't writeable|Socket timeout|Cluster isn't ready|Cluster is disconnect|None of startup nodes|Failed to refresh slots cache|Too many Cluster redirections)/;
+
+/** Whether a command failed because Redis is unreachable, starting, read-only or too slow: a later one may succeed. */
+export function isRedisUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof ReplyError) return /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)/.test(error.message);
+  return NO_RESPONSE.test(error.message);
 }

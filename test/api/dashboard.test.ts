@@ -7,6 +7,7 @@ import { partnerClient } from "../support/client.ts";
 import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until, untilStarted } from "../support/until.ts";
 
 const TOKEN = "the token of the operators";
@@ -269,6 +270,39 @@ describe("the dashboard", () => {
       expect(await connections()).toBe(before + 1);
     } finally {
       await fresh.close();
+    }
+  });
+
+  itOnOneRedis("answers 503 while Redis is down or silent, and the cause is in the log only", async () => {
+    const proxy = await openTcpProxy(servers.redisUrl);
+    const cut = await startApi({ ...servers, redisUrl: proxy.url }, { OPS_TOKEN: TOKEN });
+    const reasons = new Map<unknown, unknown>();
+    cut.ctx.log.warn = ((line: Record<string, unknown>) =>
+      reasons.set(line.requestId, line.reason)) as typeof cut.ctx.log.warn;
+    const look = () => ask("GET", cut.url + QUEUES, { headers: OPERATOR });
+    try {
+      await until(async () => (await look()).status === 200);
+      for (const [fail, reason] of [
+        [proxy.jam, /Command timed out/],
+        [proxy.cut, /Error: ./],
+      ] as const) {
+        fail();
+        const { status, headers, text } = await look();
+        expect({ status, body: JSON.parse(text) }).toEqual({
+          status: 503,
+          body: {
+            error: "Redis does not answer at the moment.",
+            code: "unavailable",
+            requestId: headers.get("x-request-id"),
+          },
+        });
+        await until(() => reasons.has(headers.get("x-request-id")));
+        expect(reasons.get(headers.get("x-request-id"))).toMatch(reason);
+      }
+    } finally {
+      proxy.mend();
+      await cut.close();
+      await proxy.close();
     }
   });
 

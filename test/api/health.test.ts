@@ -3,10 +3,12 @@ import { type PartnerClient, partnerClient, type Reply, send } from "../support/
 import { makeOffer, makeReferral, signedIn } from "../support/marketplace.ts";
 import { besideTransaction, countWaiting, untilWaiting } from "../support/outside-transaction.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startApiUnready, startWorkers, type TestApi } from "../support/service.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { openTcpProxy } from "../support/tcp-proxy.ts";
+import { until } from "../support/until.ts";
 import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 
 let servers: TestServers;
@@ -85,6 +87,40 @@ describe("GET /readyz", () => {
     expect({ status, body }).toMatchObject({ status: 503, body: named });
     expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
     expect(JSON.stringify(body)).not.toMatch(/ECONN|127\.0\.0\.1|password|nowhere/i);
+  });
+
+  /** Collects the log levels of the process's requests by request id. */
+  function recordLevels({ ctx }: TestApi): Map<unknown, string> {
+    const levels = new Map<unknown, string>();
+    for (const level of ["info", "warn"] as const) {
+      const record = ({ requestId }: { requestId?: string }) => void levels.set(requestId, level);
+      ctx.log[level] = record as typeof ctx.log.warn;
+    }
+    return levels;
+  }
+
+  itOnOneRedis("warns in the log of a process that has lost Redis, and not of one that is starting", async () => {
+    const proxy = await openTcpProxy(servers.redisUrl);
+    const cut = await startApi({ ...servers, redisUrl: proxy.url });
+    proxy.cut();
+    try {
+      for (const [each, level] of [
+        [withoutRedis, "info"],
+        [cut, "warn"],
+      ] as const) {
+        const levels = recordLevels(each);
+        const { headers } = await until(async () => {
+          const reply = await send("GET", `${each.url}/readyz`);
+          // On a busy machine, Postgres may be late as well.
+          return reply.status === 503 && reply.body.postgres === "ok" ? reply : null;
+        });
+        expect(await until(() => levels.get(headers.get("x-request-id")))).toBe(level);
+      }
+    } finally {
+      proxy.mend();
+      await cut.close();
+      await proxy.close();
+    }
   });
 
   it("answers 503 with the words, the code and the request id that every error body has", async () => {

@@ -6,6 +6,7 @@ import { endService } from "../support/service.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { untilStarted } from "../support/until.ts";
+import { type IssuerKey, type KeysFile, makeIssuerKey, signUser, writeKeysFile } from "../support/user-tokens.ts";
 
 const SECRET = "a-reservation-token-secret-for-the-log";
 
@@ -23,6 +24,8 @@ let key: { id: string; key: string };
 let unbound: { id: string; key: string };
 let api: Started;
 let worker: Started;
+let issuer: IssuerKey;
+let keysFile: KeysFile;
 /** What the processes wrote, once they have ended. */
 let apiLines: Line[];
 let workerLines: Line[];
@@ -39,12 +42,15 @@ beforeAll(async () => {
   partner = await makePartner(servers.db);
   key = await makeKey(servers.db, partner.organizationId);
   unbound = await makeKey(servers.db, null);
+  issuer = await makeIssuerKey();
+  keysFile = writeKeysFile(issuer);
   const port = await findSteadyPort();
   const env = {
     DATABASE_URL: servers.databaseUrl,
     REDIS_URL: servers.redisUrl,
     PORT: String(port),
     RESERVATION_TOKEN_SECRET: SECRET,
+    AUTH_JWKS_URL: keysFile.url,
   };
   api = startNode(["src/main.ts"], env);
   worker = startNode(["workers/main.ts"], env);
@@ -62,6 +68,7 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const { child } of [api, worker]) child.kill("SIGKILL");
   await endService(servers);
+  keysFile.remove();
 });
 
 function parse(text: string): Line[] {
@@ -91,10 +98,15 @@ async function use(url: string): Promise<void> {
     expected: Record<string, unknown>,
     body?: unknown,
     secret = key.key,
+    authorization?: string,
   ) => {
     const requestId = `log-test-${requests.size}`;
     requests.set(requestId, { method, ...expected });
-    const options = { key: secret, headers: { "x-request-id": requestId }, ...(body === undefined ? {} : { body }) };
+    const options = {
+      key: secret,
+      headers: { "x-request-id": requestId, ...(authorization && { authorization }) },
+      ...(body === undefined ? {} : { body }),
+    };
     const reply = await send(method, `${url}${path}`, options);
     expect(reply.status, `${method} ${path}`).toBe(expected.status);
     return reply.body;
@@ -141,6 +153,11 @@ async function use(url: string): Promise<void> {
   await go("GET", at(refused), { route: one, status: 401, errorCode: "unknown_key" }, undefined, wrongKey);
   const lost = { route: one, status: 403, errorCode: "key_without_organization", keyId: unbound.id };
   await go("GET", at(refused), lost, undefined, unbound.key);
+  const listings = { route: "/marketplace/listings", status: 200 };
+  await go("GET", "/marketplace/listings", listings);
+  const userToken = await signUser(issuer, "user-of-the-log");
+  const bearer = `Bearer ${userToken}`;
+  await go("GET", "/marketplace/listings", { ...listings, userId: "user-of-the-log" }, undefined, "", bearer);
   await go("GET", "/healthz", { route: "/healthz", status: 200 });
   const open = "/integrity/events/:entityType/:entityId";
   await go("GET", `/integrity/events/VoucherInstance/${redemption.voucherInstanceId}`, { route: open, status: 200 });
@@ -153,6 +170,7 @@ async function use(url: string): Promise<void> {
     "the API key without an organization": unbound.key,
     "a reservation token": reservation.token,
     "a wrong token": "LOG-WRONG-TOKEN",
+    "a user's token": userToken,
     "a ticket": reservation.ticket,
     "a redeem code": redemption.redeemCode,
     "another redeem code": second.redeemCode,
@@ -192,7 +210,7 @@ describe("the log of the API and a worker", () => {
       expect(lines[0]).toMatchObject({ ...expected, requestId, level: "info", msg: "request" });
       expect(lines[0]?.durationMs, requestId).toBeTypeOf("number");
       expect(lines[0]?.durationMs).toBeGreaterThan(0);
-      for (const absent of ["keyId", "organizationId", "errorCode", "route"]) {
+      for (const absent of ["keyId", "organizationId", "userId", "errorCode", "route"]) {
         if (!(absent in expected)) {
           expect(lines[0]?.[absent], `${absent} of ${requestId}`).toBeUndefined();
         }

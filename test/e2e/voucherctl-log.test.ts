@@ -81,6 +81,15 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
     receipts: 1,
   });
   expect((await voucherctl.run(watch)).stdout).toMatch(/continues the 2 seen before/);
+  expect(await voucherctl.run(watch.with(2, "http://127.0.0.1:1/log"))).toMatchObject({
+    exitCode: 69,
+    stderr: "http://127.0.0.1:1/log does not answer.\n",
+  });
+  const taken = ["witness", "serve", "--key", at("w.key"), "--state", at("w2.json"), "--log", vkey, "--port"];
+  expect(await voucherctl.run([...taken, new URL(api.url).port])).toMatchObject({
+    exitCode: 1,
+    stderr: "Another process listens on this port.\n",
+  });
   expect(await voucherctl.json("log", "audit")).toMatchObject({ leaves: 2, events: 2, problemCount: 0 });
   const served = ["log", "audit", "--url", api.url, "--policy", at("policy"), "--voucher", String(voucher?.id)];
   // Without a database: the variable names none that answers.

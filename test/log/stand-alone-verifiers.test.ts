@@ -54,6 +54,26 @@ describe.each(STAND_ALONE)("$name", ({ command, script }) => {
     }
   });
 
+  it("refuses a malformed vkey and a signature that is too short with a sentence", () => {
+    const receipt = String(receipts[2]?.receipt);
+    const cut = (vkey: string) => vkey.replace(/\+([^+]+)\+(.+)$/, "+$1+AVBh");
+    const short = receipt.replace(/^(— \S*witness\S* \S{8})\S+$/m, "$1");
+    expect(short).not.toBe(receipt);
+    for (const [given, ...vkeys] of [
+      [receipt, cut(keys.log.vkey)],
+      [receipt, keys.log.vkey, cut(keys.witness.vkey)],
+      [receipt, keys.log.vkey.replace(/\+[^+]+$/, "")],
+      [receipt, keys.log.vkey, "a witness"],
+      [short, keys.log.vkey, keys.witness.vkey],
+    ] as const) {
+      expect(run(given, vkeys), vkeys.join(" ")).toMatchObject({
+        status: 1,
+        stdout: "",
+        stderr: expect.stringMatching(/^Refused: [^\n]+\.\n$/),
+      });
+    }
+  });
+
   it("asks for the log's vkey", () => {
     const { status, stderr } = run(String(receipts[2]?.receipt), []);
     expect({ status, stderr }).toEqual({ status: 1, stderr: "Refused: name a receipt and the vkey of its log.\n" });

@@ -1,6 +1,8 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { findShard } from "../../src/queues/shards.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
@@ -58,4 +60,29 @@ it("voucherctl queue drop-shards deletes only the queue keys of an unused number
   );
   expect(rows).toEqual([{ arguments: expect.anything(), entity_id: servers.deploymentId }]);
   await current.close();
+});
+
+itOnOneRedis("voucherctl queue shards exits with 69 when Redis stops answering during the command", async () => {
+  const { hostname, port } = new URL(servers.redisUrl);
+  const dying = createServer((client) => {
+    const redis = connect(Number(port), hostname);
+    client.on("data", (bytes) => (bytes.includes("LIST") ? client.destroy() : redis.write(bytes)));
+    redis.on("data", (bytes) => client.write(bytes));
+    for (const socket of [client, redis]) {
+      socket.on("error", () => undefined);
+      socket.on("close", () => [client, redis].forEach((each) => void each.destroy()));
+    }
+  }).listen(0, "127.0.0.1");
+  try {
+    await once(dying, "listening");
+    const url = new URL(servers.redisUrl);
+    url.host = `127.0.0.1:${(dying.address() as AddressInfo).port}`;
+    expect(await voucherctl.run(["queue", "shards"], { REDIS_URL: url.href })).toEqual({
+      exitCode: 69,
+      stdout: "",
+      stderr: "Redis does not answer. Check REDIS_URL.\n",
+    });
+  } finally {
+    dying.close();
+  }
 });

@@ -4,15 +4,6 @@ import { AppError } from "../../contract/errors.ts";
 import type { Access } from "../access.ts";
 import { assertRefusalsLeft, consumeAddressLimit, consumeRateLimit, consumeRefusalLimit } from "./rate-limit.ts";
 
-declare global {
-  namespace Express {
-    interface Locals {
-      /** The subject of the user's token; null for an anonymous caller. Set by {@link authenticateUser}. */
-      userId?: string | null;
-    }
-  }
-}
-
 /** Signed-in users, identified by their subject. */
 export const signedInUser: Access<string> = {
   security: [{ userToken: [] }],
@@ -58,8 +49,8 @@ function authenticateUser(ctx: Pick<ApiContext, "users" | "limits">, optional: b
       if (error instanceof AppError && error.code === "invalid_token") return refuse(error);
       throw error;
     });
-    await consumeRateLimit(response, limiter, userId);
     response.locals.userId = userId;
+    await consumeRateLimit(response, limiter, userId);
     next();
   };
 }

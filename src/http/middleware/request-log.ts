@@ -8,10 +8,14 @@ interface RequestFacts {
   route?: string;
   keyId?: string;
   organizationId?: string;
+  /** The subject of a user's token; null for an anonymous caller. */
+  userId?: string | null;
   traceId?: string;
   errorCode?: string;
   /** The cause of a 5xx response. */
   failure?: unknown;
+  /** Whether a 5xx response is part of normal operation. */
+  isExpected?: boolean;
 }
 
 declare global {
@@ -32,9 +36,9 @@ export function requestLog(log: Logger): RequestHandler {
     response.locals.requestId = requestId;
     response.setHeader("X-Request-Id", requestId);
     response.once("close", () => {
-      const { route, keyId, organizationId, errorCode, failure, traceId } = response.locals;
+      const { route, keyId, organizationId, userId, errorCode, failure, isExpected, traceId } = response.locals;
       const status = finalStatus(response);
-      log[levelOf(status)](
+      log[isExpected ? "info" : levelOf(status)](
         {
           requestId,
           method: request.method,
@@ -43,6 +47,7 @@ export function requestLog(log: Logger): RequestHandler {
           errorCode,
           keyId,
           organizationId,
+          userId: userId ?? undefined,
           traceId,
           // Only a 500 is unexpected, so only a 500 is logged with a stack.
           ...(failure !== undefined && (status === 500 ? { err: failure } : { reason: String(failure) })),

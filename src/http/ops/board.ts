@@ -19,13 +19,19 @@ const WEB_FONT = /<link href="https:\/\/fonts[^>]*>/;
 /** Tabs of job states that this service uses: no job is delayed, prioritized or a parent of others, and each is tried once. */
 const STATES: readonly string[] = ["latest", "active", "waiting", "completed", "failed"];
 
-/** Serves the board's page with our style sheet instead of the web font. */
+/** Serves the board's page with our style sheet instead of the web font, and passes errors on instead of sending their text. */
 class BoardServer extends ExpressAdapter {
   readonly #style: string;
 
   constructor(style: string) {
     super();
     this.#style = style;
+  }
+
+  override setErrorHandler(): this {
+    return super.setErrorHandler((error) => {
+      throw error;
+    });
   }
 
   override setEntryRoute({ method, route, handler }: AppViewRoute): this {

@@ -1,6 +1,7 @@
 import type { RequestHandler, Router } from "express";
 import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../contract/errors.ts";
+import { isRedisUnavailable } from "../../redis/connections.ts";
 import { ASSETS } from "../pages/assets.ts";
 import { assetPath } from "../pages/layout.ts";
 import { offerPage } from "../pages/offer-page.ts";
@@ -49,15 +50,19 @@ function openBoard(ctx: ApiContext): RequestHandler {
   let board: RequestHandler | undefined;
   return async (request, response, next) => {
     board ??= await loadBoard(ctx);
-    board(request, response, next);
+    board(request, response, (error: unknown) => next(isRedisUnavailable(error) ? noRedis(error) : error));
   };
+}
+
+function noRedis(cause: unknown): AppError {
+  return new AppError("unavailable", "Redis does not answer at the moment.", { cause });
 }
 
 async function loadBoard(ctx: ApiContext): Promise<RequestHandler> {
   const [{ buildBoard }, views] = await Promise.all([
     import("./board.ts"),
     ctx.queueViews.open().catch((cause: unknown) => {
-      throw new AppError("unavailable", "Redis does not answer at the moment.", { cause });
+      throw noRedis(cause);
     }),
   ]);
   const { config } = ctx;

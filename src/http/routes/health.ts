@@ -41,6 +41,8 @@ export const readiness = endpoint({
     example: { error: "No answer from Redis.", postgres: "ok", redis: "unavailable" },
   },
   async handler(ctx) {
+    // The queue opens once, and may do so while Redis is probed.
+    const isStarting = !ctx.redeemQueue.isOpen;
     const [unusable, { answers, silentShards }] = await Promise.all([
       withFallback(findDatabaseProblem(ctx.probes), new UnusableDatabase("unavailable", "No answer from Postgres.")),
       withFallback(readRedisState(ctx), { answers: false, silentShards: [] }),
@@ -54,6 +56,7 @@ export const readiness = endpoint({
     throw new AppError("unavailable", reasons.filter(Boolean).join(" "), {
       cause: unusable?.cause,
       retryAfterSeconds: 1,
+      isExpected: isStarting && unusable === null,
       details: { postgres: unusable?.state ?? "ok", redis: redis ? "ok" : "unavailable" },
     });
   },

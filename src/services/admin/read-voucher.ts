@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { AppError, voucherNotFound } from "../../contract/errors.ts";
+import { AppError } from "../../contract/errors.ts";
 import { markSandbox } from "../../contract/sandbox.ts";
 import { findOrganization } from "../../db/catalog.ts";
 import { resolveVouchers, type Voucher } from "../../db/vouchers.ts";
@@ -19,10 +19,12 @@ export async function readVoucher(
   const codeKey = normaliseCode(code);
   const [found] = await resolveVouchers(pool, [{ organizationId, codeKey, ticket: null, externalRef: null }]);
   if (!found?.voucher) {
-    if (codeKey?.length !== CODE_SYMBOLS || hasValidCheckSymbol(code)) throw voucherNotFound();
+    const isMistyped = codeKey?.length === CODE_SYMBOLS && !hasValidCheckSymbol(code);
     throw new AppError(
       "voucher_not_found",
-      "No voucher has this code. Its check symbol is wrong: it is probably mistyped.",
+      isMistyped
+        ? "No voucher has this code. Its check symbol is wrong: it is probably mistyped."
+        : `No voucher of ${organizationId} has this code.`,
     );
   }
   const { voucher, reservation, now } = found;

@@ -1,4 +1,4 @@
-import { refusal, voucherNotFound } from "../../contract/errors.ts";
+import { AppError, refusal } from "../../contract/errors.ts";
 import { insertPendingEvents } from "../../db/events.ts";
 import { type EndedReservation, endReservations } from "../../db/reservations.ts";
 import { write } from "../../db/transaction.ts";
@@ -33,7 +33,7 @@ export async function voidVoucher(
   reason: string | null,
 ): Promise<VoidResult> {
   const voucherId = await findVoucherInOrganization(ctx.pool, organizationId, normaliseCode(code));
-  if (voucherId === null) throw voucherNotFound();
+  if (voucherId === null) throw new AppError("voucher_not_found", `No voucher of ${organizationId} has this code.`);
   return withAuditEntry(ctx, { type: "VoucherInstance", id: voucherId }, async (tx) => {
     await lockVoucher(tx, voucherId);
     const { now, vouchers } = await readLockedVouchers(tx, [voucherId]);

@@ -15,6 +15,8 @@ export interface AuditedCommand {
   arguments: Record<string, unknown>;
   osUser: string;
   host: string;
+  /** Whether the command has begun a transaction that writes. Even if it then fails, the transaction may have been committed. */
+  mayHaveWritten: boolean;
 }
 
 /** What an administrative service needs. */
@@ -26,7 +28,7 @@ export interface AuditContext {
 
 /** Describes a command that the operating system's current user runs. `args` must contain no secret and no voucher code. */
 export function auditedCommand(command: string, args: Record<string, unknown>): AuditedCommand {
-  return { command, arguments: args, osUser: userName(), host: hostname() };
+  return { command, arguments: args, osUser: userName(), host: hostname(), mayHaveWritten: false };
 }
 
 function userName(): string {
@@ -56,6 +58,7 @@ export async function withAuditEntry<T>(
   try {
     await inTransaction(ctx.pool, async (tx) => {
       await tx.query("SET TRANSACTION READ WRITE");
+      ctx.audited.mayHaveWritten = true;
       await waitForLocks(tx, LOCK_WAIT_MS);
       await lockEntity(tx, entity);
       const before = merge(await readEntityState(tx, entity), unseen?.before);

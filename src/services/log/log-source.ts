@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { AppError } from "../../contract/errors.ts";
 import { HASH_BYTES, type LeafRange, type ReadTile, TILE_WIDTH, tilesOf } from "../../domain/log/merkle.ts";
 import { NotAccepted } from "../../domain/log/policy.ts";
 import { formatTilePath, tileWidth } from "../../domain/log/tiles.ts";
@@ -33,9 +34,14 @@ export function openLogSource(from: string): LogSource {
   };
 }
 
+/** @throws AppError `unavailable`; NotAccepted for a response that no log sends. */
 async function fetchFile(address: string, path: string, attempt = 1): Promise<Buffer | null> {
-  const response = await fetch(`${address.replace(/\/$/, "")}/${path}`, { signal: AbortSignal.timeout(WAIT_MAX_MS) });
-  const bytes = await readBody(response, FILE_MAX);
+  const url = `${address.replace(/\/$/, "")}/${path}`;
+  const { response, bytes } = await fetch(url, { signal: AbortSignal.timeout(WAIT_MAX_MS) })
+    .then(async (response) => ({ response, bytes: await readBody(response, FILE_MAX) }))
+    .catch((cause) => {
+      throw new AppError("unavailable", `${address} does not answer.`, { cause });
+    });
   if (bytes === null) throw new NotAccepted(`${address}/${path} is longer than any file of a log.`);
   if (response.status === 404) return null;
   if (response.status === 429 && attempt < ATTEMPTS_MAX) {

@@ -17,6 +17,9 @@ export class NotAccepted extends Error {}
 /** The policy does not parse, which says nothing about the receipt. */
 class PolicyNotRead extends NotAccepted {}
 
+/** The receipt may be valid under another policy. */
+class LogNotNamed extends NotAccepted {}
+
 function concat(...parts) {
   const bytes = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
@@ -213,7 +216,7 @@ async function verifySignatures({ text, signatures }, keys, canVerify) {
 async function verifyCheckpoint(policy, checkpoint, canVerify) {
   const { origin } = checkpoint;
   const logs = policy.logs.map(({ key }) => key).filter(({ name }) => name === origin);
-  if (logs.length === 0) throw new NotAccepted(`The policy has no log ${origin}.`);
+  if (logs.length === 0) throw new LogNotNamed(`The policy has no log ${origin}.`);
   if ((await verifySignatures(checkpoint, logs, canVerify)).size === 0) {
     throw new NotAccepted(`The checkpoint is not signed by ${origin}.`);
   }
@@ -413,6 +416,8 @@ async function checkPasted(form) {
     const reason = make("p", "", error.message);
     if (error instanceof PolicyNotRead)
       showResult("waiting", "The policy cannot be read. The receipt is not verified", reason);
+    else if (error instanceof LogNotNamed)
+      showResult("bad", "This receipt is of a log that the policy does not name. Do not rely on it", reason);
     else showResult("bad", "This receipt is not valid. Do not rely on it", reason);
   }
 }
