@@ -159,7 +159,7 @@ type Environment = Record<string, string | undefined>;
 /** The environment is invalid. `message` has one line per problem, which starts with the variable's name. */
 export class ConfigError extends Error {}
 
-/** Reads and validates a process's configuration. @throws ConfigError naming each bad variable. */
+/** Reads and validates a process's configuration. @throws ConfigError when a variable is missing or invalid. */
 export function readConfig(env: Environment) {
   const values = parse(environment, env);
   const production = values.NODE_ENV === "production";
@@ -185,13 +185,13 @@ export function readConfig(env: Environment) {
     basePath: new URL(baseUrl).pathname.replace(/\/$/, ""),
     databaseUrl: values.DATABASE_URL,
     redisUrl: values.REDIS_URL,
-    /** How many shards each queue has. While this changes, a second number: jobs are added to the first, workers serve both. */
+    /** How many shards each queue has. Two numbers while this is being changed: jobs are added to the first, workers serve both. */
     queueShards: values.QUEUE_SHARDS as [number, ...number[]],
     reservationSeconds: values.RESERVATION_SECONDS,
     /** New tokens are signed with the first secret. Tokens of every secret are accepted. */
     reservationTokenSecrets: values.RESERVATION_TOKEN_SECRET,
     redeemWaitMs: values.REDEEM_WAIT_MS,
-    /** A key's limit for reads and its limit for moves, in calls per second. The other limits per second derive from it. 0 turns them all off. */
+    /** A key's limit in calls per second, for reads and for changes separately. The other limits per second derive from it. 0 turns them all off. */
     rateLimitRps: values.RATE_LIMIT_RPS,
     /** Look-ups of unknown codes per minute and key. 0 turns the limit off. */
     missLimitPerMinute: values.MISS_LIMIT_PER_MINUTE,
@@ -278,7 +278,7 @@ export function readApiConfig(env: Environment): Config {
 /**
  * Reads the configuration of a worker process. If its only queue is `log`, LOG_KEY_FILE must be set. If it is `webhook`,
  * WEBHOOK_SECRET must be set.
- * @throws ConfigError naming every variable that is missing or invalid.
+ * @throws ConfigError when a variable is missing or invalid.
  */
 export function readWorkerConfig(env: Environment): Config {
   const config = readConfig(env);

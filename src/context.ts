@@ -62,7 +62,7 @@ const WEBHOOK_READS = 1;
 
 /** Postgres connections per process, at most. A test compares them with `docs/scaling.md`. */
 export const CONNECTIONS_MAX = {
-  /** Batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions (reads, shared, waiting), a scrape, unbatched calls, moves of sandboxes and probes. */
+  /** Batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions (shared reads, batch, waiting), a scrape, unbatched calls, moves of sandboxes and probes. */
   api: 2 + 1 + 3 + 1 + 4 + (2 + 1 + 3) + 1 + PUBLIC_READS + PARTNER_CALLS + SANDBOX_ADVANCES + PROBES,
   /** Redemptions (fast path, slow path), seals (the same), the sweeper, the log, and webhooks (reads, recorded attempts). */
   worker: 1 + 4 + 1 + 4 + 1 + 1 + (WEBHOOK_READS + 1),

@@ -11,8 +11,8 @@ import { startWorkers } from "./start-workers.ts";
 const config = configureProcess(readWorkerConfig);
 try {
   const ctx = openWorkerContext(config, await openTraces(config.traces, "worker", openLog(config.logLevel, "worker")));
-  const metrics = await serveMetrics(ctx);
   let workers: RunningWorker[] = [];
+  const metrics = await serveMetrics(ctx, () => workers.length > 0);
   // Signals must be handled even while the process waits for the database.
   drainOnSignal(ctx.log, async () => {
     await Promise.all(workers.map((worker) => worker.close()));

@@ -47,7 +47,7 @@ export const queue: Noun = {
           if (state !== "unused") {
             throw new AppError("invalid_request", `${pluralize(shards, "shard")}: ${MEANING[state](division)}.`);
           }
-          // The drop changes nothing in the database, so without these facts no audit entry would be written.
+          // The drop changes nothing in the database. 1 means that there are keys: the audit entry is written only if the two facts differ.
           const after = (dropped: number) => ({ queueKeys: dropped === 0 ? 1 : 0 });
           const unseen = { before: { queueKeys: 1 }, after };
           return withAuditEntry(ctx, { type: "Deployment", id: deploymentId }, () => drop(shards), unseen);
@@ -96,7 +96,7 @@ function stateOf({ apis, jobs, served, unserved }: Division): State {
 
 const MEANING: Record<State, (division: Division) => string> = {
   in_use: () => "API processes add jobs, and workers serve every shard",
-  ready: () => "workers serve every shard, no API process adds jobs, and none is left",
+  ready: () => "workers serve every shard, no API process adds jobs, and no jobs are left",
   emptying: () => "no API process adds jobs; workers process those that are left",
   unserved: ({ unserved }) => `no worker serves ${unserved.join(", ")}`,
   unreachable: () => "a Redis server does not answer",

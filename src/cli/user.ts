@@ -20,7 +20,7 @@ export const user: Noun = {
       ["user token --user alice", "user token --user alice --ttl 7d --json"],
       async (ctx, options) => {
         if (process.env.DATABASE_URL) {
-          throw new UsageError("Tokens are accepted by the embedded servers only. Unset DATABASE_URL.");
+          throw new UsageError("Only the embedded servers accept these tokens. Unset DATABASE_URL.");
         }
         const { mintUserToken } = await import("../local/user-keys.ts");
         const token = await mintUserToken(LOCAL_DIRECTORY, options.user, options.ttl, readTokenClaims(process.env));

@@ -35,7 +35,7 @@ export const voucher: Noun = {
         .option("--ticket <ticket>", "the ticket of a reservation")
         .option("--id <id>", "the voucher's id")
         .option("--ref <reference>", "the partner's reference of its redemption")
-        .option("--redeem-code <code>", "the code that the customer got")
+        .option("--redeem-code <code>", "the redeem code that the customer got")
         .option("--batch <id>", "its batch, together with --serial")
         .option("--serial <n>", "its serial within --batch", integer(1, INTEGER_MAX))
         .option("--org <id>", "search one organization only"),

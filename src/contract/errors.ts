@@ -29,7 +29,7 @@ const REFUSALS = {
   },
   reservation_ended: {
     status: 409,
-    meaning: "This ticket's reservation expired, was released or was consumed; the voucher itself may still be valid",
+    meaning: "This ticket's reservation has expired or was released; the voucher itself may still be valid",
     sentence: "This reservation has ended. Look the voucher up again by its code.",
   },
   token_mismatch: {
@@ -108,17 +108,18 @@ export const ERRORS = {
   },
   missing_password: {
     status: 401,
-    meaning: "The dashboard requires the operations token as the HTTP Basic password",
+    meaning: "The operator pages and the queue dashboard require the operations token as the HTTP Basic password",
     sentence: "Sign in with the operations token as the password, under any user name.",
   },
   wrong_password: {
     status: 401,
-    meaning: "The password sent to the dashboard is not the operations token",
+    meaning: "The password sent to the operator pages or the queue dashboard is not the operations token",
     sentence: "This is not the operations token.",
   },
   cross_site: {
     status: 403,
-    meaning: "The browser sent a change to the dashboard on behalf of a page of another site",
+    meaning:
+      "The browser sent a change to the operator pages or the queue dashboard on behalf of a page of another site",
     sentence: "This request was sent from a page of another site.",
   },
   referrers_only: {
@@ -275,7 +276,6 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS;
 type RefusalCode = keyof typeof REFUSALS;
 
-/** The HTTP status of an error code. */
 export function statusOf(code: ErrorCode): number {
   return ERRORS[code].status;
 }

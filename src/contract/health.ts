@@ -2,9 +2,7 @@ import { z } from "zod";
 import { errorResponse } from "./error-response.ts";
 import { examples } from "./example.ts";
 
-const status = z
-  .literal("ok")
-  .meta({ description: "Always `ok`. When the service is not ready, it sends an error response instead." });
+const status = z.literal("ok").meta({ description: "Always `ok`; otherwise the response is an error." });
 
 export const healthResponse = z.object({ status }).meta({ id: "Health" });
 examples.add(healthResponse, { ok: { summary: "Up", value: { status: "ok" } } });
@@ -28,5 +26,4 @@ const silentShards = z.array(z.string()).optional().meta({
 export const readinessResponse = z.object({ status, ...serverStates.shape, silentShards }).meta({ id: "Readiness" });
 examples.add(readinessResponse, { ok: { summary: "Ready", value: { status: "ok", postgres: "ok", redis: "ok" } } });
 
-/** The error response of the readiness probe. */
 export const readinessError = errorResponse.extend(serverStates.shape).meta({ id: "ReadinessError" });

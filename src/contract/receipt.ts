@@ -10,7 +10,6 @@ export const externalRefParameter = z
 
 export const sequenceParameter = z.string().meta({ description: "The event's `sequence`.", examples: ["2"] });
 
-/** A proof in the format C2SP tlog-proof. */
 export const receipt = z.string().meta({
   id: "Receipt",
   description:

@@ -72,7 +72,7 @@ SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at 
  WHERE $2::text IS NULL OR k.id < $2::text ORDER BY k.id DESC LIMIT $3::int;
 
 -- name: find_key_place
--- A key's organization, and the key before which a page of its keys begins that contains this key; null for the newest page.
+-- A key's organization, and the $2 of select_keys with which the page contains this key; null for the newest page.
 -- $1 key_id text, $2 size of a page int
 SELECT k.organization_id AS "organizationId",
        (SELECT n.id FROM api_keys AS n WHERE n.organization_id = k.organization_id AND n.id > k.id ORDER BY n.id OFFSET $2::int - 1 LIMIT 1) AS before

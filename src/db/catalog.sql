@@ -50,7 +50,6 @@ SELECT p.organization_id AS "organizationId", p.sandbox, p.key AS "productKey", 
 SELECT coalesce(sum(b.voucher_count), 0) AS count FROM batches AS b;
 
 -- name: find_batch_size
--- How many vouchers a batch has.
 -- $1 id text
 SELECT b.voucher_count AS count FROM batches AS b WHERE b.id = $1::text;
 
@@ -60,8 +59,8 @@ SELECT b.voucher_count AS count FROM batches AS b WHERE b.id = $1::text;
 SELECT w.kind, w.opens_at AS "opensAt", w.closes_at AS "closesAt" FROM batch_windows AS w WHERE w.batch_id = $1::text;
 
 -- name: find_batch
--- A batch with the number of its vouchers in each status. left: vouchers that users can acquire while a window is open, 0
--- when the batch has expired. Reads all vouchers of the batch.
+-- A batch with the number of its vouchers in each status. left: vouchers that users can acquire while a window is open, reserved ones
+-- included; 0 when the batch has expired. Reads all vouchers of the batch.
 -- $1 id text
 SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",

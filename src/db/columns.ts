@@ -35,7 +35,7 @@ export const boolean: Column<boolean> = { type: "boolean" };
 export const text: Column<string> = { type: "text" };
 export const timestamptz: Column<Date> = { type: "timestamp with time zone" };
 
-/** A text of which only these values are stored. */
+/** A text column that holds only these values. */
 export function textOf<T extends string>(): Column<T> {
   return { type: "text" };
 }

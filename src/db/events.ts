@@ -135,7 +135,7 @@ export function findLoggedEvent(db: Queryable, voucherId: string, sequence: numb
   return readRow(db, sql.find_logged_event, [voucherId, sequence]);
 }
 
-/** The redeemed event of the redemption with a reference in one organization, or null. */
+/** The event of an organization's redemption under a reference, or null. */
 export function findLoggedRedemption(
   db: Queryable,
   organizationId: string,

@@ -11,19 +11,24 @@ interface MetricsServer {
 }
 
 /**
- * Serves metrics at `/metrics` on METRICS_PORT, without authentication. Returns null when the process has no metrics or no such port.
+ * Serves metrics at `/metrics` on METRICS_PORT, without authentication, and with `isReady` a readiness probe at `/readyz`. Returns null when
+ * the process has no metrics or no such port.
  * @throws Error that names METRICS_PORT when the port cannot be used.
  */
-export async function serveMetrics(ctx: {
-  config: Config;
-  metrics: Scrapable | null;
-  log: Logger;
-}): Promise<MetricsServer | null> {
+export async function serveMetrics(
+  ctx: { config: Config; metrics: Scrapable | null; log: Logger },
+  isReady?: () => boolean,
+): Promise<MetricsServer | null> {
   const { log, metrics } = ctx;
   const port = ctx.config.metricsPort;
   if (metrics === null || port === null) return null;
   const server = createServer((request, response) => {
     const path = request.url?.split("?")[0];
+    if (path === "/readyz" && isReady !== undefined) {
+      const ready = isReady();
+      response.writeHead(ready ? 200 : 503, { "Content-Type": "text/plain" }).end(ready ? "ready\n" : "not ready\n");
+      return;
+    }
     if (path !== "/metrics" || (request.method !== "GET" && request.method !== "HEAD")) {
       response.writeHead(404, { "Content-Type": "text/plain" }).end("Metrics are at /metrics.\n");
       return;

@@ -13,7 +13,7 @@ export interface Division {
   jobs: number | null;
   /** Whether a worker serves any of its shards. */
   served: boolean;
-  /** Queues and shards that no worker serves, such as `redeem 2/6`. */
+  /** Queues and shards that no worker serves, such as `redeem 2/6`, except queues that may have no worker. */
   unserved: string[];
 }
 
@@ -73,9 +73,10 @@ async function readDivision(
   count: number,
   names: readonly string[][],
 ): Promise<Division> {
-  const shards = QUEUES.filter(({ isOptional }) => !isOptional).flatMap((definition) =>
+  const shards = QUEUES.flatMap((definition) =>
     listShardsOf(definition, deploymentId, [count]).map((shard) => ({
       name: `${definition.name} ${shard.name}`,
+      isOptional: definition.isOptional,
       served: names.flat().some((name) => name.startsWith(workerName(definition.name, shard))),
     })),
   );
@@ -90,7 +91,7 @@ async function readDivision(
     apis: Math.max(...apis),
     jobs: backlog.includes(null) ? null : jobs,
     served: shards.some(({ served }) => served),
-    unserved: shards.filter(({ served }) => !served).map(({ name }) => name),
+    unserved: shards.filter(({ served, isOptional }) => !served && !isOptional).map(({ name }) => name),
   };
 }
 

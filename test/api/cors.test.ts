@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(() => endService(servers));
 
-/** The routes that pages of a listed origin may call, with the method that they call. */
+/** Routes that pages of a listed origin may call, with the method. */
 const OPEN: [method: string, path: string][] = [
   ["GET", "/marketplace/listings"],
   ["GET", "/marketplace/listings/lst_1"],
@@ -34,6 +34,7 @@ const OPEN: [method: string, path: string][] = [
   ["POST", "/products/prd_1/claim"],
   ["POST", "/r/abc/claim"],
   ["GET", "/integrity/events/VoucherInstance/vch_1"],
+  ["GET", "/integrity/events/VoucherInstance/vch_1/1/proof"],
 ];
 const NEVER: [method: string, path: string][] = [
   ["GET", "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC"],
@@ -46,7 +47,7 @@ const NEVER: [method: string, path: string][] = [
   ["GET", "/nowhere"],
 ];
 
-/** The CORS headers of a response. */
+/** The names of a response's CORS headers. */
 function corsOf(headers: Headers): string[] {
   return [...headers.keys()].filter((name) => name.startsWith("access-control-"));
 }

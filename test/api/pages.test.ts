@@ -37,7 +37,7 @@ afterAll(() => endService(servers));
 
 /** Opens an address of the service; with a browser's Accept unless told otherwise. */
 async function open(path: string, accept: string | null = BROWSER, method = "GET") {
-  // An Accept of fetch's own is */*.
+  // Without the header, fetch sends Accept: */*.
   const headers: Record<string, string> = accept === null ? {} : { accept };
   const response = await fetch(`${api.url}${path}`, { method, headers, redirect: "manual" });
   return { status: response.status, headers: response.headers, text: await response.text() };
@@ -134,7 +134,7 @@ describe("every page", () => {
     }
   });
 
-  it("has no style or script of its own in it, and loads what it has from addresses that change with the content", async () => {
+  it("has no inline style or script, and loads its files from addresses that change with their content", async () => {
     const { text } = await open(chainPath(voucher.id));
     expect(text).not.toMatch(/<style|style=|<script(?![^>]* src=)|\son\w+=|javascript:/i);
     const assets = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
@@ -155,7 +155,7 @@ describe("every page", () => {
     }
   });
 
-  it("loads nothing but what is there: other names under /assets are 404", async () => {
+  it("has no other files: other names under /assets get 404", async () => {
     for (const name of ["pages.css", "..%2f..%2fhtml.ts", "pages.0000000000000000.css", "__proto__", "style"]) {
       expect((await open(`/assets/${name}`, "*/*")).status, name).toBe(404);
     }
@@ -275,7 +275,7 @@ describe("the page of a chain", () => {
     }
   });
 
-  it("answers a bad page number with 400 as a page that names the field", async () => {
+  it("answers a bad after or limit with 400, on a page that names the field", async () => {
     for (const query of ["?after=-1", "?limit=0", "?limit=1001", "?after=%3Cb%3E", "?after=1&after=2"]) {
       const { status, headers, text } = await open(chainPath(voucher.id, query));
       expect(status, query).toBe(400);
@@ -302,7 +302,7 @@ describe("the landing page", () => {
     }
   });
 
-  it("gives programs the same addresses, from the base address", async () => {
+  it("gives programs its addresses as JSON, with the base address", async () => {
     const { text } = await open("/", "*/*");
     expect(JSON.parse(text)).toEqual({
       name: "Partner Voucher API",
@@ -416,7 +416,7 @@ describe("a referrer's link in a browser", () => {
     expect(JSON.parse(json.text)).toMatchObject({ code: "not_found" });
   });
 
-  it("shows the end of the vouchers that a claim gives, not of a batch without any left", async () => {
+  it("shows the validUntil of the vouchers that a claim gives, not of a batch with none left", async () => {
     const [soon, later] = [new Date("2051-03-01T12:00:00Z"), new Date("2052-04-01T12:00:00Z")];
     const offer = await makeOffer(servers.db, 1, { validUntil: soon });
     await offerBatch(servers.db, offer, 1, { validUntil: later });

@@ -246,7 +246,7 @@ describe("POST /partner/vouchers/reserve", () => {
     expect(second.body.ticket).not.toBe(first.ticket);
     const old = await readReservation(first.ticket);
     expect(old.state).toBe("Expired");
-    // It ended at its own end, not when that was recorded.
+    // It ended when it expired, not when that was recorded.
     expect(old.ended_at).toEqual(old.expires_at);
     const fresh = await readReservation(second.body.ticket);
     expect(fresh).toMatchObject({ state: "Live", key_id: tillKey.id });
@@ -278,7 +278,7 @@ describe("the lease of POST /partner/vouchers/reserve", () => {
     expect(left).toBeGreaterThan(900_000 - 20_000);
   });
 
-  it("ends by itself with RESERVATION_SECONDS", async () => {
+  it("ends by itself after RESERVATION_SECONDS", async () => {
     const voucher = await issue();
     expect((await partnerClient(hasty.url, shopKey.key).reserve(voucher.code)).status).toBe(200);
     expect(await servers.redis.pttl(servers.leaseKey(voucher.id))).toBeLessThanOrEqual(1_000);

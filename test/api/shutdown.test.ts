@@ -87,7 +87,7 @@ it("an API process that gets SIGTERM answers every request of 64 clients that ke
   expect(performance.now() - startedAt).toBeLessThan(8_000);
 });
 
-it("an API that is told to stop ends idle connections after two seconds, and at once when there are none", async () => {
+it("an API that is told to stop ends idle connections after two seconds, and closes sooner when there are none", async () => {
   const idle = await startApi(servers, {}, CONNECTION_LIMITS);
   const unused = await startApi(servers, {}, CONNECTION_LIMITS);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });

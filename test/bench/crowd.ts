@@ -4,7 +4,7 @@ import pLimit from "p-limit";
 
 /** The answer to one request of a crowd. */
 export interface CrowdAnswer {
-  /** 0: the connection failed. */
+  /** 0: the connection ended or timed out without a complete answer. */
   status: number;
   body: string;
   latencyMs: number;
@@ -24,7 +24,7 @@ const TIMEOUT_MS = 60_000;
 /**
  * Opens a connection for each request and sends it, all as fast as possible, from a thread of its own.
  * @param onSend is called just before the first connection is opened.
- * @returns the answers in order of the requests; latencies include the connection.
+ * @returns the answers in order of the requests; every latency counts from the start of the crowd.
  */
 export function sendAtOnce(crowd: Crowd, onSend: () => void = () => undefined): Promise<CrowdAnswer[]> {
   const thread = new Worker(new URL(import.meta.url), { workerData: crowd });

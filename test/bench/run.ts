@@ -20,7 +20,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 type EventId = keyof typeof DROPS | keyof typeof LOCKED | keyof typeof ANNOUNCED;
 const CASE_IDS = [CASES, DROPS, LOCKED, ANNOUNCED].flatMap((group) => Object.keys(group)) as (CaseId | EventId)[];
 const CONTENDER_IDS = (Object.keys(CONTENDERS) as ContenderId[]).filter((id) => id !== "against");
-/** The others must be named: a Redis Cluster needs redis-server on this machine. */
+/** Without `cluster`, which must be named: it needs redis-server on this machine. */
 const DEFAULT_IDS = CONTENDER_IDS.filter((id) => id !== "cluster");
 
 const program = new Command("npm run bench --")
@@ -162,7 +162,7 @@ function playsIn({ contenders }: Case, id: ContenderId): boolean {
   return contenders.includes(id === "against" ? "service" : id);
 }
 
-/** Only the service has claims. */
+/** Whether a contender takes part in the events. The baselines lack what these use, such as claims. */
 function isService(id: ContenderId): boolean {
   return id === "service" || id === "against";
 }

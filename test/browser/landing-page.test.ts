@@ -54,7 +54,7 @@ describe("an unknown address", () => {
 });
 
 describe("a referrer's link", () => {
-  it.each(LOOKS)("shows its offer without JavaScript and passes axe on a %s", async (look, options) => {
+  it.each(LOOKS)("shows its offer and passes axe on a %s", async (look, options) => {
     const { code } = await makeReferral(servers.db, await makeOffer(servers.db, 2));
     const { page, complaints, close } = await openPage(browser, options);
     await page.goto(`${api.url}/r/${code}`);
@@ -69,7 +69,9 @@ describe("a referrer's link", () => {
 });
 
 describe("the landing page", () => {
-  it.each(LOOKS)("on a %s passes axe, does not overflow and keeps its policy", async (look, options) => {
+  it.each(
+    LOOKS,
+  )("on a %s passes axe, does not overflow and violates no content security policy", async (look, options) => {
     const { page, complaints, close } = await openPage(browser, options);
     await page.goto(api.url);
     expect(await page.getByRole("heading", { level: 1 }).innerText()).toBe("Redeem each voucher exactly once");

@@ -11,7 +11,7 @@ export type RedisLoss = "Nothing" | "AppendOnlyTail" | "Everything";
 /** Loss that `appendfsync everysec` allows, in milliseconds. */
 const TAIL_MS = 1_000;
 const SAMPLE_MS = 50;
-/** Longer than any loss. Milliseconds. */
+/** How long the samples are kept: longer than any loss. Milliseconds. */
 const KEEP_MS = 60_000;
 
 interface FileSize {
@@ -47,7 +47,7 @@ export class FaultRedis {
     this.#pid = await findPid(this.#server);
   }
 
-  /** Kills the server, as when its machine dies, and removes the lost writes. `AppendOnlyTail` are those after `keptUntilMs`. */
+  /** Kills the server, as when its machine dies, and removes the lost writes. For `AppendOnlyTail`, those are the writes after `keptUntilMs`. */
   async kill(loss: RedisLoss, keptUntilMs = Date.now() - TAIL_MS): Promise<void> {
     const pid = this.#pid;
     if (pid === null) return;
@@ -88,8 +88,8 @@ export class FaultRedis {
   }
 
   /**
-   * SIGKILL alone loses nothing, because the kernel keeps what was written; the death of a machine does. This cuts the file to its
-   * length at that moment.
+   * SIGKILL alone loses nothing, because the kernel keeps what was written. To lose writes as a dying machine does, this cuts the file
+   * to its length at that time.
    */
   #cutTail(keptUntilMs: number): void {
     const file = this.#newestLog();
@@ -97,7 +97,7 @@ export class FaultRedis {
     if (file !== null && size !== undefined && statSync(file).size > size.bytes) truncateSync(file, size.bytes);
   }
 
-  /** Notes which writes there are now. Returns the time, for `kill`. */
+  /** Records the append-only file's size now. Returns the time, for `kill`. */
   sampleSize(): number {
     const file = this.#newestLog();
     const atMs = Date.now();

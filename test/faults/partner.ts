@@ -13,7 +13,6 @@ const IMPATIENT_CHANCE = 0.3;
 const RETRY_PAUSE_MS = { min: 20, max: 250 };
 const THINKING_MS = { min: 0, max: 60 };
 
-/** Options of one partner loop. */
 export interface PartnerOptions {
   name: string;
   random: SeededRandom;

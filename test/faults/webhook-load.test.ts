@@ -13,14 +13,15 @@ import { issueVouchers, makePartner, type TestPartner } from "../support/supply.
 import { until } from "../support/until.ts";
 import { startReceiver, WEBHOOK_ENV, type WebhookReceiver } from "../support/webhook-receiver.ts";
 
-/** Redemptions of one measurement, and the time between two. */
+/** Redemptions of one measurement. */
 const REDEEMS = 150;
-/** Measurements with and without endpoints that hang, in turn. The best of each counts: a busy machine only adds time. */
+/** Rounds of one measurement with endpoints that hang and one without. The best of each counts: a busy machine only adds time. */
 const ROUNDS = Number(process.env.WEBHOOK_ROUNDS ?? 3);
-/** CPU time that one delivery may cost its worker: so one process can send 1 000 in a second. Microseconds. */
+/** CPU time that one delivery may cost its worker, so that one process can send 1 000 in a second. Microseconds. */
 const CPU_MAX_MICROS = 1_000;
-/** Reads of the database that an endpoint that hangs may cost in one measurement. */
+/** Reads of the database that an endpoint that hangs may cost in one round. */
 const HANGING_READS_MAX = 10;
+/** Time between two redemptions. Milliseconds. */
 const EVERY_MS = 20;
 const HANGING = 10;
 /** Deliveries that wait for an endpoint that does not answer. WEBHOOK_BACKLOG=1000000 for a long run. */
@@ -179,7 +180,7 @@ it("delivers to a healthy endpoint as fast as before while ten endpoints hang, o
       `p99 of each round, ms: alone ${show(alone)}; beside them ${show(together)}; ${ofHanging.toFixed(1)} reads for each of them in a round; load ${loadavg()[0]?.toFixed(1)}\n`,
   );
   expect(ofHanging).toBeLessThanOrEqual(HANGING_READS_MAX);
-  // A constant for a busy machine: what it adds is not proportional.
+  // The constant allows for a busy machine, which adds time that does not grow with the delay.
   expect(best(together, 0.99)).toBeLessThanOrEqual(1.1 * best(alone, 0.99) + 100);
   expect(best(together, 0.5)).toBeLessThanOrEqual(1_000);
   expect(best(together, 0.99)).toBeLessThanOrEqual(3_000);

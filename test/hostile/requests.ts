@@ -22,7 +22,7 @@ export interface KnownValues {
   operator: string;
 }
 
-/** Encodes a request, on a connection that ends with it. */
+/** Encodes a request that asks to close the connection. */
 export function encodeRequest({ method, target, headers, body, chunkBytes }: HostileRequest): Buffer {
   const lines = [`${method} ${target} HTTP/1.1`, ...headers.map(([name, value]) => `${name}: ${value}`)];
   const parts: Uint8Array[] = [];
@@ -41,7 +41,7 @@ export function encodeRequest({ method, target, headers, body, chunkBytes }: Hos
   return Buffer.concat([Buffer.from(lines.join("\r\n"), "latin1"), ...parts]);
 }
 
-/** Names of built-in properties of every object. */
+/** Property names with a meaning of their own in JavaScript. */
 const PROTOTYPE_NAMES = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "valueOf", "then"];
 const BODY_FIELDS = [...new Set(ENDPOINTS.flatMap(({ body }) => Object.keys(body?.shape ?? {})))];
 const QUERY_FIELDS = [...new Set(ENDPOINTS.flatMap(({ query }) => Object.keys(query?.shape ?? {})))];
@@ -140,7 +140,7 @@ function anyBody(known: KnownValues): fc.Arbitrary<Uint8Array> {
   );
 }
 
-/** All characters except those that end a header or the address. */
+/** Texts of Latin-1 characters from `min` on, without DEL and those in `without`. */
 const latin1 = (min: number, ...without: string[]) =>
   fc
     .array(

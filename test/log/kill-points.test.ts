@@ -102,7 +102,7 @@ async function killAt(reach: (worker: Started, before: number) => Promise<(() =>
   }
 }
 
-/** Resolves when the witness is asked about a tree of more leaves; its answer never comes. */
+/** Resolves before or after the witness cosigns a tree of more than `size` leaves. Its answer never comes. */
 function holdWitness(when: "before" | "after", size: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   hooks[when] = (note) => {
@@ -114,7 +114,7 @@ function holdWitness(when: "before" | "after", size: number): Promise<void> {
 }
 
 describe("a worker of the log that is killed", () => {
-  it("before it commits the places has done nothing", async () => {
+  it("before it commits the leaves' places, has changed nothing", async () => {
     const release = await lockTable("log_bundles", "SHARE");
     const before = await killAt(async () => {
       await untilBlockedOn("log_bundles");
@@ -169,7 +169,7 @@ describe("a worker of the log that is killed", () => {
     expect([notes.largest, (await publishedSize()) < notes.largest]).toEqual([await treeSize(), true]);
   });
 
-  it("while it serves the checkpoint has served it, or not", async () => {
+  it("while it serves the checkpoint, has sent the witness the tree with or without the last five events", async () => {
     const release = await lockTable("log_published", "SHARE");
     await killAt(async () => {
       await untilBlockedOn("log_published");

@@ -147,7 +147,7 @@ describe("log backfill", () => {
 });
 
 describe("log monitor", () => {
-  it("refuses a log that shrinks, forks or is signed with another key, and keeps the evidence", async () => {
+  it("refuses a log that shrinks or forks and keeps the evidence, and refuses a log of another name", async () => {
     await beginLog(servers.db, files);
     await issue(300);
     await run();

@@ -32,11 +32,11 @@ export function makeStep<Choice>(
 
 /** A partner request of a step. */
 export interface Call {
-  /** Under which the step is counted. */
+  /** The name under which the step is counted. */
   kind: string;
   title: string;
   request: PartnerRequest;
-  /** Runs around the sending of the request. */
+  /** Sends the request by calling `sending`, and may act before and after. */
   around?: (world: World, sending: () => Promise<Answer>) => Promise<Answer>;
 }
 

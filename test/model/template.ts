@@ -77,7 +77,7 @@ export function isPlaceholder(template: Template): template is Placeholder {
   return typeof template === "object" && template !== null && "placeholderKind" in template;
 }
 
-/** Renders a template as text: variables as `$NAME`, other placeholders in angle brackets. */
+/** Renders a template as text: variables as `$NAME`, moments, sentences and JSON texts in angle brackets. */
 export function render(template: Template): string {
   return JSON.stringify(readable(template));
 }

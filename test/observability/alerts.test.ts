@@ -59,7 +59,7 @@ const HEALTHY: Series = {
   'nodejs_eventloop_lag_p99_seconds{job="api",instance="a:9464"}': "0.011x240",
 };
 
-/** Faults that begin after ten minutes, and the alerts that must fire. */
+/** Faults, and the alerts that must fire after 25 minutes and not after nine. */
 const FAULTS: [alerts: string[], series: Series][] = [
   [["VouchersApiDown"], { 'up{job="api",instance="a:9464"}': "1x40 stale" }],
   [["VouchersApiDown", "VouchersProcessDown"], { 'up{job="api",instance="a:9464"}': "1x40 0x200" }],
@@ -143,7 +143,7 @@ describe.runIf(checked)("the files for Prometheus", () => {
     expect(testRules(HEALTHY, asks)).toMatchObject({ ok: true });
   });
 
-  it("link to the runbook by an absolute address, which the external label begins", () => {
+  it("link to the runbook by an absolute address, which begins with the external label", () => {
     const directory = mkdtempSync(join(tmpdir(), "voucher-rules-"));
     const file = join(directory, "rules.test.yml");
     const alert = {

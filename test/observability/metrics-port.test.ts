@@ -1,5 +1,6 @@
 import { createServer } from "node:http";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { migrateDatabase } from "../../src/db/migrate.ts";
 import { runNode, startNode } from "../support/child-process.ts";
 import { scrape } from "../support/scrape.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -46,4 +47,25 @@ it.each(PROCESSES)("%s does not start when METRICS_PORT is in use, and names it"
   expect(exitCode).toBe(1);
   expect(stderr).toMatch(new RegExp(`^cannot listen on METRICS_PORT ${port}: .*EADDRINUSE.*\n$`));
   expect(stdout).not.toMatch(/"listening"|"working"/);
+});
+
+it("a worker is ready once the database has the migrations, and serves metrics before", async () => {
+  const database = `waiting_${process.pid}`;
+  await servers.db.query(`CREATE DATABASE ${database}`);
+  const url = new URL(servers.ownerUrl);
+  url.pathname = database;
+  const port = await findSteadyPort();
+  const started = startNode(["workers/main.ts"], { ...(await env(port)), DATABASE_URL: url.href });
+  const statusOf = (path: string) =>
+    fetch(`http://127.0.0.1:${port}${path}`).then(
+      ({ status }) => status,
+      () => null,
+    );
+  await untilStarted(() => /the database cannot be used yet/.test(started.output()));
+  expect([await statusOf("/readyz"), await statusOf("/metrics")]).toEqual([503, 200]);
+  await migrateDatabase(url.href);
+  await untilStarted(async () => (await statusOf("/readyz")) === 200);
+  started.child.kill("SIGTERM");
+  expect((await started.ended).exitCode).toBe(0);
+  await servers.db.query(`DROP DATABASE ${database} WITH (FORCE)`);
 });

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 
-// Runs the test suite, and the move of a bucket under load, on Citus:
+// Runs the test suite on Citus, and before it a test that moves a bucket (docs/scaling.md) under load:
 //
 //   node test/scale/citus.ts NODE NODE NODE [-- test/api/redeem.test.ts …]
 //

@@ -17,7 +17,7 @@ export interface OwnPostgres {
   close(): Promise<void>;
 }
 
-/** Starts an embedded server that logs every statement. */
+/** Starts an embedded server. */
 export async function openOwnPostgres(settings: string[] = []): Promise<OwnPostgres> {
   const directory = mkdtempSync(join(tmpdir(), "voucher-own-postgres-"));
   // Postgres runs as another user when the tests run as root.

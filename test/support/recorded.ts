@@ -11,7 +11,6 @@ export interface Recorded {
   events: { sequence: number; eventType: string; sealStatus: string; data: Record<string, unknown> | null }[];
 }
 
-/** Reads the state of one voucher from the database. */
 export async function readRecorded(db: pg.Pool, voucherId: string): Promise<Recorded> {
   const { rows } = await db.query(
     `SELECT v.status, v.last_sequence, v.sealed_sequence, d.external_ref, d.ticket, d.redeem_code, d.redeemed_at,
@@ -49,13 +48,11 @@ export async function readRecorded(db: pg.Pool, voucherId: string): Promise<Reco
   };
 }
 
-/** Returns the id of a voucher's batch. */
 export async function findBatchOf(db: pg.Pool, voucherId: string): Promise<string> {
   const { rows } = await db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucherId]);
   return rows[0].batch_id;
 }
 
-/** Reads the reservation with this ticket. */
 export async function readReservation(
   db: pg.Pool,
   ticket: string,

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { findShard } from "../../src/queues/shards.ts";
 import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi } from "../support/service.ts";
+import { startApi, startWorkers } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
 
@@ -20,7 +20,7 @@ afterAll(async () => {
   await servers.close();
 });
 
-/** Returns all keys of the deployment's queues with this number of shards. */
+/** Returns all keys in the deployment's shards, for this number of shards. */
 async function keysOf(shards: number): Promise<string[]> {
   const keys = await Promise.all(
     Array.from({ length: shards }, (_, index) =>
@@ -30,7 +30,12 @@ async function keysOf(shards: number): Promise<string[]> {
   return keys.flat();
 }
 
-it("voucherctl queue drop-shards deletes only the queue keys of an unused number of shards, adds an audit entry, and refuses a number that an API process uses", async () => {
+async function divisionOf(count: number): Promise<{ apis: number; served: boolean; state: string }> {
+  const { divisions } = await voucherctl.json("queue", "shards");
+  return divisions.find(({ shards }: { shards: number }) => shards === count);
+}
+
+it("voucherctl queue drop-shards deletes only the queue keys of an unused number of shards, adds an audit entry, and refuses a number that a process uses", async () => {
   const current = await startApi(servers);
   const former = await startApi(servers, { QUEUE_SHARDS: "4" });
   const { prefix } = findShard(servers.deploymentId, 3, 4);
@@ -42,15 +47,24 @@ it("voucherctl queue drop-shards deletes only the queue keys of an unused number
   expect(refused).toEqual({ exitCode: 1, stdout: "", stderr });
 
   await former.close();
+  // A worker of an optional queue uses the shards, too.
+  const sender = await startWorkers(servers, {
+    QUEUE_SHARDS: "4",
+    WORKER_QUEUES: "webhook",
+    WEBHOOK_SECRET: "0".repeat(64),
+  });
+  await until(async () => {
+    const { apis, served } = await divisionOf(4);
+    return apis === 0 && served;
+  });
+  expect((await voucherctl.run(["queue", "drop-shards", "4"])).exitCode).toBe(1);
+  await sender.close();
   const left = await keysOf(4);
   expect(left.length).toBeGreaterThan(2);
   const kept = await keysOf(servers.shards.length);
   expect(kept.length).toBeGreaterThan(0);
   // Redis notices closed connections a moment later.
-  await until(async () => {
-    const { divisions } = await voucherctl.json("queue", "shards");
-    return divisions.find(({ shards }: { shards: number }) => shards === 4).state === "unused";
-  });
+  await until(async () => (await divisionOf(4)).state === "unused");
   expect(await voucherctl.json("queue", "drop-shards", "4")).toEqual({ shards: 4, keys: left.length - 1 });
   expect(await keysOf(4)).toEqual([`${prefix}:other`]);
   expect(await keysOf(servers.shards.length)).toEqual(kept);

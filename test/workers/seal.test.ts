@@ -228,7 +228,7 @@ describe("seal jobs that are ready together", () => {
     expect(await waits).toEqual({ sealed: 1 });
   });
 
-  it("do not fail with one whose chain cannot be continued", async () => {
+  it("succeed beside one that fails because its chain cannot be continued", async () => {
     const vouchers = await Promise.all([1, 2, 3].map(() => issueVoucher(servers.db, partner)));
     const ids = vouchers.map(({ id }) => id) as [string, string, string];
     for (const id of ids) await appendPending(id, THREE.slice(0, 1));

@@ -67,14 +67,13 @@ afterAll(async () => {
   await servers.close();
 });
 
-/** Fails to restore leases. */
 class FailingLeases extends Leases {
   override async restore(): Promise<boolean> {
     throw new Error("Redis is unavailable");
   }
 }
 
-/** Runs two passes, which together cover everything, and returns their sums. */
+/** Runs two passes, because the first may start in the middle, and returns their sums. */
 async function sweepRound(): Promise<SweepReport> {
   const first = await sweep(ctx);
   const second = await sweep(ctx);
@@ -393,7 +392,7 @@ describe("referrer contracts past their end", () => {
     expect(passes.reduce((sum, pass) => sum + pass.contractsEnded, contractsEnded)).toBe(1_500);
   });
 
-  // The same for the table of contracts.
+  // Citus locks the table of contracts as a whole.
   it.skipIf(onCitus())(
     "are left for the next sweep while another transaction locks them, and do not delay others",
     async () => {
@@ -524,7 +523,7 @@ describe("the schedule", () => {
   const finished = () => servers.redis.zcard(`${servers.queuePrefix}:sweep:completed`);
 
   it("is shared by all workers, and is restored after Redis lost it", async () => {
-    // Before the first worker has started: on a busy machine, the others start several intervals later.
+    // Measured from before the first worker starts, because on a busy machine the others start several intervals later.
     const startedAt = performance.now();
     const workers = await Promise.all(Array.from({ length: 3 }, () => startWorkers(servers, env)));
     await until(async () => (await finished()) >= 6);
@@ -569,7 +568,7 @@ describe("the schedule", () => {
 });
 
 describe("the log line of a pass", () => {
-  it("is for people only when the pass changed something or met a fault; verified chains are in the metrics", async () => {
+  it("is at level info only when the pass changed something or met a fault; verified chains do not count", async () => {
     const quiet: SweepReport = {
       reservationsExpired: 0,
       leasesRestored: 0,

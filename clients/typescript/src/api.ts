@@ -1547,14 +1547,14 @@ export interface components {
         };
         Health: {
             /**
-             * @description Always `ok`. When the service is not ready, it sends an error response instead.
+             * @description Always `ok`; otherwise the response is an error.
              * @constant
              */
             status: "ok";
         };
         Readiness: {
             /**
-             * @description Always `ok`. When the service is not ready, it sends an error response instead.
+             * @description Always `ok`; otherwise the response is an error.
              * @constant
              */
             status: "ok";
@@ -1724,7 +1724,7 @@ export interface operations {
              * @description - `voucher_used`: The voucher was redeemed under another reference; this is final.
              *     - `voucher_voided`: The issuer cancelled the voucher; this is final.
              *     - `voucher_expired`: The voucher's `validUntil` has passed; this is final.
-             *     - `reservation_ended`: This ticket's reservation expired, was released or was consumed; the voucher itself may still be valid.
+             *     - `reservation_ended`: This ticket's reservation has expired or was released; the voucher itself may still be valid.
              *     - `voucher_reserved`: Another key of the same organization has reserved the voucher.
              */
             409: {
@@ -1885,7 +1885,7 @@ export interface operations {
              * @description - `voucher_used`: The voucher was redeemed under another reference; this is final.
              *     - `voucher_voided`: The issuer cancelled the voucher; this is final.
              *     - `voucher_expired`: The voucher's `validUntil` has passed; this is final.
-             *     - `reservation_ended`: This ticket's reservation expired, was released or was consumed; the voucher itself may still be valid.
+             *     - `reservation_ended`: This ticket's reservation has expired or was released; the voucher itself may still be valid.
              *     - `token_mismatch`: The voucher has no live reservation, or the token belongs to another one.
              *     - `voucher_reserved`: Another key of the same organization has reserved the voucher.
              */

@@ -18,7 +18,7 @@ export interface CheckResult {
 /** Unused vouchers that the checks need. */
 export const VOUCHERS_NEEDED = 8;
 
-/** Most runs of a step. If its outcome is then still unknown, the check ends with a ClientFault. */
+/** Maximum number of runs of a step. If its outcome is then still unknown, the check ends with a ClientFault. */
 const RUNS_MAX = 4;
 /** How long a slow response takes. Milliseconds. */
 const SLOW_MS = 3_000;
@@ -228,7 +228,7 @@ class CheckRun {
     }
   }
 
-  /** The client must report that the voucher cannot be used, after at most one 409. */
+  /** The client must report that the voucher cannot be used, after at most one 409 to a redeem. */
   expectRefused({ result, calls }: Settled, what: string): void {
     if (result.outcome !== "refused")
       this.say(`It reported "${result.outcome}" for ${what}. It must report "refused".`);

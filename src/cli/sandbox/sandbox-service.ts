@@ -8,7 +8,7 @@ export interface SeenVoucher extends LookUpResponse {
   now: Date;
 }
 
-/** The checks' own calls to the service, which bypass the proxy. */
+/** Calls that the checks send to the service themselves, not through the faulty proxy. */
 export interface SandboxService {
   /** A voucher, or null when the key's organization has none with this code. */
   lookUp(code: string): Promise<SeenVoucher | null>;
@@ -28,19 +28,21 @@ export function sandboxService(url: string, key: string, signal: AbortSignal): S
     path: string,
     body?: object,
   ): Promise<{ body: z.output<Schema>; now: Date } | null> {
-    const response = await fetch(`${url}${path}`, {
+    const { response, text } = await fetch(`${url}${path}`, {
       method: body === undefined ? "GET" : "POST",
       headers: { "x-api-key": key, "content-type": "application/json" },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
-    }).catch((error: Error) => {
-      signal.throwIfAborted();
-      throw new ServersUnavailable(
-        `${url} does not answer: ${(error.cause as Error | undefined)?.message ?? error.message}.`,
-      );
-    });
+    })
+      .then(async (response) => ({ response, text: await response.text() }))
+      .catch((error: Error) => {
+        signal.throwIfAborted();
+        throw new ServersUnavailable(
+          `${url} does not answer: ${(error.cause as Error | undefined)?.message ?? error.message}.`,
+        );
+      });
     const { status } = response;
-    const answer = parseObject(await response.text());
+    const answer = parseObject(text);
     if (status === 404 && answer.code === "voucher_not_found") return null;
     const read = response.ok ? schema.safeParse(answer) : null;
     if (read?.success) return { body: read.data, now: new Date(response.headers.get("date") ?? "") };

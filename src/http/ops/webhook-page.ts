@@ -25,7 +25,7 @@ const REASONS: Record<WebhookDisabledReason, string> = {
   partner: "The partner disabled it.",
   operator: "An operator disabled it; only an operator can enable it.",
   gone: "It answered 410. The partner can enable it again.",
-  failing: "It had no success for five days. The partner can enable it again.",
+  failing: "It had nothing but failures for five days. The partner can enable it again.",
 };
 
 /** The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The secret is not stored. */

@@ -1,5 +1,5 @@
 -- name: lock_named
--- Locks the voucher that a code or a ticket names. Reads no other table: a join would show the state before the lock wait.
+-- Locks the voucher that a code or a ticket names. Joins no other table: a join would show its state before the lock wait.
 -- $1 organization_id text, $2 code_key text or null, $3 ticket text or null
 SELECT v.id FROM vouchers AS v
  WHERE v.id = coalesce(
