@@ -108,7 +108,7 @@ const STATE_STYLE = { Active: "green", Expired: "yellow", Revoked: "red" } as co
 
 function toRow(key: ListedKey): TableRow {
   const { id, state, revokedAt, expiresAt, lastUsedAt, oldSecretsUntil, scopes, label, allowIps } = key;
-  const expired = expiresAt !== null && expiresAt <= new Date();
+  const expired = state === "Expired" || (state === "Revoked" && expiresAt !== null && expiresAt <= new Date());
   const note = [
     ...(revokedAt === null ? [] : [`revoked ${formatUtcWithZone(revokedAt)}`]),
     ...(expiresAt === null ? [] : [`${expired ? "expired" : "expires"} ${formatUtcWithZone(expiresAt)}`]),

@@ -18,7 +18,8 @@ export async function withRedis<T>(
     return await work(redis);
   } catch (error) {
     if (isReady && !isRedisUnavailable(error)) throw error;
-    throw new ServersUnavailable("Redis does not answer. Check REDIS_URL.", { cause: error });
+    const reason = isReady ? ` (${(error as Error).message})` : "";
+    throw new ServersUnavailable(`Redis does not answer${reason}. Check REDIS_URL.`, { cause: error });
   } finally {
     redis.disconnect();
   }

@@ -345,6 +345,9 @@ describe("an organization's API keys", () => {
 
   it("are said to be missing, or to have no organization", async () => {
     const unknown = "key_01jzbq0000e00a4g0g00000001";
+    const countSearches = async () =>
+      (await servers.db.query("SELECT count(*)::int AS n FROM audit_entries WHERE command = 'page search'")).rows[0].n;
+    const before = await countSearches();
     expect(await search(unknown)).toMatchObject({
       status: 404,
       text: expect.stringContaining(`There is no key ${unknown}.`),
@@ -352,6 +355,7 @@ describe("an organization's API keys", () => {
     const { id } = await makeKey(servers.db, null);
     const unbound = { status: 404, text: expect.stringContaining(`Key ${id} has no organization`) };
     expect(await search(id)).toMatchObject(unbound);
+    expect(await countSearches()).toBe(before + 2);
   });
 });
 

@@ -19,7 +19,7 @@ function renderStatus(site: Site, { origin, size, published, quorum, witnesses, 
   return html`${
     refused === null
       ? null
-      : html`<div class="verdict bad"><strong>The log is refused: nothing is signed</strong><p>${refused}
+      : html`<div class="verdict bad"><strong>The log is refused: no new checkpoint is served</strong><p>${refused}
 <a href="${opsPath(site, "runbook")}#VouchersLogRefused">What to do</a></p></div>`
   }
 ${renderFacts([

@@ -69,9 +69,16 @@ const PAGES: Record<string, RenderPage> = {
     const [only, ...others] = found;
     // The voucher's page records the view.
     if (only !== undefined && others.length === 0) return opsPath(ctx.config, "vouchers", only.id);
-    const page = only === undefined ? await findPage(ctx, words.trim()) : null;
-    if (page !== null) return page;
-    await recordLook(ctx, operator, "page search", { type: "Search", id: "vouchers" }, { found: found.length });
+    const record = () =>
+      recordLook(ctx, operator, "page search", { type: "Search", id: "vouchers" }, { found: found.length });
+    if (only === undefined) {
+      const page = await findPage(ctx, words.trim()).catch(async (error) => {
+        await record();
+        throw error;
+      });
+      if (page !== null) return page;
+    }
+    await record();
     return renderSearchPage(ctx.config, words, found);
   },
 
