@@ -697,6 +697,16 @@ describe("voucherctl batch issue", () => {
     expect(await dumpRows(servers.db)).toEqual(before);
   });
 
+  it("ends with 130 while more signals arrive", async () => {
+    const out = file("flood.csv");
+    const command = ["src/cli/main.ts", ...issue("--count", "1000000", ...VALID, "--out", out)];
+    const issuing = startNode(command, { DATABASE_URL: servers.adminUrl });
+    await untilStarted(() => existsSync(`${out}.unfinished`));
+    const flood = setInterval(() => issuing.child.kill("SIGINT"), 1);
+    expect(await issuing.ended).toMatchObject({ exitCode: 130, stderr: "Interrupted.\n" });
+    clearInterval(flood);
+  });
+
   it("keeps the codes when the database disconnects during the commit, which may have succeeded", async () => {
     await servers.db.query(`
       CREATE FUNCTION go_away() RETURNS trigger LANGUAGE plpgsql AS
