@@ -22,7 +22,8 @@ WORKDIR /app
 RUN chown node:node /app
 USER node
 COPY --chown=node:node package.json package-lock.json .npmrc ./
-COPY --chown=node:node clients/typescript/package.json ./clients/typescript/
+COPY --chown=node:node packages/client/package.json ./packages/client/
+COPY --chown=node:node packages/conformance/package.json ./packages/conformance/
 RUN npm ci
 COPY --chown=node:node . .
 CMD ["npm", "test"]
@@ -34,6 +35,7 @@ COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json ./
 COPY docs ./docs
 COPY migrations ./migrations
+COPY packages ./packages
 COPY src ./src
 COPY workers ./workers
 # The operator pages show its runbook.

@@ -5,6 +5,7 @@ const GUARANTEES = [
   "test/{unit,api,db,races,workers,limits,clients}/**/*.test.ts",
   "test/observability/{api-metrics,worker-metrics,metrics-port,names}.test.ts",
   "test/e2e/{migrate,smoke}.test.ts",
+  "packages/client/test/*.test.ts",
 ];
 
 /** Runs of minutes that `npm run test:endurance` makes and CI does not: it must end within twenty minutes. */
@@ -61,7 +62,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "campaigns",
-          include: ["test/**/*.test.ts"],
+          include: ["{test,packages}/**/*.test.ts"],
           exclude: [...GUARANTEES, ...ENDURANCE],
           maxWorkers: onCluster ? 1 : 2,
           sequence: { groupOrder: 1 },

@@ -10,12 +10,12 @@ import { readRecorded } from "../support/recorded.ts";
 import { startService, type TestService } from "../support/start-service.ts";
 import { issueVoucher, makeKey } from "../support/supply.ts";
 
-// Reads the collection in clients/bruno with Bruno's own parser, and runs it like Bruno.
+// Reads the collection in docs/bruno with Bruno's own parser, and runs it like Bruno.
 
-const read = (file: string) => readFileSync(`clients/bruno/${file}`, "utf8");
+const read = (file: string) => readFileSync(`docs/bruno/${file}`, "utf8");
 const COLLECTION = bruno.collectionBruToJson(read("collection.bru"));
 const ENVIRONMENT = bruno.bruToEnvJsonV2(read("environments/npm start.bru")).variables;
-const FILES = globSync("clients/bruno/*.bru").filter((file) => basename(file) !== "collection.bru");
+const FILES = globSync("docs/bruno/*.bru").filter((file) => basename(file) !== "collection.bru");
 const REQUESTS = FILES.map((file) => ({ file, ...bruno.bruToJsonV2(readFileSync(file, "utf8")) })).toSorted(
   (a, b) => Number(a.meta.seq) - Number(b.meta.seq),
 );
@@ -98,7 +98,7 @@ describe("the Bruno collection", () => {
       { name: "code", value: "" },
       { name: "apiKey", value: "", secret: true },
     ]);
-    for (const file of globSync("clients/bruno/**/*.bru")) expect(readFileSync(file, "utf8")).not.toMatch(/pv[kt]_/);
+    for (const file of globSync("docs/bruno/**/*.bru")) expect(readFileSync(file, "utf8")).not.toMatch(/pv[kt]_/);
   });
 
   it("looks up, reserves, redeems and releases against the service, in the order of the requests", async () => {

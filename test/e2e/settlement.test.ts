@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { OutcomeUnknown, voucherClient } from "../../clients/typescript/src/index.ts";
+import { OutcomeUnknown, voucherClient } from "../../packages/client/src/index.ts";
 import { startService, type TestService } from "../support/start-service.ts";
 import { issueVouchers, makeKey } from "../support/supply.ts";
 import { until } from "../support/until.ts";

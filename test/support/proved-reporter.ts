@@ -1,7 +1,7 @@
 import { relative } from "node:path";
 import type { Reporter, TestModule } from "vitest/node";
 
-/** The folders of tests by the names that the summary gives them. */
+/** The folders of tests and packages by the names that the summary gives them. */
 const AREAS: Record<string, string> = {
   api: "API",
   bench: "benchmarks",
@@ -23,7 +23,7 @@ export default class ProvedReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const proved = new Map<string, number>();
     for (const module of modules) {
-      const [folder = ""] = relative("test", module.moduleId).split("/");
+      const [, folder = ""] = relative(".", module.moduleId).split("/");
       const area = AREAS[folder] ?? folder;
       proved.set(area, (proved.get(area) ?? 0) + [...module.children.allTests("passed")].length);
     }

@@ -1,5 +1,38 @@
 import { spawn } from "node:child_process";
-import { type ClientResult, type ClientStep, clientResult } from "../../contract/client-hook.ts";
+import { parseObject } from "./service.ts";
+
+/** One step that a check asks of the client: JSON on standard input and in the environment variable STEP. */
+export interface ClientStep {
+  /**
+   * checkout: redeem the voucher for the order. reserve: reserve it until the customer has paid. pay: the customer has paid, redeem it.
+   * cancel: the customer has left.
+   */
+  step: "checkout" | "reserve" | "pay" | "cancel";
+  /** The address for every call of this step. */
+  api: string;
+  key: string;
+  /** The shop's order number. A step with the same order and code is a repeat, for instance after a crash. */
+  order: string;
+  /** The code that the customer entered. */
+  code: string;
+  /** A `state` that the client returned earlier for this order, or null. */
+  state: unknown;
+}
+
+/**
+ * redeemed, reserved, released: done. refused: the voucher cannot be used. unknown: no final response yet; the step is run again.
+ * unsupported: the client has no such step.
+ */
+const OUTCOMES = ["redeemed", "reserved", "released", "refused", "unknown", "unsupported"] as const;
+
+/** The last line that the client prints on standard output, as JSON. */
+export interface ClientResult {
+  outcome: (typeof OUTCOMES)[number];
+  /** For redeemed: the code for the customer. */
+  redeemCode?: string;
+  /** Passed to the next step of the order. */
+  state?: unknown;
+}
 
 /** Longest run of a client for one step. Milliseconds. */
 const STEP_MAX_MS = 90_000;
@@ -59,9 +92,8 @@ export async function runClient(command: string, step: ClientStep, signal: Abort
 
 /** Reads the result from the last line, so that a client may print more before it. */
 function readResult(stdout: string): ClientResult | null {
-  try {
-    return clientResult.safeParse(JSON.parse(stdout.trim().split("\n").at(-1) ?? "")).data ?? null;
-  } catch {
-    return null;
-  }
+  const { outcome, redeemCode, state } = parseObject(stdout.trim().split("\n").at(-1) ?? "");
+  const known = OUTCOMES.find((name) => name === outcome);
+  if (known === undefined || !["string", "undefined"].includes(typeof redeemCode)) return null;
+  return { outcome: known, ...(typeof redeemCode === "string" && { redeemCode }), state };
 }

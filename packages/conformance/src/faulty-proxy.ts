@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseObject } from "./sandbox-service.ts";
+import { parseObject } from "./service.ts";
 
 /** What a call of the client is for. */
 export type CallKind = "lookUp" | "reserve" | "redeem" | "release" | "other";

@@ -2,7 +2,13 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { renderTypes, TYPES_FILE } from "../../clients/typescript/generate-types.ts";
+import { voidVoucher } from "../../../src/services/admin/void-voucher.ts";
+import { appendPending } from "../../../test/support/pending-events.ts";
+import { readRecorded } from "../../../test/support/recorded.ts";
+import { startService, type TestService } from "../../../test/support/start-service.ts";
+import { issueVoucher, makeKey, provisioning } from "../../../test/support/supply.ts";
+import { until } from "../../../test/support/until.ts";
+import { renderClientTypes, TYPES_FILE } from "../../../test/support/write-client-types.ts";
 import {
   OutcomeUnknown,
   ReferenceReused,
@@ -11,13 +17,7 @@ import {
   VoucherRefused,
   verifyHistory,
   voucherClient,
-} from "../../clients/typescript/src/index.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
-import { appendPending } from "../support/pending-events.ts";
-import { readRecorded } from "../support/recorded.ts";
-import { startService, type TestService } from "../support/start-service.ts";
-import { issueVoucher, makeKey, provisioning } from "../support/supply.ts";
-import { until } from "../support/until.ts";
+} from "../src/index.ts";
 
 let service: TestService;
 let apiKey: string;
@@ -73,19 +73,19 @@ afterEach(() => {
 });
 
 describe("the package", () => {
-  const manifest = JSON.parse(readFileSync("clients/typescript/package.json", "utf8"));
+  const manifest = JSON.parse(readFileSync("packages/client/package.json", "utf8"));
 
   it("has the types that the generator makes from the OpenAPI document; `npm run client` writes them", async () => {
-    expect(await renderTypes()).toBe(readFileSync(TYPES_FILE, "utf8"));
+    expect(await renderClientTypes()).toBe(readFileSync(TYPES_FILE, "utf8"));
   });
 
   it.each([
     "node_modules/typescript/bin/tsc",
-    "clients/typescript/node_modules/typescript/bin/tsc",
+    "packages/client/node_modules/typescript/bin/tsc",
   ])("compiles under strict rules without Node's types, with %s", (compiler) => {
-    const settings = JSON.parse(readFileSync("clients/typescript/tsconfig.json", "utf8")).compilerOptions;
+    const settings = JSON.parse(readFileSync("packages/client/tsconfig.json", "utf8")).compilerOptions;
     expect(settings).toMatchObject({ strict: true, types: [] });
-    execFileSync(process.execPath, [compiler, "-p", "clients/typescript", "--noEmit"], { stdio: "pipe" });
+    execFileSync(process.execPath, [compiler, "-p", "packages/client", "--noEmit"], { stdio: "pipe" });
   });
 
   it("depends on nothing, and has the version and license of the service", () => {

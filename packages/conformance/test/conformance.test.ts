@@ -1,16 +1,17 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are parts of the client that the tests replace.
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CHECKS, type CheckResult, VOUCHERS_NEEDED } from "../../src/cli/sandbox/checks.ts";
-import { type Ended, runNode } from "../support/child-process.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
-import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { type Ended, runNode } from "../../../test/support/child-process.ts";
+import { openTestServers, type TestServers } from "../../../test/support/servers.ts";
+import { endService, startApi, startWorkers, type TestApi } from "../../../test/support/service.ts";
+import { issueVouchers, makeKey, makePartner } from "../../../test/support/supply.ts";
+import { CHECKS, type CheckResult, VOUCHERS_NEEDED } from "../src/checks.ts";
 
 const SAMPLE = readFileSync("docs/sandbox-client.mjs", "utf8");
 
@@ -269,5 +270,25 @@ describe.concurrent("voucherctl sandbox check", () => {
     const rows = codes.map((code, index) => `vch_${index},${code},${index + 1}`);
     const { stderr } = await check({ key, codes: ["id,code,serial", ...rows] }, "true");
     expect(stderr).toContain("has 1 unused code and 8 are needed.");
+  });
+});
+
+describe("the package", () => {
+  it("runs from its tarball in an empty folder, and passes the sample client", async () => {
+    const folder = join(directory, "installed");
+    mkdirSync(folder);
+    const run = (command: string, ...args: string[]) => execFileSync(command, args, { encoding: "utf8" });
+    const [{ filename }] = JSON.parse(
+      run("npm", "pack", "-w", "partner-voucher-conformance", "--json", "--silent", "--pack-destination", folder),
+    );
+    run("tar", "-xzf", join(folder, filename), "-C", folder);
+    const { key, codes } = await makeSandbox();
+    const options = ["--key", key, "--url", api.url, "--codes", write(codes.join("\n"))];
+    const client = ["--client", `"${process.execPath}" docs/sandbox-client.mjs`];
+    const { exitCode, stdout } = await runNode([join(folder, "package/dist/main.js"), ...options, ...client], {});
+    expect(stdout).toMatch(/\nThe client passed all 13 checks\.\n$/);
+    expect(exitCode).toBe(0);
+    const wrong = await runNode([join(folder, "package/dist/main.js"), ...options], {});
+    expect(wrong).toMatchObject({ exitCode: 2, stderr: "--client is missing. --help lists the options.\n" });
   });
 });

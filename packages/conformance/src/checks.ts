@@ -1,9 +1,6 @@
-import type { ClientResult, ClientStep } from "../../contract/client-hook.ts";
-import { ERRORS } from "../../contract/errors.ts";
-import { ADVANCE_SECONDS_MAX } from "../../contract/sandbox.ts";
-import { ClientFault, runClient } from "./client-hook.ts";
 import type { Call, Fault, Faults, FaultyProxy } from "./faulty-proxy.ts";
-import type { SandboxService, SeenVoucher } from "./sandbox-service.ts";
+import { ClientFault, type ClientResult, type ClientStep, runClient } from "./run-client.ts";
+import type { SandboxService, SeenVoucher } from "./service.ts";
 
 /** The result of a check. */
 export interface CheckResult {
@@ -24,6 +21,8 @@ const RUNS_MAX = 4;
 const SLOW_MS = 3_000;
 /** `Retry-After` of the made-up 503s. */
 const RETRY_AFTER_SECONDS = 2;
+/** Furthest that one call moves the times of a sandbox: 400 days, as the reference says. */
+const ADVANCE_SECONDS_MAX = 34_560_000;
 /** How early a call may arrive, because timers are not exact. Milliseconds. */
 const EARLY_MS = 100;
 
@@ -383,8 +382,11 @@ function mustRedeem(orderNumber: number, codeIndex: number, faults = NO_FAULTS):
 
 /** A fault: the proxy itself responds with this error. */
 function errorAnswer(code: "overloaded" | "voucher_reserved", retryAfterSeconds?: number): Fault {
-  const { status, sentence } = ERRORS[code];
-  const body = { error: sentence, code, requestId: "sandbox-check" };
+  const [status, error] =
+    code === "overloaded"
+      ? [503, "The service is busy. Please try again."]
+      : [409, "This voucher is reserved by another checkout."];
+  const body = { error, code, requestId: "sandbox-check" };
   return { kind: "answer", status, body, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
 }
 
