@@ -1,5 +1,4 @@
 import express, { type Express } from "express";
-import type { ApiContext } from "./context.ts";
 import { ERRORS } from "./contract/errors.ts";
 import type { Endpoint } from "./http/endpoint.ts";
 import { ENDPOINTS } from "./http/endpoints.ts";
@@ -19,6 +18,7 @@ import { offerPage } from "./http/pages/offer-page.ts";
 import { pageHeaders } from "./http/pages/page-headers.ts";
 import { joinRoutes, mount } from "./http/route.ts";
 import { logRoutes } from "./http/routes/log.ts";
+import type { ApiContext } from "./open-api.ts";
 
 /** Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints to measure them with this middleware. */
 export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDPOINTS): Express {

@@ -1,16 +1,16 @@
 import { createApp } from "./app.ts";
 import { readApiConfig } from "./config.ts";
-import { openApiContext } from "./context.ts";
 import { listen } from "./http/server.ts";
 import { openLog } from "./log.ts";
 import { serveMetrics } from "./metrics/serve-metrics.ts";
+import { openApi } from "./open-api.ts";
 import { configureProcess, drainOnSignal } from "./process.ts";
 import { openTraces } from "./traces/open-traces.ts";
 
 // The API process: reads the configuration, opens the context, listens, and drains on a signal.
 const config = configureProcess(readApiConfig);
 try {
-  const ctx = openApiContext(config, await openTraces(config.traces, "api", openLog(config.logLevel, "api")));
+  const ctx = openApi(config, await openTraces(config.traces, "api", openLog(config.logLevel, "api")));
   const metrics = await serveMetrics(ctx);
   const server = await listen(createApp(ctx), config.port, ctx.log, (code) => ctx.metrics?.refusals.with(code).inc());
   drainOnSignal(ctx.log, async () => {

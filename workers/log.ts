@@ -1,8 +1,8 @@
-import { type WorkerContext, workerOptions } from "../src/context.ts";
+import { openLogWorker } from "../src/open-log-worker.ts";
+import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { logQueue } from "../src/queues/catalog.ts";
 import { Schedule } from "../src/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
-import { Sequencer } from "../src/services/log/run-log.ts";
 
 /**
  * Trigger: a job every LOG_INTERVAL_MS, added by one of the worker processes that have the log's key. Without the key, this process takes
@@ -11,10 +11,13 @@ import { Sequencer } from "../src/services/log/run-log.ts";
  * Second delivery: the transaction that assigns places ends if another process runs it, and signing a tree again gives the same bytes.
  * After a crash: before the commit nothing has happened. After it, the next pass signs the tree.
  */
-export function startLogWorker(ctx: WorkerContext): RunningWorker {
-  const { logSettings, config } = ctx;
-  if (logSettings === null) return { close: async () => undefined };
-  const sequencer = new Sequencer({ ...ctx, logSettings });
+export function prepare(service: WorkerService) {
+  const ctx = openLogWorker(service);
+  return ctx && { ctx, start: () => start(ctx) };
+}
+
+function start(ctx: NonNullable<ReturnType<typeof openLogWorker>>): RunningWorker {
+  const { config, sequencer } = ctx;
   const servers = { redisUrl: config.redisUrl, shards: config.queueShards[0] };
   const schedule = new Schedule(logQueue, ctx.deployment, servers, config.transparencyLog.intervalMs, ctx.log);
   const worker = startWorker(logQueue, workerOptions(ctx, 1), async () => {

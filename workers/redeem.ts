@@ -1,7 +1,8 @@
-import { type WorkerContext, workerOptions } from "../src/context.ts";
+import { openRedeemWorker } from "../src/open-redeem-worker.ts";
+import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { redeemQueue } from "../src/queues/catalog.ts";
-import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
-import { runRedeemJob } from "../src/services/redeem/redeem-committer.ts";
+import { startWorker } from "../src/queues/worker.ts";
+import { runRedeemJob } from "../src/services/partner/redeem-committer.ts";
 
 /**
  * Trigger: one job per redeem attempt. The API adds it and waits for the reply.
@@ -10,8 +11,11 @@ import { runRedeemJob } from "../src/services/redeem/redeem-committer.ts";
  * After a crash: before the commit, nothing has changed. After the commit, the redemption exists, and the API or the partner's retry finds
  * it by its externalRef. The lease of a consumed reservation expires.
  */
-export function startRedeemWorker(ctx: WorkerContext): RunningWorker {
-  return startWorker(redeemQueue, workerOptions(ctx, ctx.config.workerConcurrency), (jobId, job, traceparent) =>
-    ctx.traces.processJob(redeemQueue.name, traceparent, () => runRedeemJob(ctx, jobId, job)),
-  );
+export function prepare(service: WorkerService) {
+  const ctx = openRedeemWorker(service);
+  const start = () =>
+    startWorker(redeemQueue, workerOptions(ctx, ctx.config.workerConcurrency), (jobId, job, traceparent) =>
+      ctx.traces.processJob(redeemQueue.name, traceparent, () => runRedeemJob(ctx, jobId, job)),
+    );
+  return { ctx, start };
 }

@@ -1,7 +1,8 @@
-import { type WorkerContext, workerOptions } from "../src/context.ts";
+import { openSealWorker } from "../src/open-seal-worker.ts";
+import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { sealQueue } from "../src/queues/catalog.ts";
-import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
-import { runSealJob } from "../src/services/redeem/seal-committer.ts";
+import { startWorker } from "../src/queues/worker.ts";
+import { runSealJob } from "../src/services/chain/seal-committer.ts";
 
 /**
  * Trigger: one job per voucher with a Pending event, added by a claim, a purchase, a void or the sweeper.
@@ -9,8 +10,11 @@ import { runSealJob } from "../src/services/redeem/seal-committer.ts";
  * Second delivery, or after a redemption that sealed the events: there is nothing to seal.
  * After a crash: the events are still Pending. The sweeper adds another job, or the next redemption of the voucher seals them.
  */
-export function startSealWorker(ctx: WorkerContext): RunningWorker {
-  return startWorker(sealQueue, workerOptions(ctx, ctx.config.workerConcurrency), (_jobId, job, traceparent) =>
-    ctx.traces.processJob(sealQueue.name, traceparent, () => runSealJob(ctx, job)),
-  );
+export function prepare(service: WorkerService) {
+  const ctx = openSealWorker(service);
+  const start = () =>
+    startWorker(sealQueue, workerOptions(ctx, ctx.config.workerConcurrency), (_jobId, job, traceparent) =>
+      ctx.traces.processJob(sealQueue.name, traceparent, () => runSealJob(ctx, job)),
+    );
+  return { ctx, start };
 }

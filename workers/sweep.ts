@@ -1,4 +1,5 @@
-import { type WorkerContext, workerOptions } from "../src/context.ts";
+import { openSweeper } from "../src/open-sweeper.ts";
+import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { sweepQueue } from "../src/queues/catalog.ts";
 import { Schedule } from "../src/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
@@ -12,7 +13,12 @@ import { sweep } from "../src/services/sweep/sweep.ts";
  * Second delivery: if a job is delivered twice or two passes overlap, each pass skips the rows that the other has locked.
  * After a crash: each step is its own transaction. The next pass continues from the state in Postgres.
  */
-export function startSweepWorker(ctx: WorkerContext): RunningWorker {
+export function prepare(service: WorkerService) {
+  const ctx = openSweeper(service);
+  return { ctx, start: () => start(ctx) };
+}
+
+function start(ctx: ReturnType<typeof openSweeper>): RunningWorker {
   const { redisUrl, queueShards, sweepIntervalMs } = ctx.config;
   const servers = { redisUrl, shards: queueShards[0] };
   const schedule = new Schedule(sweepQueue, ctx.deployment, servers, sweepIntervalMs, ctx.log);

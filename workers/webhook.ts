@@ -1,4 +1,5 @@
-import { type WorkerContext, workerOptions } from "../src/context.ts";
+import { openWebhookWorker } from "../src/open-webhook-worker.ts";
+import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { webhookQueue } from "../src/queues/catalog.ts";
 import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
 import { deliverToEndpoint } from "../src/services/webhooks/deliver.ts";
@@ -13,17 +14,20 @@ const ENDPOINTS_MAX = 128;
  * Second delivery: requests may be sent twice with the same id. The first result that is recorded counts.
  * After a crash: what was sent and not recorded is sent again, with the same id. Another worker takes over the job, or the sweeper adds one.
  */
-export function startWebhookWorker(ctx: WorkerContext): RunningWorker {
-  const { webhooks } = ctx;
-  if (webhooks === null) return { close: async () => undefined };
-  webhooks.fanOut.start();
+export function prepare(service: WorkerService) {
+  const ctx = openWebhookWorker(service);
+  return ctx && { ctx, start: () => start(ctx) };
+}
+
+function start(ctx: NonNullable<ReturnType<typeof openWebhookWorker>>): RunningWorker {
+  ctx.fanOut.start();
   const worker = startWorker(webhookQueue, workerOptions(ctx, ENDPOINTS_MAX), (_jobId, { endpointId }) =>
-    deliverToEndpoint(webhooks, endpointId),
+    deliverToEndpoint(ctx, endpointId),
   );
   return {
     async close() {
-      webhooks.stop();
-      await Promise.all([webhooks.fanOut.close(), worker.close()]);
+      ctx.stop();
+      await Promise.all([ctx.fanOut.close(), worker.close()]);
     },
   };
 }

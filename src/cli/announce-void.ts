@@ -5,7 +5,7 @@ import { Leases } from "../holds/lease.ts";
 import { openLog } from "../log.ts";
 import { SealRequests } from "../queues/seal-requests.ts";
 import type { VoidResult } from "../services/admin/void-voucher.ts";
-import { sealVoucher } from "../services/redeem/seal-events.ts";
+import { sealVoucher } from "../services/chain/seal-events.ts";
 import type { CommandContext } from "./command.ts";
 import { withRedis } from "./with-redis.ts";
 

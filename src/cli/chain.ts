@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import { countIssuedVouchers } from "../db/catalog.ts";
-import { type VerifyResult, verifyAllChains, verifyOneChain } from "../services/admin/verify-chains.ts";
+import { type VerifyResult, verifyAllChains, verifyOneChain } from "../services/chain/verify-chains.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
 import { pluralize } from "./format.ts";

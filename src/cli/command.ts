@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
-import { type AdminContext, openAdminContext } from "../admin-context.ts";
 import { type Config, readGivenServers, readQueueShards, readWebhookConfig } from "../config.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
 import { openLog } from "../log.ts";
-import { type AuditedCommand, auditedCommand } from "../services/admin/with-audit-entry.ts";
+import { type AdminContext, openAdminContext } from "../open-command.ts";
+import { type AuditedCommand, auditedCommand } from "../services/audit/with-audit-entry.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable } from "./exit-code.ts";
 import { paintError, paintHelp } from "./paint.ts";
 import { NO_PROGRESS, openProgress, type Progress } from "./progress.ts";

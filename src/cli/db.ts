@@ -1,9 +1,9 @@
 import { readRolePasswords } from "../config.ts";
 import type { AppliedRole } from "../db/roles/apply-roles.ts";
-import { adopt } from "../services/admin/adopt-database.ts";
-import { applyRoleGrants } from "../services/admin/apply-roles.ts";
-import { type ClusterRisk, findClusterRisks } from "../services/admin/find-cluster-risks.ts";
-import { type DurabilityRisk, findDurabilityRisks } from "../services/admin/find-durability-risks.ts";
+import { adopt } from "../services/servers/adopt-database.ts";
+import { applyRoleGrants } from "../services/servers/apply-roles.ts";
+import { type ClusterRisk, findClusterRisks } from "../services/servers/find-cluster-risks.ts";
+import { type DurabilityRisk, findDurabilityRisks } from "../services/servers/find-durability-risks.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
 import { withRedis } from "./with-redis.ts";

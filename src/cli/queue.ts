@@ -2,7 +2,7 @@ import { AppError } from "../contract/errors.ts";
 import { readDeploymentId } from "../db/deployment.ts";
 import type { Division } from "../queues/read-shards.ts";
 import { SHARDS_MAX } from "../queues/shards.ts";
-import { withAuditEntry } from "../services/admin/with-audit-entry.ts";
+import { withAuditEntry } from "../services/audit/with-audit-entry.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 import { pluralize } from "./format.ts";

@@ -17,7 +17,7 @@ import {
   listEndpoints,
   replayEndpoint,
   rotateEndpoint,
-} from "../services/admin/manage-webhooks.ts";
+} from "../services/webhooks/manage-webhooks.ts";
 import { openWebhookSender } from "../services/webhooks/send-webhook.ts";
 import { testWebhook } from "../services/webhooks/test-webhook.ts";
 import type { WebhookDeps } from "../services/webhooks/webhook-view.ts";

@@ -1,6 +1,6 @@
 import type { RequestHandler, Response } from "express";
-import type { ApiContext } from "../context.ts";
 import type { ErrorCode } from "../contract/errors.ts";
+import type { ApiContext } from "../open-api.ts";
 import { limitAddress } from "./middleware/rate-limit.ts";
 
 /** Who may call an endpoint, and what its handler learns about the caller. */

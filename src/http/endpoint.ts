@@ -1,8 +1,8 @@
 import type { z } from "zod";
-import type { ApiContext } from "../context.ts";
 import { BODY_ERRORS, ERRORS_OF, type ErrorCode } from "../contract/errors.ts";
 import type { Examples } from "../contract/example.ts";
 import type { TEXT } from "../contract/receipt.ts";
+import type { ApiContext } from "../open-api.ts";
 import type { Access } from "./access.ts";
 import { allowOrigins } from "./middleware/allow-origins.ts";
 import { jsonBody } from "./middleware/json-body.ts";

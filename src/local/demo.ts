@@ -1,11 +1,11 @@
-import type { AdminContext } from "../admin-context.ts";
 import { SCOPES } from "../domain/api-keys.ts";
 import type { Audience } from "../domain/voucher.ts";
+import type { AdminContext } from "../open-command.ts";
 import { issueBatch } from "../services/admin/issue-batch.ts";
 import { createBrand, createListing, createOrganization, createProduct } from "../services/admin/manage-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../services/admin/manage-contracts.ts";
 import { createKey } from "../services/admin/manage-keys.ts";
-import { type AuditContext, auditedCommand } from "../services/admin/with-audit-entry.ts";
+import { type AuditContext, auditedCommand } from "../services/audit/with-audit-entry.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
 import { mintUserToken, type TokenClaims } from "./user-keys.ts";
 

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { AdminContext } from "../admin-context.ts";
 import { readLogConfig } from "../config.ts";
 import { formatSecretKey } from "../domain/log/note.ts";
-import { auditedCommand } from "../services/admin/with-audit-entry.ts";
+import type { AdminContext } from "../open-command.ts";
+import { auditedCommand } from "../services/audit/with-audit-entry.ts";
 import { initLog, type LogInit } from "../services/log/init-log.ts";
 import { readLogSettings } from "../services/log/log-settings.ts";
 

@@ -1,7 +1,7 @@
-import { openAdminContext } from "../admin-context.ts";
 import { readConfig, readGivenServers } from "../config.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { openLog } from "../log.ts";
+import { openAdminContext } from "../open-command.ts";
 import { chooseServers } from "./choose-servers.ts";
 import { makeDemo, showDemo } from "./demo.ts";
 

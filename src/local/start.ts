@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { openAdminContext } from "../admin-context.ts";
 import { readApiConfig, readGivenServers } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
 import { hasKeys } from "../db/api-keys.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { openLog } from "../log.ts";
+import { openAdminContext } from "../open-command.ts";
 import { assertPortFree } from "./assert-port-free.ts";
 import { type ChosenServers, chooseServers, webhookEnvOf } from "./choose-servers.ts";
 import { makeDemo, showDemo } from "./demo.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
-import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { dumpRows } from "../support/row-dump.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
-import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
+import { sealVoucher } from "../../src/services/chain/seal-events.ts";
 import { type PartnerClient, partnerClient, send } from "../support/client.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
 import { appendPending as appendPendingEvents } from "../support/pending-events.ts";

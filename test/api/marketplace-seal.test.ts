@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
 import { sealQueue } from "../../src/queues/catalog.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
-import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
+import { sealVoucher } from "../../src/services/chain/seal-events.ts";
 import { sweep } from "../../src/services/sweep/sweep.ts";
-import { startSealWorker } from "../../workers/seal.ts";
+import { prepare } from "../../workers/seal.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
 import {
@@ -22,7 +21,15 @@ import { bypassTriggers } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { newAttempt } from "../support/redeem-jobs.ts";
 import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi, testConfig } from "../support/service.ts";
+import {
+  endService,
+  openWorkerContext,
+  startApi,
+  startWorkers,
+  type TestApi,
+  testConfig,
+  type WorkerContext,
+} from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { START_MS, until, untilStarted } from "../support/until.ts";
@@ -58,7 +65,7 @@ afterAll(async () => {
 
 /** Runs `work` while a seal worker is there. */
 async function whileSealing<T>(work: () => Promise<T>): Promise<T> {
-  const sealing = startSealWorker(ctx);
+  const sealing = prepare(ctx).start();
   try {
     // An acquisition waits a second for its seal. The first job of a new worker may take longer.
     const { id: voucherId } = idle;

@@ -1,12 +1,11 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
-import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { countWaiting, untilPast, whileLocked } from "../support/outside-transaction.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { scrape } from "../support/scrape.ts";
 import type { TestServers } from "../support/servers.ts";
-import { startApi, type TestApi, testConfig } from "../support/service.ts";
+import { openWorkerContext, startApi, type TestApi, testConfig, type WorkerContext } from "../support/service.ts";
 import { startService } from "../support/start-service.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";

@@ -8,7 +8,7 @@ import { makeKeyFile } from "../../src/cli/log.ts";
 import { integer } from "../../src/cli/option-parsers.ts";
 import { findLogTree } from "../../src/db/log-tree.ts";
 import { onSnapshot } from "../../src/db/transaction.ts";
-import { auditedCommand } from "../../src/services/admin/with-audit-entry.ts";
+import { auditedCommand } from "../../src/services/audit/with-audit-entry.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { initLog } from "../../src/services/log/init-log.ts";
 import { integrateBatches } from "../../src/services/log/integrate-batches.ts";

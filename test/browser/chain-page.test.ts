@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Browser, BrowserContextOptions, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
+import { sealVoucher } from "../../src/services/chain/seal-events.ts";
 import {
   findAxeViolations,
   LOOKS,

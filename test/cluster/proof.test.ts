@@ -1,15 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openWorkerContext, type WorkerContext, workerOptions } from "../../src/context.ts";
+import { workerOptions } from "../../src/open-worker-service.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
 import { findShard, shardOf } from "../../src/queues/shards.ts";
 import { type RunningWorker, startWorker } from "../../src/queues/worker.ts";
-import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { makeGate } from "../support/gate.ts";
 import { whileLocked } from "../support/outside-transaction.ts";
 import { type ClusterNode, startRedisCluster, type TestCluster } from "../support/redis-cluster.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, testConfig } from "../support/service.ts";
+import {
+  endService,
+  openWorkerContext,
+  startApi,
+  startWorkers,
+  testConfig,
+  type WorkerContext,
+} from "../support/service.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { SHARDS, slotOfShard } from "./load.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { verifyAllChains } from "../../src/services/admin/verify-chains.ts";
+import { verifyAllChains } from "../../src/services/chain/verify-chains.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVouchers, makePartner } from "../support/supply.ts";
 

@@ -14,7 +14,7 @@ import { Queue } from "bullmq";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
 import { sealQueue } from "../../src/queues/catalog.ts";
-import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
+import { sealVoucher } from "../../src/services/chain/seal-events.ts";
 import { startNode, startNpm } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";

@@ -1,18 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { expect, it } from "vitest";
-import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { closeRedemptions, insertRedemptions, selectRedemptions } from "../../src/db/redemptions.ts";
 import { write } from "../../src/db/transaction.ts";
-import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { databaseTime } from "../support/outside-transaction.ts";
 import { openOwnPostgres } from "../support/own-postgres.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, testConfig } from "../support/service.ts";
+import { openWorkerContext, startApi, testConfig, type WorkerContext } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 

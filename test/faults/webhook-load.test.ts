@@ -2,7 +2,7 @@ import { loadavg } from "node:os";
 import type pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
-import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { requestWebhooks } from "../../src/services/sweep/request-webhooks.ts";
 import { CAN_READ_USAGE, readCpuMicros } from "../bench/process-usage.ts";
 import { startNode } from "../support/child-process.ts";
@@ -157,7 +157,7 @@ it("delivers to a healthy endpoint as fast as before while ten endpoints hang, o
               disabled_at = CASE WHEN NOT $2 THEN now() END WHERE id = ANY ($1)`,
       [ids, enabled],
     );
-  const inFlight = () => worker.ctx.webhooks?.requests.activeCount ?? 0;
+  const inFlight = () => worker.ctx.requests?.activeCount ?? 0;
   const reads = countReads(worker.ctx.pool);
   const heap = process.memoryUsage().heapUsed;
   const [alone, together]: [number[][], number[][]] = [[], []];

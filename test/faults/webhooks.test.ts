@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
-import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import type { TestServers } from "../support/servers.ts";
-import { testConfig } from "../support/service.ts";
+import { openWorkerContext, testConfig, type WorkerContext } from "../support/service.ts";
 import { issueVouchers, makePartner } from "../support/supply.ts";
 import { until, untilStarted } from "../support/until.ts";
 import { startReceiver, WEBHOOK_ENV, type WebhookReceiver } from "../support/webhook-receiver.ts";

@@ -5,15 +5,15 @@ import { readLoggedInOrder } from "../../src/db/events.ts";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
 import { onSnapshot, readThenWrite } from "../../src/db/transaction.ts";
 import { parsePolicy } from "../../src/domain/log/policy.ts";
-import { verifyAllChains } from "../../src/services/admin/verify-chains.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
+import { readUnsealed, sealChains, sealVoucher } from "../../src/services/chain/seal-events.ts";
+import { verifyAllChains } from "../../src/services/chain/verify-chains.ts";
 import { auditLog, type LogAudit } from "../../src/services/log/audit-log.ts";
 import { backfillLog } from "../../src/services/log/backfill-log.ts";
 import { exportLog } from "../../src/services/log/export-log.ts";
 import { openLogSource } from "../../src/services/log/log-source.ts";
 import { monitorLog } from "../../src/services/log/monitor-log.ts";
 import { recoverLog } from "../../src/services/log/recover-log.ts";
-import { readUnsealed, sealChains, sealVoucher } from "../../src/services/redeem/seal-events.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import {
   backUp,

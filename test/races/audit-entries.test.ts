@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { openAdminContext } from "../../src/admin-context.ts";
 import { AppError } from "../../src/contract/errors.ts";
 import { type Entity, readEntityState } from "../../src/db/audit-entries.ts";
 import { insertMember } from "../../src/db/contracts.ts";
 import { inTransaction } from "../../src/db/transaction.ts";
 import { openLog } from "../../src/log.ts";
+import { openAdminContext } from "../../src/open-command.ts";
 import { changeContract } from "../../src/services/admin/manage-contracts.ts";
 import { endKey, rotateKey } from "../../src/services/admin/manage-keys.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
-import { withAuditEntry } from "../../src/services/admin/with-audit-entry.ts";
+import { withAuditEntry } from "../../src/services/audit/with-audit-entry.ts";
 import { makeContract, newUser } from "../support/marketplace.ts";
 import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";

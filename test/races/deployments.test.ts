@@ -1,11 +1,18 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { openApiContext, openWorkerContext } from "../../src/context.ts";
 import { adoptDatabase } from "../../src/db/deployment.ts";
+import { openApi } from "../../src/open-api.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startApiUnready, startWorkers, type TestApi, testConfig } from "../support/service.ts";
+import {
+  openWorkerContext,
+  startApi,
+  startApiUnready,
+  startWorkers,
+  type TestApi,
+  testConfig,
+} from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
@@ -113,7 +120,7 @@ describe("a copy of the database", () => {
   });
 
   it("cannot replace the original under a running process: new connections are refused", async () => {
-    const ctx = openApiContext(testConfig(other));
+    const ctx = openApi(testConfig(other));
     await ctx.deployment.ready();
     await adoptDatabase(other.db);
     await other.db.query(

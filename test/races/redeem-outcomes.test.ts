@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import type { WorkerContext } from "../../src/context.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
-import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import {
   besideTransaction,
@@ -12,7 +11,7 @@ import {
 } from "../support/outside-transaction.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import type { TestServers } from "../support/servers.ts";
-import { startApi, startWorkers } from "../support/service.ts";
+import { startApi, startWorkers, type WorkerContext } from "../support/service.ts";
 import { startService } from "../support/start-service.ts";
 import { issueVoucher, makeKey, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";

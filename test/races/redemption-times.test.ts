@@ -1,16 +1,15 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
 import { closeRedemptions, insertRedemptions, selectRedemptions } from "../../src/db/redemptions.ts";
 import { write } from "../../src/db/transaction.ts";
 import { newId } from "../../src/domain/ids.ts";
-import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
+import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { onCitus } from "../support/citus.ts";
 import { besideTransaction, bypassTriggers, databaseTime } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { testConfig } from "../support/service.ts";
+import { openWorkerContext, testConfig, type WorkerContext } from "../support/service.ts";
 import { issueVoucher, makePartner, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 

@@ -1,14 +1,13 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
 import type { RedeemReply } from "../../src/contract/jobs.ts";
+import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { reserveVoucher } from "../../src/services/partner/reserve-voucher.ts";
-import { runRedeemJob } from "../../src/services/redeem/redeem-committer.ts";
 import type { PartnerClient } from "../support/client.ts";
 import { besideTransaction, bypassTriggers, untilWaiting } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import type { TestServers } from "../support/servers.ts";
-import { type TestApi, testConfig } from "../support/service.ts";
+import { openWorkerContext, type TestApi, testConfig, type WorkerContext } from "../support/service.ts";
 import { startService } from "../support/start-service.ts";
 import { issueVoucher, issueVouchers, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";

@@ -1,9 +1,14 @@
 import { createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
-import { type ApiContext, openApiContext, openWorkerContext, type WorkerContext } from "../../src/context.ts";
 import { CONNECTION_LIMITS, listen } from "../../src/http/server.ts";
 import { serveMetrics } from "../../src/metrics/serve-metrics.ts";
-import { startWorkers as startQueueWorkers } from "../../workers/start-workers.ts";
+import { type ApiContext, openApi } from "../../src/open-api.ts";
+import { openRedeemWorker } from "../../src/open-redeem-worker.ts";
+import { openSealWorker } from "../../src/open-seal-worker.ts";
+import { openSweeper } from "../../src/open-sweeper.ts";
+import type { openWebhookWorker } from "../../src/open-webhook-worker.ts";
+import { openWorkerService, type WorkerService } from "../../src/open-worker-service.ts";
+import { prepareWorkers } from "../../workers/prepare-workers.ts";
 import { assertInvariants } from "./invariants.ts";
 import type { TestServers } from "./servers.ts";
 import { untilStarted } from "./until.ts";
@@ -54,7 +59,7 @@ export async function startApiUnready(
   env: Environment = {},
   limits = TEST_LIMITS,
 ): Promise<TestApi> {
-  const ctx = openApiContext(testConfig(servers, env));
+  const ctx = openApi(testConfig(servers, env));
   const metrics = await serveMetrics(ctx);
   const server = await listen(
     createApp(ctx),
@@ -92,20 +97,34 @@ export async function endService(servers: TestServers): Promise<void> {
   await assertInvariants(servers.db).finally(() => servers.close());
 }
 
+/** What the redeem worker, the seal worker and the sweeper need, without their queues. */
+export function openWorkerContext(config: ReturnType<typeof testConfig>) {
+  return completeContext(openWorkerService(config));
+}
+
+function completeContext(service: WorkerService) {
+  return { ...openRedeemWorker(service), ...openSealWorker(service), ...openSweeper(service) };
+}
+
+export type WorkerContext = ReturnType<typeof openWorkerContext>;
+
 /** Workers in this process. */
 export interface TestWorker {
   /** The address of its metrics, if `env` has a METRICS_PORT. */
   metricsUrl: string;
-  ctx: WorkerContext;
+  /** With what webhooks need, if WORKER_QUEUES names their queue. */
+  ctx: WorkerContext & Partial<NonNullable<ReturnType<typeof openWebhookWorker>>>;
   close(): Promise<void>;
 }
 
 /** Starts workers with their own connections. The sweeper runs only if WORKER_QUEUES names it. */
 export async function startWorkers(servers: TestServers, env: Environment = {}): Promise<TestWorker> {
-  const ctx = openWorkerContext(testConfig(servers, { WORKER_QUEUES: "redeem,seal", ...env }));
+  const service = openWorkerService(testConfig(servers, { WORKER_QUEUES: "redeem,seal", ...env }));
+  const prepared = await prepareWorkers(service);
+  const ctx: TestWorker["ctx"] = Object.assign(completeContext(service), ...prepared.map((worker) => worker.ctx));
   const metrics = await serveMetrics(ctx);
   await ctx.deployment.ready();
-  const workers = startQueueWorkers(ctx);
+  const workers = prepared.map((worker) => worker.start());
   return {
     metricsUrl: `http://127.0.0.1:${metrics?.port}/metrics`,
     ctx,

@@ -1,8 +1,15 @@
-import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
 import { type PartnerClient, partnerClient } from "./client.ts";
 import { assertInvariants } from "./invariants.ts";
 import { openTestServers, type TestServers } from "./servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker, testConfig } from "./service.ts";
+import {
+  openWorkerContext,
+  startApi,
+  startWorkers,
+  type TestApi,
+  type TestWorker,
+  testConfig,
+  type WorkerContext,
+} from "./service.ts";
 import { makeKey, makePartner, type TestPartner } from "./supply.ts";
 
 /** A running service with one partner, for a test file. */

@@ -6,7 +6,7 @@ import type { Audience } from "../../src/domain/voucher.ts";
 import { pooledRandomBytes } from "../../src/random.ts";
 import { type IssuedVoucher, type IssueInput, issueBatch } from "../../src/services/admin/issue-batch.ts";
 import { createKey, type ShownKey } from "../../src/services/admin/manage-keys.ts";
-import { auditedCommand } from "../../src/services/admin/with-audit-entry.ts";
+import { auditedCommand } from "../../src/services/audit/with-audit-entry.ts";
 
 /** The context of the services that create test data. */
 export function provisioning(db: pg.Pool) {

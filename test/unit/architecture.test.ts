@@ -55,7 +55,8 @@ function layerOf(file: string): string {
   const [top = "", folder = "", ...rest] = file.split("/");
   if (top === "packages") return `${top}/${folder}`;
   if (top !== "src") return top;
-  return rest.length > 0 ? folder : folder.replace(/\.ts$/, "");
+  if (rest.length > 0) return folder;
+  return /^open-(?!command)/.test(folder) ? "open" : folder.replace(/\.ts$/, "");
 }
 
 /**
@@ -81,9 +82,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   traces: ["config", "log"],
   limits: ["contract", "domain", "batching", "redis"],
   services: ["contract", "domain", "batching", "db", "redis", "holds", "queues", "limits", "metrics", "traces"],
-  "admin-context": ["domain", "db", "random"],
-  context: [
-    "admin-context",
+  "open-command": ["domain", "db", "random"],
+  open: [
     "closers",
     "contract",
     "domain",
@@ -102,7 +102,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   ],
   http: [
     "config",
-    "context",
+    "open",
     "contract",
     "domain",
     "batching",
@@ -115,8 +115,8 @@ const MAY_IMPORT: Record<string, string[]> = {
     "traces",
     "services",
   ],
-  app: ["http", "context", "contract", "config"],
-  main: ["app", "context", "process", "config", "log", "http", "metrics", "traces"],
+  app: ["http", "open", "contract", "config"],
+  main: ["app", "open", "process", "config", "log", "http", "metrics", "traces"],
   workers: [
     "contract",
     "domain",
@@ -128,12 +128,12 @@ const MAY_IMPORT: Record<string, string[]> = {
     "metrics",
     "traces",
     "services",
-    "context",
+    "open",
     "process",
     "config",
     "log",
   ],
-  local: ["contract", "domain", "batching", "db", "holds", "services", "admin-context", "config", "log", "random"],
+  local: ["contract", "domain", "batching", "db", "holds", "services", "open-command", "config", "log", "random"],
   cli: [
     "contract",
     "domain",
@@ -143,7 +143,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "holds",
     "queues",
     "services",
-    "admin-context",
+    "open-command",
     "config",
     "log",
     "random",
@@ -247,9 +247,9 @@ describe("the rule of imports", () => {
     ["src/queues/worker.ts", "src/db/pool.ts", "value"],
     ["src/limits/rate-limiter.ts", "src/holds/lease.ts", "value"],
     ["src/db/vouchers.ts", "src/limits/rate-limiter.ts", "value"],
-    ["src/services/redeem/redeem-voucher.ts", "src/http/errors.ts", "type"],
-    ["src/services/redeem/redeem-voucher.ts", "src/context.ts", "value"],
-    ["src/services/redeem/redeem-voucher.ts", "src/config.ts", "value"],
+    ["src/services/partner/redeem-voucher.ts", "src/http/errors.ts", "type"],
+    ["src/services/partner/redeem-voucher.ts", "src/open-service.ts", "value"],
+    ["src/services/partner/redeem-voucher.ts", "src/config.ts", "value"],
     ["src/http/routes/redeem.ts", "src/cli/command.ts", "value"],
     ["src/http/routes/redeem.ts", "workers/redeem.ts", "value"],
     ["src/http/routes/redeem.ts", "src/app.ts", "value"],
@@ -265,7 +265,7 @@ describe("the rule of imports", () => {
     ["src/domain/redeem.ts", "src/metrics/metrics.ts", "type"],
     ["src/newfolder/file.ts", "src/domain/codes.ts", "value"],
     ["src/domain/redeem.ts", "src/newfolder/file.ts", "value"],
-    ["src/services/redeem/redeem-voucher.ts", "test/support/until.ts", "value"],
+    ["src/services/partner/redeem-voucher.ts", "test/support/until.ts", "value"],
     ["packages/client/src/client.ts", "src/contract/errors.ts", "type"],
     ["packages/conformance/src/checks.ts", "packages/client/src/index.ts", "value"],
   ] as const)("forbids that %s imports %s as a %s", (from, to, kind) => {

@@ -1,9 +1,10 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { CONNECTIONS_MAX } from "../../src/context.ts";
 import { ERRORS } from "../../src/contract/errors.ts";
 import { renderReceiptVerifier } from "../../src/http/pages/receipt-verifier.ts";
+import { API_CONNECTIONS_MAX } from "../../src/open-api.ts";
+import { WORKER_CONNECTIONS_MAX } from "../../src/open-worker-service.ts";
 
 describe("docs/errors.md", () => {
   it("has the table of all error codes; `npx vitest run test/unit/documents.test.ts -u` writes it", async () => {
@@ -70,7 +71,7 @@ function anchorsOf(file: string): string[] {
 }
 
 describe("connections to Postgres", () => {
-  const { api, worker } = CONNECTIONS_MAX;
+  const [api, worker] = [API_CONNECTIONS_MAX, WORKER_CONNECTIONS_MAX];
   const scaling = readFileSync("docs/scaling.md", "utf8");
 
   it.each([

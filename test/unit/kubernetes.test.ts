@@ -15,10 +15,11 @@ import {
   readRolePasswords,
   readWorkerConfig,
 } from "../../src/config.ts";
-import { CONNECTIONS_MAX } from "../../src/context.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { onPath } from "../../src/local/debian-packages.ts";
 import { METRICS, type MetricDefinition } from "../../src/metrics/catalog.ts";
+import { API_CONNECTIONS_MAX } from "../../src/open-api.ts";
+import { WORKER_CONNECTIONS_MAX } from "../../src/open-worker-service.ts";
 import { DRAIN_MAX_MS } from "../../src/process.ts";
 import { QUEUE_NAMES } from "../../src/queues/catalog.ts";
 import { readLogSettings } from "../../src/services/log/log-settings.ts";
@@ -385,7 +386,7 @@ it("the guide's numbers of connections follow from the maximum numbers of pods",
         (withOverlay ? parseAllDocuments(overlay.patches[index].patch)[0]?.toJS()[1].value : max) as number,
     );
   const needed = ([apis = 0, workers = 0]: number[]) =>
-    (apis + 1) * CONNECTIONS_MAX.api + (workers + 1 + 1) * CONNECTIONS_MAX.worker + 20;
+    (apis + 1) * API_CONNECTIONS_MAX + (workers + 1 + 1) * WORKER_CONNECTIONS_MAX + 20;
   const [small, large] = [limits(false), limits(true)];
   expect(GUIDE.replace(/\s+/g, " ")).toContain(
     `That is ${needed(small)} with the base's limits of ${small[0]} API pods and ${small[1]} workers, and ${needed(large)} with the overlay's ${large[0]} and ${large[1]}.`,

@@ -6,8 +6,8 @@ import { findLogTree, type LogTree } from "../../src/db/log-tree.ts";
 import { parseCheckpoint } from "../../src/domain/log/checkpoint.ts";
 import { cosignNote, makeSigner } from "../../src/domain/log/note.ts";
 import { parsePolicy, verifyCheckpoint } from "../../src/domain/log/policy.ts";
+import { recordExpiries } from "../../src/services/chain/record-expiries.ts";
 import { integrateBatches } from "../../src/services/log/integrate-batches.ts";
-import { recordExpiries } from "../../src/services/sweep/record-expiries.ts";
 import { onCitus } from "../support/citus.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openWorkerContext, type WorkerContext } from "../../src/context.ts";
 import type { SweepReport } from "../../src/contract/jobs.ts";
 import { countBrokenChains } from "../../src/db/broken-chains.ts";
 import { Leases, ORPHAN_AFTER_MS } from "../../src/holds/lease.ts";
@@ -8,7 +7,7 @@ import { sealQueue, sweepQueue } from "../../src/queues/catalog.ts";
 import { Schedule } from "../../src/queues/schedule.ts";
 import { mastersOf } from "../../src/redis/connections.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
-import { sealVoucher } from "../../src/services/redeem/seal-events.ts";
+import { sealVoucher } from "../../src/services/chain/seal-events.ts";
 import { checkChains } from "../../src/services/sweep/check-chains.ts";
 import { isIdle } from "../../src/services/sweep/record-sweep.ts";
 import { sweep } from "../../src/services/sweep/sweep.ts";
@@ -21,7 +20,14 @@ import { findBatchOf, readRecorded, readReservation } from "../support/recorded.
 import { countJobs } from "../support/redeem-jobs.ts";
 import { monitorRedis } from "../support/redis-monitor.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, testConfig } from "../support/service.ts";
+import {
+  openWorkerContext,
+  startApi,
+  startWorkers,
+  type TestApi,
+  testConfig,
+  type WorkerContext,
+} from "../support/service.ts";
 import {
   issueVoucher,
   issueVouchers,

@@ -1,6 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
-import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../contract/errors.ts";
+import type { ApiContext } from "../../open-api.ts";
 import type { Access } from "../access.ts";
 import { assertRefusalsLeft, consumeAddressLimit, consumeRateLimit, consumeRefusalLimit } from "./rate-limit.ts";
 

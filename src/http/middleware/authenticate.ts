@@ -1,8 +1,8 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
-import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../contract/errors.ts";
 import { markSandbox } from "../../contract/sandbox.ts";
 import type { Scope } from "../../domain/api-keys.ts";
+import type { ApiContext } from "../../open-api.ts";
 import type { Caller } from "../../services/auth/caller.ts";
 import type { Access } from "../access.ts";
 import { assertRefusalsLeft, consumeRateLimit, consumeRefusalLimit } from "./rate-limit.ts";

@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import type { Request, RequestHandler } from "express";
-import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../contract/errors.ts";
 import type { RateLimiter, Verdict } from "../../limits/rate-limiter.ts";
+import type { ApiContext } from "../../open-api.ts";
 import { networkOf } from "./caller-network.ts";
 
 type Deps = Pick<ApiContext, "limits">;

@@ -1,5 +1,5 @@
 import type { Router } from "express";
-import type { ApiContext } from "../../context.ts";
+import type { ApiContext } from "../../open-api.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
 import { DOCUMENTS, renderDocument, type ServedDocument } from "../pages/documents.ts";

@@ -2,8 +2,8 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { parse } from "basic-auth";
 import type { Request, RequestHandler } from "express";
 import { RateLimiterMemory } from "rate-limiter-flexible";
-import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../contract/errors.ts";
+import type { ApiContext } from "../../open-api.ts";
 import { networkOf } from "../middleware/caller-network.ts";
 import { consumeRefusalLimit } from "../middleware/rate-limit.ts";
 

@@ -1,6 +1,6 @@
 import type { RequestHandler, Router } from "express";
-import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../contract/errors.ts";
+import type { ApiContext } from "../../open-api.ts";
 import { isRedisUnavailable } from "../../redis/connections.ts";
 import { ASSETS } from "../pages/assets.ts";
 import { assetPath } from "../pages/layout.ts";

@@ -1,7 +1,7 @@
 import express, { type Request, type RequestHandler, type Response, Router } from "express";
-import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../contract/errors.ts";
 import { DELIVERY_STATES } from "../../contract/webhooks.ts";
+import type { ApiContext } from "../../open-api.ts";
 import { readBatch } from "../../services/admin/read-batch.ts";
 import {
   listBrands,
@@ -10,11 +10,11 @@ import {
   readOrganization,
 } from "../../services/admin/read-organization.ts";
 import { readVoucherHistory } from "../../services/admin/read-voucher-history.ts";
-import { readWebhook, type WebhookPage } from "../../services/admin/read-webhook.ts";
-import { type Operator, recordLook } from "../../services/admin/record-look.ts";
 import { searchVouchers } from "../../services/admin/search-vouchers.ts";
+import { type Operator, recordLook } from "../../services/audit/record-look.ts";
 import { readLogStatus } from "../../services/log/read-log-status.ts";
 import { releaseReservation } from "../../services/partner/release-reservation.ts";
+import { readWebhook, type WebhookPage } from "../../services/webhooks/read-webhook.ts";
 import type { Html } from "../pages/html.ts";
 import { offerPage, sendPage } from "../pages/offer-page.ts";
 import { pageHeaders } from "../pages/page-headers.ts";

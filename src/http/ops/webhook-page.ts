@@ -5,7 +5,7 @@ import {
   type WebhookDisabledReason,
 } from "../../contract/webhooks.ts";
 import type { WebhookRow } from "../../db/webhook-endpoints.ts";
-import type { WebhookPage, WebhookSummary } from "../../services/admin/read-webhook.ts";
+import type { WebhookPage, WebhookSummary } from "../../services/webhooks/read-webhook.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { renderTime } from "../pages/time.ts";

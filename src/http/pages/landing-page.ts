@@ -1,4 +1,4 @@
-import type { ApiContext } from "../../context.ts";
+import type { ApiContext } from "../../open-api.ts";
 import { renderCheckForm } from "./check-form.ts";
 import { type Html, html } from "./html.ts";
 import { GUIDE_PATH, layOut } from "./layout.ts";

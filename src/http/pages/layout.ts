@@ -1,5 +1,5 @@
 import packageJson from "../../../package.json" with { type: "json" };
-import type { ApiContext } from "../../context.ts";
+import type { ApiContext } from "../../open-api.ts";
 import { ASSETS, type Asset } from "./assets.ts";
 import { type Html, html } from "./html.ts";
 

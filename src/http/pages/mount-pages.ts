@@ -1,13 +1,13 @@
 import type { Router } from "express";
-import type { ApiContext } from "../../context.ts";
+import type { ApiContext } from "../../open-api.ts";
 import { mount } from "../route.ts";
-import { assetsRoute } from "../routes/assets.ts";
-import { showChainPage } from "../routes/chain-page.ts";
-import { checkVoucherRoute } from "../routes/check-voucher.ts";
-import { landingRoute } from "../routes/landing.ts";
-import { showLinkPage } from "../routes/link-page.ts";
 import { offerPage } from "./offer-page.ts";
 import { pageHeaders, sealedPageHeaders } from "./page-headers.ts";
+import { assetsRoute } from "./serve-assets.ts";
+import { showChainPage } from "./serve-chain-page.ts";
+import { checkVoucherRoute } from "./serve-check-form.ts";
+import { landingRoute } from "./serve-landing-page.ts";
+import { showLinkPage } from "./serve-link-page.ts";
 
 /**
  * Mounts the pages. Where a path serves both a page and JSON, the page's handler comes first and passes requests that prefer JSON on to

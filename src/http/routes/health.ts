@@ -1,9 +1,9 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
-import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../contract/errors.ts";
 import { healthResponse, readinessError, readinessResponse } from "../../contract/health.ts";
 import { assertMigrated, UnusableDatabase } from "../../db/schema.ts";
+import type { ApiContext } from "../../open-api.ts";
 import { probeShards } from "../../queues/measure-queues.ts";
 import { probe } from "../access.ts";
 import { endpoint } from "../endpoint.ts";

@@ -1,6 +1,6 @@
 import type { RequestHandler } from "express";
-import type { ApiContext } from "../../context.ts";
 import { TEXT } from "../../contract/receipt.ts";
+import type { ApiContext } from "../../open-api.ts";
 import { readPublished, readTile } from "../../services/log/read-log.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
 import type { Route } from "../route.ts";

@@ -1,6 +1,6 @@
 import { eventsQuery, partnerChain } from "../../contract/events.ts";
 import { codeOrTicket } from "../../contract/fields.ts";
-import { readPartnerChain } from "../../services/partner/read-chain.ts";
+import { readPartnerChain } from "../../services/chain/read-chain.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 

@@ -1,5 +1,5 @@
 import { entityId, entityType, eventsQuery, publicChain } from "../../contract/events.ts";
-import { readPublicChain } from "../../services/partner/read-chain.ts";
+import { readPublicChain } from "../../services/chain/read-chain.ts";
 import { anyone } from "../access.ts";
 import { endpoint } from "../endpoint.ts";
 

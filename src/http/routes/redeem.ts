@@ -1,6 +1,6 @@
 import { redeemRequest, redeemResponse } from "../../contract/redeem.ts";
 import { isTicket } from "../../domain/ids.ts";
-import { redeemVoucher } from "../../services/redeem/redeem-voucher.ts";
+import { redeemVoucher } from "../../services/partner/redeem-voucher.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 

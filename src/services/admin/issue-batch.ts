@@ -11,7 +11,7 @@ import { CODE_KEY_MAX, CODE_KEY_MIN, isPathWord, makeVoucherCode, normaliseCode 
 import { newId } from "../../domain/ids.ts";
 import type { Window, WindowKind } from "../../domain/offer.ts";
 import type { Audience } from "../../domain/voucher.ts";
-import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 
 /** Vouchers written at once: less than a megabyte. */
 const CHUNK_SIZE = 1_000;

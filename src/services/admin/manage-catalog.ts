@@ -3,7 +3,7 @@ import { insertBrand, insertOrganization, insertProduct, type NewProduct, select
 import { insertListing } from "../../db/listings.ts";
 import { violates } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
-import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 
 /** Creates a live or sandbox organization and returns its id. Which of the two it is never changes. */
 export async function createOrganization(ctx: AuditContext, name: string, sandbox = false): Promise<string> {

@@ -5,7 +5,7 @@ import { violates } from "../../db/transaction.ts";
 import { CONTRACT_MOVES, type MemberRole } from "../../domain/audience.ts";
 import { makeLinkCode } from "../../domain/codes.ts";
 import { newId } from "../../domain/ids.ts";
-import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 
 /** Makes a user a member of an organization, or changes their role. */
 export async function addMember(

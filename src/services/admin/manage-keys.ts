@@ -14,7 +14,7 @@ import { findOrganization } from "../../db/catalog.ts";
 import type { Transaction } from "../../db/pool.ts";
 import { hashApiKey, makeApiKey } from "../../domain/api-keys.ts";
 import { newId } from "../../domain/ids.ts";
-import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 
 /** A key's id, and the secret that partners send. Only the secret's hash is stored, so it cannot be shown again. */
 export interface ShownKey {

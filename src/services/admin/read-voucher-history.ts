@@ -7,8 +7,8 @@ import { findRedemptionOfVoucher } from "../../db/redemptions.ts";
 import { selectReservationsOfVoucher } from "../../db/reservations.ts";
 import { onSnapshot } from "../../db/transaction.ts";
 import { isTicket } from "../../domain/ids.ts";
-import { viewEvent } from "../partner/read-chain.ts";
-import { verifyUrl } from "../partner/voucher-view.ts";
+import { viewEvent } from "../chain/read-chain.ts";
+import { verifyUrl } from "../voucher/voucher-view.ts";
 import { findVouchersIn, type VoucherQuery } from "./find-vouchers.ts";
 
 /** Events in one history; a chain has a few. */

@@ -12,9 +12,9 @@ import {
   voidVouchers,
 } from "../../db/vouchers.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
-import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "../redeem/seal-events.ts";
+import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "../chain/seal-events.ts";
 import { endedByVoid, voidedEvent } from "./void-voucher.ts";
-import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /** Vouchers voided in one transaction, which keeps their rows locked for some 300 ms. */
 const RANGE = 2_000;

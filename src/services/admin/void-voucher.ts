@@ -13,7 +13,7 @@ import { type EventContent, nextEvent } from "../../domain/chain.ts";
 import { normaliseCode, type RandomBytes } from "../../domain/codes.ts";
 import { liveReservation } from "../../domain/reservation.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
-import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 
 /** A voided voucher, and the ticket of the live reservation that the void ended; null if there was none. */
 export interface VoidResult {

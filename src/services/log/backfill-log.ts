@@ -1,7 +1,7 @@
 import { selectUnloggedEvents, writeLogSlots } from "../../db/events.ts";
 import { openLogBatch } from "../../db/log-batches.ts";
 import { write } from "../../db/transaction.ts";
-import { type AuditContext, withAuditEntry } from "../admin/with-audit-entry.ts";
+import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 
 /** Most batches in one transaction, which has one audit entry. */
 const BATCHES_MAX = 4;

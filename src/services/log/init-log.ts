@@ -3,7 +3,7 @@ import { findLogTree, insertLogTree } from "../../db/log-tree.ts";
 import { formatCheckpoint } from "../../domain/log/checkpoint.ts";
 import { rootOfRange } from "../../domain/log/merkle.ts";
 import { signNote } from "../../domain/log/note.ts";
-import { type AuditContext, withAuditEntry } from "../admin/with-audit-entry.ts";
+import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
 import type { LogSettings } from "./log-settings.ts";
 

@@ -9,7 +9,7 @@ import { formatProof, verifyProof } from "../../domain/log/receipt.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
-import { resolveVoucher, type VoucherReads } from "../partner/resolve-voucher.ts";
+import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import { proveInclusion } from "./tree-proofs.ts";
 
 type PartnerDeps = { pool: pg.Pool; partnerCalls: Bulkhead };

@@ -16,8 +16,8 @@ import { type CheckpointNote, parseCheckpoint } from "../../domain/log/checkpoin
 import { HASH_BYTES, TILE_WIDTH } from "../../domain/log/merkle.ts";
 import { isSignedBy } from "../../domain/log/note.ts";
 import { edgeTiles, TreeAppender } from "../../domain/log/tiles.ts";
-import { type AuditContext, withAuditEntry } from "../admin/with-audit-entry.ts";
-import { readUnsealed, sealChains } from "../redeem/seal-events.ts";
+import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+import { readUnsealed, sealChains } from "../chain/seal-events.ts";
 import { readAnchor } from "./anchors.ts";
 import type { LogSettings } from "./log-settings.ts";
 import { type LogSource, readBundle } from "./log-source.ts";

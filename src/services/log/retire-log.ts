@@ -16,7 +16,7 @@ import { type CheckpointNote, formatCheckpoint, parseCheckpoint } from "../../do
 import { isSignedBy, parseNote, signNote } from "../../domain/log/note.ts";
 import { parsePolicy } from "../../domain/log/policy.ts";
 import { edgeTiles, TreeAppender } from "../../domain/log/tiles.ts";
-import { type AuditContext, withAuditEntry } from "../admin/with-audit-entry.ts";
+import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
 import { exportLog } from "./export-log.ts";
 import type { LogSettings } from "./log-settings.ts";

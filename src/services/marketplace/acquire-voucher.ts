@@ -8,8 +8,8 @@ import { isLockTimeout } from "../../db/transaction.ts";
 import type { AwaitedQueue } from "../../queues/awaited-queue.ts";
 import { sealQueue } from "../../queues/catalog.ts";
 import type { Traces } from "../../traces/traces.ts";
-import type { VoucherReads } from "../partner/resolve-voucher.ts";
-import { verifyUrl, viewVoucher } from "../partner/voucher-view.ts";
+import type { VoucherReads } from "../voucher/resolve-voucher.ts";
+import { verifyUrl, viewVoucher } from "../voucher/voucher-view.ts";
 import type { AcquisitionCommitter, AcquisitionRequest } from "./acquisition-committer.ts";
 
 /** Longest wait for the event's seal. The voucher is acquired in any case, and the seal job continues. Milliseconds. */

@@ -17,7 +17,7 @@ import type { RandomBytes } from "../../domain/codes.ts";
 import { type Leases, releaseLease } from "../../holds/lease.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
-import { recordExpiries } from "../sweep/record-expiries.ts";
+import { recordExpiries } from "../chain/record-expiries.ts";
 
 /** Longest wait for a locked row. Milliseconds. */
 const LOCK_WAIT_MS = 3_000;

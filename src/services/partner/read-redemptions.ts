@@ -14,8 +14,8 @@ import { openCursor, type RedemptionsCursor, sealCursor } from "../../domain/red
 import type { TokenSecret } from "../../domain/reservation-token.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
-import { redemptionResponse } from "../redeem/redeem-voucher.ts";
-import { verifyUrl } from "./voucher-view.ts";
+import { verifyUrl } from "../voucher/voucher-view.ts";
+import { redemptionResponse } from "./redeem-voucher.ts";
 
 /** How long a process reuses the time before which redemptions are complete. An older time is correct, but lists fewer redemptions. Milliseconds. */
 const COMPLETE_UNTIL_MAX_AGE_MS = 1_000;

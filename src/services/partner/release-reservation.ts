@@ -5,8 +5,8 @@ import { isTicket } from "../../domain/ids.ts";
 import { type Leases, releaseLease } from "../../holds/lease.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
+import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import type { ReservationCommitter } from "./reservation-committer.ts";
-import { resolveVoucher, type VoucherReads } from "./resolve-voucher.ts";
 
 /**
  * Releases a reservation by its ticket. Any key of the organization may do this. Works without Redis: a lease that cannot be released

@@ -9,8 +9,8 @@ import { finalRefusal } from "../../domain/voucher.ts";
 import { type LeaseHolder, type Leases, releaseLease } from "../../holds/lease.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
+import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import type { ReservationCommitter, ReservationMoveOutcome } from "./reservation-committer.ts";
-import { resolveVoucher, type VoucherReads } from "./resolve-voucher.ts";
 
 /**
  * Reserves a voucher for one checkout. A repeat by the same key returns its reservation unchanged, token included. The lease in Redis only

@@ -1,11 +1,11 @@
 import { createApp } from "../../../src/app.ts";
 import { readApiConfig } from "../../../src/config.ts";
-import { type ApiContext, openApiContext } from "../../../src/context.ts";
 import type { RedeemJob, RedeemReply } from "../../../src/contract/jobs.ts";
 import { listen } from "../../../src/http/server.ts";
+import { type ApiContext, openApi } from "../../../src/open-api.ts";
 import { configureProcess, drainOnSignal } from "../../../src/process.ts";
 import type { WaitResult } from "../../../src/queues/awaited-queue.ts";
-import { openRedeemCommitter, runRedeemJob } from "../../../src/services/redeem/redeem-committer.ts";
+import { openRedeemCommitter, runRedeemJob } from "../../../src/services/partner/redeem-committer.ts";
 
 // Baseline (d): the service's API with the worker's group committer in the same process. Comparing it with the
 // service shows what the queue costs. This baseline lacks the queue's benefits.
@@ -14,7 +14,7 @@ import { openRedeemCommitter, runRedeemJob } from "../../../src/services/redeem/
 const WAITING_MAX = 1_000;
 
 const config = configureProcess(readApiConfig);
-const service = openApiContext(config);
+const service = openApi(config);
 const redeemCommitter = openRedeemCommitter({
   ...service,
   onAnnounced: () => undefined,

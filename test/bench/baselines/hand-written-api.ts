@@ -1,11 +1,11 @@
 import { createApp } from "../../../src/app.ts";
 import { readApiConfig } from "../../../src/config.ts";
-import { openApiContext } from "../../../src/context.ts";
 import { readiness } from "../../../src/http/routes/health.ts";
 import { lookUp } from "../../../src/http/routes/look-up.ts";
 import { redeem } from "../../../src/http/routes/redeem.ts";
 import { reserve } from "../../../src/http/routes/reserve.ts";
 import { listen } from "../../../src/http/server.ts";
+import { openApi } from "../../../src/open-api.ts";
 import { configureProcess, drainOnSignal } from "../../../src/process.ts";
 import {
   lookUpInOneQuery,
@@ -24,7 +24,7 @@ import { replaceWork } from "./replace-work.ts";
 const POOL_MAX = 16;
 
 const config = configureProcess(readApiConfig);
-const ctx = openApiContext(config);
+const ctx = openApi(config);
 const own = { ...ctx, pool: openTransactionPool(config, POOL_MAX, ctx.log) };
 const app = createApp(ctx, [
   replaceWork(reserve, "voucher.redeem", (_ctx, caller, body: { code: string }) =>

@@ -1,11 +1,11 @@
 import { Queue, QueueEvents } from "bullmq";
 import { createApp } from "../../../src/app.ts";
 import { readApiConfig } from "../../../src/config.ts";
-import { openApiContext } from "../../../src/context.ts";
 import { AppError } from "../../../src/contract/errors.ts";
 import { readiness } from "../../../src/http/routes/health.ts";
 import { redeem } from "../../../src/http/routes/redeem.ts";
 import { listen } from "../../../src/http/server.ts";
+import { openApi } from "../../../src/open-api.ts";
 import { configureProcess, drainOnSignal } from "../../../src/process.ts";
 import { NAIVE_PREFIX, NAIVE_QUEUE, type NaiveJob, type NaiveReply } from "./naive-queue.ts";
 import { type RedeemBody, toRedeemInput } from "./one-transaction.ts";
@@ -17,7 +17,7 @@ import { replaceWork } from "./replace-work.ts";
 const WAIT_MS = 10_000;
 
 const config = configureProcess(readApiConfig);
-const ctx = openApiContext(config);
+const ctx = openApi(config);
 const options = { prefix: NAIVE_PREFIX, connection: { url: config.redisUrl } };
 const queue = new Queue<NaiveJob, NaiveReply>(NAIVE_QUEUE, {
   ...options,

@@ -1,8 +1,8 @@
 import { type Job, Worker } from "bullmq";
 import { readConfig } from "../../../src/config.ts";
-import { openWorkerContext } from "../../../src/context.ts";
 import { AppError } from "../../../src/contract/errors.ts";
 import { configureProcess, drainOnSignal } from "../../../src/process.ts";
+import { openWorkerContext } from "../../support/service.ts";
 import { NAIVE_PREFIX, NAIVE_QUEUE, type NaiveJob, type NaiveReply } from "./naive-queue.ts";
 import { openTransactionPool, redeemInOneTransaction } from "./one-transaction.ts";
 

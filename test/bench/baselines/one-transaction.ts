@@ -20,9 +20,9 @@ import { decideRedeem } from "../../../src/domain/redeem.ts";
 import { decideReservation, liveReservation, type Reservation } from "../../../src/domain/reservation.ts";
 import { hashToken, reservationToken, signingSecret, type TokenSecret } from "../../../src/domain/reservation-token.ts";
 import type { Caller } from "../../../src/services/auth/caller.ts";
-import { verifyUrl, viewVoucher } from "../../../src/services/partner/voucher-view.ts";
-import { type RedeemInput, redemptionResponse } from "../../../src/services/redeem/redeem-voucher.ts";
-import { headsOf, readPending, sealPending } from "../../../src/services/redeem/seal-events.ts";
+import { headsOf, readPending, sealPending } from "../../../src/services/chain/seal-events.ts";
+import { type RedeemInput, redemptionResponse } from "../../../src/services/partner/redeem-voucher.ts";
+import { verifyUrl, viewVoucher } from "../../../src/services/voucher/voucher-view.ts";
 
 // A simple service with the same guarantees: one transaction per request. It sends BEGIN, the lock and the read together, writes a
 // redemption in one statement, and sends COMMIT after the answer to that. Rules, seals, tables, pool settings and answers are the

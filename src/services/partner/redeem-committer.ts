@@ -17,7 +17,7 @@ import { hashToken, reservationToken, type TokenSecret } from "../../domain/rese
 import { type Leases, releaseLease } from "../../holds/lease.ts";
 import { GroupCommitter } from "../batches/group-committer.ts";
 import { type Observing, observeBatches } from "../batches/observe-batches.ts";
-import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "./seal-events.ts";
+import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "../chain/seal-events.ts";
 
 /** One attempt: its job and the job's id. */
 type RedeemRequest = RedeemJob & { attemptId: string };

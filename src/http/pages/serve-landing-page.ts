@@ -1,10 +1,10 @@
-import type { ApiContext } from "../../context.ts";
+import type { ApiContext } from "../../open-api.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
-import { renderLandingPage } from "../pages/landing-page.ts";
-import { GUIDE_PATH } from "../pages/layout.ts";
-import { offerPage, sendPage, wantsPage } from "../pages/offer-page.ts";
-import { pageHeaders } from "../pages/page-headers.ts";
 import { type Route, respondJson } from "../route.ts";
+import { renderLandingPage } from "./landing-page.ts";
+import { GUIDE_PATH } from "./layout.ts";
+import { offerPage, sendPage, wantsPage } from "./offer-page.ts";
+import { pageHeaders } from "./page-headers.ts";
 
 /** The start page, and its links as JSON for programs. */
 export function landingRoute(ctx: Pick<ApiContext, "config" | "limits">): Route {

@@ -1,10 +1,10 @@
 import type { RequestHandler } from "express";
-import type { ApiContext } from "../../context.ts";
+import type { ApiContext } from "../../open-api.ts";
 import { viewLink } from "../../services/marketplace/view-link.ts";
 import { consumeAddressLimit } from "../middleware/rate-limit.ts";
-import { renderLinkPage } from "../pages/link-page.ts";
-import { sendPage, wantsPage } from "../pages/offer-page.ts";
 import { pathId } from "../validate.ts";
+import { renderLinkPage } from "./link-page.ts";
+import { sendPage, wantsPage } from "./offer-page.ts";
 
 /** `GET /r/{code}`: the page of a referral link. A request that does not accept a page gets 404. */
 export function showLinkPage(ctx: ApiContext): RequestHandler<{ code: string }> {

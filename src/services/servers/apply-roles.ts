@@ -1,5 +1,5 @@
 import { type AppliedRoles, applyRoles, type RoleName } from "../../db/roles/apply-roles.ts";
-import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 
 /**
  * Runs {@link applyRoles} and records the change in the same transaction. The database does not show passwords, so setting one always counts

@@ -1,11 +1,11 @@
-import type { ApiContext } from "../../context.ts";
 import { AppError } from "../../contract/errors.ts";
 import { ENTITY_TYPE } from "../../domain/chain.ts";
+import type { ApiContext } from "../../open-api.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
-import { CHECK_INPUT_MAX, CHECK_PATH, readVoucherId, renderCheckPage } from "../pages/check-form.ts";
-import { offerPage, sendPage, wantsPage } from "../pages/offer-page.ts";
-import { pageHeaders } from "../pages/page-headers.ts";
 import type { Route } from "../route.ts";
+import { CHECK_INPUT_MAX, CHECK_PATH, readVoucherId, renderCheckPage } from "./check-form.ts";
+import { offerPage, sendPage, wantsPage } from "./offer-page.ts";
+import { pageHeaders } from "./page-headers.ts";
 
 const NOT_AN_ID =
   "This is neither a verify link nor a voucher id. The id begins with vch_. A voucher's code cannot be checked here: ask the shop.";

@@ -16,7 +16,7 @@ import { ANCHOR_NAMESPACE, ENTITY_TYPE, EVENT_CODES, type EventType, type Stored
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
-import { resolveVoucher, type VoucherReads } from "./resolve-voucher.ts";
+import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 
 /** Returns a function that gives the time since which this deployment keeps payloads. It never changes, so a process keeps it after the first query. */
 export function openPreservedSince(pool: pg.Pool): () => Promise<Date> {

@@ -14,13 +14,13 @@ import type {
 import { findOrganization } from "../../db/catalog.ts";
 import { disableWebhookEndpoint, enableWebhookEndpoint, selectWebhookEndpoints } from "../../db/webhook-endpoints.ts";
 import { newId } from "../../domain/ids.ts";
-import { createWebhook } from "../webhooks/create-webhook.ts";
-import { listDeliveries } from "../webhooks/list-deliveries.ts";
-import { selectWebhook } from "../webhooks/read-webhooks.ts";
-import { replayDeliveries } from "../webhooks/replay-webhook.ts";
-import { rotateWebhook } from "../webhooks/rotate-webhook.ts";
-import { viewWebhook, type WebhookDeps } from "../webhooks/webhook-view.ts";
-import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+import { createWebhook } from "./create-webhook.ts";
+import { listDeliveries } from "./list-deliveries.ts";
+import { selectWebhook } from "./read-webhooks.ts";
+import { replayDeliveries } from "./replay-webhook.ts";
+import { rotateWebhook } from "./rotate-webhook.ts";
+import { viewWebhook, type WebhookDeps } from "./webhook-view.ts";
 
 type Deps = AuditContext & WebhookDeps;
 

@@ -1,6 +1,6 @@
 import { AppError } from "../../contract/errors.ts";
-import { findAsset } from "../pages/assets.ts";
 import type { Route } from "../route.ts";
+import { findAsset } from "./assets.ts";
 
 /** One year. A changed file gets a new name. */
 const MAX_AGE_SECONDS = 31_536_000;

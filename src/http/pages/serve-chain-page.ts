@@ -1,12 +1,12 @@
 import type { RequestHandler } from "express";
-import type { ApiContext } from "../../context.ts";
 import { eventsPageQuery } from "../../contract/events.ts";
+import type { ApiContext } from "../../open-api.ts";
+import { readPublicChain } from "../../services/chain/read-chain.ts";
 import { findCheckpoint } from "../../services/log/read-log.ts";
-import { readPublicChain } from "../../services/partner/read-chain.ts";
 import { consumeAddressLimit } from "../middleware/rate-limit.ts";
-import { renderChainPage } from "../pages/chain-page.ts";
-import { sendPage, wantsPage } from "../pages/offer-page.ts";
 import { validate } from "../validate.ts";
+import { renderChainPage } from "./chain-page.ts";
+import { sendPage, wantsPage } from "./offer-page.ts";
 
 /** `GET /integrity/events/{entityType}/{entityId}` as a page for people, with the same content as the JSON. */
 export function showChainPage(ctx: ApiContext): RequestHandler<{ entityType: string; entityId: string }> {

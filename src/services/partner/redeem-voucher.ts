@@ -16,8 +16,8 @@ import type { AwaitedQueue } from "../../queues/awaited-queue.ts";
 import { redeemQueue } from "../../queues/catalog.ts";
 import type { Traces } from "../../traces/traces.ts";
 import type { Caller } from "../auth/caller.ts";
-import { resolveVoucher, type VoucherReads } from "../partner/resolve-voucher.ts";
-import { verifyUrl } from "../partner/voucher-view.ts";
+import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
+import { verifyUrl } from "../voucher/voucher-view.ts";
 import type { Outcome, OutcomeReads, OutcomeRequest } from "./read-outcomes.ts";
 
 /** A partner's request to redeem. */

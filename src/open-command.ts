@@ -4,7 +4,7 @@ import { openPool } from "./db/pool.ts";
 import type { RandomBytes } from "./domain/codes.ts";
 import { pooledRandomBytes } from "./random.ts";
 
-/** The dependencies of voucherctl, and of the steps in which `npm start` prepares the database. Separate from context.ts, so that they do not load BullMQ. */
+/** The dependencies of voucherctl, and of the steps in which `npm start` prepares the database. They do not load BullMQ. */
 export interface AdminContext {
   log: Logger;
   pool: pg.Pool;

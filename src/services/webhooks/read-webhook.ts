@@ -2,7 +2,7 @@ import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
 import type { DeliveriesResponse, DeliveryState } from "../../contract/webhooks.ts";
 import { findWebhookEndpoint, type WebhookRow } from "../../db/webhook-endpoints.ts";
-import { listDeliveries } from "../webhooks/list-deliveries.ts";
+import { listDeliveries } from "./list-deliveries.ts";
 
 /** Which deliveries of an endpoint a page shows. Without a state: of every state. Without a cursor: the newest. */
 export interface WebhookPage {

@@ -12,7 +12,7 @@ import {
 import { nextEvent } from "../../domain/chain.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
-import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "../redeem/seal-events.ts";
+import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "./seal-events.ts";
 
 interface Deps {
   pool: pg.Pool;

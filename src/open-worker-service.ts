@@ -1,0 +1,47 @@
+import type { Config } from "./config.ts";
+import { openWorkerMetrics } from "./metrics/open-metrics.ts";
+import { openService } from "./open-service.ts";
+import type { WorkerOptions } from "./queues/worker.ts";
+import { TRACES_OFF, type Traces } from "./traces/traces.ts";
+
+/**
+ * Postgres connections of a worker process, at most: redemptions (fast path, slow path), seals (the same), the sweeper, the log, and webhooks
+ * (reads, recorded attempts).
+ */
+export const WORKER_CONNECTIONS_MAX = 1 + 4 + 1 + 4 + 1 + 1 + (1 + 1);
+
+/** Opens what the workers of a process share. Each worker opens the rest, so that a process loads only what its queues need. */
+export function openWorkerService(config: Config, traces: Traces = TRACES_OFF) {
+  const service = openService(config, {
+    traces,
+    role: "worker",
+    redisName: "worker",
+    connectionsMax: WORKER_CONNECTIONS_MAX,
+  });
+  const announcements = { listener: () => {} };
+  return {
+    ...service,
+    metrics: config.metricsPort === null ? null : openWorkerMetrics(service.pool),
+    /** The webhook worker sets the listener. Without one in this process, another process reads the outbox within a second. */
+    announcements,
+    /** Called after a commit with events for webhook endpoints. */
+    onAnnounced: () => announcements.listener(),
+  };
+}
+
+export type WorkerService = ReturnType<typeof openWorkerService>;
+
+/** The options that all workers of a process share. */
+export function workerOptions(service: WorkerService, concurrency: number): WorkerOptions {
+  const { config, deployment, log, metrics } = service;
+  return {
+    redisUrl: config.redisUrl,
+    queueShards: config.queueShards,
+    workerShards: config.workerShards,
+    deployment,
+    concurrency,
+    log,
+    onForeignJob: () => metrics?.foreignMessages.with("job").inc(),
+    onShard: (queue, shard, fetchers) => metrics?.queueFetchers.with(queue, shard).set(fetchers),
+  };
+}

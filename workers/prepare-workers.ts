@@ -1,0 +1,27 @@
+import type { WorkerService } from "../src/open-worker-service.ts";
+import type { QueueName } from "../src/queues/catalog.ts";
+import type { RunningWorker } from "../src/queues/worker.ts";
+
+/** What the jobs of one queue need, and the start of its worker. */
+interface PreparedWorker {
+  ctx: WorkerService;
+  start: () => RunningWorker;
+}
+
+/** Each queue's worker, loaded only by processes that serve the queue. Null in a process that lacks the queue's secret. */
+const WORKERS: Record<QueueName, () => Promise<{ prepare: (service: WorkerService) => PreparedWorker | null }>> = {
+  redeem: () => import("./redeem.ts"),
+  seal: () => import("./seal.ts"),
+  sweep: () => import("./sweep.ts"),
+  log: () => import("./log.ts"),
+  webhook: () => import("./webhook.ts"),
+};
+
+/**
+ * Opens the workers of the queues that WORKER_QUEUES names. They start once the database is ready.
+ * @throws LogSettingsError when the process serves the queue `log` and the log's key or policy cannot be used.
+ */
+export async function prepareWorkers(service: WorkerService): Promise<PreparedWorker[]> {
+  const modules = await Promise.all(service.config.workerQueues.map((queue) => WORKERS[queue]()));
+  return modules.map(({ prepare }) => prepare(service)).filter((worker) => worker !== null);
+}
