@@ -1,41 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
-import { type PartnerClient, partnerClient, send } from "../support/client.ts";
+import { send } from "../support/client.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let api: TestApi;
-/** Reservations end after one second here. */
-let hasty: TestApi;
-let partner: TestPartner;
-let shop: PartnerClient;
-let shopKey: { id: string; key: string };
-let till: PartnerClient;
-let foreign: PartnerClient;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  [api, hasty] = await Promise.all([
-    startApi(servers),
-    startApi(servers, { RESERVATION_SECONDS: "1" }),
-    startWorkers(servers),
-  ]);
-  partner = await makePartner(servers.db);
-  shopKey = await makeKey(servers.db, partner.organizationId);
-  shop = partnerClient(api.url, shopKey.key);
-  till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
-  const stranger = await makePartner(servers.db);
-  foreign = partnerClient(api.url, (await makeKey(servers.db, stranger.organizationId)).key);
-});
-
-afterAll(() => endService(servers));
-
-const issue = () => issueVoucher(servers.db, partner);
+// Reservations of the second API end after one second.
+const service = useService({ apis: [{}, { RESERVATION_SECONDS: "1" }] });
+const { api, servers, partner, keys, foreign, issue, rival: till, till: shop } = service;
+const [, hasty] = service.tills;
 
 async function reserve(code: string): Promise<{ ticket: string; token: string; expiresAt: string }> {
   const { status, body } = await shop.reserve(code);
@@ -48,7 +23,7 @@ async function readReservation(ticket: string) {
   return rows[0];
 }
 
-const post = (body: unknown) => send("POST", `${api.url}/partner/vouchers/release`, { key: shopKey.key, body });
+const post = (body: unknown) => send("POST", `${api.url}/partner/vouchers/release`, { key: keys.till.key, body });
 
 describe("POST /partner/vouchers/release", () => {
   it("ends a live reservation, answers only released true, and frees the voucher for every key", async () => {
@@ -93,7 +68,7 @@ describe("POST /partner/vouchers/release", () => {
     const voidedTicket = (await reserve(voided?.code ?? "")).ticket;
     await voidVoucher(provisioning(servers.db), partner.organizationId, voided?.code ?? "", null);
     const liveTicket = (await reserve(theirs?.code ?? "")).ticket;
-    const overdueTicket = (await partnerClient(hasty.url, shopKey.key).reserve(overdue?.code ?? "")).body.ticket;
+    const overdueTicket = (await hasty.reserve(overdue?.code ?? "")).body.ticket;
     await until(async () => (await shop.lookUp(overdueTicket)).body.reservation === null);
 
     const before = await dumpRows(servers.db);
