@@ -1,47 +1,20 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { sealVoucher } from "../../src/services/chain/seal-events.ts";
-import { type PartnerClient, partnerClient, send } from "../support/client.ts";
+import { send } from "../support/client.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
 import { appendPending as appendPendingEvents } from "../support/pending-events.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
-import {
-  issueVoucher,
-  issueVouchers,
-  makeKey,
-  makePartner,
-  provisioning,
-  type TestPartner,
-} from "../support/supply.ts";
+import { issueVoucher, issueVouchers, provisioning } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
 
 const HASH = /^[0-9a-f]{64}$/;
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-let servers: TestServers;
-let api: TestApi;
-let partner: TestPartner;
-let stranger: TestPartner;
-let till: PartnerClient;
-let tillKey: { id: string; key: string };
-let foreign: PartnerClient;
+const { api, servers, partner, stranger, keys, foreign, issue, till } = useService();
 
-beforeAll(async () => {
-  servers = await openTestServers();
-  [api] = await Promise.all([startApi(servers), startWorkers(servers)]);
-  partner = await makePartner(servers.db);
-  stranger = await makePartner(servers.db);
-  tillKey = await makeKey(servers.db, partner.organizationId);
-  till = partnerClient(api.url, tillKey.key);
-  foreign = partnerClient(api.url, (await makeKey(servers.db, stranger.organizationId)).key);
-});
-
-afterAll(() => endService(servers));
-
-const issue = () => issueVoucher(servers.db, partner);
 const voidIt = (code: string, reason: string | null = null) =>
   voidVoucher(provisioning(servers.db), partner.organizationId, code, reason);
 const publicly = (id: string, query = "", options: { headers?: Record<string, string> } = {}) =>
@@ -133,7 +106,7 @@ describe("GET /partner/vouchers/{codeOrTicket}/events", () => {
       eventType: "voucher.instance.redeemed",
       code: "VCH004",
       previousHash: issued.recordHash,
-      actorConnectedId: tillKey.id,
+      actorConnectedId: keys.till.id,
       actorIsEmployee: null,
     });
     expect(JSON.parse(redeemed.payload).data).toMatchObject({ note, externalRef: "chain", ticket });
@@ -349,8 +322,8 @@ describe("GET /integrity/events/{entityType}/{entityId}", () => {
       voided.code.replaceAll("-", ""),
       redeemCode,
       ticket,
-      tillKey.id,
-      tillKey.key,
+      keys.till.id,
+      keys.till.key,
       "public-secret",
       "nonce",
       "payload",
@@ -394,7 +367,7 @@ describe("GET /integrity/events/{entityType}/{entityId}", () => {
   it("answers the same with any key or none", async () => {
     const voucher = await issue();
     const plain = (await publicly(voucher.id)).body;
-    for (const key of ["pvk_nonsense", tillKey.key, ""]) {
+    for (const key of ["pvk_nonsense", keys.till.key, ""]) {
       const { status, body } = await publicly(voucher.id, "", { headers: { "x-api-key": key } });
       expect({ status, body }).toEqual({ status: 200, body: plain });
     }

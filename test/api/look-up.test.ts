@@ -1,49 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { insertProduct } from "../../src/db/catalog.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
-import { type PartnerClient, partnerClient, type Reply, send } from "../support/client.ts";
+import { partnerClient, type Reply, send } from "../support/client.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { BASE_URL, endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
-import {
-  issueVoucher,
-  issueVouchers,
-  makeKey,
-  makePartner,
-  provisioning,
-  type TestPartner,
-} from "../support/supply.ts";
+import { BASE_URL } from "../support/service.ts";
+import { issueVoucher, issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-let servers: TestServers;
-let api: TestApi;
-/** Reservations end after two seconds here. */
-let hasty: TestApi;
-let partner: TestPartner;
-let stranger: TestPartner;
-let shop: PartnerClient;
-let till: PartnerClient;
-let foreign: PartnerClient;
-let keyOfShop: string;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  [api, hasty] = await Promise.all([
-    startApi(servers),
-    startApi(servers, { RESERVATION_SECONDS: "2" }),
-    startWorkers(servers),
-  ]);
-  [partner, stranger] = [await makePartner(servers.db), await makePartner(servers.db)];
-  keyOfShop = (await makeKey(servers.db, partner.organizationId)).key;
-  shop = partnerClient(api.url, keyOfShop);
-  till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
-  foreign = partnerClient(api.url, (await makeKey(servers.db, stranger.organizationId)).key);
-});
-
-afterAll(() => endService(servers));
+// Reservations of the second API end after two seconds.
+const service = useService({ apis: [{}, { RESERVATION_SECONDS: "2" }] });
+const { api, servers, partner, stranger, foreign, rival: till, till: shop } = service;
+const hasty = service.apis[1];
 
 async function issueImported(code: string): Promise<string> {
   const [voucher] = await issueVouchers(servers.db, partner, 1, { codes: [code] });
@@ -330,7 +301,7 @@ describe("GET /partner/vouchers/{codeOrTicket} shows a reservation", () => {
 
   it("as null once its time is over, though the row still says Live", async () => {
     const { code } = await issueVoucher(servers.db, partner);
-    const { ticket } = (await partnerClient(hasty.url, keyOfShop).reserve(code)).body;
+    const { ticket } = (await partnerClient(hasty.url, service.keys.till.key).reserve(code)).body;
     expect((await shop.lookUp(code)).body.reservation).toMatchObject({ ticket });
     await until(async () => (await shop.lookUp(code)).body.reservation === null);
     expect((await shop.lookUp(ticket)).body).toMatchObject({ voucher: { status: "Active" }, reservation: null });
@@ -382,7 +353,7 @@ describe("GET /partner/vouchers/{codeOrTicket} answers 404 voucher_not_found", (
     const answers: string[] = [];
     for (const code of [theirs.code, "7Q4K-9MZX-2HTB-W8RC"]) {
       const response = await fetch(`${api.url}/partner/vouchers/${code}`, {
-        headers: { "x-api-key": keyOfShop, "x-request-id": "same" },
+        headers: { "x-api-key": service.keys.till.key, "x-request-id": "same" },
       });
       answers.push(await response.text());
     }
@@ -398,7 +369,7 @@ describe("GET /partner/vouchers/{codeOrTicket} changes nothing", () => {
     await shop.reserve(held?.code ?? "");
     await shop.redeem({ code: redeemed?.code, externalRef: "changes-nothing" });
     await voidVoucher(provisioning(servers.db), partner.organizationId, voided?.code ?? "", null);
-    const { ticket } = (await partnerClient(hasty.url, keyOfShop).reserve(overdue?.code ?? "")).body;
+    const { ticket } = (await partnerClient(hasty.url, service.keys.till.key).reserve(overdue?.code ?? "")).body;
     await until(async () => (await shop.lookUp(ticket)).body.reservation === null);
     // The lease of the overdue reservation expires by itself; only then are the keys of Redis stable.
     await until(async () => (await servers.redis.exists(servers.leaseKey(overdue?.id ?? ""))) === 0);
@@ -411,7 +382,9 @@ describe("GET /partner/vouchers/{codeOrTicket} changes nothing", () => {
       expect((await foreign.lookUp(named?.code ?? "")).status).toBe(404);
     }
     expect((await shop.lookUp(ticket)).status).toBe(200);
-    expect((await send("HEAD", `${api.url}/partner/vouchers/${active?.code}`, { key: keyOfShop })).status).toBe(200);
+    expect(
+      (await send("HEAD", `${api.url}/partner/vouchers/${active?.code}`, { key: service.keys.till.key })).status,
+    ).toBe(200);
     expect({ rows: await dumpRows(servers.db), keys: await keys() }).toEqual(before);
   });
 });

@@ -1,30 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { countOutcomes } from "../support/marketplace.ts";
 import { monitorRedis } from "../support/redis-monitor.ts";
-import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
-import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { itOnOneRedis } from "../support/servers.ts";
+import { startApi } from "../support/service.ts";
+import { issueVoucher, issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
+import { useService } from "../support/use-service.ts";
 
 const LIMIT = 20;
 
-let servers: TestServers;
-let api: TestApi;
-let other: TestApi;
-let partner: TestPartner;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  const env = { MISS_LIMIT_PER_MINUTE: String(LIMIT) };
-  [api, other] = await Promise.all([startApi(servers, env), startApi(servers, env)]);
-  await startWorkers(servers);
-  partner = await makePartner(servers.db);
-});
-
-afterAll(async () => {
-  await endService(servers);
-});
+const service = useService({ apis: [{}, {}], env: { MISS_LIMIT_PER_MINUTE: String(LIMIT) } });
+const { api, servers, partner } = service;
+const other = service.apis[1];
 
 /** Codes that name nothing: they lack a symbol. */
 const UNKNOWN = "7Q4K-9MZX-2HTB-W8R";

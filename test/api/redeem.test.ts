@@ -1,44 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { BASE_URL, endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { BASE_URL } from "../support/service.ts";
+import { issueVoucher, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let api: TestApi;
-/** Reservations end after one second here. */
-let hasty: TestApi;
-let partner: TestPartner;
-let till: PartnerClient;
-let tillKey: { id: string; key: string };
-let shop: PartnerClient;
-let shopKey: { id: string; key: string };
-let foreign: PartnerClient;
-let stranger: TestPartner;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  [api, hasty] = await Promise.all([
-    startApi(servers),
-    startApi(servers, { RESERVATION_SECONDS: "1" }),
-    startWorkers(servers),
-  ]);
-  partner = await makePartner(servers.db);
-  stranger = await makePartner(servers.db);
-  tillKey = await makeKey(servers.db, partner.organizationId);
-  till = partnerClient(api.url, tillKey.key);
-  shopKey = await makeKey(servers.db, partner.organizationId);
-  shop = partnerClient(api.url, shopKey.key);
-  foreign = partnerClient(api.url, (await makeKey(servers.db, stranger.organizationId)).key);
-});
-
-afterAll(() => endService(servers));
-
-const issue = (options?: { validUntil?: Date }) => issueVoucher(servers.db, partner, options);
+// Reservations of the second API end after one second.
+const service = useService({ apis: [{}, { RESERVATION_SECONDS: "1" }] });
+const { api, servers, partner, stranger, keys, foreign, issue, till, rival: shop } = service;
+const hasty = service.apis[1];
 
 async function readReservation(ticket: string) {
   const { rows } = await servers.db.query("SELECT * FROM reservations WHERE ticket = $1", [ticket]);
@@ -80,7 +53,7 @@ async function redeem(code: string, externalRef: string) {
 
 /** A reservation of the shop whose time is over; its row still says Live. */
 async function reservationUntilOver(code: string): Promise<{ ticket: string; token: string }> {
-  const { body } = await partnerClient(hasty.url, shopKey.key).reserve(code);
+  const { body } = await partnerClient(hasty.url, keys.rival.key).reserve(code);
   await until(async () => (await shop.lookUp(code)).body.reservation === null);
   return body;
 }
@@ -120,7 +93,7 @@ describe("POST /partner/vouchers/redeem", () => {
       eventType: "voucher.instance.redeemed",
       code: "VCH004",
       occurredAt: body.redeemedAt,
-      actorConnectedId: tillKey.id,
+      actorConnectedId: keys.till.id,
       actorIsEmployee: null,
       data: {
         note: "Tisch 4",
@@ -160,7 +133,7 @@ describe("POST /partner/vouchers/redeem", () => {
     const { rows } = await servers.db.query("SELECT ticket, key_id FROM redemptions WHERE voucher_id = $1", [
       voucher.id,
     ]);
-    expect(rows).toEqual([{ ticket, key_id: shopKey.id }]);
+    expect(rows).toEqual([{ ticket, key_id: keys.rival.id }]);
     expect(await readRedeem(voucher.code)).toMatchObject({ ticket });
     expect((await shop.lookUp(voucher.code)).body.reservation).toBeNull();
   });
@@ -417,11 +390,11 @@ describe("POST /partner/vouchers/redeem of a reserved voucher", () => {
       const named = by === "code" ? { code: voucher.code } : { ticket };
       const { status, body } = await till.redeem({ ...named, token, externalRef: `other-by-${by}` });
       expect({ status, id: body.voucherInstanceId }).toEqual({ status: 200, id: voucher.id });
-      expect(await readReservation(ticket)).toMatchObject({ state: "Consumed", key_id: shopKey.id });
+      expect(await readReservation(ticket)).toMatchObject({ state: "Consumed", key_id: keys.rival.id });
       const { rows } = await servers.db.query("SELECT key_id, ticket FROM redemptions WHERE voucher_id = $1", [
         voucher.id,
       ]);
-      expect(rows).toEqual([{ key_id: tillKey.id, ticket }]);
+      expect(rows).toEqual([{ key_id: keys.till.id, ticket }]);
     }
   });
 

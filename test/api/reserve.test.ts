@@ -1,50 +1,23 @@
 import { createHmac } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
 import { ORPHAN_AFTER_MS } from "../../src/holds/lease.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
-import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
+import { partnerClient, type Reply } from "../support/client.ts";
 import { findBatchOf } from "../support/recorded.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { startApi, startWorkers } from "../support/service.ts";
+import { provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
 /** The secret that the tests' processes sign with, unless told otherwise. */
 const SECRET = "test-reservation-token-secret";
 
-let servers: TestServers;
-let api: TestApi;
-/** Reservations end after one second here. */
-let hasty: TestApi;
-let worker: TestWorker;
-let partner: TestPartner;
-let shop: PartnerClient;
-let till: PartnerClient;
-let foreign: PartnerClient;
-let shopKey: { id: string; key: string };
-let tillKey: { id: string; key: string };
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  [api, hasty, worker] = await Promise.all([
-    startApi(servers),
-    startApi(servers, { RESERVATION_SECONDS: "1" }),
-    startWorkers(servers),
-  ]);
-  partner = await makePartner(servers.db);
-  shopKey = await makeKey(servers.db, partner.organizationId);
-  tillKey = await makeKey(servers.db, partner.organizationId);
-  shop = partnerClient(api.url, shopKey.key);
-  till = partnerClient(api.url, tillKey.key);
-  const stranger = await makePartner(servers.db);
-  foreign = partnerClient(api.url, (await makeKey(servers.db, stranger.organizationId)).key);
-});
-
-afterAll(() => endService(servers));
-
-const issue = (options?: { validUntil?: Date }) => issueVoucher(servers.db, partner, options);
+// Reservations of the second API end after one second.
+const service = useService({ apis: [{}, { RESERVATION_SECONDS: "1" }] });
+const { servers, partner, keys, foreign, issue, rival: till, till: shop } = service;
+const hasty = service.apis[1];
 
 async function readReservation(ticket: string) {
   const { rows } = await servers.db.query("SELECT * FROM reservations WHERE ticket = $1", [ticket]);
@@ -90,7 +63,7 @@ describe("POST /partner/vouchers/reserve", () => {
     expect(row).toMatchObject({
       voucher_id: voucher.id,
       organization_id: partner.organizationId,
-      key_id: shopKey.id,
+      key_id: keys.till.id,
       state: "Live",
       ended_at: null,
       end_reason: null,
@@ -105,7 +78,7 @@ describe("POST /partner/vouchers/reserve", () => {
     const voucher = await issue();
     const bare = await startApi(servers);
     bare.ctx.tokenSecrets.length = 0;
-    const { status, body } = await partnerClient(bare.url, shopKey.key).reserve(voucher.code);
+    const { status, body } = await partnerClient(bare.url, keys.till.key).reserve(voucher.code);
     await bare.close();
     expect({ status, code: body.code }).toEqual({ status: 500, code: "internal_error" });
     expect(await countReservations(voucher.id)).toBe(0);
@@ -203,7 +176,7 @@ describe("POST /partner/vouchers/reserve", () => {
     await shop.release(releasedTicket);
     const consumedTicket = (await shop.reserve(consumed.code)).body.ticket;
     await shop.redeem({ ticket: consumedTicket, externalRef: "consumed-before-reserve" });
-    const overdueTicket = (await partnerClient(hasty.url, shopKey.key).reserve(overdue.code)).body.ticket;
+    const overdueTicket = (await partnerClient(hasty.url, keys.till.key).reserve(overdue.code)).body.ticket;
     await until(async () => (await shop.lookUp(overdue.code)).body.reservation === null);
 
     expectRefused(await shop.reserve(releasedTicket), "reservation_ended");
@@ -238,7 +211,7 @@ describe("POST /partner/vouchers/reserve", () => {
 
   it("opens a reservation for another key once the time is over, and records how the old one ended", async () => {
     const voucher = await issue();
-    const first = (await partnerClient(hasty.url, shopKey.key).reserve(voucher.code)).body;
+    const first = (await partnerClient(hasty.url, keys.till.key).reserve(voucher.code)).body;
     const second = await until(async () => {
       const reply = await till.reserve(voucher.code);
       return reply.status === 200 ? reply : null;
@@ -249,13 +222,13 @@ describe("POST /partner/vouchers/reserve", () => {
     // It ended when it expired, not when that was recorded.
     expect(old.ended_at).toEqual(old.expires_at);
     const fresh = await readReservation(second.body.ticket);
-    expect(fresh).toMatchObject({ state: "Live", key_id: tillKey.id });
+    expect(fresh).toMatchObject({ state: "Live", key_id: keys.rival.id });
     expect(fresh.started_at.getTime()).toBeGreaterThanOrEqual(old.expires_at.getTime());
   });
 
   it("opens a new reservation for the same key once the time is over: a repeat does not extend the old one", async () => {
     const voucher = await issue();
-    const client = partnerClient(hasty.url, shopKey.key);
+    const client = partnerClient(hasty.url, keys.till.key);
     const first = (await client.reserve(voucher.code)).body;
     const second = await until(async () => {
       const { body } = await client.reserve(voucher.code);
@@ -272,7 +245,7 @@ describe("the lease of POST /partner/vouchers/reserve", () => {
     const { ticket } = (await shop.reserve(voucher.code)).body;
     expect(servers.leaseKey(voucher.id)).toBe(`lease:${servers.deploymentId}:{${voucher.id}}`);
     const lease = await servers.redis.hgetall(servers.leaseKey(voucher.id));
-    expect(lease).toMatchObject({ ticket, key: shopKey.id });
+    expect(lease).toMatchObject({ ticket, key: keys.till.id });
     const left = await servers.redis.pttl(servers.leaseKey(voucher.id));
     expect(left).toBeLessThanOrEqual(900_000);
     expect(left).toBeGreaterThan(900_000 - 20_000);
@@ -280,7 +253,7 @@ describe("the lease of POST /partner/vouchers/reserve", () => {
 
   it("ends by itself after RESERVATION_SECONDS", async () => {
     const voucher = await issue();
-    expect((await partnerClient(hasty.url, shopKey.key).reserve(voucher.code)).status).toBe(200);
+    expect((await partnerClient(hasty.url, keys.till.key).reserve(voucher.code)).status).toBe(200);
     expect(await servers.redis.pttl(servers.leaseKey(voucher.id))).toBeLessThanOrEqual(1_000);
     await until(async () => (await servers.redis.exists(servers.leaseKey(voucher.id))) === 0);
   });
@@ -313,9 +286,9 @@ describe("the lease of POST /partner/vouchers/reserve", () => {
 
   it("refuses another key for its first two seconds, even without a row", async () => {
     const voucher = await issue();
-    const ticket = await plantLease(voucher.id, shopKey.id, 0);
+    const ticket = await plantLease(voucher.id, keys.till.id, 0);
     expectRefused(await till.reserve(voucher.code), "voucher_reserved");
-    expect(await servers.redis.hgetall(servers.leaseKey(voucher.id))).toMatchObject({ ticket, key: shopKey.id });
+    expect(await servers.redis.hgetall(servers.leaseKey(voucher.id))).toMatchObject({ ticket, key: keys.till.id });
     expect(await countReservations(voucher.id)).toBe(0);
     // After two seconds without a row it refuses no key.
     const taken = await until(async () => {
@@ -327,23 +300,23 @@ describe("the lease of POST /partner/vouchers/reserve", () => {
 
   it("is replaced once it has been without a row for more than two seconds", async () => {
     const voucher = await issue();
-    const orphan = await plantLease(voucher.id, shopKey.id, ORPHAN_AFTER_MS + 1);
+    const orphan = await plantLease(voucher.id, keys.till.id, ORPHAN_AFTER_MS + 1);
     const { status, body } = await till.reserve(voucher.code);
     expect(status).toBe(200);
     expect(body.ticket).not.toBe(orphan);
     expect(await servers.redis.hgetall(servers.leaseKey(voucher.id))).toMatchObject({
       ticket: body.ticket,
-      key: tillKey.id,
+      key: keys.rival.id,
     });
     expect(await servers.redis.pttl(servers.leaseKey(voucher.id))).toBeGreaterThan(800_000);
   });
 
   it("without a row does not refuse its own key", async () => {
     const voucher = await issue();
-    await plantLease(voucher.id, shopKey.id, 0);
+    await plantLease(voucher.id, keys.till.id, 0);
     const { status, body } = await shop.reserve(voucher.code);
     expect(status).toBe(200);
-    expect(await readReservation(body.ticket)).toMatchObject({ state: "Live", key_id: shopKey.id });
+    expect(await readReservation(body.ticket)).toMatchObject({ state: "Live", key_id: keys.till.id });
   });
 
   it("that a release could not delete does not stop the same key from a new reservation", async () => {
@@ -358,7 +331,7 @@ describe("the lease of POST /partner/vouchers/reserve", () => {
     const { status, body } = await shop.reserve(voucher.code);
     expect({ status, code: body.code }).toEqual({ status: 200, code: undefined });
     expect(body.ticket).not.toBe(first.ticket);
-    expect(await readReservation(body.ticket)).toMatchObject({ state: "Live", key_id: shopKey.id });
+    expect(await readReservation(body.ticket)).toMatchObject({ state: "Live", key_id: keys.till.id });
   });
 
   it("is no proof: when Redis has lost everything, the reservation still holds for its holder and against others", async () => {
@@ -383,12 +356,12 @@ describe("the token of POST /partner/vouchers/reserve", () => {
     // First every process learns the new secret, then it moves to the front.
     for (const secrets of [`${SECRET},${NEXT}`, `${NEXT},${SECRET}`]) {
       const rotated = await startApi(servers, { RESERVATION_TOKEN_SECRET: secrets });
-      const { status, body } = await partnerClient(rotated.url, shopKey.key).reserve(held.code);
+      const { status, body } = await partnerClient(rotated.url, keys.till.key).reserve(held.code);
       await rotated.close();
       expect({ status, body }).toEqual({ status: 200, body: before });
     }
     const rotated = await startApi(servers, { RESERVATION_TOKEN_SECRET: `${NEXT},${SECRET}` });
-    const { body } = await partnerClient(rotated.url, shopKey.key).reserve(fresh.code);
+    const { body } = await partnerClient(rotated.url, keys.till.key).reserve(fresh.code);
     await rotated.close();
     expect(body.token).toBe(createHmac("sha256", NEXT).update(body.ticket).digest("base64url"));
   });
@@ -398,8 +371,8 @@ describe("the token of POST /partner/vouchers/reserve", () => {
     // Replaces this file's worker, so that only a worker with the rotated secrets processes the job.
     const voucher = await issue();
     const { ticket, token } = (await shop.reserve(voucher.code)).body;
-    await worker.close();
-    worker = await startWorkers(servers, { RESERVATION_TOKEN_SECRET: `${NEXT},${SECRET}` });
+    await service.worker.close();
+    await startWorkers(servers, { RESERVATION_TOKEN_SECRET: `${NEXT},${SECRET}` });
     const { status, body } = await till.redeem({ ticket, token, externalRef: "after-rotation" });
     expect({ status, confirmed: body.alreadyConfirmed }).toEqual({ status: 200, confirmed: false });
     expect(await readReservation(ticket)).toMatchObject({ state: "Consumed" });

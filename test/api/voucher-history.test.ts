@@ -1,37 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { foundVoucher, voucherHistory } from "../../src/contract/voucher-history.ts";
 import { findVouchers, type VoucherQuery } from "../../src/services/admin/find-vouchers.ts";
 import { readVoucherHistory } from "../../src/services/admin/read-voucher-history.ts";
-import { partnerClient } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
-import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { issueVoucher, issueVouchers } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
 
 const SHARED_CODE = "SPRING-2026";
 
-let servers: TestServers;
-let api: TestApi;
-let workers: TestWorker;
-let one: TestPartner;
-let other: TestPartner;
-let till: ReturnType<typeof partnerClient>;
-let keyId: string;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  [api, workers] = await Promise.all([startApi(servers), startWorkers(servers)]);
-  [one, other] = [await makePartner(servers.db), await makePartner(servers.db)];
-  const key = await makeKey(servers.db, one.organizationId);
-  keyId = key.id;
-  till = partnerClient(api.url, key.key);
-});
-
-afterAll(async () => {
-  await assertInvariants(servers.db);
-  await Promise.all([api.close(), workers.close()]);
-  await servers.close();
-});
+const { api, servers, partner: one, stranger: other, keys, till } = useService();
 
 const find = async (query: VoucherQuery, organizationId: string | null = null) =>
   (await findVouchers(api.ctx, query, organizationId)).items;
@@ -128,12 +104,12 @@ describe("readVoucherHistory", () => {
       [first.ticket, "Released", "basket emptied"],
       [third.ticket, "Consumed", null],
     ]);
-    expect(new Set(complete.reservations.map((reservation) => reservation.keyId))).toEqual(new Set([keyId]));
+    expect(new Set(complete.reservations.map((reservation) => reservation.keyId))).toEqual(new Set([keys.till.id]));
     expect(complete.redemption).toMatchObject({
       externalRef: "order-life",
       redeemCode: redeemed.body.redeemCode,
       redeemedAt: complete.voucher.redeemedAt,
-      keyId,
+      keyId: keys.till.id,
       ticket: third.ticket,
     });
     for (const name of [voucher.id, third.ticket, first.ticket]) expect(await history(name)).toEqual(complete);
