@@ -1,29 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { selectKeys } from "../../src/db/api-keys.ts";
 import { createKey, endKey, rotateKey } from "../../src/services/admin/manage-keys.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, type TestApi } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import type { TestApi } from "../support/service.ts";
+import { issueVoucher, makeKey, makePartner, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let api: TestApi;
+const service = useService({ apis: [{}, { TRUST_PROXY: "127.0.0.0/8, 10.0.0.0/8, ::1" }], workers: [] });
+const { api, servers, partner } = service;
 /** Believes X-Forwarded-For of callers on this machine. */
-let behindProxy: TestApi;
-let partner: TestPartner;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  [api, behindProxy] = await Promise.all([
-    startApi(servers),
-    startApi(servers, { TRUST_PROXY: "127.0.0.0/8, 10.0.0.0/8, ::1" }),
-  ]);
-  partner = await makePartner(servers.db);
-});
-
-afterAll(() => endService(servers));
+const behindProxy = service.apis[1];
 
 interface PartnerRoute {
   method: string;

@@ -1,19 +1,16 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { exchange, type RawReply } from "../support/raw-http.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
 
 const BODY_MAX_BYTES = 16 * 1024;
 
-let servers: TestServers;
-let api: TestApi;
-let partner: TestPartner;
+const service = useService();
+const { api, servers } = service;
 let key: string;
 /** Active and not reserved: a request that is wrongly accepted changes it. */
 let voucher: IssuedVoucher;
@@ -22,15 +19,10 @@ let ticket: string;
 let before: unknown;
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  [api] = await Promise.all([startApi(servers), startWorkers(servers)]);
-  partner = await makePartner(servers.db);
-  key = (await makeKey(servers.db, partner.organizationId)).key;
-  voucher = await issueVoucher(servers.db, partner);
-  ticket = (await partnerClient(api.url, key).reserve((await issueVoucher(servers.db, partner)).code)).body.ticket;
+  key = service.keys.till.key;
+  voucher = await service.issue();
+  ticket = (await service.till.reserve((await service.issue()).code)).body.ticket;
 });
-
-afterAll(() => endService(servers));
 
 beforeEach(async () => {
   before = await dumpRows(servers.db);

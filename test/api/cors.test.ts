@@ -1,29 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { send } from "../support/client.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, type TestApi } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
 
 const SHOP = "https://shop.example";
 const LOCAL = "http://localhost:5173";
 
-let servers: TestServers;
-/** Allows two origins. */
-let api: TestApi;
-/** Allows none. */
-let closed: TestApi;
-let key: string;
+// The first API allows two origins, the second none.
+const service = useService({ apis: [{ CORS_ORIGINS: `${SHOP}, ${LOCAL}` }, {}], workers: [] });
+const { api, keys } = service;
+const closed = service.apis[1];
 let voucher: { id: string; code: string };
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  [api, closed] = await Promise.all([startApi(servers, { CORS_ORIGINS: `${SHOP}, ${LOCAL}` }), startApi(servers)]);
-  const partner = await makePartner(servers.db);
-  key = (await makeKey(servers.db, partner.organizationId)).key;
-  voucher = await issueVoucher(servers.db, partner);
+  voucher = await service.issue();
 });
-
-afterAll(() => endService(servers));
 
 /** Routes that pages of a listed origin may call, with the method. */
 const OPEN: [method: string, path: string][] = [
@@ -93,7 +83,7 @@ describe("a page of a listed origin", () => {
     const asked = await preflight(api.url + path, SHOP, method);
     expect(asked.status).toBeGreaterThanOrEqual(404);
     expect(corsOf(asked.headers)).toEqual([]);
-    const { headers } = await send(method, api.url + path, { key, headers: { origin: SHOP } });
+    const { headers } = await send(method, api.url + path, { key: keys.till.key, headers: { origin: SHOP } });
     expect(corsOf(headers)).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { pino } from "pino";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { BatcherFull } from "../../src/batching/batcher.ts";
 import { recordKeyUsage, selectKeys } from "../../src/db/api-keys.ts";
 import { Deployment } from "../../src/db/deployment.ts";
@@ -9,22 +9,19 @@ import { hashApiKey, makeApiKey } from "../../src/domain/api-keys.ts";
 import { endKey, rotateKey } from "../../src/services/admin/manage-keys.ts";
 import { KeyAuthenticator } from "../../src/services/auth/authenticate-key.ts";
 import { partnerClient } from "../support/client.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, type TestApi } from "../support/service.ts";
-import { makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import type { TestServers } from "../support/servers.ts";
+import { startApi, type TestApi } from "../support/service.ts";
+import { makeKey, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
 const CODE = "7Q4K-9MZX-2HTB-W8RC";
 
-let servers: TestServers;
-let api: TestApi;
-let other: TestApi;
-let partner: TestPartner;
+const service = useService({ apis: [{}, {}], workers: [] });
+const { api, servers, partner } = service;
+const other = service.apis[1];
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  [api, other] = await Promise.all([startApi(servers), startApi(servers)]);
-  partner = await makePartner(servers.db);
   // A trigger records every write of a key's last use.
   await servers.db.query("CREATE TABLE key_writes (key_id text NOT NULL)");
   await servers.db.query(`
@@ -46,8 +43,6 @@ beforeAll(async () => {
 });
 
 afterEach(() => servers.db.query("DROP TRIGGER IF EXISTS writes_fail ON api_key_uses"));
-
-afterAll(() => endService(servers));
 
 const newKey = () => makeKey(servers.db, partner.organizationId);
 const madeUpKey = () => makeApiKey(provisioning(servers.db).randomBytes);

@@ -1,13 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { parseCheckpoint } from "../../src/domain/log/checkpoint.ts";
 import { hashLeaf } from "../../src/domain/log/merkle.ts";
 import { parsePolicy } from "../../src/domain/log/policy.ts";
 import { verifyProof } from "../../src/domain/log/receipt.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
-import { type PartnerClient, partnerClient, send } from "../support/client.ts";
+import { send } from "../support/client.ts";
 import {
   beginLog,
   type LogFiles,
@@ -18,34 +18,22 @@ import {
   startWitness,
   witnessKeys,
 } from "../support/log-setup.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
-import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { issueVouchers } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
 
 const OPS_TOKEN = "the token of the operators";
 
-let servers: TestServers;
-let api: TestApi;
-let till: PartnerClient;
+const { api, servers, partner, till } = useService({ env: { OPS_TOKEN } });
 let files: LogFiles;
 let run: () => Promise<{ published: number }>;
 let vouchers: IssuedVoucher[];
 
 beforeAll(async () => {
-  servers = await openTestServers();
   files = makeLogFiles();
   const { url } = await startWitness(servers, files);
   files.setWitnesses([url]);
-  api = await startApi(servers, { OPS_TOKEN });
-  await startWorkers(servers);
-  const partner = await makePartner(servers.db);
-  till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
   vouchers = await issueVouchers(servers.db, partner, 300);
-});
-
-afterAll(async () => {
-  await endService(servers);
-  files.remove();
+  return () => files.remove();
 });
 
 async function get(path: string): Promise<{ status: number; headers: Headers; bytes: Buffer }> {

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { ContractStatus } from "../../src/domain/audience.ts";
 import { AUDIENCES } from "../../src/domain/voucher.ts";
 import type { IssueInput } from "../../src/services/admin/issue-batch.ts";
@@ -18,31 +18,11 @@ import {
   offerBatch,
   outcome,
   reservationVouchers,
-  signedIn,
 } from "../support/marketplace.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { makePartner, type TestPartner } from "../support/supply.ts";
-import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let api: TestApi;
-let key: IssuerKey;
-let keysFile: KeysFile;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  key = await makeIssuerKey();
-  keysFile = writeKeysFile(key);
-  [api] = await Promise.all([startApi(servers, { AUTH_JWKS_URL: keysFile.url }), startWorkers(servers)]);
-});
-
-afterAll(async () => {
-  await endService(servers);
-  keysFile.remove();
-});
-
-const as = (userId?: string) => signedIn(api.url, key, userId);
+const { api, servers, as } = useService({ users: true });
 
 type Offer = TestPartner & Offered;
 

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import {
   inSeconds,
   type MarketClient,
   makeContract,
   makeOffer,
-  marketClient,
   newUser,
   type Offered,
   offerBatch,
@@ -16,29 +15,10 @@ import {
 import { besideTransaction, countWaiting, untilWaiting } from "../support/outside-transaction.ts";
 import { exchange } from "../support/raw-http.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
-import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let api: TestApi;
-let key: IssuerKey;
-let keysFile: KeysFile;
-let anyone: MarketClient;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  key = await makeIssuerKey();
-  keysFile = writeKeysFile(key);
-  [api] = await Promise.all([startApi(servers, { AUTH_JWKS_URL: keysFile.url }), startWorkers(servers)]);
-  anyone = marketClient(api.url, null);
-});
-
-afterAll(async () => {
-  await endService(servers);
-  keysFile.remove();
-});
+const { api, servers, issuer: key, anyone } = useService({ users: true });
 
 function expectRefused({ status, body }: Reply, expected: number, code: string, sentence = /^\S.*\.$/): void {
   expect({ status, body }).toEqual({

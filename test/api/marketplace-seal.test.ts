@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { sealQueue } from "../../src/queues/catalog.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { sealVoucher } from "../../src/services/chain/seal-events.ts";
@@ -20,47 +20,26 @@ import {
 import { bypassTriggers } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { newAttempt } from "../support/redeem-jobs.ts";
-import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
-import {
-  endService,
-  openWorkerContext,
-  startApi,
-  startWorkers,
-  type TestApi,
-  testConfig,
-  type WorkerContext,
-} from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { itOnOneRedis } from "../support/servers.ts";
+import { makeKey, type TestPartner } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { START_MS, until, untilStarted } from "../support/until.ts";
-import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let key: IssuerKey;
-let keysFile: KeysFile;
-let api: TestApi;
-let ctx: WorkerContext;
+const service = useService({ workers: [{ WORKER_QUEUES: "redeem" }], contexts: 1, users: true });
+const {
+  api,
+  servers,
+  issuer: key,
+  contexts: [ctx],
+} = service;
 /** A voucher without an event to seal. */
 let idle: IssuedVoucher;
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  key = await makeIssuerKey();
-  keysFile = writeKeysFile(key);
-  [api] = await Promise.all([
-    startApi(servers, { AUTH_JWKS_URL: keysFile.url }),
-    startWorkers(servers, { WORKER_QUEUES: "redeem" }),
-  ]);
-  ctx = openWorkerContext(testConfig(servers));
   await ctx.deployment.ready();
   await untilStarted(() => ctx.redis.status === "ready");
-  idle = await issueVoucher(servers.db, await makePartner(servers.db));
-});
-
-afterAll(async () => {
-  await ctx.close();
-  await endService(servers);
-  keysFile.remove();
+  idle = await service.issue();
 });
 
 /** Runs `work` while a seal worker is there. */
@@ -225,7 +204,7 @@ describe("the event of an acquisition, while no worker seals", () => {
     async (_name, fault) => {
       const wire = await openTcpProxy(servers.redisUrl);
       servers.onClose(() => wire.close());
-      const wired = await startApi(servers, { AUTH_JWKS_URL: keysFile.url, REDIS_URL: wire.url });
+      const wired = await service.startApi({ REDIS_URL: wire.url });
       const offer = await makeOffer(servers.db, 2);
       const { code } = await makeReferral(servers.db, offer);
       const client = await signedIn(wired.url, key);

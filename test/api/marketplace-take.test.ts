@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { changeContract } from "../../src/services/admin/manage-contracts.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import {
@@ -16,33 +16,15 @@ import {
   outcome,
   readAcquisitions,
   reservationVouchers,
-  signedIn,
 } from "../support/marketplace.ts";
 import { exchange } from "../support/raw-http.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { BASE_URL, endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
+import { BASE_URL } from "../support/service.ts";
 import { makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
-import { type IssuerKey, type KeysFile, makeIssuerKey, signUser, writeKeysFile } from "../support/user-tokens.ts";
+import { useService } from "../support/use-service.ts";
+import { signUser } from "../support/user-tokens.ts";
 
-let servers: TestServers;
-let api: TestApi;
-let key: IssuerKey;
-let keysFile: KeysFile;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  key = await makeIssuerKey();
-  keysFile = writeKeysFile(key);
-  [api] = await Promise.all([startApi(servers, { AUTH_JWKS_URL: keysFile.url }), startWorkers(servers)]);
-});
-
-afterAll(async () => {
-  await endService(servers);
-  keysFile.remove();
-});
-
-const as = (userId?: string) => signedIn(api.url, key, userId);
+const { api, servers, issuer: key, as } = useService({ users: true });
 
 type Supply = TestPartner & Offered & { linkCode: string; contractId: string };
 

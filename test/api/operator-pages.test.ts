@@ -1,37 +1,27 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { partnerClient } from "../support/client.ts";
 import { makeOffer } from "../support/marketplace.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
-import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { startApi, type TestApi } from "../support/service.ts";
+import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
 
 const TOKEN = "the token of the operators";
 const REFERENCE = "order <7> & Söhne";
 const NOTE = "for <b>Mrs Miller</b>";
 
-let servers: TestServers;
-/** In this order: read-only, which is the default; writable. */
-let api: TestApi;
-let writable: TestApi;
-let partner: TestPartner;
-let till: ReturnType<typeof partnerClient>;
+// Read-only, which is the default, and writable.
+const service = useService({ apis: [{}, { OPS_WRITABLE: "true" }], env: { OPS_TOKEN: TOKEN } });
+const { api, servers, partner, till } = service;
+const writable = service.apis[1];
 /** A redeemed voucher, and one with a live reservation. */
 let redeemed: { id: string; code: string; ticket: string; redeemCode: string };
 let reserved: { id: string; code: string; ticket: string };
 let batchId: string;
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  [api, writable] = await Promise.all([
-    startApi(servers, { OPS_TOKEN: TOKEN }),
-    startApi(servers, { OPS_TOKEN: TOKEN, OPS_WRITABLE: "true" }),
-    startWorkers(servers),
-  ]);
-  partner = await makePartner(servers.db);
-  till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
   const [first, second] = await issueVouchers(servers.db, partner, 30);
   if (first === undefined || second === undefined) throw new Error("no vouchers");
   const { ticket } = (await till.reserve(first.code)).body;
@@ -41,8 +31,6 @@ beforeAll(async () => {
   const { rows } = await servers.db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [first.id]);
   batchId = rows[0].id;
 });
-
-afterAll(() => endService(servers));
 
 interface Options {
   headers?: Record<string, string>;

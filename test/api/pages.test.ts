@@ -1,39 +1,30 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { partnerClient } from "../support/client.ts";
+import { beforeAll, describe, expect, it } from "vitest";
 import { inSeconds, makeOffer, makeReferral, offerBatch, reservationVouchers } from "../support/marketplace.ts";
 import { appendPending } from "../support/pending-events.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startApiUnready, startWorkers, type TestApi } from "../support/service.ts";
+import { startApi, startApiUnready } from "../support/service.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
-import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { issueVoucher } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
 
 /** What browsers send when they open an address. */
 const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
 const NOTE = "Tisch 4 & <b>";
 const REFERENCE = "order-of-pages-test";
 
-let servers: TestServers;
-let api: TestApi;
-let partner: TestPartner;
+const { api, servers, partner, issue, till } = useService();
 /** A redeemed voucher. */
 let voucher: { id: string; code: string };
 let payloads: string[];
 let hashes: string[];
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  [api] = await Promise.all([startApi(servers), startWorkers(servers)]);
-  partner = await makePartner(servers.db);
-  const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
-  voucher = await issueVoucher(servers.db, partner);
+  voucher = await issue();
   await till.redeem({ code: voucher.code, externalRef: REFERENCE, note: NOTE });
   const { events } = (await till.events(voucher.code)).body;
   payloads = events.map((event: { payload: string }) => event.payload);
   hashes = events.map((event: { recordHash: string }) => event.recordHash);
 });
-
-afterAll(() => endService(servers));
 
 /** Opens an address of the service; with a browser's Accept unless told otherwise. */
 async function open(path: string, accept: string | null = BROWSER, method = "GET") {

@@ -1,16 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, type TestApi } from "../support/service.ts";
+import { describe, expect, it } from "vitest";
+import { startApi } from "../support/service.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let api: TestApi;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  api = await startApi(servers);
-});
-
-afterAll(() => endService(servers));
+const { api, servers } = useService({ workers: [] });
 
 const PAGES = ["/docs/guide", "/docs/errors", "/docs/proof", "/docs/versioning", "/docs/sandbox", "/docs/webhooks"];
 

@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { makeApiKey } from "../../src/domain/api-keys.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
 import { monitorRedis } from "../support/redis-monitor.ts";
-import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { itOnOneRedis } from "../support/servers.ts";
+import { startApi, type TestApi } from "../support/service.ts";
+import { issueVoucher, makeKey, provisioning } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
-import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+import { useService } from "../support/use-service.ts";
 
 /** So low that a storm of calls cannot stay within it however slow the machine is. */
 const RPS = 5;
@@ -17,33 +17,15 @@ const STORM = 60;
 /** Far above what these tests call in a second. */
 const AMPLE = 100_000;
 
-let servers: TestServers;
-let issuer: IssuerKey;
-let keysFile: KeysFile;
-let api: TestApi;
-let ample: TestApi;
-let partner: TestPartner;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  issuer = await makeIssuerKey();
-  keysFile = writeKeysFile(issuer);
-  [api, ample] = await Promise.all([
-    startApi(servers, { AUTH_JWKS_URL: keysFile.url, RATE_LIMIT_RPS: String(RPS), TRUST_PROXY: "127.0.0.0/8" }),
-    startApi(servers, {
-      AUTH_JWKS_URL: keysFile.url,
-      RATE_LIMIT_RPS: String(AMPLE),
-      OPS_TOKEN: "a token of operators",
-    }),
-  ]);
-  await startWorkers(servers);
-  partner = await makePartner(servers.db);
+const service = useService({
+  apis: [
+    { RATE_LIMIT_RPS: String(RPS), TRUST_PROXY: "127.0.0.0/8" },
+    { RATE_LIMIT_RPS: String(AMPLE), OPS_TOKEN: "a token of operators" },
+  ],
+  users: true,
 });
-
-afterAll(async () => {
-  await endService(servers);
-  keysFile.remove();
-});
+const { api, servers, issuer, partner } = service;
+const ample = service.apis[1];
 
 const newKey = async () => (await makeKey(servers.db, partner.organizationId)).key;
 const madeUpKey = () => makeApiKey(provisioning(servers.db).randomBytes);
@@ -214,7 +196,7 @@ describe("a key's limit", () => {
   });
 
   it("RATE_LIMIT_RPS=0 turns off all rate limits", async () => {
-    const off = await startApi(servers, { AUTH_JWKS_URL: keysFile.url });
+    const off = await service.startApi();
     const client = partnerClient(off.url, await newKey());
     const calls = [
       () => client.lookUp("7Q4K-9MZX-2HTB-W8RC"),

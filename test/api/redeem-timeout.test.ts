@@ -1,31 +1,17 @@
 import { Queue } from "bullmq";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { redeemQueue } from "../../src/queues/catalog.ts";
-import { type PartnerClient, partnerClient } from "../support/client.ts";
+import { partnerClient } from "../support/client.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
-import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { startApi, startWorkers } from "../support/service.ts";
+import { issueVoucher, issueVouchers } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
 const WAIT_MS = 500;
 
-let servers: TestServers;
-let api: TestApi;
-let partner: TestPartner;
-let key: string;
-let till: PartnerClient;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  api = await startApi(servers, { REDEEM_WAIT_MS: String(WAIT_MS) });
-  partner = await makePartner(servers.db);
-  ({ key } = await makeKey(servers.db, partner.organizationId));
-  till = partnerClient(api.url, key);
-});
-
-afterAll(() => endService(servers));
+const { servers, partner, keys, till } = useService({ workers: [], env: { REDEEM_WAIT_MS: String(WAIT_MS) } });
 
 describe("POST /partner/vouchers/redeem while no worker runs", () => {
   it("answers 503 with Retry-After after the wait, removes the job, and says that this attempt redeemed nothing", async () => {
@@ -99,7 +85,7 @@ describe("POST /partner/vouchers/redeem while no worker runs", () => {
     const worker = await startWorkers(servers, { REDEEM_WAIT_MS: String(WAIT_MS) });
     // With the default wait: on a busy machine a redeem may take longer than WAIT_MS.
     const patient = await startApi(servers);
-    const retry = partnerClient(patient.url, key);
+    const retry = partnerClient(patient.url, keys.till.key);
     try {
       // A worker that redeems this voucher has by then done the earlier jobs of its shard, if they still existed.
       const marker = await until(async () => {

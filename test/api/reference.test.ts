@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { ERRORS, type ErrorCode } from "../../src/contract/errors.ts";
 import { partnerChain } from "../../src/contract/events.ts";
@@ -12,18 +12,10 @@ import { DESCRIPTION, mediaOf, OPERATIONS, type Schema } from "../support/api-de
 import { ANY_ADDRESS, checkBody, isOutside, OUTSIDE } from "../support/check-answer.ts";
 import { send } from "../support/client.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { BASE_URL, endService, startApi, type TestApi } from "../support/service.ts";
+import { BASE_URL, startApi } from "../support/service.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let api: TestApi;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  api = await startApi(servers, { OPS_TOKEN: "a-token-for-operators" });
-});
-
-afterAll(() => endService(servers));
+const { api, servers } = useService({ workers: [], env: { OPS_TOKEN: "a-token-for-operators" } });
 
 /** Codes that no endpoint of the API answers with, and where they come from. */
 const OUTSIDE_CODES: Partial<Record<ErrorCode, string>> = {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from "vitest";
 import { partnerClient } from "./client.ts";
-import { signedIn } from "./marketplace.ts";
+import { marketClient, signedIn } from "./marketplace.ts";
 import { openTestServers, type TestServers } from "./servers.ts";
 import {
   endService,
@@ -43,6 +43,7 @@ interface Started {
   stranger: TestPartner;
   keys: Record<"till" | "rival" | "foreign", { id: string; key: string }>;
   issuer: IssuerKey;
+  env: Env;
 }
 
 /**
@@ -76,7 +77,7 @@ export function useService({ apis = [{}], workers = [{}], contexts = 0, env = {}
       foreign: await makeKey(servers.db, stranger.organizationId),
     };
     const processes = { apis: openedApis, workers: openedWorkers, contexts: opened };
-    started = { servers, ...processes, partner, stranger, keys, issuer };
+    started = { servers, ...processes, partner, stranger, keys, issuer, env: own };
   });
   afterAll(async () => {
     if (started !== null) await endService(started.servers);
@@ -102,6 +103,8 @@ export function useService({ apis = [{}], workers = [{}], contexts = 0, env = {}
     partner: lazily(() => now().partner),
     stranger: lazily(() => now().stranger),
     keys: lazily(() => now().keys),
+    /** The key that signs users' tokens. */
+    issuer: lazily(() => now().issuer),
     /** The clients of the first API. */
     till: tills[0],
     rival: rivals[0],
@@ -113,8 +116,10 @@ export function useService({ apis = [{}], workers = [{}], contexts = 0, env = {}
     issue: (options?: { validUntil?: Date }) => issueVoucher(now().servers.db, now().partner, options),
     /** The calls of a user, signed in or anonymous. */
     as: (userId?: string) => signedIn(now().apis[0]?.url ?? "", now().issuer, userId),
-    /** Starts another API, which closes with the others. */
-    startApi: (more: Env = {}) => startApi(now().servers, { ...env, ...more }),
+    /** The calls of an anonymous user. */
+    anyone: lazily(() => marketClient(now().apis[0]?.url ?? "", null)),
+    /** Starts another API for the same users, which closes with the others. */
+    startApi: (more: Env = {}) => startApi(now().servers, { ...now().env, ...more }),
   };
 }
 
