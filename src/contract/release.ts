@@ -21,7 +21,7 @@ examples.add(releaseRequest, {
 });
 
 export const releaseResponse = z
-  .discriminatedUnion("released", [
+  .union([
     z
       .object({ released: z.literal(true).meta({ description: "This call ended the reservation." }), sandbox })
       .meta({ id: "Released", description: "The voucher is free again." }),

@@ -797,10 +797,10 @@ export interface components {
         /** @description The voucher is free again. */
         Released: {
             /**
-             * @description This call ended the reservation. (enum property replaced by openapi-typescript)
-             * @enum {string}
+             * @description This call ended the reservation.
+             * @constant
              */
-            released: "true";
+            released: true;
             /**
              * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
              * @constant
@@ -810,10 +810,10 @@ export interface components {
         /** @description The ticket has no live reservation. This is not an error. */
         NothingReleased: {
             /**
-             * @description There was no live reservation. (enum property replaced by openapi-typescript)
-             * @enum {string}
+             * @description There was no live reservation.
+             * @constant
              */
-            released: "false";
+            released: false;
             /** @description Why there was nothing to release, as a sentence. */
             reason: string;
             /**

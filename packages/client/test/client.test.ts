@@ -72,6 +72,18 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+describe("release", () => {
+  it("reports with a boolean whether a reservation ended", async () => {
+    const { code } = await issue();
+    const { ticket } = await client().reserve(code);
+    const released = await client().release(ticket);
+    // Compiles only if the type of `released` is a boolean.
+    expect(released.released === true ? "ended" : released.reason).toBe("ended");
+    const again = await client().release(ticket);
+    expect(again.released === false ? again.reason : "").toMatch(/no live reservation/);
+  });
+});
+
 describe("the package", () => {
   const manifest = JSON.parse(readFileSync("packages/client/package.json", "utf8"));
 
