@@ -12,9 +12,9 @@ import { WebhookRequests } from "./queues/webhook-requests.ts";
 import { KeyAuthenticator } from "./services/auth/authenticate-key.ts";
 import { UserAuthenticator } from "./services/auth/authenticate-user.ts";
 import { openBulkhead } from "./services/batches/bulkhead.ts";
+import { openReferenceEnds } from "./services/batches/end-references.ts";
 import { openPreservedSince } from "./services/chain/read-chain.ts";
 import { AcquisitionCommitter } from "./services/marketplace/acquisition-committer.ts";
-import { openOutcomeReads } from "./services/partner/read-outcomes.ts";
 import { openCompleteUntil } from "./services/partner/read-redemptions.ts";
 import { openReservationCommitter } from "./services/partner/reservation-committer.ts";
 import { measureBacklog } from "./services/servers/measure-backlog.ts";
@@ -33,7 +33,7 @@ const WEBHOOK_TESTS = { connections: 8, waitingMax: 8 };
 /** A connection for readiness probes only, so that a busy pool does not make Postgres look unavailable. */
 const PROBES = 1;
 
-/** Postgres connections, besides the probes': batched look-ups, outcomes, keys, reservations (fast path, slow path), acquisitions (shared reads, batch, waiting), a scrape, unbatched calls, moves of sandboxes. */
+/** Postgres connections, besides the probes': batched look-ups, ends of references, keys, reservations (fast path, slow path), acquisitions (shared reads, batch, waiting), a scrape, unbatched calls, moves of sandboxes. */
 const POOL_MAX =
   2 +
   1 +
@@ -76,7 +76,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
     keys,
     limits: openLimits(config, redis, log),
     voucherReads: openVoucherReads(observed),
-    outcomeReads: openOutcomeReads(service),
+    referenceEnds: service.drainLater(openReferenceEnds(service)),
     redeemQueue: service.closeLater(new AwaitedQueue(redeemQueue, links)),
     sealQueue: service.closeLater(new AwaitedQueue(sealQueue, links)),
     reservationCommitter: service.drainLater(openReservationCommitter(observed)),

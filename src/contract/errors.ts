@@ -237,7 +237,7 @@ export const ERRORS = {
   redeem_timeout: {
     status: 503,
     meaning:
-      "The redemption did not complete in time. This attempt redeemed nothing and never will; another attempt with the same reference may",
+      "The redemption did not complete. Nothing was redeemed under the reference, and no attempt made before this response ever will; a later one may",
     sentence: "The voucher could not be redeemed in time. This attempt redeemed nothing. Please try again.",
     retryAfterSeconds: 2,
   },
@@ -250,13 +250,13 @@ export const ERRORS = {
   },
   voucher_busy: {
     status: 503,
-    meaning: "Another operation has locked the voucher; nothing was changed",
+    meaning: "Another operation has locked the voucher; the request was not carried out",
     sentence: "This voucher is being changed at the moment. Please try again.",
     retryAfterSeconds: 1,
   },
   overloaded: {
     status: 503,
-    meaning: "Too many requests are waiting; nothing was changed",
+    meaning: "Too many requests are waiting; the request was not carried out",
     sentence: "The service is busy. Please try again.",
     retryAfterSeconds: 1,
   },

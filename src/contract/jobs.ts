@@ -24,6 +24,10 @@ export const redeemJob = z.object({
   note: z.string().nullable(),
   /** Database time in milliseconds after which this attempt must not redeem. */
   deadlineMs: z.number(),
+  /** The version of the reference's last end at the API's first read, 0 without one. After another end, this attempt must not redeem. */
+  seenEnd: z.number(),
+  /** The generation of ends at that read. Ends that it may not have seen are deleted two generations later. */
+  generation: z.number(),
 });
 export type RedeemJob = z.output<typeof redeemJob>;
 
@@ -34,7 +38,7 @@ export const redeemReply = z.discriminatedUnion("kind", [
   /** Another attempt has redeemed a voucher under this reference; read it from the database. */
   z.object({ kind: z.literal("confirmed") }),
   z.object({ kind: z.literal("refused"), code: z.enum(REFUSAL_CODES) }),
-  /** The deadline had passed. This attempt redeemed nothing. */
+  /** The deadline had passed, or the reference was ended since the API's first read. This attempt redeemed nothing. */
   z.object({ kind: z.literal("late") }),
   /** The voucher's row stayed locked. This attempt redeemed nothing. */
   z.object({ kind: z.literal("busy") }),
@@ -70,6 +74,8 @@ export const sweepReport = z.object({
   webhooksRequested: z.number(),
   /** Pending deliveries of disabled endpoints that were ended, and deliveries that were deleted. */
   deliveriesRemoved: z.number(),
+  /** Ends of references that no attempt needs any more, deleted. */
+  endsRemoved: z.number(),
   chainsChecked: z.number(),
   chainsBroken: z.number(),
   /** Error messages of failed tasks, by task. The next pass retries them. */
@@ -88,6 +94,7 @@ export const SWEEP_TASKS = {
   requestSeals: "sealsRequested",
   requestWebhooks: "webhooksRequested",
   removeDeliveries: "deliveriesRemoved",
+  removeEnds: "endsRemoved",
 } as const satisfies Record<string, keyof SweepReport>;
 
 /** A request to send the due deliveries of one endpoint. The worker reads them from Postgres. */

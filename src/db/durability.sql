@@ -3,7 +3,8 @@
 -- server is a standby.
 SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS "fullPageWrites",
        current_setting('synchronous_commit') AS "synchronousCommit",
-       current_setting('synchronous_standby_names') AS "synchronousStandbyNames", pg_is_in_recovery() AS "isStandby";
+       current_setting('synchronous_standby_names') AS "synchronousStandbyNames",
+       current_setting('restart_after_crash') AS "restartAfterCrash", pg_is_in_recovery() AS "isStandby";
 
 -- name: select_weakened_roles
 -- The roles, and this database, whose own synchronous_commit makes COMMIT return before the synchronous standbys have the transaction on disk.
@@ -16,3 +17,7 @@ SELECT DISTINCT COALESCE('role ' || r.rolname, 'database ' || d.datname) AS subj
  WHERE c.setting LIKE 'synchronous\_commit=%' AND lower(split_part(c.setting, '=', 2)) NOT IN ('on', 'remote_apply', 'true', 'yes', '1')
    AND (s.setdatabase = 0 OR d.datname = current_database())
  ORDER BY 1, 2;
+
+-- name: await_standbys
+-- Makes the COMMIT of its transaction wait for the synchronous standbys, even if it writes nothing else: what it has read is then on them too.
+SELECT FROM pg_logical_emit_message(true, 'confirm', '');

@@ -1,5 +1,4 @@
 import type pg from "pg";
-import type { Confirmation } from "../domain/redeem.ts";
 import { integer, numeric, orNull, outerJoined, type Row, text, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
 import {
@@ -53,13 +52,6 @@ const LAST_REDEMPTION = {
 };
 
 export const sql = loadStatements(new URL("./redemptions.sql", import.meta.url), {
-  find_confirmations: {
-    organizationId: text,
-    externalRef: text,
-    attemptId: text,
-    redeemCode: text,
-    redeemedAt: timestamptz,
-  },
   read_redemptions: { n: integer, now: timestamptz, redemption: outerJoined(CODED_REDEMPTION) },
   close_redemptions: {},
   find_complete_until: { completeUntil: timestamptz },
@@ -78,20 +70,6 @@ export interface ExternalRef {
 /** The key of a reference in a `Map`. A reference has no control characters, so the separator is unambiguous. */
 export function refKey(ref: ExternalRef): string {
   return `${ref.organizationId}\0${ref.externalRef}`;
-}
-
-/** The redemptions that these references already have, by {@link refKey}. */
-export async function findConfirmations(
-  db: Queryable,
-  refs: readonly ExternalRef[],
-): Promise<Map<string, Confirmation>> {
-  const rows = await readRows(db, sql.find_confirmations, columnsOf(refs, "organizationId", "externalRef"));
-  return new Map(
-    rows.map(({ organizationId, externalRef, ...confirmation }) => [
-      refKey({ organizationId, externalRef }),
-      confirmation,
-    ]),
-  );
 }
 
 /** Everything that the redeem response says about a redemption. */

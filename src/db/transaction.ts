@@ -12,6 +12,8 @@ const UNIQUE_VIOLATION = "23505";
 const PROGRAM_LIMIT_EXCEEDED = "54000";
 /** Raised by `assert_row_count`: the state that the transaction decided on has changed. */
 const DECIDED_ON_OLD_STATE = "VS001";
+/** The code of a notice that is no warning. */
+const SUCCESSFUL_COMPLETION = "00000";
 
 /** Runs `work` in one READ COMMITTED transaction on a connection of its own. Rolls back when it throws. */
 export function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -40,7 +42,7 @@ export interface Decided<T> {
 
 /**
  * Runs `read` and `decide`, and commits the statements that `decide` returns, in one READ COMMITTED transaction on a connection of its own.
- * Rolls back when one of them throws or a statement fails.
+ * Rolls back when one of them throws or a statement fails. If Postgres warns at COMMIT, the result is unknown, as if the connection were lost.
  *
  * The statements of `read` are sent together with BEGIN, the writes with COMMIT, each in one round trip if the pool pipelines. The server
  * runs them in order, each with a snapshot of its own; when one fails, so do all after it. `read` may only lock and read, and must send all
@@ -53,10 +55,18 @@ export async function readThenWrite<Seen, T>(
 ): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
+  let warning: string | undefined;
+  const onNotice = ({ code, message }: { code: string | undefined; message: string | undefined }) => {
+    if (code !== SUCCESSFUL_COMPLETION) warning = message;
+  };
   try {
     const [, seen] = await Promise.all([client.query("BEGIN"), read(client)]);
     const { result, writes, afterCommit } = await decide(seen, client);
+    client.on("notice", onNotice);
     await Promise.all([...writes.map((statement) => client.query(statement)), client.query("COMMIT")]);
+    // Postgres also warns when it stops waiting for the synchronous standbys: the transaction is committed, and a failover may lose it.
+    if (warning !== undefined)
+      throw new UnusableDatabase("unavailable", `The server committed with a warning: ${warning}`);
     afterCommit?.();
     return result;
   } catch (error) {
@@ -69,6 +79,7 @@ export async function readThenWrite<Seen, T>(
     if (hasSqlState(error, READ_ONLY_TRANSACTION)) broken = error as Error;
     throw error;
   } finally {
+    client.off("notice", onNotice);
     client.release(broken);
   }
 }

@@ -1,9 +1,10 @@
 -- name: resolve_vouchers
 -- Reads many vouchers, each by code or by ticket and always within one organization, so that a voucher of another organization gives the
 -- same result as an unknown one. One row per wanted entry, in no order; the voucher is null where nothing matches. The same snapshot also
--- gives the database's time, the reservation that is live at that time, and the redemption of an external reference of the organization.
+-- gives the database's time, the reservation that is live at that time, the redemption of an external reference of the organization, and the
+-- version of the reference's last end (0 without one) with the generation of ends.
 -- $1 organization_id text[], $2 code_key text[], $3 ticket text[], $4 external_ref text[]: equally long; null where unused
-SELECT (w.n - 1)::int AS n, clock.now, v.id AS "voucher.id", v.code AS "voucher.code", v.serial AS "voucher.serial",
+SELECT (w.n - 1)::int AS n, clock.now, clock.generation, coalesce(e.version, 0) AS "seenEnd", v.id AS "voucher.id", v.code AS "voucher.code", v.serial AS "voucher.serial",
        v.status AS "voucher.status", v.redeemed_at AS "voucher.redeemedAt", b.valid_until AS "voucher.validUntil",
        b.retail_price_usd AS "voucher.retailPriceUsd", b.price_usd AS "voucher.priceUsd", b.benefit_months AS "voucher.benefitMonths",
        b.usage_unit_label AS "voucher.usageUnitLabel", p.name AS "voucher.productName", p.key AS "voucher.productKey",
@@ -14,7 +15,8 @@ SELECT (w.n - 1)::int AS n, clock.now, v.id AS "voucher.id", v.code AS "voucher.
        rd.redeemed_at AS "redeemed.redeemedAt"
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[])
        WITH ORDINALITY AS w (organization_id, code_key, ticket, external_ref, n)
- CROSS JOIN (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
+ CROSS JOIN (SELECT date_trunc('milliseconds', clock_timestamp()) AS now,
+                    (SELECT g.generation FROM reference_generation AS g WHERE g.singleton) AS generation) AS clock
   LEFT JOIN LATERAL (
        SELECT c.* FROM vouchers AS c WHERE c.organization_id = w.organization_id AND c.code_key = w.code_key
         UNION ALL
@@ -26,7 +28,8 @@ SELECT (w.n - 1)::int AS n, clock.now, v.id AS "voucher.id", v.code AS "voucher.
   LEFT JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
   LEFT JOIN LATERAL (SELECT r.* FROM reservations AS r WHERE r.voucher_id = v.id AND r.state = 'Live') AS h
     ON h.expires_at > clock.now
-  LEFT JOIN redemptions AS rd ON rd.organization_id = w.organization_id AND rd.external_ref = w.external_ref;
+  LEFT JOIN redemptions AS rd ON rd.organization_id = w.organization_id AND rd.external_ref = w.external_ref
+  LEFT JOIN reference_ends AS e ON e.organization_id = w.organization_id AND e.external_ref = w.external_ref;
 
 -- name: lock_free_vouchers
 -- Locks the vouchers that no other transaction has locked, in id order, and returns their ids. Returns no state, because a joined row could be
@@ -38,12 +41,6 @@ SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[]) ORDER BY v.id FOR N
 -- Locks one voucher, waiting up to the transaction's lock_timeout.
 -- $1 voucher_id text
 SELECT v.id FROM vouchers AS v WHERE v.id = $1::text FOR NO KEY UPDATE;
-
--- name: lock_settled_vouchers
--- Locks, in shared mode and in id order, the vouchers that no transaction is changing, and returns their ids. All their earlier changes are
--- committed and visible to the next statement, and they do not change again until this transaction ends.
--- $1 voucher_id text[]
-SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[]) ORDER BY v.id FOR SHARE SKIP LOCKED;
 
 -- name: read_locked_vouchers
 -- The state of locked vouchers on which changes are decided, and the one time that the whole transaction uses. Includes the reservation in

@@ -2,6 +2,7 @@ import type { ChainHead } from "../domain/chain.ts";
 import type { Reservation } from "../domain/reservation.ts";
 import type { StoredStatus, VoucherType } from "../domain/voucher.ts";
 import {
+  bigint,
   boolean,
   integer,
   numeric,
@@ -98,13 +99,14 @@ export const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), {
   resolve_vouchers: {
     n: integer,
     now: timestamptz,
+    generation: bigint,
+    seenEnd: bigint,
     voucher: outerJoined(VOUCHER),
     reservation: RESERVATION,
     redeemed: outerJoined({ voucherId: text, attemptId: text, redeemCode: text, redeemedAt: timestamptz }),
   },
   lock_free_vouchers: { id: text },
   lock_voucher: { id: text },
-  lock_settled_vouchers: { id: text },
   read_locked_vouchers: { now: timestamptz, closedUntil: timestamptz, ...LOCKED_VOUCHER },
   advance_chains: {},
   redeem_vouchers: {},
@@ -140,6 +142,9 @@ export interface ResolvedVoucher {
   voucher: Voucher | null;
   /** The reservation that is live at `now`. */
   reservation: Reservation | null;
+  /** The version of the last end of the wanted `externalRef`, 0 without one, and the generation of ends. */
+  seenEnd: number;
+  generation: number;
   /** The redemption of the wanted `externalRef`. It may be of another voucher. */
   redeemed: { voucherId: string; attemptId: string; redeemCode: string; redeemedAt: Date } | null;
 }
@@ -163,15 +168,6 @@ export async function lockFreeVouchers(tx: Transaction, voucherIds: readonly str
 /** Locks a voucher, waiting up to `lock_timeout`; returns whether it exists. @throws DatabaseError 55P03 when it waits longer. */
 export async function lockVoucher(tx: Transaction, voucherId: string): Promise<boolean> {
   return (await execute(tx, sql.lock_voucher, [voucherId])) === 1;
-}
-
-/**
- * Locks the vouchers that no transaction is changing, in shared mode and without waiting; returns their ids. They do not change before
- * this transaction ends, so all its later statements read the same state.
- */
-export async function lockSettledVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
-  const rows = await readRows(tx, sql.lock_settled_vouchers, [voucherIds]);
-  return new Set(rows.map((row) => row.id));
 }
 
 /** A voucher whose row this transaction has locked. */

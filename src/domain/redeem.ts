@@ -11,6 +11,8 @@ export interface RedeemAttempt {
   ticket: string | null;
   /** SHA-256 of the presented token in hex, or null if none was presented. */
   tokenHash: string | null;
+  /** Whether the reference was ended since the attempt's first read: a caller was told that nothing is redeemed. */
+  isEnded: boolean;
   /** The attempt must not redeem after this time of the database's clock. Milliseconds since 1970. */
   deadlineMs: number;
 }
@@ -29,13 +31,13 @@ export type RedeemDecision =
   | { kind: "redeemed_before"; confirmation: Confirmation }
   /** Another attempt has redeemed a voucher with this reference. */
   | { kind: "confirmed" }
-  /** The deadline has passed, so nothing is redeemed. */
+  /** The reference was ended or the deadline has passed, so nothing is redeemed. */
   | { kind: "late" }
   | { kind: "refused"; code: FinalRefusal | "reservation_ended" | "token_mismatch" | "voucher_reserved" };
 
 /**
- * Decides one attempt to redeem. Checks in this order: own redemption, confirmed reference, deadline, used, voided, expired, ended
- * reservation, wrong token, reserved by another key. Pure.
+ * Decides one attempt to redeem. Checks in this order: own redemption, confirmed reference, ended reference, deadline, used, voided, expired,
+ * ended reservation, wrong token, reserved by another key. Pure.
  * @param reservation the voucher's reservation in state Live, if any. It may have expired.
  * @param now the database's clock, read after the voucher's row was locked.
  * @param expectedTokenHash returns the hash of a reservation's token.
@@ -50,7 +52,7 @@ export function decideRedeem(
 ): RedeemDecision {
   if (confirmation?.attemptId === attempt.attemptId) return { kind: "redeemed_before", confirmation };
   if (confirmation !== null) return { kind: "confirmed" };
-  if (now.getTime() > attempt.deadlineMs) return { kind: "late" };
+  if (attempt.isEnded || now.getTime() > attempt.deadlineMs) return { kind: "late" };
   const final = finalRefusal(voucher, now);
   if (final !== null) return { kind: "refused", code: final };
   const live = liveReservation(reservation, now);

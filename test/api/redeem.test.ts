@@ -59,14 +59,14 @@ async function reservationUntilOver(code: string): Promise<{ ticket: string; tok
 }
 
 describe("POST /partner/vouchers/redeem", () => {
-  it("reads Postgres once to answer a retry of a redeemed reference", async () => {
+  it("reads Postgres once to answer a retry of a redeemed reference, and then waits for the standbys", async () => {
     const voucher = await issue();
     const order = { code: voucher.code, externalRef: "read-once" };
     await till.redeem(order);
-    const outcomes = vi.spyOn(api.ctx.outcomeReads, "submit");
+    const confirmed = vi.spyOn(api.ctx.referenceEnds, "submit");
     const reads = vi.spyOn(api.ctx.voucherReads, "submit");
     expect(await till.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
-    expect([reads.mock.calls.length, outcomes.mock.calls.length]).toEqual([1, 0]);
+    expect([reads.mock.calls.length, confirmed.mock.calls]).toEqual([1, [[null]]]);
     vi.restoreAllMocks();
   });
 

@@ -1,6 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ERRORS, type ErrorCode } from "../../src/contract/errors.ts";
+import { lockReferencesToEnd } from "../../src/db/reference-ends.ts";
+import { inTransaction } from "../../src/db/transaction.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { mediaOf, OPERATIONS, type Operation } from "../support/api-description.ts";
@@ -325,9 +327,12 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
   },
 
   redeem_unknown: async (operation, valid) => {
-    const { id } = (await shop().lookUp(String(valid.body?.code))).body.voucher;
-    // A worker has the job and waits for the row: its outcome is not known yet.
-    return whileLocked(servers.db, [id], () => perform(operation, valid, hasty.url));
+    const ref = { organizationId: partner.organizationId, externalRef: String(valid.body?.externalRef) };
+    // As another API process whose commit hangs.
+    return inTransaction(api.ctx.pool, async (outside) => {
+      await lockReferencesToEnd(outside, [ref]);
+      return perform(operation, valid, hasty.url);
+    });
   },
   redeem_timeout: async (operation, valid) => {
     await worker.close();

@@ -162,10 +162,10 @@ describe("a reference that another call confirms after the first read", () => {
     await untilPast(servers.db, new Date(Date.now() + 1_000));
     // The API finds no redemption at its first look; there is one when it reads the outcome.
     let firstId = "";
-    const submit = vi.spyOn(api.ctx.outcomeReads, "submit").mockImplementationOnce(async (request) => {
+    const submit = vi.spyOn(api.ctx.referenceEnds, "submit").mockImplementationOnce(async (request) => {
       submit.mockRestore();
       firstId = await overtake("overtaken-by-the-end");
-      return api.ctx.outcomeReads.submit(request);
+      return api.ctx.referenceEnds.submit(request);
     });
     const { status, body } = await till.redeem({ code: voucher.code, externalRef: "overtaken-by-the-end" });
     expect({ status, body }).toMatchObject({

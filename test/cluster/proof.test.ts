@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { lockReferences } from "../../src/db/reference-ends.ts";
+import { inTransaction } from "../../src/db/transaction.ts";
 import { workerOptions } from "../../src/open-worker-service.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
 import { findShard, shardOf } from "../../src/queues/shards.ts";
@@ -6,7 +8,6 @@ import { type RunningWorker, startWorker } from "../../src/queues/worker.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { makeGate } from "../support/gate.ts";
-import { whileLocked } from "../support/outside-transaction.ts";
 import { type ClusterNode, startRedisCluster, type TestCluster } from "../support/redis-cluster.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import {
@@ -17,7 +18,7 @@ import {
   testConfig,
   type WorkerContext,
 } from "../support/service.ts";
-import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { SHARDS, slotOfShard } from "./load.ts";
 
@@ -28,6 +29,7 @@ let servers: TestServers;
 let env: Record<string, string>;
 let ctx: WorkerContext;
 let till: PartnerClient;
+let partner: TestPartner;
 let vouchers: { id: string; code: string }[];
 
 beforeAll(async () => {
@@ -37,7 +39,7 @@ beforeAll(async () => {
   ctx = openWorkerContext(testConfig(servers, env));
   servers.onClose(() => ctx.close());
   await ctx.deployment.ready();
-  const partner = await makePartner(servers.db);
+  partner = await makePartner(servers.db);
   till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
   // So many that each shard has one.
   vouchers = await issueVouchers(servers.db, partner, 200);
@@ -106,7 +108,11 @@ describe("a promoted replica that missed the start of a redeem job", () => {
 
   it("never makes it answer that while the worker's transaction is open; a repetition gets the result", async () => {
     const { id, code } = inShard(5);
-    const reply = await whileLocked(servers.db, [id], () => redeemAcrossFailover(5, async () => undefined));
+    const ref = { organizationId: partner.organizationId, externalRef: `order-${id}` };
+    const reply = await inTransaction(ctx.pool, async (outside) => {
+      await lockReferences(outside, [{ ...ref, seenEnd: 0, generation: 2 }]);
+      return redeemAcrossFailover(5, async () => undefined);
+    });
     expect(reply).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
     await startWorkers(servers, env);
     const repeated = await till.redeem({ code, externalRef: `order-${id}` });

@@ -222,7 +222,7 @@ describe("on a Redis Cluster with six shards", () => {
     const replies = await Promise.all(healthy.map(({ code, id }) => till.redeem({ code, externalRef: id })));
     expect(replies.map(({ status }) => status)).toEqual(healthy.map(() => 200));
     const order = { code: away?.code, externalRef: away?.id };
-    expect(await till.redeem(order)).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
+    expect(await till.redeem(order)).toMatchObject({ status: 503, body: { code: "redeem_timeout" } });
     // Longer than two of BullMQ's blocking waits, after which it replaces their connections.
     await sleep(14_000);
     await Promise.all([master?.start(), replica?.start()]);

@@ -55,8 +55,10 @@ it("db check names a Postgres without a synchronous standby, and nothing else, o
   expect(messages[0]).toMatch(/synchronous_standby_names is empty/);
 });
 
-it("db check finds no risk, and exits with 0, when a standby is named", async () => {
+it("db check finds no risk, and exits with 0, when a standby is named and Postgres does not restart by itself after a crash", async () => {
   await onPostgres("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (s1, s2)'", "SELECT pg_reload_conf()");
+  await until(async () => (await check()).codes.includes("restart_after_crash"));
+  await onPostgres("ALTER SYSTEM SET restart_after_crash = off", "SELECT pg_reload_conf()");
   await until(async () => (await check()).codes.length === 0);
   expect(await check()).toEqual({ exitCode: 0, codes: [], messages: [] });
   const { stdout } = await voucherctl.run(["db", "check"]);

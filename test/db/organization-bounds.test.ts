@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findConfirmations, readRedemptions } from "../../src/db/redemptions.ts";
+import { readRedemptions } from "../../src/db/redemptions.ts";
+import { lockReferences } from "../../src/db/reference-ends.ts";
+import { inTransaction } from "../../src/db/transaction.ts";
 import { findVoucherInOrganization, resolveVouchers } from "../../src/db/vouchers.ts";
 import { partnerClient } from "../support/client.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -58,10 +60,13 @@ const PARTNER_STATEMENTS = BLOCKS.filter(
 describe("every statement with a parameter from a partner", () => {
   it("is on this list, and every exception is a statement that the service runs", () => {
     expect(PARTNER_STATEMENTS.map(({ name }) => name).sort()).toEqual([
-      "find_confirmations",
+      "end_references",
       "find_logged_redemption",
+      "find_references",
       "find_voucher_in_organization",
       "insert_redemptions",
+      "lock_references",
+      "lock_references_to_end",
       "open_reservations",
       "read_redemptions",
       "resolve_vouchers",
@@ -144,7 +149,7 @@ describe("on real rows", () => {
         confirmed: byRef?.redeemed?.voucherId ?? null,
         foundByCode: await findVoucherInOrganization(servers.db, organizationId, held.code.replaceAll("-", "")),
         redeemed: (await readRedemptions(api.ctx.pool, [ref]))[0]?.redemption?.voucherId ?? null,
-        confirmations: (await findConfirmations(api.ctx.pool, [ref])).size,
+        known: await inTransaction(api.ctx.pool, (tx) => lockReferences(tx, [{ ...ref, seenEnd: 0, generation: 2 }])),
       };
     };
     expect(await look(owner.organizationId)).toEqual({
@@ -154,7 +159,7 @@ describe("on real rows", () => {
       confirmed: redeemed.id,
       foundByCode: held.id,
       redeemed: redeemed.id,
-      confirmations: 1,
+      known: [{ n: 0, isEnded: false, confirmation: expect.objectContaining({ redeemCode: expect.any(String) }) }],
     });
     expect(await look(stranger.organizationId)).toEqual({
       resolvedByCode: null,
@@ -163,7 +168,7 @@ describe("on real rows", () => {
       confirmed: null,
       foundByCode: null,
       redeemed: null,
-      confirmations: 0,
+      known: [],
     });
   });
 });

@@ -57,7 +57,7 @@ describe.each([
     expect(await countFailures()).toBe(3);
   });
 
-  it("that persists leads to redeem_unknown after a limited number of attempts, redeems nothing and does not block other vouchers", async () => {
+  it("that persists leads to redeem_timeout after a limited number of attempts, redeems nothing and does not block other vouchers", async () => {
     const [poisoned, ...others] = await issueVouchers(servers.db, partner, 6);
     const externalRef = `${what} again and again`;
     await failRedemptions(sqlState, externalRef, 1_000_000);
@@ -65,7 +65,7 @@ describe.each([
       till.redeem({ code: poisoned?.code, externalRef }),
       ...others.map(({ code, serial }) => till.redeem({ code, externalRef: `beside ${what} ${serial}` })),
     ]);
-    expect({ status: refused.status, code: refused.body.code }).toEqual({ status: 503, code: "redeem_unknown" });
+    expect({ status: refused.status, code: refused.body.code }).toEqual({ status: 503, code: "redeem_timeout" });
     expect(refused.headers.get("retry-after")).not.toBeNull();
     expect(redeemed.map(({ status }) => status)).toEqual(others.map(() => 200));
     expect(await countFailures()).toBeLessThan(20);
@@ -79,7 +79,7 @@ describe("an attempt that the database always refuses", () => {
   it("does not block its voucher: another reference redeems it", async () => {
     const { code } = await issueVoucher(servers.db, partner);
     await failRedemptions("22000", "poison", 1_000_000);
-    expect((await till.redeem({ code, externalRef: "poison" })).body.code).toBe("redeem_unknown");
+    expect((await till.redeem({ code, externalRef: "poison" })).body.code).toBe("redeem_timeout");
     expect(await till.redeem({ code, externalRef: "medicine" })).toMatchObject({ status: 200 });
   });
 });

@@ -1,16 +1,25 @@
 import { once } from "node:events";
-import type pg from "pg";
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { migrateDatabase } from "../../src/db/migrate.ts";
 import { isDatabaseUnavailable, readThenWrite } from "../../src/db/transaction.ts";
+import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
+import { acquireVoucher } from "../../src/services/marketplace/acquire-voucher.ts";
+import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
+import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
+import { redeemJob } from "../support/redeem-jobs.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 
 // Failures other than killed servers: hosts that vanish without closing connections, and read-only servers.
+
+/** A window that is always open. */
+const ALWAYS = { opensAt: null, closesAt: null };
 
 let servers: TestServers;
 let partner: TestPartner;
@@ -48,7 +57,13 @@ async function untilBothSucceed(till: PartnerClient): Promise<void> {
 /** Runs `work` with a service that uses the given addresses instead of those of the test servers. */
 async function withService(
   addresses: Partial<TestServers>,
-  work: (service: { till: PartnerClient; pool: pg.Pool; url: string }) => Promise<void>,
+  work: (service: {
+    till: PartnerClient;
+    pool: pg.Pool;
+    url: string;
+    api: TestApi;
+    worker: TestWorker;
+  }) => Promise<void>,
 ): Promise<void> {
   const reached = { ...servers, ...addresses };
   const [api, worker] = await Promise.all([
@@ -56,7 +71,7 @@ async function withService(
     startWorkers(reached, { REDEEM_WAIT_MS: "2000" }),
   ]);
   try {
-    await work({ till: partnerClient(api.url, key), pool: api.ctx.pool, url: api.url });
+    await work({ till: partnerClient(api.url, key), pool: api.ctx.pool, url: api.url, api, worker });
   } finally {
     await Promise.all([api.close(), worker.close()]);
   }
@@ -92,6 +107,79 @@ describe("connections that are lost without being closed", () => {
         },
       );
       await expect(ended).rejects.toSatisfy(isDatabaseUnavailable);
+    });
+  });
+});
+
+describe("a primary whose synchronous standby is gone", () => {
+  let postgres: OwnPostgres;
+  let db: pg.Pool;
+
+  beforeAll(async () => {
+    postgres = await openOwnPostgres();
+    await postgres.superuser.query("CREATE DATABASE vouchers");
+    await migrateDatabase(postgres.url("vouchers"));
+    db = new pg.Pool({ connectionString: postgres.url("vouchers"), options: "-c synchronous_commit=local" });
+    return async () => {
+      await db.end();
+      await postgres.close();
+    };
+  });
+
+  /** Names the synchronous standby, which must confirm each commit. */
+  async function setStandby(name: string): Promise<void> {
+    await db.query(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`);
+    await db.query("SELECT pg_reload_conf()");
+    await until(
+      async () => (await db.query("SHOW synchronous_standby_names")).rows[0].synchronous_standby_names === name,
+    );
+  }
+
+  /** Runs a call until its COMMIT waits for the standby, and ends this wait. Returns the status, or null for an error. */
+  async function cutOff(call: () => Promise<unknown>, end: "pg_cancel_backend" | "pg_terminate_backend") {
+    const called = call().then(
+      (reply) => (reply as { status?: number }).status ?? 200,
+      () => null,
+    );
+    await until(async () => {
+      const { rowCount } = await db.query(
+        `SELECT ${end}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query = 'COMMIT'`,
+      );
+      return rowCount === 1;
+    });
+    return called;
+  }
+
+  it("confirms nothing that the standby may not have, also after the wait for it was cut off, and everything once it is back", async () => {
+    const own = await makePartner(db);
+    const { id: keyId, key } = await makeKey(db, own.organizationId);
+    const [held, redeemed] = (await issueVouchers(db, own, 2)) as [IssuedVoucher, IssuedVoucher];
+    await issueVouchers(db, own, 2, { windows: { claim: ALWAYS, buy: ALWAYS } });
+    await withService({ databaseUrl: postgres.url("vouchers") }, async ({ url, api, worker }) => {
+      const till = partnerClient(url, key);
+      const order = { code: redeemed.code, externalRef: "order-1" };
+      const job = redeemJob(own, keyId, redeemed.id, order.externalRef);
+      const acquire = (paymentRef: string | null) =>
+        acquireVoucher(api.ctx, { userId: "user", way: "product", id: own.productId, paymentRef });
+      const repeats: [string, () => Promise<unknown>][] = [
+        ["a redeem", () => till.redeem(order)],
+        ["its redemption", () => till.redemption(order.externalRef)],
+        ["a second delivery of its job", () => runRedeemJob(worker.ctx, "attempt-1", job)],
+        ["a reservation", () => till.reserve(held.code)],
+        ["a claim", () => acquire(null)],
+        ["a purchase", () => acquire("payment-1")],
+      ];
+      await Promise.all([till.reserve(held.code), acquire(null), acquire("payment-1")]);
+      await setStandby("nobody");
+      expect(await cutOff(() => runRedeemJob(worker.ctx, "attempt-1", job), "pg_cancel_backend")).toBeNull();
+      for (const [name, call] of repeats) {
+        for (const end of ["pg_cancel_backend", "pg_terminate_backend"] as const) {
+          expect([null, 503], `${name} after ${end}`).toContain(await cutOff(call, end));
+        }
+      }
+      await setStandby("");
+      for (const [, call] of repeats) await call();
+      expect(await till.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
     });
   });
 });

@@ -319,7 +319,10 @@ function settingsOf(
         synchronous_mode_strict: true,
         postgresql: {
           use_pg_rewind: true,
-          parameters: { max_connections: 200, max_wal_size: "256MB", shared_buffers: "32MB", wal_keep_size: "256MB" },
+          parameters: {
+            ...{ max_connections: 200, restart_after_crash: "off", max_wal_size: "256MB" },
+            ...{ shared_buffers: "32MB", wal_keep_size: "256MB" },
+          },
         },
       },
       initdb: [{ encoding: "UTF8" }, { locale: "C" }, "data-checksums"],

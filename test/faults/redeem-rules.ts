@@ -18,7 +18,7 @@ export function checkRedeems(history: History, records: Records, redeemWaitMs: n
   const reserved = history.of("reserve").filter((reserve) => reserve.status === 200);
   const ticketOfToken = new Map(reserved.map(({ body }): [string, string] => [body.token, body.ticket]));
   return [
-    ...[...byRef].flatMap(([ref, redeems]) => checkRef(ref, redeems, records, redeemWaitMs)),
+    ...[...byRef].flatMap(([ref, redeems]) => checkRef(ref, redeems, records)),
     ...history.of("redeem").flatMap((redeem) => checkRefusal(redeem, history, records, ticketOfToken)),
     ...[...records.redemptionsByRef].flatMap(([ref, redemption]) =>
       checkRedemptionWasRequested(ref, redemption, byRef.get(ref) ?? [], records, redeemWaitMs),
@@ -26,7 +26,7 @@ export function checkRedeems(history: History, records: Records, redeemWaitMs: n
   ];
 }
 
-function checkRef(ref: string, redeems: readonly Redeem[], records: Records, redeemWaitMs: number): Violation[] {
+function checkRef(ref: string, redeems: readonly Redeem[], records: Records): Violation[] {
   const violations: Violation[] = [];
   const report = (rule: string, detail: string, exchanges: Redeem[]) =>
     void violations.push({ rule, detail: `${ref}: ${detail}`, exchanges });
@@ -51,13 +51,7 @@ function checkRef(ref: string, redeems: readonly Redeem[], records: Records, red
   );
   if (refusedLater.length > 0) report("a confirmed reference is confirmed", "a later retry was refused", refusedLater);
 
-  const early = redeems.filter(
-    ({ code, sentAtMs, endedAtMs }) => code === "redeem_timeout" && endedAtMs < sentAtMs + redeemWaitMs - ROUNDING_MS,
-  );
-  if (early.length > 0)
-    report("a timeout is answered after the deadline", "the answer came before the deadline", early);
-
-  const denied = redeems.filter((redeem) => redemption !== undefined && denies(redeem, redemption, redeemWaitMs));
+  const denied = redeems.filter((redeem) => redemption !== undefined && denies(redeem, redemption));
   if (denied.length > 0) {
     const at = new Date(redemption?.redeemedAtMs ?? 0).toISOString();
     report("a denied redemption does not exist", `it was redeemed at ${at}`, denied);
@@ -71,14 +65,27 @@ function saysNotRedeemed({ status, code }: Redeem): boolean {
 }
 
 /**
- * Whether an answer denies a redemption that was made before the answer was decided. Refusals, timeouts and redemptions all read their
- * time under the voucher's row lock, so a decision sees every earlier redemption. A refusal is decided after the request is sent, a
- * timeout after the wait that starts then.
+ * Whether an answer denies a redemption that was made before the answer was decided. It is decided after the request is sent, and reads
+ * every redemption that was decided before.
  */
-function denies(redeem: Redeem, redemption: RecordedRedemption, redeemWaitMs: number): boolean {
+function denies(redeem: Redeem, redemption: RecordedRedemption): boolean {
   if (!saysNotRedeemed(redeem) || redeem.ask.voucher.id !== redemption.voucherId) return false;
-  const decidedAfterMs = redeem.sentAtMs + (redeem.code === "redeem_timeout" ? redeemWaitMs : 0);
-  return redemption.redeemedAtMs <= decidedAfterMs - ROUNDING_MS;
+  return redemption.redeemedAtMs <= redeem.sentAtMs - ROUNDING_MS;
+}
+
+/** Whether a call was ended: another call with its reference, sent after the call's first read, was told that nothing was redeemed. */
+function isEnded(redeem: Redeem, redeems: readonly Redeem[]): boolean {
+  return redeems.some(
+    ({ status, code, sentAtMs }) =>
+      redeem.status !== 200 &&
+      (status === 409 || code === "redeem_timeout") &&
+      sentAtMs > firstReadByMs(redeem) + ROUNDING_MS,
+  );
+}
+
+/** An answered call was read before its answer; an abandoned one may be read later. */
+function firstReadByMs({ status, sentAtMs, endedAtMs }: Redeem): number {
+  return status === null ? sentAtMs + FIRST_READ_MAX_MS : endedAtMs;
 }
 
 function agrees({ body }: Redeem, redemption: RecordedRedemption): boolean {
@@ -154,10 +161,14 @@ function checkRedemptionWasRequested(
     ({ ask, sentAtMs }) => ask.voucher.id === redemption.voucherId && sentAtMs <= redemption.redeemedAtMs + ROUNDING_MS,
   );
   const violations: Violation[] = [];
-  if (!attempts.some((redeem) => mayHaveRedeemed(redeem, redemption, redeemWaitMs))) {
-    const at = new Date(redemption.redeemedAtMs).toISOString();
+  const able = attempts.filter((redeem) => mayHaveRedeemed(redeem, redemption, redeemWaitMs));
+  const at = new Date(redemption.redeemedAtMs).toISOString();
+  if (able.length === 0) {
     const detail = `${ref}: no attempt can have redeemed it at ${at}`;
     violations.push({ rule: "a redemption has an attempt", detail, exchanges: redeems });
+  } else if (able.every((redeem) => isEnded(redeem, redeems))) {
+    const detail = `${ref}: redeemed at ${at} by an attempt that was made before a refusal or timeout`;
+    violations.push({ rule: "a refusal ends what came before", detail, exchanges: redeems });
   }
   const reservedByOther = (records.reservationsByVoucher.get(redemption.voucherId) ?? []).find(
     (reservation) =>
@@ -182,10 +193,8 @@ function checkRedemptionWasRequested(
 }
 
 function mayHaveRedeemed(redeem: Redeem, redemption: RecordedRedemption, redeemWaitMs: number): boolean {
-  const { ask, status, failure, body, sentAtMs, endedAtMs } = redeem;
+  const { ask, failure, body } = redeem;
   if (failure === "refused" || saysNotRedeemed(redeem) || body?.alreadyConfirmed === true) return false;
   if (ask.key.id !== redemption.keyId || ("ticket" in ask.by && ask.by.ticket !== redemption.ticket)) return false;
-  // An answered attempt was read before its answer; an abandoned one may be read later.
-  const firstReadByMs = status === null ? sentAtMs + FIRST_READ_MAX_MS : endedAtMs;
-  return redemption.redeemedAtMs <= firstReadByMs + redeemWaitMs + ROUNDING_MS;
+  return redemption.redeemedAtMs <= firstReadByMs(redeem) + redeemWaitMs + ROUNDING_MS;
 }

@@ -98,9 +98,8 @@ describe("the rules for redeems", () => {
     const first: Parameters<typeof historyOf>[0] = [redeem, 0, 1_200, "hung up"];
     const deniedAfter = (redeemedAtMs: number) =>
       brokenRules([{ ...redemption, redeemedAtMs }], first, [redeem, 1_300, 4_400, "503 redeem_timeout"]);
-    expect(deniedAfter(1_000)).toEqual([DENIED]);
-    expect(deniedAfter(4_298)).toEqual([DENIED]);
-    expect(deniedAfter(4_299)).toEqual([]);
+    expect(deniedAfter(1_298)).toEqual([DENIED]);
+    expect(deniedAfter(1_299)).toEqual([]);
   });
 
   it("report a redemption whose only attempts were denied, never accepted, or made with another key or ticket", () => {
@@ -134,10 +133,35 @@ describe("the rules for redeems", () => {
     expect(refusedFrom(990)).toEqual([]);
   });
 
-  it("report a timeout before the deadline, and one after a confirmation", () => {
-    expect(brokenRules([], [redeem, 1_000, 3_900, "503 redeem_timeout"])).toEqual([
-      "a timeout is answered after the deadline",
+  it("report a redemption by an attempt that was made before a refusal or a timeout of its reference, also for another voucher", () => {
+    const elsewhere = { ...redeem, voucher: { ...voucher, id: "vch_2" } };
+    const first: Parameters<typeof historyOf>[0] = [redeem, 900, 910, "503 redeem_unknown"];
+    const told = (ask: Ask, sentAtMs: number, result: Result, redeemedAtMs = 1_000) =>
+      brokenRules([{ ...redemption, redeemedAtMs }], first, [ask, sentAtMs, sentAtMs + 20, result]);
+    expect(told(redeem, 920, "409 voucher_expired")).toEqual(["a refusal ends what came before"]);
+    expect(told(elsewhere, 920, "503 redeem_timeout")).toEqual(["a refusal ends what came before"]);
+    expect(told(redeem, 920, "503 voucher_busy")).toEqual([]);
+    // The first call may have been read after the second one was refused.
+    expect(told(redeem, 911, "409 voucher_expired")).toEqual([]);
+    const given: typeof first = [redeem, 900, 950, "hung up"];
+    const redeemedLate = { ...redemption, redeemedAtMs: 21_000 };
+    expect(brokenRules([redeemedLate], given, [redeem, 20_903, 20_990, "409 voucher_expired"])).toEqual([
+      "a refusal ends what came before",
     ]);
+  });
+
+  it("accept a redemption by a call that was sent after a refusal of its reference", () => {
+    expect(
+      brokenRules(
+        [redemption],
+        [redeem, 800, 810, "503 redeem_unknown"],
+        [redeem, 820, 840, "409 voucher_expired"],
+        [redeem, 850, 1_100, "200 first", confirmed],
+      ),
+    ).toEqual([]);
+  });
+
+  it("report a timeout after a confirmation", () => {
     const elsewhere = { ...redeem, voucher: { ...voucher, id: "vch_2" } };
     expect(
       brokenRules(

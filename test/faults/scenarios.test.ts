@@ -243,7 +243,7 @@ describe("while Redis hangs", () => {
     expect(statusOf(lookUp.result)).toBe(200);
     expect(lookUp.tookMs).toBeLessThan(reserve.tookMs);
     expectRetryLater(reserve.result, "unavailable");
-    expectRetryLater(redeem.result, "redeem_unknown");
+    expectRetryLater(redeem.result, "redeem_timeout");
     expect(answerOf(ready.result).body).toMatchObject({ code: "unavailable", postgres: "ok", redis: "unavailable" });
     for (const { tookMs } of [reserve, redeem, ready]) expect(tookMs).toBeLessThan(scenario.redeemWaitMs);
 

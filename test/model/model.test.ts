@@ -42,6 +42,9 @@ const OUTCOMES = [
     `${kind}: reservation_ended`,
     `${kind}: voucher_reserved`,
   ]),
+  ...["redeemed", "confirmed before", "late", "voucher_used", "voucher_reserved"].map(
+    (outcome) => `resume: ${outcome}`,
+  ),
   "release: released",
   "release: nothing released",
   "events: chain of 1",

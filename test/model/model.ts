@@ -74,6 +74,10 @@ export interface Model {
   vouchers: Record<VoucherName, Voucher>;
   /** By organization and reference. */
   redemptions: Map<string, Redemption>;
+  /** How often a caller was refused under a reference, by organization and reference. */
+  refusals: Map<string, number>;
+  /** A call whose job hangs in a frozen worker. */
+  hanging: { key: KeyName; call: RedeemCall; refusals: number } | null;
 }
 
 /** How a call names a voucher. */
@@ -100,7 +104,13 @@ export function newModel(validForSeconds: Record<VoucherName, number>): Model {
     voided: null,
     expiryRecorded: false,
   });
-  return { now: 0, vouchers: { A: issue("A"), B: issue("B"), C: issue("C"), D: issue("D") }, redemptions: new Map() };
+  return {
+    now: 0,
+    vouchers: { A: issue("A"), B: issue("B"), C: issue("C"), D: issue("D") },
+    redemptions: new Map(),
+    refusals: new Map(),
+    hanging: null,
+  };
 }
 
 export function passTime(model: Model, seconds: number): void {
@@ -179,10 +189,39 @@ export interface RedeemCall {
 }
 
 /** A confirmed reference is answered before the voucher is checked; a refused one can be used again. */
-export function redeem(model: Model, key: KeyName, { named, token, note, ...call }: RedeemCall): Expected {
-  if (!KEYS[key].mayRedeem) return missingScope();
+export function redeem(model: Model, key: KeyName, call: RedeemCall): Expected {
+  const expected = KEYS[key].mayRedeem ? decideRedeem(model, key, call) : missingScope();
+  if (expected.status === 409) model.refusals.set(referenceOf(key, call), refusalsOf(model, key, call) + 1);
+  return expected;
+}
+
+/** A call of a key that may redeem hangs in a worker. No answer is sent. */
+export function hang(model: Model, key: KeyName, call: RedeemCall): void {
+  model.hanging = { key, call, refusals: refusalsOf(model, key, call) };
+}
+
+/** The worker goes on. What was told about the reference since ends the call. Returns the outcome. */
+export function resume(model: Model): string {
+  if (model.hanging === null) throw new Error("no call hangs");
+  const { key, call, refusals } = model.hanging;
+  model.hanging = null;
+  const isRefused = refusalsOf(model, key, call) !== refusals;
+  if (isRefused && !model.redemptions.has(referenceOf(key, call))) return "late";
+  return decideRedeem(model, key, call).outcome;
+}
+
+function referenceOf(key: KeyName, { externalRef }: RedeemCall): string {
+  return `${KEYS[key].organization} ${externalRef.trim()}`;
+}
+
+function refusalsOf(model: Model, key: KeyName, call: RedeemCall): number {
+  return model.refusals.get(referenceOf(key, call)) ?? 0;
+}
+
+function decideRedeem(model: Model, key: KeyName, call: RedeemCall): Expected {
+  const { named, token, note } = call;
+  const reference = referenceOf(key, call);
   const externalRef = call.externalRef.trim();
-  const reference = `${KEYS[key].organization} ${externalRef}`;
   const before = model.redemptions.get(reference);
   const voucher = find(model, key, named);
   if (before !== undefined) return redeemed(before, true, voucher?.name !== before.voucher);

@@ -1,12 +1,14 @@
 import fc from "fast-check";
 import { AppError } from "../../src/contract/errors.ts";
+import { resolveVouchers } from "../../src/db/vouchers.ts";
 import { type VoidResult, voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { readRecorded } from "../support/recorded.ts";
-import { countJobs } from "../support/redeem-jobs.ts";
+import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import * as model from "./model.ts";
 import { someVoucher } from "./names.ts";
+import { someRef } from "./partner-steps.ts";
 import { disagree, makeStep, type Step } from "./step.ts";
 import { moveBack, moveBackInShell } from "./time-passing.ts";
 import type { World } from "./world.ts";
@@ -84,6 +86,52 @@ async function runVoid(state: model.Model, world: World, choice: VoidChoice): Pr
 function refusalOf(error: unknown): string | VoidResult {
   if (error instanceof AppError) return error.code;
   throw error;
+}
+
+interface HangChoice {
+  hang: model.VoucherName;
+  key: "SHOP" | "TILL" | "OTHER";
+  externalRef: string;
+}
+
+/** A call reads the voucher and adds its job, which hangs in a frozen worker; or the worker that hangs goes on. */
+export const hangStep: fc.Arbitrary<Step> = fc
+  .record<HangChoice>({ hang: someVoucher, key: fc.constantFrom("SHOP", "TILL", "OTHER"), externalRef: someRef })
+  .map((choice) =>
+    makeStep(choice, (state, { hang, key, externalRef }) => {
+      if (state.hanging !== null) return resume;
+      if (model.KEYS[key].organization !== model.VOUCHERS[hang].organization) return null;
+      return async (state, world) => {
+        const { system, organizations, bindings, transcript } = world;
+        transcript.begin(`${key} redeems ${hang} for ${externalRef.trim()}, and the job hangs in a frozen worker`);
+        const { organizationId } = organizations[model.KEYS[key].organization];
+        const ref = { organizationId, externalRef: externalRef.trim() };
+        const [seen] = await resolveVouchers(system.api.ctx.pool, [{ ...ref, codeKey: null, ticket: null }]);
+        const { seenEnd = 0, generation = 0 } = seen ?? {};
+        const [keyId, id] = [bindings.textOf(`KEY_ID_${key}`), bindings.textOf(`ID_${hang}`)];
+        const deadlineMs = Date.now() + 3_600_000;
+        world.hanging = redeemJob(ref, keyId, id, ref.externalRef, { seenEnd, generation, deadlineMs });
+        model.hang(state, key, { named: { by: "code", voucher: hang }, externalRef, token: null, note: null });
+      };
+    }),
+  );
+
+async function resume(state: model.Model, world: World): Promise<void> {
+  const { system, bindings, transcript, hanging, tally } = world;
+  if (hanging === null || state.hanging === null) throw new Error("no job hangs");
+  transcript.begin("the frozen worker goes on");
+  world.hanging = null;
+  const { named } = state.hanging.call;
+  const expected = model.resume(state);
+  const reply = await system.runJob(newAttempt(hanging.voucherId), hanging);
+  const actual =
+    { confirmed: "confirmed before", refused: "code" in reply ? reply.code : "" }[reply.kind as string] ?? reply.kind;
+  if (actual !== expected) disagree(world, `the worker's reply is ${actual}, not ${expected}`);
+  if (reply.kind === "redeemed" && named.by === "code") {
+    bindings.bindText(`REDEEM_CODE_${named.voucher}`, reply.redeemCode);
+    bindings.bindMoment(`REDEEMED_AT_${named.voucher}`, new Date(reply.redeemedAtMs));
+  }
+  tally.set(`resume: ${actual}`, (tally.get(`resume: ${actual}`) ?? 0) + 1);
 }
 
 export const restartStep: fc.Arbitrary<Step> = fc.constant("restart the workers").map((choice) =>

@@ -104,7 +104,7 @@ const someToken: fc.Arbitrary<TokenChoice> = fc.oneof(
 );
 
 /** Few references, so that many calls repeat one. White space around them is ignored. */
-const someRef = fc.constantFrom("order-1", "order-2", "order-3", "order-4", " order-1 ");
+export const someRef = fc.constantFrom("order-1", "order-2", "order-3", "order-4", " order-1 ");
 const someNote = fc.constantFrom(null, "Tisch 4, „Käse & Brot“ \\ 乾杯 🎟");
 
 export const redeemStep: fc.Arbitrary<Step> = fc

@@ -1,5 +1,14 @@
 import type fc from "fast-check";
-import { flushStep, leaseLostStep, orphanStep, restartStep, sweepStep, timeStep, voidStep } from "./outside-steps.ts";
+import {
+  flushStep,
+  hangStep,
+  leaseLostStep,
+  orphanStep,
+  restartStep,
+  sweepStep,
+  timeStep,
+  voidStep,
+} from "./outside-steps.ts";
 import { eventsStep, lookUpStep, redeemStep, releaseStep, reserveStep } from "./partner-steps.ts";
 import type { Step } from "./step.ts";
 
@@ -14,6 +23,7 @@ const WEIGHTS: [fc.Arbitrary<Step>, number][] = [
   [releaseStep, 12],
   [timeStep, 6],
   [eventsStep, 3],
+  [hangStep, 6],
   [leaseLostStep, 2],
   [orphanStep, 2],
   [sweepStep, 2],

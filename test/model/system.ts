@@ -1,4 +1,5 @@
-import type { SweepReport } from "../../src/contract/jobs.ts";
+import type { RedeemJob, RedeemReply, SweepReport } from "../../src/contract/jobs.ts";
+import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { sweep } from "../../src/services/sweep/sweep.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
@@ -13,6 +14,8 @@ export interface System {
   startWorkers(): Promise<void>;
   /** Runs one sweep. The system schedules no sweeps. */
   sweep(): Promise<SweepReport>;
+  /** Runs a job as a worker that gets it now. */
+  runJob(attemptId: string, job: RedeemJob): Promise<RedeemReply>;
   /** Adds a seal job. */
   requestSeal(voucherId: string): Promise<void>;
   close(): Promise<void>;
@@ -41,6 +44,7 @@ export async function openSystem(): Promise<System> {
       workers ??= await startWorkers(servers);
     },
     sweep: async () => sweep(await untilConnected()),
+    runJob: async (attemptId, job) => runRedeemJob(await untilConnected(), attemptId, job),
     requestSeal: async (voucherId) => void (await (await untilConnected()).sealRequests.add([voucherId])),
     async close() {
       await api.close();

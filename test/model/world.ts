@@ -1,3 +1,4 @@
+import type { RedeemJob } from "../../src/contract/jobs.ts";
 import { databaseTime } from "../support/outside-transaction.ts";
 import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { Bindings } from "./bindings.ts";
@@ -13,6 +14,8 @@ export interface World {
   voucherIds: readonly string[];
   bindings: Bindings;
   transcript: Transcript;
+  /** The job that hangs in a frozen worker. */
+  hanging: RedeemJob | null;
   /** The database's time after the last call. */
   seenAt: Date;
   /** Counts the steps of all runs. */
@@ -60,5 +63,6 @@ export async function openWorld(
     bindings.bindText(`TYPED_${code}`, voucher.code.replaceAll("-", "").toLowerCase());
     bindings.bindMoment(`VALID_UNTIL_${name}`, validUntil);
   }
-  return { system, organizations, voucherIds, bindings, transcript: new Transcript(bindings), seenAt: now, tally };
+  const transcript = new Transcript(bindings);
+  return { system, organizations, voucherIds, bindings, transcript, hanging: null, seenAt: now, tally };
 }

@@ -1,19 +1,21 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../src/db/reference-ends.ts";
+import { inTransaction } from "../../src/db/transaction.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import {
   besideTransaction,
+  bypassTriggers,
   databaseTime,
   longestWaitMs,
   untilPast,
-  whileLocked,
 } from "../support/outside-transaction.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import type { TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type WorkerContext } from "../support/service.ts";
+import { startApi, startWorkers, type TestApi, type WorkerContext } from "../support/service.ts";
 import { startService } from "../support/start-service.ts";
-import { issueVoucher, makeKey, type TestPartner } from "../support/supply.ts";
+import { issueVoucher, issueVouchers, makeKey, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
 let servers: TestServers;
@@ -23,11 +25,15 @@ let partner: TestPartner;
 let keyId: string;
 /** Waits for a worker for one second only. */
 let till: PartnerClient;
+/** Another key of the same organization. */
+let rival: PartnerClient;
+let api: TestApi;
 
 beforeAll(async () => {
   const service = await startService({ contexts: 1, env: { REDEEM_WAIT_MS: "1000" } });
   ({ servers, partner, keyId } = service);
   [worker, till] = [...service.contexts, ...service.tills] as [WorkerContext, PartnerClient];
+  [rival, api] = [...service.rivals, ...service.apis] as [PartnerClient, TestApi];
   // A worker's first job opens its connections. On a busy machine, that takes longer than the second.
   const { id } = await issueVoucher(servers.db, partner);
   await runRedeemJob(worker, newAttempt(id), redeemJob(partner, keyId, id, "first"));
@@ -49,11 +55,13 @@ describe("a redeem without a reply before its deadline", () => {
     });
   });
 
-  it("answers redeem_unknown while a transaction that may redeem the voucher is open", async () => {
+  it("answers redeem_unknown while a transaction that may redeem under its reference is open", async () => {
     const voucher = await issueVoucher(servers.db, partner);
-    const reply = await whileLocked(servers.db, [voucher.id], () =>
-      till.redeem({ code: voucher.code, externalRef: "still-open" }),
-    );
+    const reply = await inTransaction(worker.pool, async (outside) => {
+      const ref = { organizationId: partner.organizationId, externalRef: "still-open" };
+      expect(await lockReferences(outside, [{ ...ref, seenEnd: 0, generation: 2 }])).toEqual([]);
+      return till.redeem({ code: voucher.code, externalRef: "still-open" });
+    });
     expect(reply).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
     expect(reply.body.error).not.toMatch(/nothing/i);
   });
@@ -67,13 +75,93 @@ describe("a redeem without a reply before its deadline", () => {
     const reply = await asked;
     expect(reply).toMatchObject({ status: 503, body: { code: "redeem_timeout" } });
     expect(reply.body.error).toContain("This attempt redeemed nothing.");
-    expect(await runRedeemJob(worker, jobId, JSON.parse(job.data ?? ""))).toEqual({ kind: "late" });
+    // A clock that was set back by an hour makes the deadline an hour later.
+    const { deadlineMs, ...data } = JSON.parse(job.data ?? "");
+    const late = { ...data, deadlineMs: deadlineMs + 3_600_000 };
+    expect(await runRedeemJob(worker, jobId, late)).toEqual({ kind: "late" });
     expect((await till.lookUp(voucher.code)).body.voucher.status).toBe("Active");
   });
 });
 
+describe("a reference for which a caller was told 409", () => {
+  it("is not redeemed by an attempt that was made before, and is redeemed by a retry after the refusal", async () => {
+    const { code, id } = await issueVoucher(servers.db, partner);
+    const order = { code, externalRef: "refused-by-a-worker" };
+    const before = redeemJob(partner, keyId, id, order.externalRef);
+    const { body } = await rival.reserve(code);
+    const workers = await startWorkers(servers);
+    await until(async () => (await till.redeem(order)).body.code === "voucher_reserved");
+    await rival.release(body.ticket);
+    expect(await runRedeemJob(worker, newAttempt(id), before)).toEqual({ kind: "late" });
+    expect((await till.lookUp(code)).body.voucher.status).toBe("Active");
+    await until(async () => (await till.redeem(order)).body.voucherInstanceId === id);
+    await workers.close();
+  });
+
+  it("is not redeemed by an earlier attempt that names another voucher", async () => {
+    const { id } = await issueVoucher(servers.db, partner);
+    const before = redeemJob(partner, keyId, id, "refused-for-another");
+    expect(await refuse("refused-for-another")).toMatchObject({ status: 409, body: { code: "voucher_expired" } });
+    expect(await runRedeemJob(worker, newAttempt(id), before)).toEqual({ kind: "late" });
+  });
+
+  it("is not redeemed in a transaction that begins while the refusal is being committed", async () => {
+    const { id } = await issueVoucher(servers.db, partner);
+    const job = redeemJob(partner, keyId, id, "being-ended");
+    await inTransaction(worker.pool, async (outside) => {
+      expect((await lockReferencesToEnd(outside, [job])).size).toBe(0);
+      expect(await runRedeemJob(worker, newAttempt(id), job)).toEqual({ kind: "late" });
+    });
+    expect(await runRedeemJob(worker, newAttempt(id), job)).toMatchObject({ kind: "redeemed" });
+  });
+
+  it("answers redeem_unknown instead of 409 when its end cannot be committed", async () => {
+    vi.spyOn(api.ctx.referenceEnds, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
+    expect(await refuse("not-ended")).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
+  });
+
+  it("keeps its end until every attempt that may not have seen it redeems nothing", async () => {
+    const [first, second, third] = (await issueVouchers(servers.db, partner, 3)).map(({ id }) => id);
+    const attempt = (voucherId = "", generation: number) =>
+      runRedeemJob(worker, newAttempt(voucherId), redeemJob(partner, keyId, voucherId, "generations", { generation }));
+    await refuse("generations");
+    const { rows } = await servers.db.query("SELECT generation FROM reference_generation");
+    const generation = rows[0].generation;
+    await beginGeneration();
+    expect(await deleteOldEnds(worker.pool, 100)).toBe(0);
+    await expect(servers.db.query("DELETE FROM reference_ends")).rejects.toThrow("may not have seen");
+    expect(await attempt(first, generation)).toEqual({ kind: "late" });
+    await beginGeneration();
+    expect(await deleteOldEnds(worker.pool, 100)).toBeGreaterThan(0);
+    expect(await attempt(second, generation)).toEqual({ kind: "late" });
+    expect(await attempt(third, generation + 1)).toMatchObject({ kind: "redeemed" });
+  });
+
+  it("keeps the generation in which its end is being committed", async () => {
+    await inTransaction(worker.pool, async (outside) => {
+      await lockReferencesToEnd(outside, []);
+      await expect(beginGeneration()).rejects.toThrow("lock timeout");
+    });
+    await expect(servers.db.query("UPDATE reference_generation SET generation = generation + 2")).rejects.toThrow(
+      "follow each other",
+    );
+  });
+});
+
+/** Is refused an expired voucher under this reference. */
+async function refuse(externalRef: string) {
+  const { code } = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
+  return till.redeem({ code, externalRef });
+}
+
+/** Begins the next generation of ends, as if an hour had passed. */
+async function beginGeneration(): Promise<void> {
+  await bypassTriggers(servers.db, "UPDATE reference_generation SET started_at = 'epoch'");
+  await deleteOldEnds(worker.pool, 0);
+}
+
 describe("a redeem of a voucher that has expired", () => {
-  it("answers the redemption of an earlier attempt that was decided before the expiry and commits after it", async () => {
+  it("answers redeem_unknown while an earlier attempt that was decided in time is not committed, and its redemption afterwards", async () => {
     const patient = await startApi(servers);
     const workers = await startWorkers(servers);
     const key = await makeKey(servers.db, partner.organizationId);
@@ -88,13 +176,14 @@ describe("a redeem of a voucher that has expired", () => {
         // The batch gives up after 250 ms. After that it waits in its own transaction, which has made its decision.
         await until(async () => (await longestWaitMs(servers.db)) > 400);
         await untilPast(servers.db, validUntil);
-        const later = client.redeem(order);
-        await until(async () => (await openJobs()) === 2);
+        const later = await client.redeem(order);
         await outside.query("COMMIT");
-        return Promise.all([earlier, later]);
+        return [await earlier, later];
       });
       expect(first).toMatchObject({ status: 200, body: { redeemed: true, voucherInstanceId: voucher.id } });
-      expect(second).toMatchObject({ status: 200, body: { alreadyConfirmed: true, voucherInstanceId: voucher.id } });
+      expect(second).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
+      const third = await client.redeem(order);
+      expect(third).toMatchObject({ status: 200, body: { alreadyConfirmed: true, voucherInstanceId: voucher.id } });
       expect(Date.parse(first.body.redeemedAt)).toBeLessThan(validUntil.getTime());
     } finally {
       await patient.close();

@@ -82,6 +82,8 @@ function redeemDirectly(voucherId: string) {
     tokenHash: null,
     note: null,
     deadlineMs: Date.now() + 60_000,
+    seenEnd: 0,
+    generation: 2,
   });
 }
 

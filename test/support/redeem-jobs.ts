@@ -4,7 +4,7 @@ import type { RedeemJob } from "../../src/contract/jobs.ts";
 import { findShard, listShards } from "../../src/queues/shards.ts";
 import type { TestPartner } from "./supply.ts";
 
-/** Creates a redeem job like the API, with a deadline in one minute. */
+/** Creates a redeem job like the API, with a deadline in one minute, of a caller that has seen no end of the reference. */
 export function redeemJob(
   partner: Pick<TestPartner, "organizationId">,
   keyId: string,
@@ -21,6 +21,8 @@ export function redeemJob(
     tokenHash: null,
     note: null,
     deadlineMs: Date.now() + 60_000,
+    seenEnd: 0,
+    generation: 2,
     ...fields,
   };
 }

@@ -158,6 +158,7 @@ describe("decideRedeem", () => {
     token: (typeof tokens)[number];
     confirmation: (typeof confirmations)[number];
     deadline: Moment;
+    isEnded: boolean;
   }
 
   const CASES: Case[] = statuses.flatMap((status) =>
@@ -166,7 +167,11 @@ describe("decideRedeem", () => {
         namings.flatMap((naming) =>
           tokens.flatMap((token) =>
             confirmations.flatMap((confirmation) =>
-              moments.map((deadline) => ({ status, validUntil, reservation, naming, token, confirmation, deadline })),
+              moments.flatMap((deadline) =>
+                [false, true].map((isEnded) => ({
+                  ...{ status, validUntil, reservation, naming, token, confirmation, deadline, isEnded },
+                })),
+              ),
             ),
           ),
         ),
@@ -187,6 +192,7 @@ describe("decideRedeem", () => {
       ticket: { code: null, ticketOfTheRow: TICKET, otherTicket: "rsv_of_long_ago" }[given.naming],
       tokenHash: { none: null, right: RIGHT_TOKEN, wrong: WRONG_TOKEN }[given.token],
       deadlineMs: momentOf(given.deadline).getTime(),
+      isEnded: given.isEnded,
     });
     return decideRedeem(
       makeVoucher(given.status, given.validUntil),
@@ -205,6 +211,7 @@ describe("decideRedeem", () => {
       () => ({ kind: "redeemed_before", confirmation: CONFIRMATIONS.ownAttempt as Confirmation }),
     ],
     [(given) => given.confirmation === "otherAttempt", () => ({ kind: "confirmed" })],
+    [(given) => given.isEnded, () => ({ kind: "late" })],
     [(given) => given.deadline === "before", () => ({ kind: "late" })],
     [(given) => given.status === "Redeemed", () => ({ kind: "refused", code: "voucher_used" })],
     [(given) => given.status === "Voided", () => ({ kind: "refused", code: "voucher_voided" })],
@@ -233,7 +240,7 @@ describe("decideRedeem", () => {
   ];
 
   it("decides every combination in the documented order of answers", () => {
-    expect(CASES).toHaveLength(3 * 3 * 7 * 3 * 3 * 3 * 3);
+    expect(CASES).toHaveLength(3 * 3 * 7 * 3 * 3 * 3 * 3 * 2);
     for (const given of CASES) {
       const promised = ORDER.find(([applies]) => applies(given))?.[1](given);
       expect(decide(given), JSON.stringify(given)).toEqual(promised);
@@ -245,11 +252,11 @@ describe("decideRedeem", () => {
     expect([...new Set(firsts)].sort((a, b) => a - b)).toEqual(ORDER.map((_, index) => index));
   });
 
-  it("never redeems a voucher that is not Active and valid, for a confirmed reference or after the deadline", () => {
+  it("never redeems a voucher that is not Active and valid, for a confirmed or ended reference, or after the deadline", () => {
     const burning = CASES.filter((given) => decide(given).kind === "redeem");
     expect(burning.length).toBeGreaterThan(0);
     for (const given of burning) {
-      expect(given).toMatchObject({ status: "Active", validUntil: "after", confirmation: "none" });
+      expect(given).toMatchObject({ status: "Active", validUntil: "after", confirmation: "none", isEnded: false });
       expect(given.deadline).not.toBe("before");
     }
   });
@@ -271,7 +278,7 @@ describe("decideRedeem", () => {
   it("lets another key of the organization finish a checkout with the token alone", () => {
     const base = { status: "Active", validUntil: "after", reservation: "foreignLive", confirmation: "none" } as const;
     for (const naming of ["code", "ticketOfTheRow"] as const) {
-      const given = { ...base, naming, deadline: "after" } as const;
+      const given = { ...base, naming, deadline: "after", isEnded: false } as const;
       expect(decide({ ...given, token: "right" })).toEqual({
         kind: "redeem",
         consumed: makeReservation("foreignLive"),
@@ -293,6 +300,7 @@ describe("decideRedeem", () => {
           ticket: null,
           tokenHash: RIGHT_TOKEN,
           deadlineMs: NOW.getTime(),
+          isEnded: false,
         },
         NOW,
         (reservation) => {

@@ -584,6 +584,7 @@ describe("the log line of a pass", () => {
       sealsRequested: 0,
       webhooksRequested: 0,
       deliveriesRemoved: 0,
+      endsRemoved: 0,
       chainsChecked: 50,
       chainsBroken: 0,
       failures: {},

@@ -1780,8 +1780,8 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
-             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
              */
             503: {
                 headers: {
@@ -1942,10 +1942,10 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
-             *     - `redeem_timeout`: The redemption did not complete in time. This attempt redeemed nothing and never will; another attempt with the same reference may.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `redeem_timeout`: The redemption did not complete. Nothing was redeemed under the reference, and no attempt made before this response ever will; a later one may.
              *     - `redeem_unknown`: It is not known yet whether the voucher was redeemed; retry with the same reference to find out.
-             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
+             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
              */
             503: {
                 headers: {
@@ -2072,8 +2072,8 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -2175,7 +2175,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -2294,7 +2294,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -2410,7 +2410,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -2521,7 +2521,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -2626,7 +2626,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -2725,7 +2725,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -2821,7 +2821,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -2972,7 +2972,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -3074,7 +3074,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -3176,7 +3176,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -3333,7 +3333,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -3447,7 +3447,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -3549,7 +3549,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -3706,7 +3706,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -3827,7 +3827,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -3955,8 +3955,8 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -4042,7 +4042,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `overloaded`: Too many requests are waiting; nothing was changed.
+             * @description - `overloaded`: Too many requests are waiting; the request was not carried out.
              *     - `unavailable`: The service cannot reach a server that it depends on.
              */
             503: {
@@ -4126,7 +4126,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `overloaded`: Too many requests are waiting; nothing was changed.
+             * @description - `overloaded`: Too many requests are waiting; the request was not carried out.
              *     - `unavailable`: The service cannot reach a server that it depends on.
              */
             503: {
@@ -4213,7 +4213,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -4297,7 +4297,7 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -4451,8 +4451,8 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -4606,8 +4606,8 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -4761,8 +4761,8 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {
@@ -4904,8 +4904,8 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher; nothing was changed.
-             *     - `overloaded`: Too many requests are waiting; nothing was changed.
+             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
              */
             503: {
                 headers: {

@@ -77,8 +77,8 @@ async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
   return rows.map((row) => row.what);
 }
 
-/** Tables from which the service deletes rows. It keeps webhook deliveries only for a limited time. */
-const DELETED_FROM = ["webhook_outbox", "webhook_deliveries", "webhook_endpoints"];
+/** Tables from which the service deletes rows. It keeps webhook deliveries and ends of references only for a limited time. */
+const DELETED_FROM = ["webhook_outbox", "webhook_deliveries", "webhook_endpoints", "reference_ends"];
 
 /** @throws AppError when a role has rights beyond the grants: by an attribute, a membership or ownership, or through PUBLIC. */
 async function rejectExcess(tx: Transaction): Promise<void> {

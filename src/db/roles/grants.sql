@@ -1,6 +1,6 @@
 -- All rights of the roles in this database. The file first revokes their rights on tables, sequences, functions and the schema, in the same
 -- transaction, so it can run after every migration. The roles have no right on a table that this file does not name. No role may TRUNCATE.
--- DELETE is possible only on the tables of webhooks. Only the owner may change a definition.
+-- DELETE is possible only on the tables of webhooks and on ends of references. Only the owner may change a definition.
 
 -- Revokes only where a right was granted, because the owner of this database may not own every table in it.
 DO $$
@@ -67,6 +67,10 @@ GRANT SELECT, INSERT ON redemptions TO pva_api;
 
 -- Lists of redemptions are final before `closed_until`: no redemption can be added there. A trigger lets this time move forward only.
 GRANT SELECT, UPDATE (closed_until) ON redemptions_closed TO pva_api;
+
+-- Ends of references. A trigger refuses to delete one that an attempt may not have seen.
+GRANT SELECT, INSERT (generation, organization_id, external_ref), UPDATE (version, generation), DELETE ON reference_ends TO pva_api;
+GRANT SELECT, UPDATE (generation, started_at) ON reference_generation TO pva_api;
 
 -- Events are appended. The columns of the seal are set once, and a trigger rejects every later change.
 GRANT SELECT, INSERT ON voucher_events TO pva_api;
@@ -148,7 +152,7 @@ GRANT INSERT (key_id, secret_hash), UPDATE (expires_at) ON api_key_secrets TO pv
 
 -- Vouchers are issued with their first event, shown and voided. Voiding ends a live reservation. Without Redis, voucherctl also seals the
 -- event of a voided voucher.
-GRANT SELECT ON vouchers, reservations, redemptions, redemptions_closed, voucher_events TO pva_admin;
+GRANT SELECT ON vouchers, reservations, redemptions, redemptions_closed, reference_ends, reference_generation, voucher_events TO pva_admin;
 GRANT INSERT (id, organization_id, batch_id, serial, last_sequence, sealed_sequence, code, code_key, sealed_hash, pickable)
    ON vouchers TO pva_admin;
 GRANT UPDATE (status, pickable, last_sequence, sealed_sequence, sealed_hash) ON vouchers TO pva_admin;

@@ -8,6 +8,7 @@ import { isLockTimeout } from "../../db/transaction.ts";
 import type { AwaitedQueue } from "../../queues/awaited-queue.ts";
 import { sealQueue } from "../../queues/catalog.ts";
 import type { Traces } from "../../traces/traces.ts";
+import { confirmRead, type ReferenceEnds } from "../batches/end-references.ts";
 import type { VoucherReads } from "../voucher/resolve-voucher.ts";
 import { verifyUrl, viewVoucher } from "../voucher/voucher-view.ts";
 import type { AcquisitionCommitter, AcquisitionRequest } from "./acquisition-committer.ts";
@@ -19,6 +20,7 @@ interface Deps {
   acquisitions: AcquisitionCommitter;
   sealQueue: AwaitedQueue<SealJob, SealReply>;
   voucherReads: VoucherReads;
+  referenceEnds: ReferenceEnds;
   config: Config;
   log: Logger;
   traces: Traces;
@@ -37,7 +39,7 @@ export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Pr
   if (outcome.kind === "refused") throw new AppError(outcome.code);
   const { alreadyConfirmed, sandbox } = outcome;
   const { id, organizationId, codeKey } = outcome.voucher;
-  if (!alreadyConfirmed) await awaitSeal(ctx, id);
+  await (alreadyConfirmed ? confirmRead(ctx) : awaitSeal(ctx, id));
   const { now, voucher } = await ctx.voucherReads.submit({ organizationId, codeKey, ticket: null, externalRef: null });
   if (voucher === null) throw new Error(`the acquired voucher ${id} was not found`);
   return {

@@ -14,6 +14,7 @@ import { openCursor, type RedemptionsCursor, sealCursor } from "../../domain/red
 import type { TokenSecret } from "../../domain/reservation-token.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
+import { confirmRead, type ReferenceEnds } from "../batches/end-references.ts";
 import { verifyUrl } from "../voucher/voucher-view.ts";
 import { redemptionResponse } from "./redeem-voucher.ts";
 
@@ -79,7 +80,7 @@ export function listRedemptions(
  * @throws AppError `redemption_not_found`, also for references of other organizations; `overloaded`.
  */
 export async function readRedemption(
-  ctx: Deps,
+  ctx: Deps & { referenceEnds: ReferenceEnds },
   { organizationId }: Caller,
   externalRef: string,
 ): Promise<RedeemResponse> {
@@ -87,6 +88,7 @@ export async function readRedemption(
   const refs = externalRef.includes("\0") ? [] : [{ organizationId, externalRef: externalRef.trim() }];
   const [read] = await ctx.partnerCalls(() => readRedemptions(ctx.pool, refs));
   if (!read?.redemption) throw new AppError("redemption_not_found");
+  await confirmRead(ctx);
   return redemptionResponse(ctx, read.redemption, true);
 }
 

@@ -4,7 +4,8 @@ import type { Config } from "../../config.ts";
 import type { RedeemJob, RedeemReply } from "../../contract/jobs.ts";
 import { type LogBatch, openLogBatch } from "../../db/log-batches.ts";
 import type { Transaction } from "../../db/pool.ts";
-import { findConfirmations, insertRedemptions, type NewRedemption, refKey } from "../../db/redemptions.ts";
+import { insertRedemptions, type NewRedemption, refKey } from "../../db/redemptions.ts";
+import { lockReferences } from "../../db/reference-ends.ts";
 import { type EndedReservation, endReservations } from "../../db/reservations.ts";
 import type { PreparedStatements } from "../../db/statements.ts";
 import type { Decided } from "../../db/transaction.ts";
@@ -28,9 +29,12 @@ interface RedeemJobResult {
   consumedTicket: string | null;
 }
 
-/** The state from which a batch is decided: the locked vouchers, the database's time after the locks, and redemptions by the same references. */
+/** The state from which a batch is decided: the locked vouchers, the database's time after the locks, and what is known of the references. */
 interface RedeemState extends LockedVouchers {
+  /** By {@link refKey}. */
   confirmations: Map<string, Confirmation>;
+  /** Ids of the attempts whose references were ended since their first read. */
+  ended: Set<string>;
   /** The leaves that the transaction adds to the log. */
   logBatch: LogBatch;
 }
@@ -77,12 +81,19 @@ export async function runRedeemJob(
 }
 
 async function readRedeemState(tx: Transaction, requests: readonly RedeemRequest[]): Promise<RedeemState> {
-  const [locked, confirmations, logBatch] = await Promise.all([
+  const [references, locked, logBatch] = await Promise.all([
+    lockReferences(tx, requests),
     readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]),
-    findConfirmations(tx, requests),
     openLogBatch(tx),
   ]);
-  return { ...locked, confirmations, logBatch };
+  const confirmations = new Map<string, Confirmation>();
+  const ended = new Set<string>();
+  for (const { n, isEnded, confirmation } of references) {
+    const request = requests[n] as RedeemRequest;
+    if (confirmation !== null) confirmations.set(refKey(request), confirmation);
+    if (isEnded) ended.add(request.attemptId);
+  }
+  return { ...locked, confirmations, ended, logBatch };
 }
 
 /**
@@ -93,7 +104,7 @@ async function redeemBatch(
   ctx: { tokenSecrets: readonly TokenSecret[]; randomBytes: RandomBytes; onAnnounced: () => void },
   tx: Transaction,
   requests: readonly RedeemRequest[],
-  { now, closedUntil, vouchers, confirmations, logBatch }: RedeemState,
+  { now, closedUntil, vouchers, confirmations, ended, logBatch }: RedeemState,
 ): Promise<Decided<RedeemJobResult[]>> {
   const redeemedAt = closedUntil > now ? closedUntil : now;
   const requestedIds = new Set(requests.map((request) => request.voucherId));
@@ -114,7 +125,8 @@ async function redeemBatch(
       throw new Error(`voucher ${voucher.id} does not belong to the organization that redeems it`);
     }
     const confirmation = confirmations.get(refKey(request)) ?? null;
-    const decision = decideRedeem(voucher, voucher.reservation, confirmation, request, now, expectedTokenHash);
+    const attempt = { ...request, isEnded: ended.has(request.attemptId) };
+    const decision = decideRedeem(voucher, voucher.reservation, confirmation, attempt, now, expectedTokenHash);
     switch (decision.kind) {
       case "redeem": {
         const ticket = decision.consumed?.ticket ?? null;
@@ -126,6 +138,7 @@ async function redeemBatch(
         return { reply: redeemed(redemption.redeemCode, redeemedAt), consumedTicket: ticket };
       }
       case "redeemed_before":
+        // The first delivery's COMMIT may have been cut off. This one waits for the standbys, because the row lock is in the write-ahead log.
         return {
           reply: redeemed(decision.confirmation.redeemCode, decision.confirmation.redeemedAt),
           consumedTicket: null,

@@ -4,7 +4,7 @@ import { AppError, refusal, voucherBusy, voucherNotFound } from "../../contract/
 import { pickFields } from "../../contract/fields.ts";
 import type { RedeemJob, RedeemReply } from "../../contract/jobs.ts";
 import { type RedeemResponse, redeemResponse } from "../../contract/redeem.ts";
-import type { Redemption } from "../../db/redemptions.ts";
+import type { ExternalRef, ReadRedemption, Redemption } from "../../db/redemptions.ts";
 import type { Voucher } from "../../db/vouchers.ts";
 import { normaliseCode } from "../../domain/codes.ts";
 import { isTicket } from "../../domain/ids.ts";
@@ -16,9 +16,9 @@ import type { AwaitedQueue } from "../../queues/awaited-queue.ts";
 import { redeemQueue } from "../../queues/catalog.ts";
 import type { Traces } from "../../traces/traces.ts";
 import type { Caller } from "../auth/caller.ts";
+import { confirmRead, endReference, type ReferenceEnds } from "../batches/end-references.ts";
 import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import { verifyUrl } from "../voucher/voucher-view.ts";
-import type { Outcome, OutcomeReads, OutcomeRequest } from "./read-outcomes.ts";
 
 /** A partner's request to redeem. */
 export interface RedeemInput {
@@ -31,7 +31,7 @@ export interface RedeemInput {
 
 interface Deps {
   voucherReads: VoucherReads;
-  outcomeReads: OutcomeReads;
+  referenceEnds: ReferenceEnds;
   limits: Limits;
   redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
   config: Config;
@@ -40,75 +40,59 @@ interface Deps {
   traces: Traces;
 }
 
-/** The caller of a request, and the voucher that the request names. */
+/** A request's caller and reference, and the voucher that the request names. */
 interface NamedVoucher {
   caller: Caller;
+  reference: ExternalRef;
   codeOrTicket: string;
   /** Null if no voucher was found, or if it was not looked up because the key has too many misses. */
   voucherId: string | null;
 }
 
-/** One attempt to redeem a voucher that was found. */
-interface Attempt extends OutcomeRequest {
-  attemptId: string;
-  /** Database time in milliseconds. A worker that gets the voucher's lock later than this redeems nothing. */
-  deadlineMs: number;
-}
-
 /**
  * Redeems a voucher at most once, under the partner's reference. If the first read does not decide the request, adds one job and
- * waits for its reply. If no reply arrives, reads the outcome from Postgres and reports only what Postgres proves.
- * @throws AppError `voucher_not_found`, `too_many_misses`, a refusal, `redeem_timeout` (nothing was redeemed by this attempt),
+ * waits for its reply. A refusal or a timeout is told only once it has ended every attempt of the reference that was made before.
+ * @throws AppError `voucher_not_found`, `too_many_misses`, a refusal, `redeem_timeout` (no attempt so far has redeemed or will redeem),
  * `redeem_unknown`, `voucher_busy`, `overloaded`.
  */
 export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInput): Promise<RedeemResponse> {
-  const { organizationId } = caller;
-  const { externalRef } = input;
-  const { now, voucher, redeemed } = await resolveVoucher(ctx, caller, input.codeOrTicket, externalRef);
+  const { codeOrTicket, externalRef } = input;
+  const reference = { organizationId: caller.organizationId, externalRef };
+  const read = await resolveVoucher(ctx, caller, codeOrTicket, externalRef);
+  const { now, voucher, redeemed } = read;
   if (redeemed !== null && redeemed.voucherId === voucher?.id) {
+    await confirmRead(ctx);
     return redemptionResponse(ctx, { ...voucher, ...redeemed }, true);
   }
-  const named: NamedVoucher = { caller, codeOrTicket: input.codeOrTicket, voucherId: voucher?.id ?? null };
-  if (redeemed !== null) {
-    return resultOfConfirmed(ctx, named, { organizationId, externalRef, voucherId: redeemed.voucherId });
-  }
+  const named: NamedVoucher = { caller, reference, codeOrTicket, voucherId: voucher?.id ?? null };
+  if (redeemed !== null) return endAndTell(ctx, named, null, new AppError("redeem_unknown"));
   if (voucher === null) throw voucherNotFound();
-  const attempt: Attempt = {
-    organizationId,
-    externalRef,
-    voucherId: voucher.id,
-    attemptId: `${voucher.id}-${crypto.randomUUID()}`,
-    deadlineMs: now.getTime() + ctx.config.redeemWaitMs,
-  };
   const final = finalRefusal(voucher, now);
-  if (final === "voucher_expired") {
-    // An earlier attempt with this reference may have been accepted while the voucher was valid, and not have committed yet.
-    const outcome = await ctx.outcomeReads.submit(attempt);
-    if (outcome.redemption !== null) return confirmedResponse(ctx, named, outcome.redemption, true);
-    if (outcome.isSettled && voucher.validUntil <= outcome.now) throw refusal(final);
-  } else if (final !== null) throw refusal(final);
+  if (final !== null) return endAndTell(ctx, named, null, refusal(final));
+  const attemptId = `${voucher.id}-${crypto.randomUUID()}`;
   const job = {
     voucherId: voucher.id,
-    organizationId,
+    ...reference,
     keyId: caller.keyId,
-    externalRef,
-    ticket: isTicket(input.codeOrTicket) ? input.codeOrTicket : null,
+    ticket: isTicket(codeOrTicket) ? codeOrTicket : null,
     tokenHash: input.token === null ? null : hashToken(input.token),
     note: input.note,
-    deadlineMs: attempt.deadlineMs,
+    deadlineMs: now.getTime() + ctx.config.redeemWaitMs,
+    seenEnd: read.seenEnd,
+    generation: read.generation,
   };
   if (!ctx.redeemQueue.hasRoomFor(job)) throw new AppError("overloaded");
   const sentAt = performance.now();
   const answer = await ctx.traces.sendJob(redeemQueue.name, (traceparent) =>
-    ctx.redeemQueue.addAndWait(attempt.attemptId, job, ctx.config.redeemWaitMs, traceparent),
+    ctx.redeemQueue.addAndWait(attemptId, job, ctx.config.redeemWaitMs, traceparent),
   );
   let response: RedeemResponse;
   if (answer.kind === "unknown") {
-    ctx.log.warn({ err: answer.cause, attemptId: attempt.attemptId }, "a redeem attempt got no reply");
-    response = await resultOfOutcome(ctx, named, attempt);
+    ctx.log.warn({ err: answer.cause, attemptId }, "a redeem attempt got no reply");
+    response = await endAndTell(ctx, named, attemptId, new AppError("redeem_timeout"));
   } else {
     recordRedeemWait(ctx, answer, performance.now() - sentAt);
-    response = await resultOfReply(ctx, named, attempt, voucher, answer.reply);
+    response = await resultOfReply(ctx, named, attemptId, voucher, answer.reply);
   }
   if (!response.alreadyConfirmed && !caller.sandbox) ctx.metrics?.redemptions.with(voucher.brand).inc();
   return response;
@@ -128,67 +112,58 @@ function recordRedeemWait(
 async function resultOfReply(
   ctx: Deps,
   named: NamedVoucher,
-  attempt: Attempt,
+  attemptId: string,
   voucher: Voucher,
   reply: RedeemReply,
 ): Promise<RedeemResponse> {
-  const { attemptId } = attempt;
   switch (reply.kind) {
-    case "redeemed":
-      return redemptionResponse(
-        ctx,
-        {
-          ...voucher,
-          voucherId: voucher.id,
-          attemptId,
-          redeemCode: reply.redeemCode,
-          redeemedAt: new Date(reply.redeemedAtMs),
-        },
-        false,
-      );
+    case "redeemed": {
+      const { redeemCode, redeemedAtMs } = reply;
+      const redemption = {
+        ...voucher,
+        voucherId: voucher.id,
+        attemptId,
+        redeemCode,
+        redeemedAt: new Date(redeemedAtMs),
+      };
+      return redemptionResponse(ctx, redemption, false);
+    }
     case "confirmed":
-      return resultOfConfirmed(ctx, named, attempt);
+      return endAndTell(ctx, named, attemptId, new AppError("redeem_unknown"));
     case "refused":
-      throw refusal(reply.code);
+      return endAndTell(ctx, named, attemptId, refusal(reply.code));
     case "late":
-      return resultOfOutcome(ctx, named, attempt);
+      return endAndTell(ctx, named, attemptId, new AppError("redeem_timeout"));
     case "busy":
       throw voucherBusy();
   }
 }
 
 /**
- * Reads the result of an attempt from Postgres, because no reply decides it: the redemption with its reference, or an error.
- * @throws AppError `redeem_timeout` when the deadline has passed and nothing was redeemed, which is certain because workers check
- * the deadline under the voucher's lock, by the same clock; otherwise `redeem_unknown`.
+ * Reads the redemption with the request's reference, which is the response. If there is none, ends every attempt of the reference that was made
+ * before, and throws `error`.
+ * @throws AppError `error`; `redeem_unknown` when the end could not be committed, for instance because a transaction may redeem at present.
  */
-async function resultOfOutcome(ctx: Deps, named: NamedVoucher, attempt: Attempt): Promise<RedeemResponse> {
-  const outcome = await ctx.outcomeReads.submit(attempt).catch((error) => {
-    ctx.log.warn({ err: error }, "cannot read the outcome of a redeem attempt");
-    return null;
+async function endAndTell(
+  ctx: Deps,
+  named: NamedVoucher,
+  attemptId: string | null,
+  error: AppError,
+): Promise<RedeemResponse> {
+  const outcome = await endReference(ctx, named.reference).catch((cause) => {
+    ctx.log.warn({ err: cause }, "cannot end the attempts of a reference");
+    return { kind: "held" } as const;
   });
-  if (outcome !== null) {
-    const { redemption, isSettled, now } = outcome;
-    if (redemption !== null) {
-      return confirmedResponse(ctx, named, redemption, redemption.attemptId !== attempt.attemptId);
-    }
-    if (isSettled && now.getTime() > attempt.deadlineMs) throw new AppError("redeem_timeout");
-  }
-  throw new AppError("redeem_unknown");
-}
-
-async function resultOfConfirmed(ctx: Deps, named: NamedVoucher, request: OutcomeRequest): Promise<RedeemResponse> {
-  const { redemption } = await ctx.outcomeReads.submit(request);
-  // The redemption was read from a server that is no longer the primary.
-  if (redemption === null) throw new AppError("redeem_unknown");
-  return confirmedResponse(ctx, named, redemption, true);
+  if (outcome.kind === "ended") throw error;
+  if (outcome.kind === "held") throw new AppError("redeem_unknown");
+  return confirmedResponse(ctx, named, outcome.redemption, outcome.redemption.attemptId !== attemptId);
 }
 
 /** Makes the response from the redemption with the request's reference. If it is of another voucher, marks the response, and logs and counts it. */
 function confirmedResponse(
   ctx: Deps,
   { caller, codeOrTicket, voucherId }: NamedVoucher,
-  redemption: NonNullable<Outcome["redemption"]>,
+  redemption: NonNullable<ReadRedemption["redemption"]>,
   alreadyConfirmed: boolean,
 ): RedeemResponse {
   const response = redemptionResponse(ctx, redemption, alreadyConfirmed);

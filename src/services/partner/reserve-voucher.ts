@@ -9,6 +9,7 @@ import { finalRefusal } from "../../domain/voucher.ts";
 import { type LeaseHolder, type Leases, releaseLease } from "../../holds/lease.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
+import { confirmRead, type ReferenceEnds } from "../batches/end-references.ts";
 import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import type { ReservationCommitter, ReservationMoveOutcome } from "./reservation-committer.ts";
 
@@ -21,6 +22,7 @@ import type { ReservationCommitter, ReservationMoveOutcome } from "./reservation
 export async function reserveVoucher(
   ctx: {
     voucherReads: VoucherReads;
+    referenceEnds: ReferenceEnds;
     limits: Limits;
     leases: Leases;
     reservationCommitter: ReservationCommitter;
@@ -36,7 +38,11 @@ export async function reserveVoucher(
   const final = finalRefusal(voucher, now);
   if (final !== null) throw refusal(final);
   if (isTicket(codeOrTicket) && reservation?.ticket !== codeOrTicket) throw refusal("reservation_ended");
-  if (reservation !== null) return responseOf(ctx, caller, voucher.id, reservation);
+  if (reservation !== null) {
+    const response = responseOf(ctx, caller, voucher.id, reservation);
+    await confirmRead(ctx);
+    return response;
+  }
 
   const { id: tokenSecretId } = signingSecret(ctx.tokenSecrets);
   const lifetimeMs = ctx.config.reservationSeconds * 1_000;

@@ -13,6 +13,7 @@ interface Deps {
 export interface DurabilityRisk {
   code:
     | "no_synchronous_standby"
+    | "restart_after_crash"
     | "synchronous_commit"
     | "fsync_off"
     | "full_page_writes_off"
@@ -67,6 +68,10 @@ async function risksOfPostgres(pool: pg.Pool): Promise<DurabilityRisk[]> {
       "Postgres has no synchronous standby (synchronous_standby_names is empty): if the primary's disk is lost or a standby is promoted, " +
       "acknowledged redemptions can be missing and their vouchers redeemed again.";
     risks.push({ code: "no_synchronous_standby", message });
+  } else if (settings.restartAfterCrash !== "off") {
+    const message =
+      "Postgres has restart_after_crash = on with synchronous standbys: after a crash it serves transactions that no standby has. Set it to off.";
+    risks.push({ code: "restart_after_crash", message });
   }
   return risks;
 }

@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Config } from "../../config.ts";
 import type { SweepReport } from "../../contract/jobs.ts";
 import { endOverdueContracts } from "../../db/contracts.ts";
+import { deleteOldEnds } from "../../db/reference-ends.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import type { Leases } from "../../holds/lease.ts";
 import type { SealRequests } from "../../queues/seal-requests.ts";
@@ -20,6 +21,9 @@ const TASK_MAX_MS = 2_000;
 
 /** Most contracts that one pass ends. */
 const CONTRACTS_MAX = 1_000;
+
+/** Most ends of references that one pass deletes: more than an organization's calls write between two passes, and some 100 ms. */
+const ENDS_MAX = 10_000;
 
 interface Deps {
   pool: pg.Pool;
@@ -52,6 +56,7 @@ export async function sweep(ctx: Deps): Promise<SweepReport> {
   const sealsRequested = await run("requestSeals", () => requestSeals(ctx), 0);
   const webhooksRequested = await run("requestWebhooks", () => requestWebhooks(ctx), 0);
   const deliveriesRemoved = await run("removeDeliveries", (until) => removeDeliveries(ctx, until), 0);
+  const endsRemoved = await run("removeEnds", () => deleteOldEnds(ctx.pool, ENDS_MAX), 0);
   const checked = await run("checkChains", () => checkChains(ctx), { vouchers: 0, events: 0, broken: [] });
   return {
     reservationsExpired,
@@ -62,6 +67,7 @@ export async function sweep(ctx: Deps): Promise<SweepReport> {
     sealsRequested,
     webhooksRequested,
     deliveriesRemoved,
+    endsRemoved,
     chainsChecked: checked.vouchers,
     chainsBroken: checked.broken.length,
     failures,

@@ -114,6 +114,7 @@ async function redeem(
   const attemptId = `${row.id}-${crypto.randomUUID()}`;
   const request = {
     attemptId,
+    isEnded: false,
     voucherId: row.id,
     organizationId: caller.organizationId,
     keyId: caller.keyId,

@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
+import { Batcher } from "../../batching/batcher.ts";
+import { awaitStandbys } from "../../db/durability.ts";
+import { type ExternalRef, type ReadRedemption, readRedemptions, refKey } from "../../db/redemptions.ts";
+import { endReferences, lockReferencesToEnd } from "../../db/reference-ends.ts";
+import { mayBeFromOneItem, readThenWrite } from "../../db/transaction.ts";
+
+/** What is certain about a reference. */
+export type ReferenceOutcome =
+  /** A voucher was redeemed under it. */
+  | { kind: "redeemed"; redemption: NonNullable<ReadRedemption["redemption"]> }
+  /** Nothing was redeemed under it, and no attempt whose first read came before will ever redeem. */
+  | { kind: "ended" }
+  /** Another transaction is redeeming or ending it. */
+  | { kind: "held" };
+
+/** References in one transaction, as many as in a batch of redemptions: each takes a place in the server's table of locks. */
+const BATCH_MAX = 128;
+/** Requests that may wait in one process. */
+const WAITING_MAX = 4_000;
+/** Pauses between attempts to end a reference that another transaction holds. A redemption holds it for a few milliseconds. Milliseconds. */
+const HELD_PAUSES_MS = [10, 30, 80, 200];
+
+/** Null only waits for the synchronous standbys. */
+export type ReferenceEnds = Batcher<ExternalRef | null, ReferenceOutcome>;
+
+/** Opens the batcher that ends references, and waits for the synchronous standbys. */
+export function openReferenceEnds({ pool }: { pool: pg.Pool }): ReferenceEnds {
+  return new Batcher((requests: (ExternalRef | null)[]) => endInOneTransaction(pool, requests), {
+    batchMax: BATCH_MAX,
+    waitingMax: WAITING_MAX,
+    splitOn: mayBeFromOneItem,
+  });
+}
+
+/**
+ * Reads the redemption of a reference, and if there is none, ends every attempt that was made before. Must succeed before a caller is told that
+ * nothing was redeemed. Tries again for some hundred milliseconds while another transaction holds the reference.
+ */
+export async function endReference(
+  { referenceEnds }: { referenceEnds: ReferenceEnds },
+  ref: ExternalRef,
+): Promise<ReferenceOutcome> {
+  let outcome = await referenceEnds.submit(ref);
+  for (const pauseMs of HELD_PAUSES_MS) {
+    if (outcome.kind !== "held") break;
+    await sleep(pauseMs);
+    outcome = await referenceEnds.submit(ref);
+  }
+  return outcome;
+}
+
+/** Resolves once the synchronous standbys have everything that was committed before. What was read from the primary may be confirmed then. */
+export async function confirmRead({ referenceEnds }: { referenceEnds: ReferenceEnds }): Promise<void> {
+  await referenceEnds.submit(null);
+}
+
+/**
+ * The exclusive lock of a reference comes before the read of its redemption. A worker locks the reference in shared mode before it reads the
+ * ends, and keeps the lock until its redemption is committed. So one of the two sees the other.
+ */
+async function endInOneTransaction(
+  pool: pg.Pool,
+  requests: readonly (ExternalRef | null)[],
+): Promise<ReferenceOutcome[]> {
+  const refs = [...new Map(requests.flatMap((ref) => (ref === null ? [] : [[refKey(ref), ref]]))).values()];
+  const outcomes = await readThenWrite(
+    pool,
+    (tx) => Promise.all([lockReferencesToEnd(tx, refs), readRedemptions(tx, refs)]),
+    async ([held, read]) => {
+      const known = refs.map((_ref, n): ReferenceOutcome => {
+        const redemption = read[n]?.redemption ?? null;
+        if (redemption !== null) return { kind: "redeemed", redemption };
+        return { kind: held.has(n) ? "held" : "ended" };
+      });
+      const ended = refs.filter((_ref, n) => known[n]?.kind === "ended");
+      return {
+        result: new Map(refs.map((ref, n) => [refKey(ref), known[n]])),
+        writes: [...endReferences(ended), ...awaitStandbys()],
+      };
+    },
+  );
+  return requests.map((ref) => (ref && outcomes.get(refKey(ref))) ?? { kind: "held" });
+}
