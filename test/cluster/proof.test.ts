@@ -109,7 +109,7 @@ describe("a promoted replica that missed the start of a redeem job", () => {
   it("never makes it answer that while the worker's transaction is open; a repetition gets the result", async () => {
     const { id, code } = inShard(5);
     const ref = { organizationId: partner.organizationId, externalRef: `order-${id}` };
-    const reply = await inTransaction(ctx.pool, async (outside) => {
+    const reply = await inTransaction(servers.db, async (outside) => {
       await lockReferences(outside, [{ ...ref, seenEnd: 0, generation: 2 }]);
       return redeemAcrossFailover(5, async () => undefined);
     });
