@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { REFUSAL_CODES } from "./errors.ts";
+import { redeemRequest } from "./redeem.ts";
 
 /** Fields of every job besides its data. */
 export const jobEnvelope = z.object({
@@ -11,17 +12,18 @@ export const jobEnvelope = z.object({
   traceparent: z.string().optional().catch(undefined),
 });
 
-/** One attempt to redeem one voucher. Contains the voucher's id instead of its code, and the token's hash instead of the token. */
+const { code: _, token: __, ...redeemDetails } = redeemRequest.shape;
+
+/** One attempt to redeem one voucher: the request, with the voucher's id instead of its code, and the token's hash instead of the token. */
 export const redeemJob = z.object({
+  ...redeemDetails,
   voucherId: z.string(),
   organizationId: z.string(),
   keyId: z.string(),
-  externalRef: z.string(),
   /** Null when the caller identified the voucher by its code. */
   ticket: z.string().nullable(),
   /** SHA-256 in hex of the token that the caller sent; null when there was none. */
   tokenHash: z.string().nullable(),
-  note: z.string().nullable(),
   /** Database time in milliseconds after which this attempt must not redeem. */
   deadlineMs: z.number(),
   /** The version of the reference's last end at the API's first read, 0 without one. After another end, this attempt must not redeem. */

@@ -50,6 +50,8 @@ export const redeemRequest = z
     },
   });
 
+export type RedeemRequest = z.output<typeof redeemRequest>;
+
 /** The JSON Schema of a request that contains the first field and not the second, which may be null. */
 function onlyOne(given: string, absent: string) {
   return {

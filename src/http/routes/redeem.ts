@@ -1,13 +1,7 @@
 import { redeemRequest, redeemResponse } from "../../contract/redeem.ts";
-import { isTicket } from "../../domain/ids.ts";
 import { redeemVoucher } from "../../services/partner/redeem-voucher.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
-
-/** Returns a ticket unchanged, and for any other text the empty one, which matches no voucher. So a code is not accepted as `ticket`. */
-function ticketOnly(text: string): string {
-  return isTicket(text) ? text : "";
-}
 
 export const redeem = endpoint({
   method: "post",
@@ -25,11 +19,5 @@ A refusal confirms nothing, so its \`externalRef\` can be used again. A reservat
   body: redeemRequest,
   response: redeemResponse,
   responseDescription: "The redemption under this `externalRef`, new or repeated.",
-  handler: (ctx, { caller, body }) =>
-    redeemVoucher(ctx, caller, {
-      codeOrTicket: body.code ?? ticketOnly(body.ticket ?? ""),
-      externalRef: body.externalRef,
-      token: body.token ?? null,
-      note: body.note ?? null,
-    }),
+  handler: (ctx, { caller, body }) => redeemVoucher(ctx, caller, body),
 });

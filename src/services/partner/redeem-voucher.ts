@@ -3,7 +3,7 @@ import type { Config } from "../../config.ts";
 import { AppError, refusal, voucherBusy, voucherNotFound } from "../../contract/errors.ts";
 import { pickFields } from "../../contract/fields.ts";
 import type { RedeemJob, RedeemReply } from "../../contract/jobs.ts";
-import { type RedeemResponse, redeemResponse } from "../../contract/redeem.ts";
+import { type RedeemRequest, type RedeemResponse, redeemResponse } from "../../contract/redeem.ts";
 import type { ExternalRef, ReadRedemption, Redemption } from "../../db/redemptions.ts";
 import type { Voucher } from "../../db/vouchers.ts";
 import { normaliseCode } from "../../domain/codes.ts";
@@ -19,15 +19,6 @@ import type { Caller } from "../auth/caller.ts";
 import { confirmRead, endReference, type ReferenceEnds } from "../batches/end-references.ts";
 import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import { verifyUrl } from "../voucher/voucher-view.ts";
-
-/** A partner's request to redeem. */
-export interface RedeemInput {
-  /** The request's code or ticket. */
-  codeOrTicket: string;
-  externalRef: string;
-  token: string | null;
-  note: string | null;
-}
 
 interface Deps {
   voucherReads: VoucherReads;
@@ -55,10 +46,15 @@ interface NamedVoucher {
  * @throws AppError `voucher_not_found`, `too_many_misses`, a refusal, `redeem_timeout` (no attempt so far has redeemed or will redeem),
  * `redeem_unknown`, `voucher_busy`, `overloaded`.
  */
-export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInput): Promise<RedeemResponse> {
-  const { codeOrTicket, externalRef } = input;
-  const reference = { organizationId: caller.organizationId, externalRef };
-  const read = await resolveVoucher(ctx, caller, codeOrTicket, externalRef);
+export async function redeemVoucher(
+  ctx: Deps,
+  caller: Caller,
+  { code, token, ...details }: RedeemRequest,
+): Promise<RedeemResponse> {
+  // A code is not accepted as `ticket`: the empty text matches no voucher.
+  const codeOrTicket = code ?? (details.ticket && isTicket(details.ticket) ? details.ticket : "");
+  const reference = { organizationId: caller.organizationId, externalRef: details.externalRef };
+  const read = await resolveVoucher(ctx, caller, codeOrTicket, details.externalRef);
   const { now, voucher, redeemed } = read;
   if (redeemed !== null && redeemed.voucherId === voucher?.id) {
     await confirmRead(ctx);
@@ -71,12 +67,12 @@ export async function redeemVoucher(ctx: Deps, caller: Caller, input: RedeemInpu
   if (final !== null) return endAndTell(ctx, named, null, refusal(final));
   const attemptId = `${voucher.id}-${crypto.randomUUID()}`;
   const job = {
+    ...details,
     voucherId: voucher.id,
     ...reference,
     keyId: caller.keyId,
     ticket: isTicket(codeOrTicket) ? codeOrTicket : null,
-    tokenHash: input.token === null ? null : hashToken(input.token),
-    note: input.note,
+    tokenHash: token == null ? null : hashToken(token),
     deadlineMs: now.getTime() + ctx.config.redeemWaitMs,
     seenEnd: read.seenEnd,
     generation: read.generation,

@@ -1,7 +1,7 @@
 import type { ErrorCode } from "../../../src/contract/errors.ts";
 import type { RedeemResponse } from "../../../src/contract/redeem.ts";
 import type { Caller } from "../../../src/services/auth/caller.ts";
-import type { RedeemInput } from "../../../src/services/partner/redeem-voucher.ts";
+import type { RedeemInput } from "./one-transaction.ts";
 
 /** The queue of baseline (b) and its key prefix. */
 export const NAIVE_QUEUE = "naive-redeem";

@@ -21,7 +21,7 @@ import { decideReservation, liveReservation, type Reservation } from "../../../s
 import { hashToken, reservationToken, signingSecret, type TokenSecret } from "../../../src/domain/reservation-token.ts";
 import type { Caller } from "../../../src/services/auth/caller.ts";
 import { headsOf, readPending, sealPending } from "../../../src/services/chain/seal-events.ts";
-import { type RedeemInput, redemptionResponse } from "../../../src/services/partner/redeem-voucher.ts";
+import { redemptionResponse } from "../../../src/services/partner/redeem-voucher.ts";
 import { verifyUrl, viewVoucher } from "../../../src/services/voucher/voucher-view.ts";
 
 // A simple service with the same guarantees: one transaction per request. It sends BEGIN, the lock and the read together, writes a
@@ -53,6 +53,14 @@ export interface RedeemBody {
   externalRef: string;
   token?: string | null;
   note?: string | null;
+}
+
+/** The input of a redeem. */
+export interface RedeemInput {
+  codeOrTicket: string;
+  externalRef: string;
+  token: string | null;
+  note: string | null;
 }
 
 /** Converts a body into the input of a redeem. */
