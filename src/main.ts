@@ -14,6 +14,7 @@ try {
   const metrics = await serveMetrics(ctx);
   const server = await listen(createApp(ctx), config.port, ctx.log, (code) => ctx.metrics?.refusals.with(code).inc());
   drainOnSignal(ctx.log, async () => {
+    ctx.webhookSender.stop();
     await server.close();
     await metrics?.close();
     await ctx.close();

@@ -1,3 +1,4 @@
+import { FairSlots } from "./batching/fair-slots.ts";
 import type { Config } from "./config.ts";
 import { openPool } from "./db/pool.ts";
 import { openLimits } from "./limits/open-limits.ts";
@@ -29,7 +30,7 @@ const PARTNER_CALLS = { connections: 2, waitingMax: 200 };
 /** Moves of sandboxes' times. A minute's worth of large ones may wait. */
 const SANDBOX_ADVANCES = { connections: 1, waitingMax: 20 };
 /** Tests of webhook endpoints at a time, up to 15 seconds each. They use no connection to Postgres. */
-const WEBHOOK_TESTS = { connections: 8, waitingMax: 8 };
+const WEBHOOK_TESTS = 16;
 /** A connection for readiness probes only, so that a busy pool does not make Postgres look unavailable. */
 const PROBES = 1;
 
@@ -86,7 +87,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
     sandboxAdvances: openBulkhead(SANDBOX_ADVANCES),
     webhookRequests: service.closeLater(new WebhookRequests(redis, shards, deployment, log)),
     webhookSender: service.closeLater(openWebhookSender(config.webhooks)),
-    webhookTests: openBulkhead(WEBHOOK_TESTS),
+    webhookTests: new FairSlots(WEBHOOK_TESTS),
     preservedSince: openPreservedSince(pool),
     completeUntil: openCompleteUntil(pool),
     probes,

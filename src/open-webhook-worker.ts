@@ -1,7 +1,8 @@
 import pLimit from "p-limit";
+import { FairSlots } from "./batching/fair-slots.ts";
 import type { WorkerService } from "./open-worker-service.ts";
 import { WebhookRequests } from "./queues/webhook-requests.ts";
-import { REQUESTS_MAX } from "./services/webhooks/deliver.ts";
+import { FAILING_MAX, REQUESTS_MAX } from "./services/webhooks/deliver.ts";
 import { FanOut } from "./services/webhooks/fan-out.ts";
 import { openAttemptRecorder } from "./services/webhooks/record-attempts.ts";
 import { openWebhookSender } from "./services/webhooks/send-webhook.ts";
@@ -16,7 +17,7 @@ export function openWebhookWorker(service: WorkerService) {
   if (secret === null) return null;
   const webhookReads = pLimit(WEBHOOK_READS);
   const webhookRequests = service.closeLater(new WebhookRequests(redis, config.queueShards[0], deployment, log));
-  const stopping = new AbortController();
+  const webhookSender = service.closeLater(openWebhookSender({ allowPrivate }));
   const fanOut = new FanOut({ ...service, webhookRequests, webhookReads });
   service.announcements.listener = () => fanOut.nudge();
   return {
@@ -24,12 +25,10 @@ export function openWebhookWorker(service: WorkerService) {
     secret,
     webhookReads,
     webhookRequests,
-    webhookSender: service.closeLater(openWebhookSender({ allowPrivate })),
+    webhookSender,
     attempts: service.drainLater(openAttemptRecorder(service)),
-    requests: pLimit(REQUESTS_MAX),
-    failing: new Set<string>(),
-    stopping: stopping.signal,
-    stop: () => stopping.abort(),
+    requests: new FairSlots(REQUESTS_MAX),
+    failing: new FairSlots(FAILING_MAX),
     fanOut,
   };
 }

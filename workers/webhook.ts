@@ -5,7 +5,7 @@ import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
 import { deliverToEndpoint } from "../src/services/webhooks/deliver.ts";
 
 /** Endpoints that one process serves at the same time. Waiting for an answer costs little; requests have their own limit. */
-const ENDPOINTS_MAX = 128;
+const ENDPOINTS_MAX = 256;
 
 /**
  * Trigger: a job per endpoint with due deliveries, added by the fan-out, the sweeper or a replay. The fan-out runs in this process too:
@@ -26,7 +26,7 @@ function start(ctx: NonNullable<ReturnType<typeof openWebhookWorker>>): RunningW
   );
   return {
     async close() {
-      ctx.stop();
+      ctx.webhookSender.stop();
       await Promise.all([ctx.fanOut.close(), worker.close()]);
     },
   };

@@ -205,8 +205,10 @@ export const ERRORS = {
   },
   webhook_limit: {
     status: 409,
-    meaning: "The organization has 20 webhook endpoints, which is the most",
-    sentence: "Your organization has 20 webhook endpoints, which is the most. Delete one first.",
+    meaning:
+      "The organization has 20 webhook endpoints, or the endpoint has ten earlier secrets that still sign: the most",
+    sentence:
+      "There can be at most 20 webhook endpoints, and ten earlier secrets of one. Delete an endpoint, or rotate later.",
   },
   webhook_disabled: {
     status: 409,
@@ -310,7 +312,7 @@ export const ERRORS_OF = {
   changeWebhook: [...WEBHOOK, "webhook_disabled"],
   deleteWebhook: WEBHOOK,
   testWebhook: [...WEBHOOK, "webhook_disabled"],
-  rotateWebhook: WEBHOOK,
+  rotateWebhook: [...WEBHOOK, "webhook_limit"],
   replayWebhook: [...WEBHOOK, "webhook_disabled"],
   listWebhookDeliveries: WEBHOOK,
   readPublicEvents: ["entity_not_found", "overloaded", "unavailable"],

@@ -252,7 +252,7 @@ examples.add(deletedWebhook, {
   deleted: { summary: "Deleted", value: { id: EXAMPLE.webhookId, deleted: true } },
 });
 
-/** How long after a rotation requests are also signed with the previous secret. */
+/** How long after a rotation requests are also signed with the secret that it replaced. */
 export const PREVIOUS_SECRET_HOURS = 24;
 
 export const rotatedWebhook = z

@@ -75,7 +75,7 @@ SELECT l.batch_id AS "batchId", l.created_at AS "createdAt" FROM listings AS l W
 -- $1 id text
 SELECT w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.secret_version AS "secretVersion",
-       w.previous_secret_until AS "previousSecretUntil", w.created_at AS "createdAt"
+       w.previous_secrets_until[1] AS "previousSecretUntil", w.created_at AS "createdAt"
   FROM webhook_endpoints AS w WHERE w.id = $1::text AND w.deleted_at IS NULL FOR NO KEY UPDATE;
 
 -- name: state_of_roles

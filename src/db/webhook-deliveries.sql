@@ -73,7 +73,7 @@ DELETE FROM webhook_outbox AS o WHERE o.id = ANY ($1::bigint[]);
 -- name: find_target
 -- The data for requests to an enabled endpoint, and the database's time. No row if the endpoint is disabled or deleted.
 -- $1 endpoint_id text
-SELECT e.id, e.url, e.secret_version AS "secretVersion", coalesce(e.previous_secret_until > clock_timestamp(), false) AS "previousSecretSigns",
+SELECT e.id, e.organization_id AS "organizationId", e.url, signing_versions(e) AS "signingVersions",
        e.failing_since IS NOT NULL AS "isFailing", clock_timestamp() AS now
   FROM webhook_endpoints AS e WHERE e.id = $1::text AND (e.enabled) IS NOT FALSE;
 

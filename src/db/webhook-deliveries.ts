@@ -1,5 +1,5 @@
 import type { DeliveryFailure, DeliveryState, WebhookEventType } from "../contract/webhooks.ts";
-import { bigint, boolean, integer, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
+import { arrayOf, bigint, boolean, integer, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import {
   columnsOf,
@@ -14,10 +14,10 @@ import {
 
 const TARGET = {
   id: text,
+  organizationId: text,
   url: text,
-  secretVersion: integer,
-  /** Whether requests are also signed with the secret from before the last rotation. */
-  previousSecretSigns: boolean,
+  /** The versions of the secret that sign now, the latest first. */
+  signingVersions: arrayOf(integer),
   /** Whether the endpoint's last recorded attempt failed. */
   isFailing: boolean,
   now: timestamptz,

@@ -16,8 +16,8 @@ RETURNING id;
 -- $1 organization_id text
 SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.failing_since AS "failingSince",
-       CASE WHEN w.previous_secret_until > clock_timestamp() THEN w.previous_secret_until END AS "previousSecretUntil",
-       w.secret_version AS "secretVersion", w.created_at AS "createdAt", date_trunc('milliseconds', clock_timestamp()) AS "readAt"
+       CASE WHEN w.previous_secrets_until[1] > clock_timestamp() THEN w.previous_secrets_until[1] END AS "previousSecretUntil",
+       signing_versions(w) AS "signingVersions", w.created_at AS "createdAt", date_trunc('milliseconds', clock_timestamp()) AS "readAt"
   FROM webhook_endpoints AS w WHERE w.organization_id = $1::text AND w.deleted_at IS NULL ORDER BY w.created_at, w.id;
 
 -- name: find_webhook_endpoint
@@ -25,8 +25,8 @@ SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.even
 -- $1 id text, $2 organization_id text or null
 SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.failing_since AS "failingSince",
-       CASE WHEN w.previous_secret_until > clock_timestamp() THEN w.previous_secret_until END AS "previousSecretUntil",
-       w.secret_version AS "secretVersion", w.created_at AS "createdAt", date_trunc('milliseconds', clock_timestamp()) AS "readAt"
+       CASE WHEN w.previous_secrets_until[1] > clock_timestamp() THEN w.previous_secrets_until[1] END AS "previousSecretUntil",
+       signing_versions(w) AS "signingVersions", w.created_at AS "createdAt", date_trunc('milliseconds', clock_timestamp()) AS "readAt"
   FROM webhook_endpoints AS w
  WHERE w.id = $1::text AND ($2::text IS NULL OR w.organization_id = $2::text) AND w.deleted_at IS NULL;
 
@@ -52,13 +52,15 @@ UPDATE webhook_endpoints AS w
  WHERE w.id = $1::text AND w.deleted_at IS NULL AND (w.enabled OR ($2::text = 'operator' AND w.disabled_reason <> 'operator'));
 
 -- name: rotate_webhook_secret
--- Begins the next version of an endpoint's secret. The previous version also signs for the given number of hours.
+-- Begins the next version of an endpoint's secret. The replaced one also signs for the given number of hours. Writes no row if ten earlier
+-- ones still sign.
 -- $1 id text, $2 organization_id text or null, $3 hours int
 UPDATE webhook_endpoints AS w
    SET secret_version = w.secret_version + 1,
-       previous_secret_until = date_trunc('milliseconds', statement_timestamp()) + make_interval(hours => $3::int)
+       previous_secrets_until = (date_trunc('milliseconds', statement_timestamp()) + make_interval(hours => $3::int)) || w.previous_secrets_until[:9]
  WHERE w.id = $1::text AND ($2::text IS NULL OR w.organization_id = $2::text) AND w.deleted_at IS NULL
-RETURNING w.id, w.secret_version AS "secretVersion", w.previous_secret_until AS "previousSecretUntil";
+   AND (w.previous_secrets_until[10] > clock_timestamp()) IS NOT TRUE
+RETURNING w.id, w.secret_version AS "secretVersion", w.previous_secrets_until[1] AS "previousSecretUntil";
 
 -- name: delete_webhook_endpoint
 -- Marks an endpoint as deleted and frees its place. The sweeper later deletes its deliveries and then the row.

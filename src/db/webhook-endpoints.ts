@@ -18,7 +18,8 @@ const ENDPOINT = {
   failingSince: orNull(timestamptz),
   /** Until this time the previous secret also signs. Null: it does not sign. */
   previousSecretUntil: orNull(timestamptz),
-  secretVersion: integer,
+  /** The versions of the secret that sign now, the latest first. */
+  signingVersions: arrayOf(integer),
   createdAt: timestamptz,
   /** When the row was read, by the database's clock. */
   readAt: timestamptz,
@@ -89,7 +90,7 @@ export async function disableWebhookEndpoint(db: Queryable, id: string, by: Webh
   await execute(db, sql.disable_webhook_endpoint, [id, by]);
 }
 
-/** Gives an endpoint its next secret; null when there is no such endpoint. */
+/** Gives an endpoint its next secret; null when there is no such endpoint, or when too many of its secrets sign. */
 export function rotateWebhookSecret(
   db: Queryable,
   id: string,

@@ -10,24 +10,14 @@ export function deriveWebhookSecret(rootSecret: string, endpointId: string, vers
   return `${PREFIX}${Buffer.from(bytes).toString("base64")}`;
 }
 
-/** Which secrets an endpoint has, from its row. */
-interface SecretVersions {
-  id: string;
-  secretVersion: number;
-  /** Whether the secret from before the last rotation still signs, by the database's clock. */
-  previousSecretSigns: boolean;
-}
-
-/** The secrets that sign an endpoint's requests now, the newest first. */
-export function deriveSigningSecrets(rootSecret: string, endpoint: SecretVersions): string[] {
-  const { id, secretVersion, previousSecretSigns } = endpoint;
-  const versions = previousSecretSigns ? [secretVersion, secretVersion - 1] : [secretVersion];
-  return versions.map((version) => deriveWebhookSecret(rootSecret, id, version));
-}
-
-/** Makes key objects of secrets. Use them for many requests: signing with one takes a sixth of the time that signing with bytes takes. */
-export function openSigningKeys(secrets: readonly string[]): KeyObject[] {
-  return secrets.map((secret) => createSecretKey(secret.slice(PREFIX.length), "base64"));
+/** The keys that sign an endpoint's requests now. Signing with a key object takes a sixth of the time that signing with bytes takes. */
+export function openSigningKeys(
+  rootSecret: string,
+  { id, signingVersions }: { id: string; signingVersions: readonly number[] },
+): KeyObject[] {
+  return signingVersions.map((version) =>
+    createSecretKey(deriveWebhookSecret(rootSecret, id, version).slice(PREFIX.length), "base64"),
+  );
 }
 
 /** A request to sign. */

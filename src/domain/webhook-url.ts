@@ -1,50 +1,16 @@
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
 
-/** IPv4 networks that are not the public internet: the IANA special-purpose registry, multicast and reserved networks. */
-const SPECIAL_IPV4 = [
-  "0.0.0.0/8",
-  "10.0.0.0/8",
-  "100.64.0.0/10",
-  "127.0.0.0/8",
-  // The host services of Azure's virtual machines, at an otherwise public address.
-  "168.63.129.16/32",
-  "169.254.0.0/16",
-  "172.16.0.0/12",
-  "192.0.0.0/24",
-  "192.0.2.0/24",
-  "192.31.196.0/24",
-  "192.52.193.0/24",
-  "192.88.99.0/24",
-  "192.168.0.0/16",
-  "192.175.48.0/24",
-  "198.18.0.0/15",
-  "198.51.100.0/24",
-  "203.0.113.0/24",
-  "224.0.0.0/4",
-  "240.0.0.0/4",
-];
-/** The only IPv6 network of public addresses. IPv4-mapped, NAT64, unique local, link-local and multicast addresses are outside. */
-const PUBLIC_IPV6 = "2000::/3";
-/** Special-purpose networks within it: Teredo and other protocols, documentation, 6to4, AS112. */
-const SPECIAL_IPV6 = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"];
-
-const special = blockListOf([...SPECIAL_IPV4, ...SPECIAL_IPV6]);
-const publicIpv6 = blockListOf([PUBLIC_IPV6]);
-
-function blockListOf(networks: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const entry of networks) {
-    const [network = "", bits] = entry.split("/");
-    list.addSubnet(network, Number(bits), isIP(network) === 6 ? "ipv6" : "ipv4");
-  }
-  return list;
-}
+/** The only IPv6 network of public addresses. */
+const PUBLIC_IPV6 = ipaddr.parseCIDR("2000::/3");
+/** The host services of Azure's virtual machines, at an otherwise public address. */
+const AZURE_HOST = "168.63.129.16";
 
 /** Whether a text is an IP address of the public internet. */
-export function isPublicAddress(address: string): boolean {
-  const version = isIP(address);
-  if (version === 4) return !special.check(address, "ipv4");
-  return version === 6 && publicIpv6.check(address, "ipv6") && !special.check(address, "ipv6");
+export function isPublicAddress(text: string): boolean {
+  if (isIP(text) === 0 || text === AZURE_HOST) return false;
+  const address = ipaddr.parse(text);
+  return address.range() === "unicast" && (address.kind() === "ipv4" || address.match(PUBLIC_IPV6));
 }
 
 /** The ports that are allowed without `allowPrivate`. The empty port is the scheme's default. */

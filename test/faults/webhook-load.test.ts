@@ -157,7 +157,7 @@ it("delivers to a healthy endpoint as fast as before while ten endpoints hang, o
               disabled_at = CASE WHEN NOT $2 THEN now() END WHERE id = ANY ($1)`,
       [ids, enabled],
     );
-  const inFlight = () => worker.ctx.requests?.activeCount ?? 0;
+  const inFlight = () => worker.ctx.requests?.used ?? 0;
   const reads = countReads(worker.ctx.pool);
   const heap = process.memoryUsage().heapUsed;
   const [alone, together]: [number[][], number[][]] = [[], []];

@@ -298,6 +298,7 @@ describe("the source", () => {
   it("has no I/O in domain and batching: they import only packages for computation", () => {
     const pure = [
       "canonicalize",
+      "ipaddr.js",
       "typeid-js",
       "zod",
       "node:crypto",

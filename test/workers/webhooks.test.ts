@@ -1,6 +1,6 @@
-import pLimit from "p-limit";
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { FairSlots } from "../../src/batching/fair-slots.ts";
 import { type ReplayRequest, webhookEvent } from "../../src/contract/webhooks.ts";
 import { selectDueDeliveries } from "../../src/db/webhook-deliveries.ts";
 import { voidBatch } from "../../src/services/admin/void-batch.ts";
@@ -11,7 +11,7 @@ import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { expireReservations } from "../../src/services/sweep/expire-reservations.ts";
 import { removeDeliveries } from "../../src/services/sweep/remove-deliveries.ts";
 import { requestWebhooks } from "../../src/services/sweep/request-webhooks.ts";
-import { deliverToEndpoint, REQUESTS_MAX } from "../../src/services/webhooks/deliver.ts";
+import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../../src/services/webhooks/deliver.ts";
 import { listDeliveries } from "../../src/services/webhooks/list-deliveries.ts";
 import {
   type Attempt,
@@ -318,26 +318,43 @@ describe("a delivery that fails", () => {
 });
 
 describe("a run", () => {
-  it("sends at most four requests at once to an endpoint, one to a failing one, and 64 for a process, which tries at most 32 failing endpoints", async () => {
+  it("sends at most four requests at once to an endpoint, one to a failing one, and leaves slots to other organizations", async () => {
     // Longer than the test may take.
-    const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 200_000, responseMaxMs: 200_000 });
-    const ctx = { ...openDeliveries(), webhookSender, requests: pLimit(REQUESTS_MAX), failing: new Set<string>() };
-    const failing = [...(await addEndpointsWithDue(20, 6)), ...(await addEndpointsWithDue(13, 6))];
-    const healthy = await addEndpointsWithDue(12, 6);
+    const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 200_000, attemptMaxMs: 200_000 });
+    const requests = new FairSlots(REQUESTS_MAX);
+    const ctx = { ...openDeliveries(), webhookSender, requests, failing: new FairSlots(FAILING_MAX) };
+    const failing = await addEndpointsWithDue(20, 6);
+    const slow = await addEndpointsWithDue(20, 6);
+    const [prompt = ""] = await addEndpointsWithDue(1, 6);
     await servers.db.query("UPDATE webhook_endpoints SET failing_since = now() WHERE id = ANY ($1)", [failing]);
-    answer = () => null;
+    answer = ({ path }) => (path === `/${prompt}` ? 204 : null);
     let ended = 0;
     const start = (ids: readonly string[]) => ids.map((id) => deliverToEndpoint(ctx, id).finally(() => ended++));
     const runs = start(failing);
-    await until(() => ended === 1 && failing.filter((id) => receiver.of(id).length > 0).length === 32);
-    runs.push(...start(healthy));
-    await until(() => ctx.requests?.pendingCount > 0 && healthy.flatMap(receiver.of).length === 32);
-    expect(ctx.requests?.activeCount).toBe(64);
+    // Half of the 32 turns of failing endpoints.
+    await until(() => ended === 4 && requests.used === 16);
+    runs.push(...start(slow));
+    // Half of the 48 slots that are left.
+    await until(() => requests.used === 16 + 24 && requests.waiting > 0);
+    expect(await deliverToEndpoint(ctx, prompt)).toMatchObject({ delivered: 6 });
     expect(Math.max(...failing.map((id) => receiver.of(id).length))).toBe(1);
-    expect(Math.max(...healthy.map((id) => receiver.of(id).length))).toBe(4);
-    answer = () => 500;
+    expect(Math.max(...slow.map((id) => receiver.of(id).length))).toBe(4);
     await webhookSender.close();
     await Promise.all(runs);
+    // Attempts that the stop has ended are repeated, and not recorded.
+    expect((await deliveries(slow[0] ?? "")).every(({ attempts }) => attempts === 0)).toBe(true);
+  });
+
+  it("ends within five seconds when its process stops while endpoints hang", async () => {
+    answer = () => null;
+    const ids = await addEndpointsWithDue(20, 1);
+    const stopping = await startWorkers(servers, WEBHOOK_ENV);
+    await requestWebhooks(stopping.ctx);
+    await until(() => ids.flatMap(receiver.of).length >= 20);
+    const startedAt = performance.now();
+    await stopping.close();
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(await deliveries(ids[0] ?? "")).toMatchObject([{ state: "Pending" }]);
   });
 
   it("ends after four failures without a success, and at once after 410", async () => {

@@ -2921,7 +2921,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `webhook_limit`: The organization has 20 webhook endpoints, which is the most. */
+            /** @description - `webhook_limit`: The organization has 20 webhook endpoints, or the endpoint has ten earlier secrets that still sign: the most. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3524,6 +3524,18 @@ export interface operations {
              *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
              */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `webhook_limit`: The organization has 20 webhook endpoints, or the endpoint has ten earlier secrets that still sign: the most. */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];

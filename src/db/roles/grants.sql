@@ -107,7 +107,7 @@ GRANT UPDATE (state, attempts, next_attempt_at, last_status, last_failure, finis
 -- Partners manage their webhook endpoints. Deleting an endpoint frees its place at once; its row is deleted after its deliveries.
 GRANT SELECT, DELETE ON webhook_endpoints TO pva_api;
 GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_api;
-GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, disabled_at, secret_version, previous_secret_until, failing_since,
+GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, disabled_at, secret_version, previous_secrets_until, failing_since,
               deleted_at)
    ON webhook_endpoints TO pva_api;
 
@@ -165,7 +165,7 @@ GRANT USAGE ON SEQUENCE log_batch_ids TO pva_admin;
 -- Webhook endpoints are created, disabled and enabled, and their secrets are rotated.
 GRANT SELECT ON webhook_endpoints TO pva_admin;
 GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_admin;
-GRANT UPDATE (enabled, disabled_reason, disabled_at, failing_since, secret_version, previous_secret_until) ON webhook_endpoints TO pva_admin;
+GRANT UPDATE (enabled, disabled_reason, disabled_at, failing_since, secret_version, previous_secrets_until) ON webhook_endpoints TO pva_admin;
 -- Their deliveries are listed, and replayed.
 GRANT SELECT, UPDATE (state, attempts, next_attempt_at, finished_at, replayed_at) ON webhook_deliveries TO pva_admin;
 

@@ -1,3 +1,4 @@
+import { AppError } from "../../contract/errors.ts";
 import { testedWebhook, webhookId } from "../../contract/webhooks.ts";
 import { testWebhook as test } from "../../services/webhooks/test-webhook.ts";
 import { endpoint } from "../endpoint.ts";
@@ -15,6 +16,8 @@ export const testWebhook = endpoint({
   parameters: { id: webhookId },
   response: testedWebhook,
   responseDescription: "The test was sent; `delivered` says whether it was accepted.",
-  handler: (ctx, { caller, parameters }) =>
-    ctx.webhookTests(() => test(ctx, ctx.pool, caller.organizationId, parameters.id)),
+  handler: (ctx, { caller: { organizationId }, parameters }) => {
+    if (!ctx.webhookTests.hasRoom(organizationId)) throw new AppError("overloaded");
+    return ctx.webhookTests.run(organizationId, () => test(ctx, ctx.pool, organizationId, parameters.id));
+  },
 });

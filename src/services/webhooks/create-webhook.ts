@@ -36,5 +36,5 @@ export async function createWebhook(
   }
   const endpoint = await findWebhookEndpoint(db, id, organizationId);
   if (endpoint === null) throw new AppError("webhook_not_found");
-  return { ...viewWebhook(endpoint), secret: deriveWebhookSecret(rootSecret, id, endpoint.secretVersion) };
+  return { ...viewWebhook(endpoint), secret: deriveWebhookSecret(rootSecret, id, 1) };
 }

@@ -2,10 +2,11 @@ import type { KeyObject } from "node:crypto";
 import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import type { Logger } from "pino";
+import type { FairSlots } from "../../batching/fair-slots.ts";
 import type { WebhookReport } from "../../contract/jobs.ts";
 import { type DueDelivery, findTarget, selectDueDeliveries, type WebhookTarget } from "../../db/webhook-deliveries.ts";
 import { isGone } from "../../domain/webhook-delivery.ts";
-import { deriveSigningSecrets, openSigningKeys, webhookHeaders } from "../../domain/webhook-signature.ts";
+import { openSigningKeys, webhookHeaders } from "../../domain/webhook-signature.ts";
 import type { WorkerMetrics } from "../../metrics/metrics.ts";
 import type { WebhookRequests } from "../../queues/webhook-requests.ts";
 import type { AttemptRecorder } from "./record-attempts.ts";
@@ -17,7 +18,7 @@ const REQUESTS_PER_ENDPOINT = 4;
 /** Most requests of one process at the same time. */
 export const REQUESTS_MAX = 64;
 /** Most failing endpoints that one process tries at the same time. Half of its requests stay free for other endpoints. */
-const FAILING_MAX = 32;
+export const FAILING_MAX = 32;
 /** Most deliveries that a run has in memory, and so reads at once. */
 const UNFINISHED_MAX = 64;
 /** A run that has the most deliveries in memory waits until at most this many are unfinished, and then reads more. */
@@ -39,12 +40,10 @@ interface DeliveryContext {
   /** The secret that the endpoints' secrets derive from. */
   secret: string;
   webhookSender: WebhookSender;
-  /** Limits the process's requests. */
-  requests: LimitFunction;
-  /** Ids of failing endpoints that this process tries now. */
-  failing: Set<string>;
-  /** Aborts when the process stops. No request begins after that. */
-  stopping: AbortSignal;
+  /** The process's requests, shared by organizations. */
+  requests: FairSlots;
+  /** Failing endpoints that this process tries now, shared by organizations. */
+  failing: FairSlots;
   metrics: Pick<WorkerMetrics, "webhookDeliveries" | "webhookDelay" | "webhookRefusedAddresses"> | null;
   log: Logger;
 }
@@ -58,13 +57,8 @@ export async function deliverToEndpoint(ctx: DeliveryContext, endpointId: string
   const nothingSent = { delivered: 0, retried: 0, failed: 0 };
   if (target === null) return nothingSent;
   if (!target.isFailing) return new Run(ctx, target).deliver();
-  if (ctx.failing.size >= FAILING_MAX) return nothingSent;
-  ctx.failing.add(endpointId);
-  try {
-    return await new Run(ctx, target).deliver();
-  } finally {
-    ctx.failing.delete(endpointId);
-  }
+  if (!ctx.failing.hasRoom(target.organizationId)) return nothingSent;
+  return ctx.failing.run(target.organizationId, () => new Run(ctx, target).deliver());
 }
 
 /** One run over the due deliveries of an endpoint. */
@@ -88,7 +82,7 @@ class Run {
   constructor(ctx: DeliveryContext, target: WebhookTarget) {
     this.#ctx = ctx;
     this.#target = target;
-    this.#keys = openSigningKeys(deriveSigningSecrets(ctx.secret, target));
+    this.#keys = openSigningKeys(ctx.secret, target);
     this.#targetReadAt = this.#startedAt;
     this.#requests = pLimit(target.isFailing ? 1 : REQUESTS_PER_ENDPOINT);
   }
@@ -110,14 +104,14 @@ class Run {
     await this.#waitUntilUnfinished(0, Number.POSITIVE_INFINITY);
     if (this.#error !== undefined) throw this.#error;
     // After too many failures the sweeper requests the next run, so that other endpoints get their turn.
-    if (more && this.#failures < FAILURES_MAX && !this.#ctx.stopping.aborted) {
+    if (more && this.#failures < FAILURES_MAX && !this.#ctx.webhookSender.stopping.aborted) {
       await this.#ctx.webhookRequests.add([this.#target.id]);
     }
     return this.#report;
   }
 
   #mayContinue(): boolean {
-    const { stopping } = this.#ctx;
+    const { stopping } = this.#ctx.webhookSender;
     const isLate = performance.now() - this.#startedAt > RUN_MAX_MS;
     return !stopping.aborted && !isLate && this.#failures < FAILURES_MAX && this.#error === undefined;
   }
@@ -130,7 +124,7 @@ class Run {
         const target = await findTarget(pool, this.#target.id);
         if (target === null) return [];
         this.#target = target;
-        this.#keys = openSigningKeys(deriveSigningSecrets(secret, target));
+        this.#keys = openSigningKeys(secret, target);
         this.#targetReadAt = performance.now();
       }
       const room = UNFINISHED_MAX - this.#unfinished.size;
@@ -169,7 +163,9 @@ class Run {
   }
 
   async #attempt(delivery: DueDelivery, readAt: number): Promise<void> {
-    const result = await this.#requests(() => this.#ctx.requests(() => this.#send(delivery)));
+    const result = await this.#requests(() =>
+      this.#ctx.requests.run(this.#target.organizationId, () => this.#send(delivery)),
+    );
     if (result === null) return;
     const delayMs = delivery.ageMs + performance.now() - readAt;
     const state = await this.#ctx.attempts.submit({ endpointId: this.#target.id, delivery, result });
@@ -179,7 +175,7 @@ class Run {
     if (state === "Delivered" && !delivery.isReplay) this.#ctx.metrics?.webhookDelay.with().observe(delayMs / 1_000);
   }
 
-  /** Returns null if the run ended before the request began. */
+  /** Returns null if the run ended before the request began, or the process stopped before the request ended. */
   async #send(delivery: DueDelivery): Promise<WebhookResult | null> {
     if (!this.#mayContinue()) return null;
     const { url, now } = this.#target;
@@ -192,6 +188,7 @@ class Run {
       keys: this.#keys,
     });
     const result = await sendWebhook(this.#ctx, { url, headers, body });
+    if (result === null) return null;
     this.#failures = result.failure === null ? 0 : this.#failures + 1;
     if (result.failure === null) this.#requests.concurrency = REQUESTS_PER_ENDPOINT;
     // A request that times out occupies one of the process's requests for long, so the run of a failing endpoint ends after the first.

@@ -3,12 +3,13 @@ import { PREVIOUS_SECRET_HOURS, type RotatedWebhook } from "../../contract/webho
 import type { Queryable } from "../../db/pool.ts";
 import { rotateWebhookSecret } from "../../db/webhook-endpoints.ts";
 import { deriveWebhookSecret } from "../../domain/webhook-signature.ts";
+import { selectWebhook } from "./read-webhooks.ts";
 import { requireWebhookSecret, type WebhookDeps } from "./webhook-view.ts";
 
 /**
- * Gives an endpoint its next secret, which is shown only here. The previous one also signs for 24 hours; older ones end.
+ * Gives an endpoint its next secret, which is shown only here. The one that it replaces also signs for 24 hours from now.
  * @param organizationId null for any organization.
- * @throws AppError `webhooks_off`, `webhook_not_found`.
+ * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_limit` when ten earlier secrets still sign.
  */
 export async function rotateWebhook(
   ctx: WebhookDeps,
@@ -17,8 +18,9 @@ export async function rotateWebhook(
   id: string,
 ): Promise<RotatedWebhook> {
   const rootSecret = requireWebhookSecret(ctx);
-  const rotated = id.includes("\0") ? null : await rotateWebhookSecret(db, id, organizationId, PREVIOUS_SECRET_HOURS);
-  if (rotated === null) throw new AppError("webhook_not_found");
+  await selectWebhook(db, id, organizationId);
+  const rotated = await rotateWebhookSecret(db, id, organizationId, PREVIOUS_SECRET_HOURS);
+  if (rotated === null) throw new AppError("webhook_limit");
   const { secretVersion, previousSecretUntil } = rotated;
   return {
     id,

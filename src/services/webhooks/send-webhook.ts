@@ -1,8 +1,6 @@
 import { lookup, Resolver } from "node:dns/promises";
-import http from "node:http";
-import https from "node:https";
-import { isIP, type LookupFunction } from "node:net";
-import type { Duplex } from "node:stream";
+import { isIP, type LookupFunction, type Socket } from "node:net";
+import { Agent, buildConnector, errors, request } from "undici";
 import type { DeliveryFailure } from "../../contract/webhooks.ts";
 import { findUrlProblem, hostOf, isPublicAddress } from "../../domain/webhook-url.ts";
 
@@ -10,18 +8,18 @@ const USER_AGENT = "Partner-Voucher-API-Webhooks";
 
 /** Longest time until the connection is open, including TLS. Milliseconds. */
 const CONNECT_MAX_MS = 5_000;
-/** Longest time until the response is complete. Milliseconds. */
-const RESPONSE_MAX_MS = 15_000;
+/** Longest time of an attempt, whatever the receiver sends. Milliseconds. */
+const ATTEMPT_MAX_MS = 15_000;
+/** How long attempts go on when the process stops. Milliseconds. */
+const STOP_MAX_MS = 3_000;
 /** Most bytes of a response's body that are read. The body is not used. */
 const BODY_MAX = 16 * 1_024;
 /** Most bytes of a response's headers. A response with more fails. */
 const HEADERS_MAX = 16 * 1_024;
-/** Hosts whose idle connections are kept, for http and for https each. */
-const KEPT_HOSTS_MAX = 64;
-/** Idle connections that are kept for one host. */
-const KEPT_PER_HOST_MAX = 4;
+/** Most bytes that are read from a connection for one request, whatever they are. A response with more fails. */
+const RECEIVED_MAX = 256 * 1_024;
 /** An idle connection is kept for this long. Milliseconds. */
-const KEPT_MS = 10_000;
+const KEPT_MS = 2_000;
 /** Addresses of one host name that a connection tries. */
 const ADDRESSES_MAX = 4;
 /** A connection tries an address for this long before the next one. Milliseconds. */
@@ -54,43 +52,88 @@ interface SenderOptions {
   /** Whether requests may go to this address. */
   mayConnectTo?: (address: string) => boolean;
   connectMaxMs?: number;
-  responseMaxMs?: number;
+  attemptMaxMs?: number;
   /** Certificates of authorities to trust instead of the usual ones. */
   ca?: string;
 }
 
-/** Opens what {@link sendWebhook} sends with: agents that keep connections, and a look-up that checks the addresses of each new one. */
+/** Opens what {@link sendWebhook} sends with: an agent that keeps connections, and checks the addresses of each new one. */
 export function openWebhookSender(options: SenderOptions) {
   const { allowPrivate, ca } = options;
   const resolve = options.resolve ?? (allowPrivate ? resolveLocally : resolveByDns);
   const mayConnectTo = options.mayConnectTo ?? (allowPrivate ? () => true : isPublicAddress);
-  const kept = { keepAlive: true, maxFreeSockets: KEPT_PER_HOST_MAX, timeout: KEPT_MS };
-  const agents = { "http:": boundHosts(new http.Agent(kept)), "https:": boundHosts(new https.Agent(kept)) };
+  const connect = buildConnector({
+    allowH2: false,
+    timeout: options.connectMaxMs ?? CONNECT_MAX_MS,
+    // Called once per connection, which then uses one of the returned addresses.
+    lookup: lookupOf(resolve, mayConnectTo),
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: ADDRESS_MAX_MS,
+    ...(ca !== undefined && { ca }),
+  });
+  const agent = new Agent({
+    maxHeaderSize: HEADERS_MAX,
+    keepAliveTimeout: KEPT_MS,
+    keepAliveMaxTimeout: KEPT_MS,
+    // The attempt has one limit for all of it.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: (to, callback) =>
+      connect(to, (error, socket) => {
+        if (error === null) callback(null, boundReceived(socket as Socket));
+        else callback(new SendFailure(failureOfConnecting(error, to.protocol)), null);
+      }),
+  });
+  const stopping = new AbortController();
+  const stopped = new AbortController();
   return {
     allowPrivate,
     mayConnectTo,
-    agents,
-    connection: {
-      // Called once per connection, which then uses one of the returned addresses.
-      lookup: lookupOf(resolve, mayConnectTo),
-      autoSelectFamily: true,
-      autoSelectFamilyAttemptTimeout: ADDRESS_MAX_MS,
-      ...(ca !== undefined && { ca }),
+    agent,
+    attemptMaxMs: options.attemptMaxMs ?? ATTEMPT_MAX_MS,
+    /** Aborts when no attempt may begin any more. */
+    stopping: stopping.signal,
+    stopped: stopped.signal,
+    /** Ends the attempts, those that have begun after a short while. */
+    stop() {
+      stopping.abort();
+      setTimeout(() => stopped.abort(), STOP_MAX_MS).unref();
     },
-    connectMaxMs: options.connectMaxMs ?? CONNECT_MAX_MS,
-    responseMaxMs: options.responseMaxMs ?? RESPONSE_MAX_MS,
     async close() {
-      for (const agent of Object.values(agents)) agent.destroy();
+      stopping.abort();
+      stopped.abort();
+      await agent.destroy();
     },
   };
 }
 
 export type WebhookSender = ReturnType<typeof openWebhookSender>;
 
-function boundHosts<Agent extends http.Agent>(agent: Agent): Agent {
-  const keep = agent.keepSocketAlive.bind(agent) as (socket: Duplex) => boolean;
-  const bounded = (socket: Duplex) => Object.keys(agent.freeSockets).length < KEPT_HOSTS_MAX && keep(socket);
-  return Object.assign(agent, { keepSocketAlive: bounded });
+/** Destroys a connection that sends too much for one request. The parser does not bound interim responses and extensions of chunks. */
+function boundReceived(socket: Socket): Socket {
+  const { read, write } = socket;
+  let received = 0;
+  return Object.assign(socket, {
+    // Only the client writes, once it begins a request.
+    write(...args: Parameters<typeof write>) {
+      received = 0;
+      return write.apply(socket, args);
+    },
+    read(size?: number) {
+      const chunk = read.call(socket, size);
+      received += chunk?.length ?? 0;
+      if (received <= RECEIVED_MAX) return chunk;
+      socket.destroy(new SendFailure("invalid_response"));
+      return null;
+    },
+  });
+}
+
+function failureOfConnecting(error: Error & { syscall?: string; code?: string }, protocol: string): NoResponse {
+  if (error instanceof SendFailure) return error.failure;
+  if (error instanceof errors.ConnectTimeoutError) return "timeout";
+  const isConnected = error.syscall !== "connect" && !(error instanceof AggregateError);
+  return protocol === "https:" && isConnected ? "tls" : "connection";
 }
 
 /** Also resolves names of the hosts file and of other containers. */
@@ -134,103 +177,55 @@ class SendFailure extends Error {
   }
 }
 
-/** A request on a kept connection failed, usually because the server had closed the connection. */
-class StaleConnection extends SendFailure {}
-
 /**
  * Sends one signed request and reads its response: without redirects, without credentials, to an address that is checked whenever a
- * connection is opened. Sends it again, on a new connection, when a kept connection fails. Does not throw when the server fails.
+ * connection is opened. Always ends within the limit of an attempt. Returns null if the process stops before, and does not throw when the
+ * server fails.
  */
 export async function sendWebhook(
-  ctx: { webhookSender: WebhookSender },
-  request: WebhookRequest,
-): Promise<WebhookResult> {
-  try {
-    return await send(ctx.webhookSender, request).catch((error) => {
-      if (!(error instanceof StaleConnection)) throw error;
-      return send(ctx.webhookSender, request, false);
-    });
-  } catch (error) {
-    if (!(error instanceof SendFailure)) throw error;
-    return { status: null, failure: error.failure, retryAfterMs: null };
-  }
-}
-
-async function send(
-  sender: WebhookSender,
+  { webhookSender }: { webhookSender: WebhookSender },
   { url, headers, body }: WebhookRequest,
-  mayReuse = true,
-): Promise<WebhookResult> {
+): Promise<WebhookResult | null> {
+  const { allowPrivate, mayConnectTo, agent, attemptMaxMs, stopped } = webhookSender;
   const to = URL.parse(url);
   // `allowPrivate` may have changed since the endpoint was created. An IP address as host is checked here, because it is not looked up.
-  if (to === null || findUrlProblem(url, sender.allowPrivate) !== null) throw new SendFailure("refused_address");
-  const host = hostOf(to);
-  if (isIP(host) !== 0 && !sender.mayConnectTo(host)) throw new SendFailure("refused_address");
-  const isHttps = to.protocol === "https:";
-  const request = (isHttps ? https : http).request(to, {
-    method: "POST",
-    agent: mayReuse && sender.agents[isHttps ? "https:" : "http:"],
-    ...sender.connection,
-    maxHeaderSize: HEADERS_MAX,
-    headers: {
-      "content-type": "application/json",
-      "content-length": Buffer.byteLength(body),
-      "user-agent": USER_AGENT,
-      ...headers,
-    },
-  });
-  let timedOut = false;
-  const timeOut = () => {
-    timedOut = true;
-    request.destroy();
-  };
-  const responseTimer = setTimeout(timeOut, sender.responseMaxMs);
-  const connectTimer = setTimeout(timeOut, sender.connectMaxMs);
-  let stage: "connecting" | "securing" | "open" = "connecting";
-  const open = () => {
-    stage = "open";
-    clearTimeout(connectTimer);
-  };
+  const isRefused = to === null || findUrlProblem(url, allowPrivate) !== null;
+  if (isRefused || (isIP(hostOf(to)) !== 0 && !mayConnectTo(hostOf(to)))) return noResponse("refused_address");
+  const limit = AbortSignal.timeout(attemptMaxMs);
   try {
-    return await new Promise<WebhookResult>((resolve, reject) => {
-      request.once("socket", (socket) => {
-        if (request.reusedSocket) return open();
-        socket.once("connect", () => {
-          if (isHttps) stage = "securing";
-          else open();
-        });
-        socket.once("secureConnect", open);
-      });
-      request.on("error", (error: NodeJS.ErrnoException) => {
-        if (timedOut) reject(new SendFailure("timeout"));
-        else if (error instanceof SendFailure) reject(error);
-        else if (error.code?.startsWith("HPE_")) reject(new SendFailure("invalid_response"));
-        else if (request.reusedSocket) reject(new StaleConnection("connection"));
-        else reject(new SendFailure(stage === "securing" ? "tls" : "connection"));
-      });
-      request.once("response", (response) => {
-        let bytes = 0;
-        response.on("data", (chunk: Buffer) => {
-          bytes += chunk.length;
-          if (bytes < BODY_MAX) return;
-          resolve(resultOf(response));
-          request.destroy();
-        });
-        response.once("end", () => resolve(resultOf(response)));
-        response.on("error", () => reject(new SendFailure(timedOut ? "timeout" : "connection")));
-      });
-      request.end(body);
+    const response = await request(to, {
+      method: "POST",
+      headers: { "content-type": "application/json", "user-agent": USER_AGENT, ...headers },
+      body,
+      dispatcher: agent,
+      signal: AbortSignal.any([limit, stopped]),
     });
-  } finally {
-    clearTimeout(responseTimer);
-    clearTimeout(connectTimer);
+    let bytes = 0;
+    for await (const chunk of response.body) {
+      bytes += chunk.length;
+      if (bytes >= BODY_MAX) break;
+    }
+    return resultOf(response.statusCode, response.headers["retry-after"]);
+  } catch (error) {
+    if (stopped.aborted) return null;
+    return noResponse(limit.aborted ? "timeout" : failureOf(error as Error));
   }
 }
 
-function resultOf({ statusCode = 0, headers }: http.IncomingMessage): WebhookResult {
-  if (statusCode >= 200 && statusCode < 300) return { status: statusCode, failure: null, retryAfterMs: null };
-  const failure = statusCode >= 300 && statusCode < 400 ? "redirect" : "status";
-  return { status: statusCode, failure, retryAfterMs: parseRetryAfter(headers["retry-after"]) };
+function noResponse(failure: NoResponse): WebhookResult {
+  return { status: null, failure, retryAfterMs: null };
+}
+
+function failureOf(error: Error): NoResponse {
+  if (error instanceof SendFailure) return error.failure;
+  const isInvalid = error instanceof errors.HTTPParserError || error instanceof errors.HeadersOverflowError;
+  return isInvalid || /^bad (response|upgrade)$/.test(error.message) ? "invalid_response" : "connection";
+}
+
+function resultOf(status: number, retryAfter: string | string[] | undefined): WebhookResult {
+  if (status >= 200 && status < 300) return { status, failure: null, retryAfterMs: null };
+  const failure = status >= 300 && status < 400 ? "redirect" : "status";
+  return { status, failure, retryAfterMs: parseRetryAfter([retryAfter].flat()[0]) };
 }
 
 /** The wait that `Retry-After` asks for, as seconds or as a date (RFC 9110, section 10.2.3). Null without a valid one. */

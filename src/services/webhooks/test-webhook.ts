@@ -2,7 +2,7 @@ import { AppError } from "../../contract/errors.ts";
 import { type TestedWebhook, WEBHOOK_TEST_TYPE, type WebhookEvent } from "../../contract/webhooks.ts";
 import type { Queryable } from "../../db/pool.ts";
 import { newId } from "../../domain/ids.ts";
-import { deriveSigningSecrets, openSigningKeys, webhookHeaders } from "../../domain/webhook-signature.ts";
+import { openSigningKeys, webhookHeaders } from "../../domain/webhook-signature.ts";
 import { selectWebhook } from "./read-webhooks.ts";
 import { sendWebhook, type WebhookSender } from "./send-webhook.ts";
 import { requireWebhookSecret, type WebhookDeps } from "./webhook-view.ts";
@@ -27,22 +27,14 @@ export async function testWebhook(
     data: { webhookId: id },
   };
   const body = JSON.stringify(event);
-  const secrets = deriveSigningSecrets(rootSecret, {
-    id,
-    secretVersion: endpoint.secretVersion,
-    previousSecretSigns: endpoint.previousSecretUntil !== null,
-  });
   const signedContent = {
     id: newId("tst"),
     timestampSeconds: Math.floor(endpoint.readAt.getTime() / 1_000),
     body,
-    keys: openSigningKeys(secrets),
+    keys: openSigningKeys(rootSecret, endpoint),
   };
   const startedAt = performance.now();
-  const { status, failure } = await sendWebhook(ctx, {
-    url: endpoint.url,
-    headers: webhookHeaders(signedContent),
-    body,
-  });
+  const result = await sendWebhook(ctx, { url: endpoint.url, headers: webhookHeaders(signedContent), body });
+  const { status, failure } = result ?? { status: null, failure: "timeout" };
   return { delivered: failure === null, status, failure, durationMs: Math.round(performance.now() - startedAt) };
 }
