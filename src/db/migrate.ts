@@ -4,14 +4,14 @@ import { loadMigrationFiles, migrate } from "postgres-migrations";
 import { MIGRATIONS } from "./schema.ts";
 import { isLockTimeout, isRetryable } from "./transaction.ts";
 
-/** Longest wait for one lock. Later statements on the table have to wait for as long. Milliseconds. */
-const LOCK_TIMEOUT_MS = 1_000;
+/** Longest wait for one lock. Later statements on the table wait for as long, and the service's give up after 250 ms. Milliseconds. */
+const LOCK_TIMEOUT_MS = 100;
 /** Pause between two attempts. The statements that waited run in this time. Milliseconds. */
 const PAUSE_MS = 2_000;
 /** Longest wait for locks in one run. Milliseconds. */
 const WAIT_MAX_MS = 600_000;
-/** Interval between checks of which session holds the lock that the run waits for. Milliseconds. */
-const WATCH_EVERY_MS = 300;
+/** Interval between checks of which session holds the lock that the run waits for. Shorter than a wait. Milliseconds. */
+const WATCH_EVERY_MS = 40;
 /** Key of the advisory lock of postgres-migrations. A session that holds the lock can take it again at once. */
 const LIBRARY_LOCK = "-8525285245963000605";
 
@@ -27,7 +27,7 @@ export class LocksUnavailable extends Error {}
 
 /**
  * Applies the migrations that a database lacks, each in its own transaction, and returns their names. Rolls back a migration that gets no
- * lock within a second and tries again later. Concurrent runs wait for each other.
+ * lock at once and tries again later. Concurrent runs wait for each other.
  * @throws LocksUnavailable, or an Error whose cause, if any, is the database's error.
  */
 export async function migrateDatabase(databaseUrl: string, options: MigrateOptions = {}): Promise<string[]> {
@@ -49,12 +49,12 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
       } catch (error) {
         const { cause = error } = error as Error;
         if (!isLockTimeout(cause) && !isRetryable(cause)) throw error;
-        notice(waitsFor ?? "a lock of another session");
         waitsSince ??= performance.now() - LOCK_TIMEOUT_MS;
         const waitedMs = performance.now() - waitsSince;
         if (waitedMs >= waitMaxMs) {
           const seconds = Math.round(waitedMs / 1_000);
-          throw new LocksUnavailable(`The migration gave up after ${seconds} seconds of waiting for ${waitsFor}.`);
+          const blocker = waitsFor ?? "a lock of another session";
+          throw new LocksUnavailable(`The migration gave up after ${seconds} seconds of waiting for ${blocker}.`);
         }
         await sleep(PAUSE_MS);
       }
