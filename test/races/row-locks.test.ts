@@ -231,17 +231,41 @@ describe("while another transaction locks one voucher's row", () => {
 });
 
 describe("while many vouchers' rows are locked", () => {
-  it("a quarter of a worker's jobs wait for them and get busy after the wait; the others get busy at once", async () => {
-    const locked = await issueVouchers(servers.db, partner, CONCURRENCY);
+  it("all of a worker's redeems succeed if the rows become free at once, and a free voucher of their batch does not wait", async () => {
+    const locked = await issueVouchers(servers.db, partner, CONCURRENCY - 1);
+    const free = await issueVoucher(servers.db, partner);
+    const { redemptions } = await whileLocked(
+      servers.db,
+      locked.map(({ id }) => id),
+      async () => {
+        const redemptions = locked.map(({ id }) => redeemDirectly(id));
+        // Decided in the same batch, which has then skipped the others.
+        expect(await redeemDirectly(free.id)).toMatchObject({ reply: { kind: "redeemed" } });
+        return { redemptions };
+      },
+    );
+    expect(await Promise.all(redemptions)).toMatchObject(locked.map(() => ({ reply: { kind: "redeemed" } })));
+  });
+
+  it("a quarter of a worker's jobs wait for them and get busy after the wait; the others get busy much earlier", async () => {
+    const locked = await issueVouchers(servers.db, partner, 2 * CONCURRENCY - 3);
+    const free = await issueVoucher(servers.db, partner);
     const ids = locked.map(({ id }) => id);
+    const quarter = CONCURRENCY / 4;
     await whileLocked(servers.db, ids, async () => {
       let settled = 0;
       const startedAt = performance.now();
-      const redemptions = ids.map((id) => redeemDirectly(id).finally(() => settled++));
-      await until(() => settled === ids.length - CONCURRENCY / 4);
-      await untilWaiting(servers.db, CONCURRENCY / 4, "worker");
+      const redeemLocked = (some: string[]) => some.map((id) => redeemDirectly(id).finally(() => settled++));
+      const redemptions = redeemLocked(ids.slice(0, CONCURRENCY));
+      await until(() => settled === CONCURRENCY - quarter);
+      // After these rows, no more than another quarter joins later batches. The free voucher is of the same batch.
+      const later = redeemLocked(ids.slice(CONCURRENCY));
+      await redeemDirectly(free.id);
+      await until(() => settled > CONCURRENCY - quarter);
+      expect(settled).toBe(ids.length - 2 * quarter);
+      await untilWaiting(servers.db, quarter, "worker");
       expect(performance.now() - startedAt).toBeLessThan(REDEEM_LOCK_MS);
-      expect(await Promise.all(redemptions)).toEqual(
+      expect(await Promise.all([...redemptions, ...later])).toEqual(
         ids.map(() => ({ reply: { kind: "busy" }, consumedTicket: null })),
       );
     });

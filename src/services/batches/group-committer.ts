@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import { Batcher, type BatchObserver } from "../../batching/batcher.ts";
@@ -37,6 +38,8 @@ interface GroupCommitterOptions<Item, State, Result> {
 
 /** Most items in one transaction: large enough to share the cost of a commit, small enough to take milliseconds. */
 const BATCH_MAX = 128;
+/** Pauses before an item whose row was locked joins a later batch. Most transactions hold a row for a few milliseconds. Milliseconds. */
+const SKIPPED_PAUSES_MS = [10, 20, 40, 80, 160];
 /** Connections of the slow path, each of which may wait for one row. The fast path has one connection of its own. */
 const SLOW_PATH_CONNECTIONS = 4;
 /** The share of `waitingMax` that may be on the slow path. In a worker, each item holds a job slot, and the fast path needs the other slots. */
@@ -45,12 +48,6 @@ const SLOW_PATH_SHARE = 1 / 4;
 const ROW_SHARE = 1 / 2;
 /** Time without progress after which a row counts as stalled. Items beyond the shares then get the result `busy`. Milliseconds. */
 const STALLED_AFTER_MS = 1_000;
-
-interface SlowItem<Result> {
-  /** The end of its wait, on the monotonic clock. Milliseconds. */
-  giveUpAt: number;
-  result: Promise<Result>;
-}
 
 /** A row that another transaction holds locked, and the items that wait for it. */
 interface LockedRow<Item, Result> {
@@ -66,18 +63,26 @@ interface LockedRow<Item, Result> {
  * Group commit for reserve and release calls, redemptions and seals. An item takes one of two paths:
  *
  * - Fast path: all items that are ready share one transaction. It locks their vouchers in id order and skips locked rows, so it waits for none.
- * - Slow path: items whose row was skipped wait for that row in a later transaction. Up to four rows are waited for at the same time, each on
- *   a connection of its own.
+ *   An item whose row was skipped joins later batches for some hundred milliseconds. Then the row counts as locked.
+ * - Slow path: items whose row counts as locked wait for it in a transaction of their own. Up to four rows are waited for at the same time,
+ *   each on a connection of its own.
  *
  * When the fast transaction runs into another lock, such as an uncommitted reference, its items move to the slow path, where each row
  * waits alone. The slow path has room for a share of all items, and one row for a share of these. Items beyond a share wait only for a row
  * that makes progress. So other vouchers are delayed neither by many locked rows nor by many requests for the same voucher.
  */
-export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
+export class GroupCommitter<Item extends { voucherId: string }, State, Result extends object | number | null> {
   readonly #options: GroupCommitterOptions<Item, State, Result>;
-  readonly #fastPath: Batcher<Item, Result>;
+  /** The result is undefined if the item's row was locked. */
+  readonly #fastPath: Batcher<Item, Result | undefined>;
+  readonly #pending = new Set<Promise<Result>>();
+  /** Number of items that join a later batch after their pause. */
+  #skipped = 0;
+  /** When a row last counted as locked, on the monotonic clock. Milliseconds. */
+  #countedLockedAt = Number.NEGATIVE_INFINITY;
   readonly #lockedRows = new Map<string, LockedRow<Item, Result>>();
-  readonly #slowItems = new Map<Item, SlowItem<Result>>();
+  /** The end of each item's wait, on the monotonic clock. Milliseconds. */
+  readonly #slowItems = new Map<Item, number>();
   readonly #slowItemsMax: number;
   readonly #slowConnections = pLimit(SLOW_PATH_CONNECTIONS);
 
@@ -89,16 +94,37 @@ export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
 
   /** Decides one item and commits the decision. @throws BatcherFull when too many wait, or the database's error. */
   submit(item: Item): Promise<Result> {
-    return this.#fastPath.submit(item);
+    const result = this.#submit(item);
+    const remove = () => this.#pending.delete(result);
+    this.#pending.add(result);
+    result.then(remove, remove);
+    return result;
   }
 
   /** Resolves once no item is waiting or being decided. */
   async drain(): Promise<void> {
-    await this.#fastPath.drain();
-    await Promise.allSettled([...this.#slowItems.values()].map(({ result }) => result));
+    await Promise.allSettled(this.#pending);
   }
 
-  #openBatcher(run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>): Batcher<Item, Result> {
+  async #submit(item: Item): Promise<Result> {
+    let result = await this.#fastPath.submit(item);
+    for (const pauseMs of SKIPPED_PAUSES_MS) {
+      if (result !== undefined) return result;
+      // While rows stay locked for long, only a share of the items may join later batches, because a worker's items hold job slots.
+      const isCalm = performance.now() > this.#countedLockedAt + STALLED_AFTER_MS;
+      const mayJoin = isCalm || this.#skipped < this.#slowItemsMax;
+      if (!mayJoin || this.#lockedRows.has(item.voucherId)) return this.#takeSlowPath(item);
+      this.#skipped += 1;
+      await sleep(pauseMs);
+      this.#skipped -= 1;
+      result = await this.#fastPath.submit(item);
+    }
+    if (result !== undefined) return result;
+    this.#countedLockedAt = performance.now();
+    return this.#takeSlowPath(item);
+  }
+
+  #openBatcher<R>(run: (items: Item[]) => Promise<(R | PromiseLike<R>)[]>): Batcher<Item, R> {
     return new Batcher((items: Item[]) => retryConflicts(() => run(items)), {
       batchMax: BATCH_MAX,
       waitingMax: this.#options.waitingMax,
@@ -107,8 +133,8 @@ export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
     });
   }
 
-  async #runFastPath(items: Item[]): Promise<(Result | PromiseLike<Result>)[]> {
-    const { pool, read, decide, busy } = this.#options;
+  async #runFastPath(items: Item[]): Promise<(Result | PromiseLike<Result> | undefined)[]> {
+    const { pool, read, decide } = this.#options;
     const voucherIds = [...new Set(items.map((item) => item.voucherId))];
     let free = new Set<string>();
     const decided = await readThenWrite(
@@ -123,13 +149,13 @@ export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
         return { ...decision, result: new Map(lockedItems.map((item, index) => [item, result[index] as Result])) };
       },
     ).catch((error) => {
-      if (isLockTimeout(error)) return new Map<Item, Result>();
+      if (isLockTimeout(error)) return null;
       throw error;
     });
     return items.map((item) => {
-      if (decided.has(item)) return decided.get(item) as Result;
-      // A free row has no decision if the transaction timed out on another lock. On the slow path, only the items that need that lock wait.
-      return free.has(item.voucherId) || this.#hasSlowRoom(item.voucherId) ? this.#takeSlowPath(item) : busy;
+      if (decided !== null) return decided.get(item);
+      // The transaction timed out on another lock. On the slow path, only the items that need that lock wait.
+      return this.#takeSlowPath(item, free.has(item.voucherId));
     });
   }
 
@@ -141,7 +167,8 @@ export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
     return row !== undefined && this.#lockedRows.size <= SLOW_PATH_CONNECTIONS && timeToStallMs(row) > 0;
   }
 
-  #takeSlowPath(item: Item): Promise<Result> {
+  #takeSlowPath(item: Item, isRowFree = false): Result | Promise<Result> {
+    if (!isRowFree && !this.#hasSlowRoom(item.voucherId)) return this.#options.busy;
     const row = this.#lockedRow(item.voucherId);
     const result = runInTurn(
       row.slots,
@@ -149,7 +176,7 @@ export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
       () => timeToStallMs(row),
       () => this.#options.busy,
     );
-    this.#slowItems.set(item, { giveUpAt: performance.now() + this.#options.lockWaitMs, result });
+    this.#slowItems.set(item, performance.now() + this.#options.lockWaitMs);
     row.waiting += 1;
     const remove = () => {
       this.#slowItems.delete(item);
@@ -175,7 +202,7 @@ export class GroupCommitter<Item extends { voucherId: string }, State, Result> {
 
   /** Waits for a connection and then for the row. Both waits together end when the first item's wait ends. */
   #runSlowPath(row: LockedRow<Item, Result>, voucherId: string, items: Item[]): Promise<Result[]> {
-    const giveUpAt = Math.min(...items.map((item) => this.#slowItems.get(item)?.giveUpAt ?? 0));
+    const giveUpAt = Math.min(...items.map((item) => this.#slowItems.get(item) ?? 0));
     const remainingMs = () => giveUpAt - performance.now();
     return runInTurn(
       this.#slowConnections,
