@@ -81,7 +81,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
     redeemQueue: service.closeLater(new AwaitedQueue(redeemQueue, links)),
     sealQueue: service.closeLater(new AwaitedQueue(sealQueue, links)),
     reservationCommitter: service.drainLater(openReservationCommitter(observed)),
-    acquisitions: service.drainLater(new AcquisitionCommitter({ ...observed, randomBytes })),
+    acquisitions: service.drainLater(new AcquisitionCommitter({ ...observed, log, randomBytes })),
     publicReads: openBulkhead(PUBLIC_READS),
     partnerCalls: openBulkhead(PARTNER_CALLS),
     sandboxAdvances: openBulkhead(SANDBOX_ADVANCES),

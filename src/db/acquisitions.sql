@@ -75,6 +75,17 @@ SELECT v.id FROM vouchers AS v
                     WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
  ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v;
 
+-- name: find_damaged
+-- Of locked vouchers, those whose chains have an event beyond the head, so that no other event can be added.
+-- $1 voucher_id text[]
+SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[])
+   AND EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.sequence > v.last_sequence OFFSET 0);
+
+-- name: set_damaged_aside
+-- Makes locked vouchers unavailable to users for good.
+-- $1 voucher_id text[]
+UPDATE vouchers AS v SET pickable = false WHERE v.id = ANY ($1::text[]);
+
 -- name: insert_claims
 -- Inserts claims in key order, so that two writers of the same claims cannot deadlock. A user has at most one claim of a product. Waits for a
 -- transaction that is inserting the same claim. Raises VS001 if a claim exists; the caller then decides again.

@@ -1,6 +1,7 @@
 import type { ContractStatus, MemberRole } from "../domain/audience.ts";
 import type { Offer, WindowKind } from "../domain/offer.ts";
 import type { Audience } from "../domain/voucher.ts";
+import { markBrokenChains } from "./broken-chains.ts";
 import { boolean, integer, orNull, outerJoined, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import { columnsOf, loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
@@ -46,6 +47,8 @@ export const sql = loadStatements(new URL("./acquisitions.sql", import.meta.url)
   read_standings: { n: integer, ...STANDING },
   pick_free_vouchers: { id: text },
   pick_voucher: { id: text },
+  find_damaged: { id: text },
+  set_damaged_aside: {},
   insert_claims: {},
   insert_purchases: {},
   acquire_vouchers: {},
@@ -138,6 +141,16 @@ export async function pickFreeVouchers(
  */
 export async function pickVoucher(tx: Transaction, batchId: string): Promise<string | null> {
   return (await readRow(tx, sql.pick_voucher, [batchId]))?.id ?? null;
+}
+
+/** Of locked vouchers, those whose damaged chains take no further event. */
+export async function findDamaged(tx: Transaction, voucherIds: readonly string[]): Promise<string[]> {
+  return voucherIds.length === 0 ? [] : (await readRows(tx, sql.find_damaged, [voucherIds])).map(({ id }) => id);
+}
+
+/** Statements that make damaged vouchers unavailable to users for good, and record that their chains are broken. */
+export function setDamagedAside(ids: readonly string[]): PreparedStatements {
+  return ids.length === 0 ? [] : [prepare(sql.set_damaged_aside, [ids]), markBrokenChains(ids)];
 }
 
 /** An acquisition that the current transaction has decided, and its locked voucher. */

@@ -1,6 +1,6 @@
 import { integer } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { execute, loadStatements, readRequiredRow } from "./statements.ts";
+import { execute, loadStatements, type PreparedStatements, prepare, readRequiredRow } from "./statements.ts";
 
 export const sql = loadStatements(new URL("./broken-chains.sql", import.meta.url), {
   mark_broken_chains: {},
@@ -16,6 +16,11 @@ export async function recordChainCheck(
 ): Promise<void> {
   if (broken.length > 0) await execute(db, sql.mark_broken_chains, [broken]);
   await execute(db, sql.mark_whole_chains, [range.afterId, range.lastId, broken]);
+}
+
+/** A statement that records that chains are broken. */
+export function markBrokenChains(voucherIds: readonly string[]): PreparedStatements[number] {
+  return prepare(sql.mark_broken_chains, [voucherIds]);
 }
 
 /** How many chains were broken at their last check, counted up to `max`. */

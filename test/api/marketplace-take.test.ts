@@ -17,6 +17,7 @@ import {
   readAcquisitions,
   reservationVouchers,
 } from "../support/marketplace.ts";
+import { bypassTriggers } from "../support/outside-transaction.ts";
 import { exchange } from "../support/raw-http.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { BASE_URL } from "../support/service.ts";
@@ -216,6 +217,32 @@ describe.each(ROUTES)("$name", ({ kind, take, path, unknown }) => {
       held,
     ]);
     expect((await take(await as(), supply)).body.voucher.id).toBe(held);
+  });
+
+  it("leaves out damaged vouchers whose chains have an event beyond the head, records them as broken, and gives the others", async () => {
+    const supply = await makeSupply(6);
+    const [first, second, third, ...others] = supply.vouchers.map(({ id }) => id) as [string, string, string];
+    const damaged = [first, third];
+    await servers.db.query(
+      `INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, data)
+       SELECT now(), 2, id, 'Pending', 'voucher.instance.voided', '{}' FROM unnest($1::text[]) AS id`,
+      [damaged],
+    );
+    const users = await Promise.all([as(), as(), as(), as()]);
+    const taken = await Promise.all(users.map((user) => take(user, supply)));
+    expect(taken.map(outcome)).toEqual(users.map(() => "200"));
+    expect(taken.map(({ body }) => body.voucher.id).sort()).toEqual([second, ...others].sort());
+    await expectRefused(409, "sold_out", async () => take(await as(), supply));
+    const { rows } = await servers.db.query(
+      "SELECT voucher_id FROM broken_chains WHERE whole_at IS NULL AND voucher_id = ANY ($1) ORDER BY voucher_id",
+      [damaged],
+    );
+    expect(rows.map(({ voucher_id }) => voucher_id)).toEqual(damaged.toSorted());
+    // As a restore would, so that the invariants hold again.
+    await bypassTriggers(servers.db, "DELETE FROM voucher_events WHERE voucher_id = ANY ($1) AND sequence = 2", [
+      damaged,
+    ]);
+    await bypassTriggers(servers.db, "UPDATE vouchers SET pickable = true WHERE id = ANY ($1)", [damaged]);
   });
 
   it("never gives a voucher that a partner has redeemed", async () => {

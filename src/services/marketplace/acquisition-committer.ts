@@ -1,9 +1,11 @@
 import pLimit from "p-limit";
 import type pg from "pg";
+import type { Logger } from "pino";
 import { Batcher, BatcherFull } from "../../batching/batcher.ts";
 import {
   type AcquiredVoucher,
   type AcquisitionKey,
+  findDamaged,
   insertAcquisitions,
   type NewAcquisition,
   pickFreeVouchers,
@@ -12,6 +14,7 @@ import {
   readStandings,
   type Source,
   type Standing,
+  setDamagedAside,
   type WantedSource,
 } from "../../db/acquisitions.ts";
 import { insertPendingEvents } from "../../db/events.ts";
@@ -80,14 +83,17 @@ interface LockedState {
   now: Date;
   sources: Map<string, Source>;
   standings: readonly Standing[];
-  /** Locked vouchers without a live reservation by batch, in order of serials. */
+  /** Locked vouchers without a live reservation by batch, in order of serials. Without the damaged ones. */
   free: Map<string, LockedVoucher[]>;
+  /** Ids of locked vouchers whose chains take no further event. They are set aside, so that they stop no other acquisition. */
+  damaged: readonly string[];
 }
 
 const BUSY: Refused = { kind: "refused", code: "voucher_busy" };
 
 interface Deps extends Observing {
   pool: pg.Pool;
+  log: Logger;
   randomBytes: RandomBytes;
 }
 
@@ -219,7 +225,7 @@ export class AcquisitionCommitter {
   /** Decides candidates one after another on the state in memory. All acquisitions are written together. */
   #decide(
     candidates: readonly Candidate[],
-    { now, sources, standings, free }: LockedState,
+    { now, sources, standings, free, damaged }: LockedState,
   ): Decided<(AcquisitionOutcome | null)[]> {
     const acquisitions: NewAcquisition[] = [];
     const events: EventContent[] = [];
@@ -244,7 +250,11 @@ export class AcquisitionCommitter {
       acquired.set(acquisitionKey(key), given);
       return { kind: "acquired", voucher: given, sandbox, alreadyConfirmed: false };
     });
-    return { result, writes: [...insertAcquisitions(acquisitions), ...insertPendingEvents(events)] };
+    const writes = [...insertAcquisitions(acquisitions), ...insertPendingEvents(events), ...setDamagedAside(damaged)];
+    const report = () => {
+      for (const voucherId of damaged) this.#deps.log.error({ voucherId }, "a damaged voucher left its window");
+    };
+    return { result, writes, afterCommit: report };
   }
 
   #eventOf(
@@ -380,8 +390,9 @@ async function readLockedState(
   const ids = [...picked.values()].flat();
   const isShort = ids.length < distinctByKey(candidates).length;
   const requests = candidates.map(({ request }) => request);
-  const [locked, sources, standings] = await Promise.all([
+  const [locked, damaged, sources, standings] = await Promise.all([
     ids.length === 0 ? null : readLockedVouchers(tx, ids),
+    findDamaged(tx, ids),
     // Sources first, as in the shared read.
     readDistinctSources(tx, requests, isShort ? ids : null),
     readStandings(
@@ -396,11 +407,11 @@ async function readLockedState(
       voucherIds.flatMap((id) => {
         const voucher = locked?.vouchers.get(id);
         if (voucher === undefined) throw new Error(`the locked voucher ${id} was not read`);
-        return liveReservation(voucher.reservation, now) === null ? [voucher] : [];
+        return damaged.includes(id) || liveReservation(voucher.reservation, now) !== null ? [] : [voucher];
       }),
     ]),
   );
-  return { now, sources, standings, free };
+  return { now, sources, standings, free, damaged };
 }
 
 /** Reads each source once. */
