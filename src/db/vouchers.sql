@@ -181,22 +181,24 @@ SELECT b.id AS "batchId", b.expiry_recorded_to AS "recordedTo", b.voucher_count 
  ORDER BY b.valid_until, b.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: lock_unrecorded_expiries
--- Locks the Active vouchers of a serial range whose expiry is not recorded, in id order. Skips locked ones. OFFSET 0 keeps a plan that was
--- made while there were no expiries from reading all of them.
+-- Locks the Active vouchers of a serial range whose expiry is not recorded, in id order. Skips locked ones, and damaged ones, whose chains have
+-- an event beyond the head and take no other. OFFSET 0 keeps a plan that was made while there were no expiries from reading all of them.
 -- $1 batch_id text, $2 after serial int (exclusive), $3 last serial int
 SELECT v.id FROM vouchers AS v
  WHERE v.id = ANY (ARRAY(SELECT r.id FROM vouchers AS r WHERE r.batch_id = $1::text AND r.serial > $2::int AND r.serial <= $3::int))
    AND v.status = 'Active'
    AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0)
+   AND NOT EXISTS (SELECT 1 FROM voucher_events AS d WHERE d.voucher_id = v.id AND d.sequence > v.last_sequence OFFSET 0)
  ORDER BY v.id FOR NO KEY UPDATE OF v SKIP LOCKED;
 
 -- name: find_recorded_serial
--- The serial before the first Active voucher in a range whose expiry is not recorded, or the end of the range if there is none. OFFSET 0 as in
--- lock_unrecorded_expiries.
+-- The serial before the first Active voucher in a range whose expiry is not recorded, or the end of the range if there is none. Damaged vouchers
+-- and OFFSET 0 as in lock_unrecorded_expiries.
 -- $1 batch_id text, $2 after serial int (exclusive), $3 last serial int
 SELECT coalesce(min(v.serial) - 1, $3::int) AS "recordedTo" FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.serial <= $3::int AND v.status = 'Active'
-   AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0);
+   AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0)
+   AND NOT EXISTS (SELECT 1 FROM voucher_events AS d WHERE d.voucher_id = v.id AND d.sequence > v.last_sequence OFFSET 0);
 
 -- name: advance_expiry
 -- Sets the serial up to which the expiries of a locked batch are recorded. A statement apart from find_recorded_serial, because Citus cannot

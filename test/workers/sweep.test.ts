@@ -335,6 +335,25 @@ describe("vouchers past their validUntil", () => {
     expect(passes.map(({ failures }) => failures)).toEqual([{}, {}, {}]);
   });
 
+  it("are recorded, and their batch is finished, when a chain among them has an event beyond its head", async () => {
+    const vouchers = await issueVouchers(servers.db, partner, 3, { validUntil: past() });
+    const [damaged, ...others] = vouchers.map(({ id }) => id) as [string, string, string];
+    await servers.db.query(
+      `INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, data)
+       VALUES (now(), 2, $1, 'Pending', 'voucher.instance.voided', '{}')`,
+      [damaged],
+    );
+    const { expiriesRecorded, failures } = await sweep(ctx);
+    expect({ expiriesRecorded, failures }).toEqual({ expiriesRecorded: 2, failures: {} });
+    for (const id of others) expect(await expiredEvents(id)).toHaveLength(1);
+    const { rows } = await servers.db.query(
+      "SELECT expiry_recorded_to AS serial FROM batches JOIN vouchers AS v ON v.batch_id = batches.id WHERE v.id = $1",
+      [damaged],
+    );
+    expect(rows).toEqual([{ serial: 3 }]);
+    await bypassTriggers(servers.db, "DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 2", [damaged]);
+  });
+
   it("get their earlier Pending events sealed first", async () => {
     const validUntil = new Date(Date.now() + 1_000);
     const [voucher] = await issueVouchers(servers.db, partner, 1, { validUntil });
