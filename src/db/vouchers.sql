@@ -49,7 +49,7 @@ SELECT v.id FROM vouchers AS v WHERE v.id = $1::text FOR NO KEY UPDATE;
 -- $1 voucher_id text[]
 SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id AS "organizationId", v.code, v.serial, v.status, v.last_sequence AS "lastSequence",
        v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash", b.valid_until AS "validUntil",
-       b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd",
+       b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", o.sandbox,
        h.ticket AS "reservation.ticket", h.key_id AS "reservation.keyId", h.started_at AS "reservation.startedAt",
        h.expires_at AS "reservation.expiresAt", h.token_secret_id AS "reservation.tokenSecretId"
   FROM unnest($1::text[]) AS w (id)
@@ -57,6 +57,7 @@ SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id A
                     (SELECT c.closed_until FROM redemptions_closed AS c WHERE c.singleton) AS closed_until) AS clock
   JOIN vouchers AS v ON v.id = ANY (ARRAY[w.id])
   JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
+  JOIN organizations AS o ON o.id = ANY (ARRAY[v.organization_id])
   LEFT JOIN LATERAL (SELECT r.* FROM reservations AS r WHERE r.voucher_id = v.id AND r.state = 'Live' OFFSET 0) AS h ON true;
 
 -- name: advance_chains

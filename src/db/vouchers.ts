@@ -65,6 +65,7 @@ const LOCKED_VOUCHER = {
   validUntil: timestamptz,
   retailPriceUsd: numeric,
   priceUsd: numeric,
+  sandbox: boolean,
   /** The reservation row in state Live, even past its end. */
   reservation: RESERVATION,
 };

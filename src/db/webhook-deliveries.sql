@@ -74,7 +74,8 @@ DELETE FROM webhook_outbox AS o WHERE o.id = ANY ($1::bigint[]);
 -- The data for requests to an enabled endpoint, and the database's time. No row if the endpoint is disabled or deleted.
 -- $1 endpoint_id text
 SELECT e.id, e.organization_id AS "organizationId", e.url, signing_versions(e) AS "signingVersions",
-       e.failing_since IS NOT NULL AS "isFailing", clock_timestamp() AS now
+       e.failing_since IS NOT NULL AS "isFailing", clock_timestamp() AS now,
+       (SELECT o.sandbox FROM organizations AS o WHERE o.id = e.organization_id) AS sandbox
   FROM webhook_endpoints AS e WHERE e.id = $1::text AND (e.enabled) IS NOT FALSE;
 
 -- name: select_due_deliveries

@@ -21,6 +21,7 @@ const TARGET = {
   /** Whether the endpoint's last recorded attempt failed. */
   isFailing: boolean,
   now: timestamptz,
+  sandbox: boolean,
 };
 
 const DUE_DELIVERY = {

@@ -31,14 +31,15 @@ export interface EventContent {
   data: { nonce: string; [field: string]: unknown };
 }
 
-/** Makes the next event of a locked voucher, without an actor. `data` is added to its nonce, code and serial number. */
+/** Makes the next event of a locked voucher, without an actor. `data` is added to its nonce, code and serial number, and to a sandbox's mark. */
 export function nextEvent(
   randomBytes: RandomBytes,
-  voucher: { id: string; lastSequence: number; code: string; serial: number },
+  voucher: { id: string; lastSequence: number; code: string; serial: number; sandbox: boolean },
   eventType: EventType,
   occurredAt: Date,
   data: Record<string, unknown>,
 ): EventContent {
+  const { code: voucherCode, serial, sandbox } = voucher;
   return {
     voucherId: voucher.id,
     sequence: voucher.lastSequence + 1,
@@ -46,7 +47,7 @@ export function nextEvent(
     occurredAt,
     actorConnectedId: null,
     actorIsEmployee: null,
-    data: { nonce: makeNonce(randomBytes), voucherCode: voucher.code, serial: voucher.serial, ...data },
+    data: { nonce: makeNonce(randomBytes), voucherCode, serial, ...(sandbox && { sandbox }), ...data },
   };
 }
 

@@ -3,6 +3,9 @@ import { hashApiKey, makeApiKey } from "../../src/domain/api-keys.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { pooledRandomBytes } from "../../src/random.ts";
 import { rotateKey } from "../../src/services/admin/manage-keys.ts";
+import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
+import { recordExpiries } from "../../src/services/chain/record-expiries.ts";
+import { sealVoucher } from "../../src/services/chain/seal-events.ts";
 import { sweep } from "../../src/services/sweep/sweep.ts";
 import { follow, OPERATIONS, type Operation } from "../support/api-description.ts";
 import { onCitus } from "../support/citus.ts";
@@ -29,6 +32,7 @@ import {
   provisioning,
   type TestPartner,
 } from "../support/supply.ts";
+import { until } from "../support/until.ts";
 import { type IssuerKey, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 
 let servers: TestServers;
@@ -127,6 +131,39 @@ describe('"sandbox": true', () => {
       ];
       expect(replies.map(({ status }) => status)).toEqual(Array(replies.length).fill(200));
       for (const { body } of replies) expect("sandbox" in body ? { sandbox: body.sandbox } : {}).toEqual(mark);
+    }
+  });
+
+  it("is in the sealed payload of each type of event of a sandbox, and in none of a live organization", async () => {
+    const sandbox = await makeSandbox();
+    for (const [till, partner, mark] of [
+      [sandbox.till, sandbox, true],
+      [liveTill, live, undefined],
+    ] as const) {
+      const { organizationId, productId } = partner;
+      const [redeemed, voided] = await issueVouchers(servers.db, partner, 2);
+      await till.redeem({ code: redeemed?.code, externalRef: newUser() });
+      await voidVoucher(provisioning(servers.db), organizationId, voided?.code ?? "", null);
+      await sealVoucher({ pool: servers.db }, voided?.id ?? "");
+      const { listingId } = await offerBatch(servers.db, partner, 2);
+      const owner = newUser();
+      await makeMember(servers.db, organizationId, owner, "owner");
+      const client = await signedIn(api.url, issuer, owner);
+      await Promise.all([client.claimProduct(productId), client.buyListing(listingId)]);
+      await issueVoucher(servers.db, partner, { validUntil: inSeconds(-1) });
+      await recordExpiries(worker.ctx, performance.now() + 2_000);
+      const sealed = await until(async () => {
+        const { rows } = await servers.db.query<{ payload: string | null }>(
+          "SELECT payload FROM voucher_events WHERE voucher_id IN (SELECT id FROM vouchers WHERE organization_id = $1)",
+          [organizationId],
+        );
+        return rows.every(({ payload }) => payload !== null) ? rows.map(({ payload }) => payload as string) : null;
+      });
+      expect(new Set(sealed.map((payload) => JSON.parse(payload).code)).size).toBe(6);
+      for (const payload of sealed) {
+        expect(JSON.parse(payload).data.sandbox).toBe(mark);
+        if (!mark) expect(payload).not.toContain("sandbox");
+      }
     }
   });
 

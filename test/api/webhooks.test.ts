@@ -349,9 +349,14 @@ describe("a test of an endpoint", () => {
       timestamp: expect.stringMatching(/Z$/),
       data: { webhookId: id },
     });
+    const sandbox = await makePartner(servers.db, { sandbox: true });
+    const test = await makeKey(servers.db, sandbox.organizationId, { scopes: ["voucher.webhook"] });
+    const { id: ofSandbox } = (await call("POST", "", { url: receiver.url }, test.key, local)).body;
+    await call("POST", `/${ofSandbox}/test`, undefined, test.key, local);
+    expect(JSON.parse(receiver.received[1]?.body ?? "").data).toEqual({ webhookId: ofSandbox, sandbox: true });
     // The shared API must not connect to loopback, even if the stored address is there.
     expect((await call("POST", `/${id}/test`)).body).toMatchObject({ delivered: false, failure: "refused_address" });
-    expect(receiver.received).toHaveLength(1);
+    expect(receiver.received).toHaveLength(2);
     await local.close();
   });
 });

@@ -38,7 +38,7 @@ beforeAll(async () => {
   files = makeLogFiles();
   files.setWitnesses([(await startWitness(servers, files)).url]);
   [api, , browser] = await Promise.all([startApi(servers), startWorkers(servers), startBrowser()]);
-  const partner = await makePartner(servers.db);
+  const partner = await makePartner(servers.db, { sandbox: true });
   till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
   const made = await issueVouchers(servers.db, partner, 3);
   const [one, two, three] = made;
@@ -93,6 +93,7 @@ describe("the verifier file", () => {
     ]) {
       expect(words).toContain(part);
     }
+    expect(words).not.toContain("sandbox");
     expect(requests).toEqual([FILE]);
     expect(complaints).toEqual([]);
     await close();
@@ -203,7 +204,7 @@ describe("the verification page", () => {
     await close();
   });
 
-  it("verifies a receipt with the served policy, finds its entry in the history, and sends nothing", async () => {
+  it("verifies a sandbox's receipt with the served policy, says that it is one, finds its entry in the history, and sends nothing", async () => {
     const receipt = (await till.receipt("order-1")).body;
     const { page, complaints, close } = await visit(historyOf(first));
     await page.locator("#verdict.good").waitFor();
@@ -212,6 +213,7 @@ describe("the verification page", () => {
     const { look, words } = await verify(page, receipt);
     expect([look, words]).toEqual(["good", expect.stringContaining("It is entry 2 of the history on this page.")]);
     expect(words).toContain("<b>Jürgen</b> 😀");
+    expect(words).toMatch(/Sandbox\s+true: the voucher is for tests and has no value\n/);
     expect((await verify(page, (await till.receipt("order-2")).body)).words).toContain(
       `It is about another voucher: ${second.id}.`,
     );

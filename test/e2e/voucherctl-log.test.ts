@@ -51,7 +51,7 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
   const api = await startApi(servers);
   await startWorkers(servers);
   await startWorkers(servers, { WORKER_QUEUES: "log", DATABASE_URL: servers.logUrl, LOG_INTERVAL_MS: "100", ...env });
-  const partner = await makePartner(servers.db);
+  const partner = await makePartner(servers.db, { sandbox: true });
   const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
   const [voucher] = await issueVouchers(servers.db, partner, 1);
   expect((await till.redeem({ code: voucher?.code, externalRef: "order-1" })).status).toBe(200);
@@ -64,7 +64,10 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
   writeFileSync(at("receipt"), receipt.body);
   const verify = ["receipt", "verify", at("receipt"), "--policy", at("policy")];
   const { exitCode, stdout } = await voucherctl.run(verify);
-  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/Seen by w.test at .*\n.*"externalRef":"order-1"/)]);
+  expect([exitCode, stdout]).toEqual([
+    0,
+    expect.stringMatching(/Seen by w.test at .*\n.*"externalRef":"order-1".*"sandbox":true/),
+  ]);
   writeFileSync(at("receipt"), receipt.body.replace("index 1", "index 0"));
   const broken = await voucherctl.run(verify);
   expect([broken.exitCode, broken.stderr]).toEqual([

@@ -101,6 +101,15 @@ async function addEndpointsWithDue(endpoints: number, due: number): Promise<stri
   return ids;
 }
 
+/** Inserts a reservation that has expired and that no sweep has ended. */
+async function reserveInThePast(voucherId: string): Promise<void> {
+  await servers.db.query(
+    `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+     VALUES (date_trunc('second', now() - interval '2 minutes'), date_trunc('second', now() - interval '1 minute'), 'rsv_' || $1, $1, $2, 'key', 'Live', 'secret')`,
+    [voucherId, partner.organizationId],
+  );
+}
+
 describe("an event", () => {
   it("is delivered, signed and with a minimal body, to each endpoint of its organization that is subscribed to it", async () => {
     const stranger = await makePartner(servers.db);
@@ -117,8 +126,22 @@ describe("an event", () => {
     expect(webhookEvent.parse(request?.body)).toEqual(request?.body);
     const { redeemCode } = reply as { redeemCode: string };
     expect(request?.body.data).toMatchObject({ sequence: 2, externalRef: "Bestellung № 1", redeemCode });
-    expect(request?.text).not.toContain(voucher.code);
+    expect(request?.text).not.toMatch(new RegExp(`${voucher.code}|sandbox`));
     expect([...receiver.of(other), ...receiver.of(foreign)]).toEqual([]);
+  });
+
+  it('has "sandbox": true in its data if its organization is a sandbox', async () => {
+    partner = await makePartner(servers.db, { sandbox: true });
+    const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+    const [redeemed, held] = (await issueVouchers(servers.db, partner, 2)).map(({ id }) => id) as [string, string];
+    await redeem(redeemed);
+    await reserveInThePast(held);
+    await expireReservations(worker.ctx, performance.now() + 2_000);
+    await finished(endpoint, 2);
+    for (const { body } of receiver.of(endpoint)) {
+      expect(webhookEvent.parse(body)).toEqual(body);
+      expect(body.data.sandbox).toBe(true);
+    }
   });
 
   it("is announced by every transaction that writes one: void, void of a batch, expiry, and the end of a reservation", async () => {
@@ -127,11 +150,7 @@ describe("an event", () => {
     if (voided === undefined || held === undefined) throw new Error("no vouchers");
     await voidVoucher(provisioning(servers.db), partner.organizationId, voided.code, null);
     await sealVoucher(worker.ctx, voided.id);
-    await servers.db.query(
-      `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-       VALUES (date_trunc('second', now() - interval '2 minutes'), date_trunc('second', now() - interval '1 minute'), 'rsv_' || $1, $1, $2, 'key', 'Live', 'secret')`,
-      [held.id, partner.organizationId],
-    );
+    await reserveInThePast(held.id);
     await expireReservations(worker.ctx, performance.now() + 2_000);
     await finished(endpoint, 2);
     const { rows } = await servers.db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [held.id]);

@@ -126,6 +126,7 @@ function makeVoucher(
       validUntil: batch.validUntil.toISOString(),
       retailPriceUsd: terms.retailPriceUsd,
       priceUsd: terms.priceUsd,
+      ...markSandbox(terms.sandbox),
     },
   };
   return {

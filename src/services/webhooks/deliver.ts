@@ -178,8 +178,8 @@ class Run {
   /** Returns null if the run ended before the request began, or the process stopped before the request ended. */
   async #send(delivery: DueDelivery): Promise<WebhookResult | null> {
     if (!this.#mayContinue()) return null;
-    const { url, now } = this.#target;
-    const body = webhookBody(delivery);
+    const { url, now, sandbox } = this.#target;
+    const body = webhookBody(delivery, sandbox);
     const sentAtMs = now.getTime() + (performance.now() - this.#targetReadAt);
     const headers = webhookHeaders({
       id: delivery.eventId,

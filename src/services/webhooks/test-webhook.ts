@@ -1,5 +1,7 @@
 import { AppError } from "../../contract/errors.ts";
+import { markSandbox } from "../../contract/sandbox.ts";
 import { type TestedWebhook, WEBHOOK_TEST_TYPE, type WebhookEvent } from "../../contract/webhooks.ts";
+import { findOrganization } from "../../db/catalog.ts";
 import type { Queryable } from "../../db/pool.ts";
 import { newId } from "../../domain/ids.ts";
 import { openSigningKeys, webhookHeaders } from "../../domain/webhook-signature.ts";
@@ -24,7 +26,7 @@ export async function testWebhook(
   const event: WebhookEvent = {
     type: WEBHOOK_TEST_TYPE,
     timestamp: endpoint.readAt.toISOString(),
-    data: { webhookId: id },
+    data: { webhookId: id, ...markSandbox((await findOrganization(db, endpoint.organizationId))?.sandbox === true) },
   };
   const body = JSON.stringify(event);
   const signedContent = {

@@ -1,9 +1,11 @@
+import { markSandbox } from "../../contract/sandbox.ts";
 import type { WebhookEvent } from "../../contract/webhooks.ts";
 import type { DueDelivery } from "../../db/webhook-deliveries.ts";
 
 /** The body of a delivery's request. Every attempt sends the same bytes. */
-export function webhookBody(delivery: DueDelivery): string {
-  return JSON.stringify(webhookEventOf(delivery));
+export function webhookBody(delivery: DueDelivery, sandbox: boolean): string {
+  const event = webhookEventOf(delivery);
+  return JSON.stringify({ ...event, data: { ...event.data, ...markSandbox(sandbox) } });
 }
 
 function webhookEventOf(delivery: DueDelivery): WebhookEvent {

@@ -339,6 +339,7 @@ function describeEvent({ eventType, occurredAt, entityId, sequence, data }) {
     ["Reference", data?.externalRef],
     ["Price in USD", data?.priceUsd],
     ["Note", data?.note],
+    ["Sandbox", data?.sandbox && "true: the voucher is for tests and has no value"],
   ].filter(([, value]) => value !== undefined && value !== null);
   return make(
     "dl",
