@@ -89,9 +89,9 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
     webhookSender: service.closeLater(openWebhookSender(config.webhooks)),
     webhookTests: new FairSlots(WEBHOOK_TESTS),
     preservedSince: openPreservedSince(pool),
-    completeUntil: openCompleteUntil(pool),
+    completeUntil: openCompleteUntil(service),
     probes,
-    users: new UserAuthenticator(config.users),
+    users: new UserAuthenticator(config.users, deployment.clock),
     queueViews: service.closeLater(new QueueViews(config, deployment, log)),
   };
 }

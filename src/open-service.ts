@@ -29,6 +29,7 @@ export function openService(
   const pool = openPool({ databaseUrl, max: connectionsMax, applicationName: role, deployment, log });
   closers.add(() => pool.end());
   void deployment.connect(pool);
+  void deployment.ready().then(() => deployment.watch(pool));
   closers.add(async () => deployment.close());
   const redis = openFailFast(config.redisUrl, redisName, log);
   closers.add(async () => redis.disconnect());

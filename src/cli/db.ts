@@ -4,6 +4,7 @@ import { adopt } from "../services/servers/adopt-database.ts";
 import { applyRoleGrants } from "../services/servers/apply-roles.ts";
 import { type ClusterRisk, findClusterRisks } from "../services/servers/find-cluster-risks.ts";
 import { type DurabilityRisk, findDurabilityRisks } from "../services/servers/find-durability-risks.ts";
+import { trustDatabaseClock } from "../services/servers/trust-clock.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
 import { withRedis } from "./with-redis.ts";
@@ -47,6 +48,28 @@ export const db: Noun = {
           { id, before },
           () =>
             `Adopted. The deployment's id is now ${id}; it was ${before}. Restart every process that uses this database.`,
+        );
+      },
+    );
+    action(
+      noun
+        .command("trust-clock")
+        .description("say that the database's clock is right, after it jumped")
+        .addHelpText(
+          "after",
+          "\nAfter a jump ahead, lists of redemptions stay behind the clock. If the clock was\n" +
+            "wrong, set it right: the processes notice. Run this command if it is right now,\n" +
+            "or if redemptions are dated later than the clock.",
+        ),
+      ["db trust-clock"],
+      async (ctx) => {
+        const { before, after } = await trustDatabaseClock(ctx);
+        const wasAhead = before > after;
+        ctx.print({ before: before.toISOString(), after: after.toISOString() }, () =>
+          [
+            `Redemptions are listed up to ${after.toISOString()}; before, it was ${before.toISOString()}.`,
+            ...(wasAhead ? [`Partners must list again what follows ${after.toISOString()}.`] : []),
+          ].join("\n"),
         );
       },
     );

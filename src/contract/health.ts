@@ -23,7 +23,14 @@ const silentShards = z.array(z.string()).optional().meta({
     "Shards of the queues whose Redis server does not answer, such as `2/6`: redemptions of their vouchers get 503. Absent when all answer.",
 });
 
-export const readinessResponse = z.object({ status, ...serverStates.shape, silentShards }).meta({ id: "Readiness" });
+const clockAheadSeconds = z.int().optional().meta({
+  description:
+    "How far the database's clock has jumped ahead of the time that has passed. Absent if it has not. Lists of redemptions do not follow it.",
+});
+
+export const readinessResponse = z
+  .object({ status, ...serverStates.shape, silentShards, clockAheadSeconds })
+  .meta({ id: "Readiness" });
 examples.add(readinessResponse, { ok: { summary: "Ready", value: { status: "ok", postgres: "ok", redis: "ok" } } });
 
 export const readinessError = errorResponse.extend(serverStates.shape).meta({ id: "ReadinessError" });

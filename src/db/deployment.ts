@@ -2,19 +2,33 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
-import { boolean, text } from "./columns.ts";
+import { bigint, boolean, orNull, text, timestamptz } from "./columns.ts";
+import { DatabaseClock } from "./database-clock.ts";
 import type { Queryable } from "./pool.ts";
 import { assertMigrated, rejectAsOutdated, UnusableDatabase } from "./schema.ts";
 import { loadStatements, readRequiredRow } from "./statements.ts";
 
 export const sql = loadStatements(new URL("./deployment.sql", import.meta.url), {
-  identify_database: { deploymentId: text, readOnly: boolean, isCopy: boolean, database: text, timeline: text },
+  identify_database: {
+    deploymentId: text,
+    readOnly: boolean,
+    isCopy: boolean,
+    database: text,
+    timeline: text,
+    started: text,
+    walEnd: bigint,
+    trustedAt: orNull(timestamptz),
+    now: timestamptz,
+  },
+  observe_server: { walEnd: bigint, trustedAt: orNull(timestamptz), now: timestamptz },
   read_deployment_id: { id: text },
   adopt_database: { id: text },
 });
 
 /** Pause between attempts to reach the database for the first time. Milliseconds. */
 const TRY_AGAIN_MS = 500;
+/** Pause between two looks at the server's clock and write-ahead log. Milliseconds. */
+const OBSERVE_EVERY_MS = 1_000;
 
 interface Identity {
   id: string;
@@ -23,6 +37,8 @@ interface Identity {
   /** In hex with a fixed length, so that timelines can be compared as text. */
   timeline: string;
   origin: string;
+  /** The highest known end of the server's write-ahead log on disk, in bytes. */
+  walEnd: number;
 }
 
 /** The deployment of a process. Each new connection must reach the deployment's primary server, not a standby or a copy of the database. */
@@ -30,7 +46,9 @@ export class Deployment implements DeploymentIdentity {
   readonly #log: Logger;
   readonly #ready = Promise.withResolvers<void>();
   #identity: Identity | null = null;
-  readonly #connections = new Set<pg.ClientBase>();
+  /** The open connections, with the origin of each. A connection stays with its server. */
+  readonly #connections = new Map<pg.ClientBase, string>();
+  readonly clock = new DatabaseClock();
   #closed = false;
 
   constructor(log: Logger) {
@@ -43,7 +61,7 @@ export class Deployment implements DeploymentIdentity {
   }
 
   /**
-   * The mark of jobs and replies: the deployment's id, the fingerprint of server and database, and the timeline.
+   * The mark of jobs and replies: the deployment's id, the fingerprint of server and database, the timeline, and the server's start.
    * @throws UnusableDatabase before the first connection.
    */
   get origin(): string {
@@ -53,6 +71,11 @@ export class Deployment implements DeploymentIdentity {
   get #known(): Identity {
     if (this.#identity === null) throw new UnusableDatabase("unavailable", "The database has not been reached yet.");
     return this.#identity;
+  }
+
+  /** The highest known end of the server's write-ahead log on disk, in bytes. */
+  get walEnd(): number {
+    return this.#known.walEnd;
   }
 
   /** Resolves once the database is reachable and has the migrations of this release. */
@@ -76,7 +99,27 @@ export class Deployment implements DeploymentIdentity {
     }
   }
 
-  /** Ends the attempts of {@link connect}. */
+  /** The origin that a connection has reached. */
+  originOf(client: pg.ClientBase): string | undefined {
+    return this.#connections.get(client);
+  }
+
+  /** Looks at the server's clock and write-ahead log each second, until {@link close} is called. Never rejects. */
+  async watch(db: Queryable): Promise<void> {
+    while (!this.#closed) {
+      await sleep(OBSERVE_EVERY_MS, undefined, { ref: false });
+      const known = this.#identity;
+      const seen = await readRequiredRow(db, sql.observe_server, []).catch(() => null);
+      if (seen === null || known === null || known.origin !== this.#identity?.origin) continue;
+      this.#identity.walEnd = Math.max(this.#identity.walEnd, seen.walEnd);
+      const { aheadMs } = this.clock;
+      this.clock.observe(seen.now, seen.trustedAt);
+      if (aheadMs === 0 && this.clock.aheadMs > 0)
+        this.#log.error({ aheadMs: this.clock.aheadMs }, "the database's clock has jumped ahead");
+    }
+  }
+
+  /** Ends the attempts of {@link connect} and {@link watch}. */
   close(): void {
     this.#closed = true;
   }
@@ -96,7 +139,7 @@ export class Deployment implements DeploymentIdentity {
         "This database is a copy. To let it take over, stop every process that uses the original and run: voucherctl db adopt",
       );
     }
-    const { deploymentId: id, database, timeline } = found;
+    const { deploymentId: id, database, timeline, started, walEnd } = found;
     const known = this.#identity;
     if (known !== null && known.id !== id) {
       throw new UnusableDatabase(
@@ -107,16 +150,24 @@ export class Deployment implements DeploymentIdentity {
     if (known !== null && known.database === database && timeline < known.timeline) {
       throw new UnusableDatabase("unavailable", "This database server was the primary before a standby was promoted.");
     }
-    const origin = `${id}/${database}/${timeline}`;
+    const isSameServer = known?.database === database && timeline === known.timeline;
+    if (isSameServer && walEnd < known.walEnd) {
+      throw new UnusableDatabase(
+        "copied",
+        "The files of this database server were set back: its write-ahead log ends before a position that it had reached.",
+      );
+    }
+    const origin = `${id}/${database}/${timeline}/${started}`;
     if (known !== null && known.origin !== origin) this.#closeConnections();
-    this.#identity = { id, database, timeline, origin };
-    this.#connections.add(client);
+    this.#identity = { id, database, timeline, origin, walEnd: Math.max(walEnd, isSameServer ? known.walEnd : 0) };
+    this.#connections.set(client, origin);
+    this.clock.observe(found.now, found.trustedAt);
     client.once("end", () => this.#connections.delete(client));
   }
 
   /** Closes all connections when the primary has changed. The old server's responses are outdated, and its commits are lost. */
   #closeConnections(): void {
-    for (const client of this.#connections) (client as pg.Client).connection.stream.destroy();
+    for (const client of this.#connections.keys()) (client as pg.Client).connection.stream.destroy();
     this.#connections.clear();
   }
 }

@@ -14,10 +14,24 @@ SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", 
   LEFT JOIN products AS p ON p.id = ANY (ARRAY[b.product_id]);
 
 -- name: close_redemptions
--- Moves closed_until to two seconds ago. After the commit, inserting a redemption with an earlier time fails. From reading its time to its
+-- Moves closed_until to two seconds ago, or to a given time if this is earlier. After the commit, inserting a redemption with an earlier time fails. From reading its time to its
 -- insert, a redemption takes a small part of two seconds. One that takes longer is decided again.
-UPDATE redemptions_closed AS c SET closed_until = date_trunc('milliseconds', statement_timestamp()) - interval '2 seconds'
- WHERE c.singleton AND c.closed_until < date_trunc('milliseconds', statement_timestamp()) - interval '2 seconds';
+-- $1 timestamptz
+UPDATE redemptions_closed AS c SET closed_until = w.until
+  FROM (SELECT date_trunc('milliseconds', least(statement_timestamp() - interval '2 seconds', $1::timestamptz)) AS until) AS w
+ WHERE c.singleton AND c.closed_until < w.until;
+
+-- name: trust_clock
+-- Says that the clock is right: moves closed_until to two seconds ago, also back from a time that has not come yet.
+UPDATE redemptions_closed AS c
+   SET clock_trusted_at = clock_timestamp(),
+       closed_until = CASE WHEN c.closed_until BETWEEN w.until AND clock_timestamp() THEN c.closed_until ELSE w.until END
+  FROM (SELECT date_trunc('milliseconds', statement_timestamp()) - interval '2 seconds' AS until) AS w
+ WHERE c.singleton;
+
+-- name: find_closed_until
+-- The time before which redemptions are refused, and when an operator last said that the clock is right.
+SELECT c.closed_until AS "closedUntil", c.clock_trusted_at AS "trustedAt" FROM redemptions_closed AS c WHERE c.singleton;
 
 -- name: find_complete_until
 -- The time before which the redemptions are complete: the next statement sees every earlier redemption, and none is ever added. It is

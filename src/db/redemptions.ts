@@ -51,9 +51,13 @@ const LAST_REDEMPTION = {
   priceUsd: numeric,
 };
 
+const CLOSED = { closedUntil: timestamptz, trustedAt: orNull(timestamptz) };
+
 export const sql = loadStatements(new URL("./redemptions.sql", import.meta.url), {
   read_redemptions: { n: integer, now: timestamptz, redemption: outerJoined(CODED_REDEMPTION) },
   close_redemptions: {},
+  trust_clock: {},
+  find_closed_until: CLOSED,
   find_complete_until: { completeUntil: timestamptz },
   select_redemptions: LISTED_REDEMPTION,
   insert_redemptions: {},
@@ -91,13 +95,23 @@ export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[
 }
 
 /**
- * Refuses further redemptions with a time more than two seconds ago. Returns the time before which the redemptions are complete: later
+ * Refuses further redemptions with a time more than two seconds ago, and at most until `latest`. Returns the time before which the redemptions are complete: later
  * statements see all of them, and none is ever added. Each of the two statements is a transaction of its own, because the second must see the
  * first one committed.
  */
-export async function closeRedemptions(pool: pg.Pool): Promise<Date> {
-  await execute(pool, sql.close_redemptions, []);
+export async function closeRedemptions(pool: pg.Pool, latest: Date): Promise<Date> {
+  await execute(pool, sql.close_redemptions, [latest]);
   return (await readRequiredRow(pool, sql.find_complete_until, [])).completeUntil;
+}
+
+/** The time before which the database refuses redemptions, and when an operator last said that its clock is right. */
+export function findClosedUntil(db: Queryable): Promise<Row<typeof CLOSED>> {
+  return readRequiredRow(db, sql.find_closed_until, []);
+}
+
+/** Says that the database's clock is right: redemptions are refused until two seconds ago, and no longer until a time that has not come yet. */
+export async function trustClock(db: Queryable): Promise<void> {
+  await execute(db, sql.trust_clock, []);
 }
 
 /** A redemption as the list of an organization shows it. */

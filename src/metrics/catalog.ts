@@ -136,6 +136,13 @@ export const METRICS = {
     help: "Chains that were broken at their last check, counted up to 1 000.",
     labels: [],
   },
+  clockAhead: {
+    name: "voucher_database_clock_ahead_seconds",
+    type: "gauge",
+    process: "api",
+    help: "How far the database's clock has jumped ahead of the time that has passed; 0 if it has not.",
+    labels: [],
+  },
   foreignMessages: {
     name: "voucher_foreign_messages_total",
     type: "counter",

@@ -15,6 +15,8 @@ export interface DatabaseBacklog {
   liveReservations: number;
   /** Age of the oldest event that waits for its seal; 0 when none waits. */
   sealLagMs: number;
+  /** How far the database's clock has jumped ahead. Milliseconds. */
+  clockAheadMs: number;
   /** Chains that were broken at their last check. */
   brokenChains: number;
   /** The served checkpoint: its number of leaves, and its age while leaves wait for the next one, otherwise 0. Null without a log. */
@@ -73,6 +75,7 @@ function recordBacklog(metrics: Omit<ApiMetrics, keyof Scrapable>, { shards, dat
   if (database === null) return;
   metrics.liveReservations.with().set(database.liveReservations);
   metrics.sealLag.with().set(database.sealLagMs / 1_000);
+  metrics.clockAhead.with().set(database.clockAheadMs / 1_000);
   metrics.brokenChains.with().set(database.brokenChains);
   if (database.log !== null) {
     metrics.logSize.with().set(database.log.size);

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { exportSPKI, importJWK } from "jose";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { AppError } from "../../src/contract/errors.ts";
+import { DatabaseClock } from "../../src/db/database-clock.ts";
 import { mintUserToken, useLocalUserKeys } from "../../src/local/user-keys.ts";
 import { UserAuthenticator } from "../../src/services/auth/authenticate-user.ts";
 import { type Reply, send } from "../support/client.ts";
@@ -123,6 +124,13 @@ function signShared(secret: string | Buffer, header: Record<string, unknown> = {
   return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;
 }
 
+/** The database's clock, read now. */
+function clockNow(): DatabaseClock {
+  const clock = new DatabaseClock(() => performance.now());
+  clock.observe(new Date(), null);
+  return clock;
+}
+
 describe("a user's token", () => {
   it("without a key id is verified with each key that fits its algorithm", async () => {
     const [one, two, stranger] = await Promise.all([
@@ -131,7 +139,7 @@ describe("a user's token", () => {
       makeIssuerKey("ES256"),
     ]);
     const file = writeKeysFile(one, two);
-    const users = new UserAuthenticator({ jwksUrl: file.url, issuer: null, audience: null });
+    const users = new UserAuthenticator({ jwksUrl: file.url, issuer: null, audience: null }, clockNow());
     const signWithoutKeyId = (by: IssuerKey, exp: number) => signClaims(by, { sub: "user", exp }, { kid: undefined });
     for (const by of [one, two])
       expect(await users.authenticate(await signWithoutKeyId(by, secondsFromNow(60)))).toBe("user");
@@ -151,7 +159,7 @@ describe("a user's token", () => {
     for (const alg of ["ES256", "ES384", "ES512", "PS256", "RS512", "EdDSA", "Ed25519"]) {
       const other = await makeIssuerKey(alg);
       const file = writeKeysFile(other, key);
-      const users = new UserAuthenticator({ jwksUrl: file.url, issuer: null, audience: null });
+      const users = new UserAuthenticator({ jwksUrl: file.url, issuer: null, audience: null }, clockNow());
       await expect(users.authenticate(await signUser(other, `user of ${alg}`))).resolves.toBe(`user of ${alg}`);
       file.remove();
     }
@@ -324,7 +332,7 @@ describe("keys fetched by HTTP", () => {
   beforeEach(async () => {
     vi.useFakeTimers({ toFake: ["Date", "performance"] });
     server = await openKeysServer(key);
-    users = new UserAuthenticator({ jwksUrl: server.url, issuer: null, audience: null });
+    users = new UserAuthenticator({ jwksUrl: server.url, issuer: null, audience: null }, clockNow());
   });
 
   afterEach(async () => {
@@ -360,6 +368,20 @@ describe("keys fetched by HTTP", () => {
     expect(new Set(await Promise.all(tokens.map(codeOf)))).toEqual(new Set(["accepted"]));
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
     expect(server.fetches).toBe(2);
+  });
+
+  it("are fetched, and tokens judged, whatever the host's clock says", async () => {
+    const [ended = "", valid = ""] = await Promise.all(
+      [-50, 30].map((minutes) => signClaims(key, { sub: "user", exp: secondsFromNow(minutes * 60) })),
+    );
+    expect(await codeOf(valid)).toBe("accepted");
+    for (const hours of [-2, 2]) {
+      vi.setSystemTime(Date.now() + hours * 3_600_000);
+      advance(CACHED_MS + 1);
+      expect([await codeOf(ended), await codeOf(valid)]).toEqual(["invalid_token", "accepted"]);
+      vi.setSystemTime(Date.now() - hours * 3_600_000);
+    }
+    expect(server.fetches).toBe(3);
   });
 
   it("that are no longer published are trusted for at most ten minutes", async () => {
@@ -465,7 +487,8 @@ describe("keys fetched by HTTP", () => {
 
 describe("keys in a file", () => {
   it("prevent the start if the file is missing or is not JSON", () => {
-    const open = (url: string) => () => new UserAuthenticator({ jwksUrl: url, issuer: null, audience: null });
+    const open = (url: string) => () =>
+      new UserAuthenticator({ jwksUrl: url, issuer: null, audience: null }, clockNow());
     const sentence = /^AUTH_JWKS_URL names a file that cannot be read as a JSON Web Key Set$/;
     expect(open("file:///nowhere/jwks.json")).toThrow(sentence);
     expect(open(new URL("./marketplace-tokens.test.ts", import.meta.url).href)).toThrow(sentence);
@@ -483,7 +506,7 @@ describe("the keys of npm start", () => {
       expect(statSync(join(directory, "user-key.json")).mode & 0o777).toBe(0o600);
       expect(await useLocalUserKeys(directory)).toBe(url);
       expect(readFileSync(fileURLToPath(url), "utf8")).toBe(published);
-      const users = new UserAuthenticator({ jwksUrl: url, issuer: null, audience: null });
+      const users = new UserAuthenticator({ jwksUrl: url, issuer: null, audience: null }, clockNow());
       expect(await users.authenticate(await mintUserToken(directory, "Ünal", 60_000))).toBe("Ünal");
       await expect(users.authenticate(await mintUserToken(directory, "user", -60_000))).rejects.toThrow(AppError);
     } finally {

@@ -70,7 +70,8 @@ async function lastEntryId(): Promise<number> {
 /** Every row but the audit entries. */
 async function dumpOthers() {
   const { audit_entries, ...others } = await dumpRows(servers.db);
-  return others;
+  const { rows } = await servers.db.query("SELECT clock_trusted_at FROM redemptions_closed");
+  return { ...others, clock: rows };
 }
 
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
@@ -425,6 +426,21 @@ const CHANGES: Record<string, () => Promise<ChangeCase>> = {
       before: null,
       after: { batchId: batch, createdAt: MOMENT },
       refused: ["listing", "create", "--batch", newId("bat")],
+    };
+  },
+  "db trust-clock": async () => {
+    const { rows } = await servers.db.query(
+      'SELECT id, system_identifier::text AS "systemIdentifier", database_oid::text AS "databaseOid" FROM deployment',
+    );
+    const [row] = rows;
+    return {
+      args: ["db", "trust-clock"],
+      arguments: {},
+      entityType: "Deployment",
+      entityId: row.id,
+      before: { ...row, closedUntil: MOMENT, trustedAt: null },
+      after: { ...row, closedUntil: MOMENT, trustedAt: MOMENT },
+      refused: ["db", "trust-clock", "now"],
     };
   },
   "db adopt": async () => {

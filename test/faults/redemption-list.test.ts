@@ -157,7 +157,7 @@ it("a redemption in a prepared transaction bounds completeUntil, even after the 
     await client.query("PREPARE TRANSACTION 'redemption'");
     client.release();
     const list = async () => {
-      const completeUntil = await closeRedemptions(db);
+      const completeUntil = await closeRedemptions(db, new Date("2999-01-01"));
       const start = { redeemedAt: new Date(0), voucherId: "" };
       return { completeUntil, listed: await selectRedemptions(db, partner.organizationId, start, completeUntil, 10) };
     };

@@ -55,6 +55,7 @@ const HEALTHY: Series = {
   'voucher_sweep_duration_seconds_count{job="worker"}': "0+3x240",
   'voucher_sweep_failures_total{job="worker",task="expireReservations"}': "2x240",
   'voucher_chains_broken{job="api"}': "0x240",
+  'voucher_database_clock_ahead_seconds{job="api"}': "0x240",
   'voucher_postgres_pool_waiting_calls{job="api",instance="a:9464"}': "0x240",
   'nodejs_eventloop_lag_p99_seconds{job="api",instance="a:9464"}': "0.011x240",
 };
@@ -95,6 +96,7 @@ const FAULTS: [alerts: string[], series: Series][] = [
   [["VouchersSweeperStopped"], { 'voucher_sweep_duration_seconds_count{job="worker"}': "0+3x40 120x200" }],
   [["VouchersSweeperStopped"], { 'voucher_sweep_duration_seconds_count{job="worker"}': "0+3x40 stale" }],
   [["VouchersSweepFails"], { 'voucher_sweep_failures_total{job="worker",task="expireReservations"}': "2x40 2+1x200" }],
+  [["VouchersClockAhead"], { 'voucher_database_clock_ahead_seconds{job="api"}': "0x40 3600x200" }],
   [["VouchersChainBroken"], { 'voucher_chains_broken{job="api"}': "0x40 1x200" }],
   [["VouchersPoolExhausted"], { 'voucher_postgres_pool_waiting_calls{job="api",instance="a:9464"}': "0x40 7x200" }],
   [

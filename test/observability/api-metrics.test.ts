@@ -98,6 +98,7 @@ describe("the business", () => {
     const database = {
       liveReservations: 0,
       sealLagMs: 0,
+      clockAheadMs: 0,
       brokenChains: 0,
       stock,
       webhooks: { pending: 0, outbox: 0, oldestDueMs: 0 },

@@ -1,16 +1,20 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { closeRedemptions, insertRedemptions, selectRedemptions } from "../../src/db/redemptions.ts";
+import { DatabaseClock } from "../../src/db/database-clock.ts";
+import { closeRedemptions, findClosedUntil, insertRedemptions, selectRedemptions } from "../../src/db/redemptions.ts";
 import { write } from "../../src/db/transaction.ts";
 import { newId } from "../../src/domain/ids.ts";
+import { auditedCommand } from "../../src/services/audit/with-audit-entry.ts";
+import { openCompleteUntil } from "../../src/services/partner/read-redemptions.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
+import { trustDatabaseClock } from "../../src/services/servers/trust-clock.ts";
 import { onCitus } from "../support/citus.ts";
 import { besideTransaction, bypassTriggers, databaseTime } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { openWorkerContext, testConfig, type WorkerContext } from "../support/service.ts";
-import { issueVoucher, makePartner, type TestPartner } from "../support/supply.ts";
+import { issueVoucher, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
 // Some tests insert redemptions without changing their vouchers, so this file does not check the invariants.
@@ -28,6 +32,8 @@ beforeAll(async () => {
 
 afterAll(() => servers.close());
 
+/** A time that bounds nothing. */
+const FAR = new Date("2999-01-01");
 const issue = async () => (await issueVoucher(servers.db, partner)).id;
 const now = () => databaseTime(servers.db);
 const later = (time: Date, ms: number) => new Date(time.getTime() + ms);
@@ -56,7 +62,7 @@ async function redeem(): Promise<{ id: string; redeemedAt: Date }> {
 
 /** Reads the complete time and the redemptions that are listed before it. */
 async function readList(): Promise<{ completeUntil: Date; voucherIds: string[] }> {
-  const completeUntil = await closeRedemptions(worker.pool);
+  const completeUntil = await closeRedemptions(worker.pool, FAR);
   const start = { redeemedAt: new Date(0), voucherId: "" };
   const listed = await selectRedemptions(worker.pool, partner.organizationId, start, completeUntil, 1_000);
   return { completeUntil, voucherIds: listed.map(({ voucherId }) => voucherId) };
@@ -65,7 +71,7 @@ async function readList(): Promise<{ completeUntil: Date; voucherIds: string[] }
 /** Closes the past again and again until it includes a time. */
 async function untilClosed(time: Date): Promise<void> {
   await until(async () => {
-    await closeRedemptions(worker.pool);
+    await closeRedemptions(worker.pool, FAR);
     const { rows } = await servers.db.query("SELECT closed_until > $1 AS closed FROM redemptions_closed", [time]);
     return rows[0]?.closed;
   });
@@ -127,7 +133,7 @@ describe("a redemption that is inserted and not committed", () => {
 
 describe("a redemption in the closed time", () => {
   it("is refused as outdated, and one at its end is not", async () => {
-    await closeRedemptions(worker.pool);
+    await closeRedemptions(worker.pool, FAR);
     const { rows } = await servers.db.query<{ closed_until: Date }>("SELECT closed_until FROM redemptions_closed");
     const closedUntil = rows[0]?.closed_until as Date;
     const [early, exact] = [await issue(), await issue()];
@@ -196,9 +202,39 @@ describe("the closed time", () => {
 
   it("never moves back, never passes the clock, and cannot be removed", async () => {
     await expect(update("timestamptz 'epoch'")).rejects.toThrow("moves forward");
+    await expect(update("timestamptz 'epoch', clock_trusted_at = now()")).rejects.toThrow("moves forward");
     await expect(update("date_trunc('second', now()) + interval '1 min'")).rejects.toThrow("moves forward");
     await expect(servers.db.query("DELETE FROM redemptions_closed")).rejects.toThrow("permanent");
     await expect(servers.db.query("TRUNCATE redemptions_closed")).rejects.toThrow("permanent");
+  });
+
+  it("does not follow a clock that jumped ahead while a process ran, and does when an operator trusts it", async () => {
+    const deployment = { clock: new DatabaseClock(() => 0) };
+    // As before a jump of an hour, of which the monotonic clock knows nothing.
+    const before = later(await now(), -3_600_000);
+    await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = 'epoch'", []);
+    deployment.clock.observe(before, null);
+    deployment.clock.observe(await now(), null);
+    const complete = await openCompleteUntil({ pool: worker.pool, deployment })();
+    expect(complete.getTime()).toBeLessThanOrEqual(before.getTime());
+    deployment.clock.observe(await now(), new Date());
+    expect(await openCompleteUntil({ pool: worker.pool, deployment })()).not.toEqual(complete);
+  });
+
+  it("comes back from the future only when an operator trusts the clock, with an audit entry", async () => {
+    const ahead = later(await now(), 3_600_000);
+    await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1", [ahead]);
+    await closeRedemptions(worker.pool, FAR);
+    expect((await findClosedUntil(servers.db)).closedUntil).toEqual(ahead);
+    const ctx = { ...provisioning(servers.db), audited: auditedCommand("db trust-clock", {}) };
+    expect(await trustDatabaseClock(ctx)).toEqual({ before: ahead, after: expect.any(Date) });
+    const { closedUntil, trustedAt } = await findClosedUntil(servers.db);
+    expect(closedUntil.getTime()).toBeLessThanOrEqual((await now()).getTime());
+    expect(trustedAt).not.toBeNull();
+    const { rows } = await servers.db.query(
+      "SELECT count(*)::int AS n FROM audit_entries WHERE command = 'db trust-clock'",
+    );
+    expect(rows).toEqual([{ n: 1 }]);
   });
 
   it("is the time of redemptions after the database's clock was set back, and they are listed when the clock has passed it", async () => {

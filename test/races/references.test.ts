@@ -34,6 +34,7 @@ async function countDeadlocks(work: (one: WorkerContext, other: WorkerContext) =
   const before = await readDeadlocks();
   const others = await workerConnections();
   const [one, other] = [openWorkerContext(testConfig(servers)), openWorkerContext(testConfig(servers))];
+  await Promise.all([one.deployment.ready(), other.deployment.ready()]);
   try {
     await work(one, other);
   } finally {

@@ -74,6 +74,7 @@ async function lookUpOthers(): Promise<void> {
 function redeemDirectly(voucherId: string) {
   return (workers[0] as TestWorker).ctx.redeemCommitter.submit({
     attemptId: newRef(),
+    origin: (workers[0] as TestWorker).ctx.deployment.origin,
     voucherId,
     organizationId: partner.organizationId,
     keyId: "key",

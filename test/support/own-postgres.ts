@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +15,10 @@ export interface OwnPostgres {
   /** Reads the server's log, which includes every statement. */
   readLog(): string;
   restart(): Promise<void>;
+  /** Copies the files of the stopped server, and starts it again. */
+  saveFiles(): Promise<void>;
+  /** Puts the saved files in place of the present ones while the server is stopped. */
+  setBack(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -41,6 +46,17 @@ export async function openOwnPostgres(settings: string[] = []): Promise<OwnPostg
     readLog: () => readFileSync(join(server.directory, "server.log"), "utf8"),
     async restart() {
       await stopPostgres(server);
+      await startPostgres(server);
+    },
+    async saveFiles() {
+      await stopPostgres(server);
+      execFileSync("cp", ["-a", server.directory, `${server.directory}-saved`]);
+      await startPostgres(server);
+    },
+    async setBack() {
+      await stopPostgres(server);
+      rmSync(server.directory, { recursive: true });
+      execFileSync("cp", ["-a", `${server.directory}-saved`, server.directory]);
       await startPostgres(server);
     },
     async close() {

@@ -14,15 +14,23 @@ class Connection extends EventEmitter {
       },
     },
   };
-  readonly #timeline: string;
+  readonly #server: { timeline: string; started: string; walEnd: number };
 
-  constructor(timeline: string) {
+  constructor(timeline: string, started = "1", walEnd = 100) {
     super();
-    this.#timeline = timeline;
+    this.#server = { timeline, started, walEnd };
   }
 
   async query() {
-    const row = { deploymentId: "d", readOnly: false, isCopy: false, database: "db", timeline: this.#timeline };
+    const row = {
+      deploymentId: "d",
+      readOnly: false,
+      isCopy: false,
+      database: "db",
+      ...this.#server,
+      trustedAt: null,
+      now: new Date(),
+    };
     return { rows: [Object.values(row)], fields: Object.keys(row).map((name) => ({ name })) };
   }
 
@@ -44,5 +52,27 @@ it("a process that reached a promoted standby closes its connections to the form
   expect([former.closed, promoted.closed]).toEqual([true, false]);
   expect(deployment.origin).not.toBe(before);
   await expect(deployment.admit(again.client)).rejects.toThrow("was the primary before a standby was promoted");
-  expect(deployment.origin).toBe("d/db/00000002");
+  expect(deployment.origin).toBe("d/db/00000002/1");
+});
+
+it("a server that was started again is another origin, to which no open connection belongs", async () => {
+  const deployment = new Deployment(pino({ level: "silent" }));
+  const [before, after] = [new Connection("00000001"), new Connection("00000001", "2")];
+  await deployment.admit(before.client);
+  const origin = deployment.originOf(before.client);
+  expect(origin).toBe(deployment.origin);
+  await deployment.admit(after.client);
+  expect(before.closed).toBe(true);
+  expect([deployment.originOf(before.client), deployment.originOf(after.client)]).toEqual([
+    undefined,
+    "d/db/00000001/2",
+  ]);
+});
+
+it("a server whose write-ahead log ends before a known position is refused, and not on a later timeline", async () => {
+  const deployment = new Deployment(pino({ level: "silent" }));
+  await deployment.admit(new Connection("00000001", "1", 100).client);
+  await expect(deployment.admit(new Connection("00000001", "2", 99).client)).rejects.toMatchObject({ state: "copied" });
+  await deployment.admit(new Connection("00000002", "3", 99).client);
+  expect(deployment.origin).toBe("d/db/00000002/3");
 });

@@ -169,6 +169,14 @@ describe("a job past its deadline", () => {
     await expectUntouched(id);
   });
 
+  it("redeems nothing on a connection to another server than the one that its caller has read", async () => {
+    const { id } = await issueVoucher(servers.db, partner);
+    // As if the server was started again after the worker had accepted the job.
+    const before = { ...one, deployment: { id: one.deployment.id, origin: "before", ready: async () => undefined } };
+    expect(await runRedeemJob(before, newAttempt(id), makeJob(id))).toEqual({ kind: "late" });
+    await expectUntouched(id);
+  });
+
   it("redeems nothing when the deadline passes while it waits in the queue", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const deadline = new Date((await databaseTime(servers.db)).getTime() + 50);

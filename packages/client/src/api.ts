@@ -1570,6 +1570,8 @@ export interface components {
             redis: "ok" | "unavailable";
             /** @description Shards of the queues whose Redis server does not answer, such as `2/6`: redemptions of their vouchers get 503. Absent when all answer. */
             silentShards?: string[];
+            /** @description How far the database's clock has jumped ahead of the time that has passed. Absent if it has not. Lists of redemptions do not follow it. */
+            clockAheadSeconds?: number;
         };
         ReadinessError: {
             /** @description An error message that can be shown to the user. */

@@ -115,7 +115,7 @@ GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, di
 GRANT INSERT (os_user, host, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
 
 -- pva_log: a worker process with WORKER_QUEUES=log. It reads no voucher and no event.
-GRANT SELECT ON deployment, migrations TO pva_log;
+GRANT SELECT ON deployment, migrations, redemptions_closed TO pva_log;
 GRANT SELECT, UPDATE (first_index, hashes) ON log_batches TO pva_log;
 GRANT SELECT, INSERT, UPDATE (entries) ON log_bundles TO pva_log;
 GRANT SELECT, INSERT, UPDATE (hashes) ON log_tiles TO pva_log;
@@ -152,6 +152,7 @@ GRANT INSERT (key_id, secret_hash), UPDATE (expires_at) ON api_key_secrets TO pv
 
 -- Vouchers are issued with their first event, shown and voided. Voiding ends a live reservation. Without Redis, voucherctl also seals the
 -- event of a voided voucher.
+GRANT UPDATE (closed_until, clock_trusted_at) ON redemptions_closed TO pva_admin;
 GRANT SELECT ON vouchers, reservations, redemptions, redemptions_closed, reference_ends, reference_generation, voucher_events TO pva_admin;
 GRANT INSERT (id, organization_id, batch_id, serial, last_sequence, sealed_sequence, code, code_key, sealed_hash, pickable)
    ON vouchers TO pva_admin;

@@ -50,7 +50,14 @@ export const readiness = endpoint({
     // The queue opens only once Postgres was reached, so without Postgres it tells nothing about Redis.
     const redis = answers && (ctx.redeemQueue.isOpen || unusable !== null);
     if (unusable === null && redis) {
-      return { status: "ok", postgres: "ok", redis: "ok", ...(silentShards.length > 0 && { silentShards }) } as const;
+      const clockAheadSeconds = Math.round(ctx.deployment.clock.aheadMs / 1_000);
+      return {
+        status: "ok",
+        postgres: "ok",
+        redis: "ok",
+        ...(silentShards.length > 0 && { silentShards }),
+        ...(clockAheadSeconds > 0 && { clockAheadSeconds }),
+      } as const;
     }
     const reasons = [unusable?.message, redis ? undefined : "No answer from Redis."];
     throw new AppError("unavailable", reasons.filter(Boolean).join(" "), {

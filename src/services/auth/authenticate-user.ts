@@ -12,6 +12,7 @@ import {
 import { startsPerTurn } from "../../batching/starts-per-turn.ts";
 import type { Config } from "../../config.ts";
 import { AppError } from "../../contract/errors.ts";
+import type { DatabaseClock } from "../../db/database-clock.ts";
 
 type UserTokens = Config["users"];
 
@@ -43,7 +44,7 @@ const WITHDRAWN_KEY_MS = 600_000;
  * Lifetime of fetched keys, pause before an unknown key id triggers another fetch, and longest duration of a fetch. Milliseconds. `jose` parses
  * each key once per fetched set.
  */
-const KEYS = { cacheMaxAge: WITHDRAWN_KEY_MS - TRUSTED_MS, cooldownDuration: 10_000, timeoutDuration: 2_000 };
+const KEYS = { maxAge: WITHDRAWN_KEY_MS - TRUSTED_MS, cooldown: 10_000, timeoutDuration: 2_000 };
 /** Longest subject, in characters. */
 const SUBJECT_MAX = 255;
 
@@ -52,7 +53,7 @@ interface Trusted {
   subject: string;
   /** When its signature must be checked again, on the monotonic clock. Milliseconds. */
   until: number;
-  /** When the token expires, on the host's clock, including the tolerance. Milliseconds. */
+  /** When the token expires, on the database's clock, including the tolerance. Milliseconds. */
   expiresAt: number;
 }
 
@@ -62,30 +63,35 @@ interface Trusted {
  */
 export class UserAuthenticator {
   readonly #tokens: UserTokens;
+  readonly #clock: DatabaseClock;
   readonly #keys: JWTVerifyGetKey | null;
   readonly #mayStart = startsPerTurn(STARTS_PER_TURN);
   /** Verified tokens by the token's hash, oldest first. */
   readonly #trusted = new Map<string, Trusted>();
 
   /** @throws Error when `jwksUrl` names a file that cannot be read as a key set. */
-  constructor(tokens: UserTokens) {
+  constructor(tokens: UserTokens, clock: DatabaseClock) {
     this.#tokens = tokens;
+    this.#clock = clock;
     this.#keys = tokens.jwksUrl === null ? null : openKeys(new URL(tokens.jwksUrl));
   }
 
   /** Verifies a token and returns its subject. @throws AppError `invalid_token`, or `unavailable` if the keys cannot be read. */
   async authenticate(token: string): Promise<string> {
     if (this.#keys === null) throw invalidToken();
+    await this.#clock.ready();
     const tokenHash = hash("sha256", token, "base64");
     const startedAt = performance.now();
+    const now = this.#clock.now();
     const trusted = this.#trusted.get(tokenHash);
-    if (trusted !== undefined && trusted.until > startedAt && trusted.expiresAt > Date.now()) return trusted.subject;
+    if (trusted !== undefined && trusted.until > startedAt && trusted.expiresAt > now.getTime()) return trusted.subject;
     await this.#mayStart();
     const { issuer, audience } = this.#tokens;
     try {
       const { sub, exp = 0 } = await verify(token, this.#keys, {
         algorithms: ALGORITHMS,
         clockTolerance: CLOCK_TOLERANCE_S,
+        currentDate: now,
         requiredClaims: ["sub", "exp"],
         ...(issuer !== null && { issuer }),
         ...(audience !== null && { audience }),
@@ -117,13 +123,36 @@ export class UserAuthenticator {
 }
 
 function openKeys(url: URL): JWTVerifyGetKey {
-  if (url.protocol !== "file:") return createRemoteJWKSet(url, KEYS);
+  if (url.protocol !== "file:") return openRemoteKeys(url);
   try {
     return createLocalJWKSet(JSON.parse(readFileSync(url, "utf8")));
   } catch {
     // No cause: a parse error quotes the file, which may contain secrets.
     throw new Error("AUTH_JWKS_URL names a file that cannot be read as a JSON Web Key Set");
   }
+}
+
+/** Keys that are fetched again by the monotonic clock. `jose` would go by the host's. */
+function openRemoteKeys(url: URL): JWTVerifyGetKey {
+  const { maxAge, cooldown, timeoutDuration } = KEYS;
+  const keys = createRemoteJWKSet(url, { cacheMaxAge: Infinity, cooldownDuration: Infinity, timeoutDuration });
+  let fetchedAt = -Infinity;
+  const fetchIfOlder = async (ageMs: number): Promise<void> => {
+    const startedAt = performance.now();
+    if (startedAt - fetchedAt < ageMs) return;
+    await keys.reload();
+    fetchedAt = startedAt;
+  };
+  return async (...header) => {
+    await fetchIfOlder(maxAge);
+    try {
+      return await keys(...header);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      await fetchIfOlder(cooldown);
+      return keys(...header);
+    }
+  };
 }
 
 /** Verifies a token. If the token does not name its key, tries every matching key of the set. */

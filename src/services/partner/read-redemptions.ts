@@ -9,6 +9,7 @@ import {
   type RedemptionsQuery,
   type RedemptionsResponse,
 } from "../../contract/redemptions.ts";
+import type { Deployment } from "../../db/deployment.ts";
 import { closeRedemptions, type ListedRedemption, readRedemptions, selectRedemptions } from "../../db/redemptions.ts";
 import { openCursor, type RedemptionsCursor, sealCursor } from "../../domain/redemptions-cursor.ts";
 import type { TokenSecret } from "../../domain/reservation-token.ts";
@@ -25,12 +26,20 @@ const COMPLETE_UNTIL_MAX_AGE_MS = 1_000;
  * Returns a function that gives the time before which redemptions are complete. The function advances that time in the database, at most once
  * a second unless it fails. The database then refuses redemptions before it.
  */
-export function openCompleteUntil(pool: pg.Pool): () => Promise<Date> {
+export function openCompleteUntil({
+  pool,
+  deployment,
+}: {
+  pool: pg.Pool;
+  deployment: Pick<Deployment, "clock">;
+}): () => Promise<Date> {
   let latest: { completeUntil: Promise<Date>; readAt: number } | undefined;
   return () => {
     const now = performance.now();
     if (latest === undefined || now - latest.readAt > COMPLETE_UNTIL_MAX_AGE_MS) {
-      const completeUntil = closeRedemptions(pool);
+      // A clock that jumped ahead would close the time to come, for all organizations.
+      const { clock } = deployment;
+      const completeUntil = clock.ready().then(() => closeRedemptions(pool, clock.steadyNow()));
       const reading = { completeUntil, readAt: now };
       latest = reading;
       completeUntil.catch(() => {

@@ -2,6 +2,7 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import type { Config } from "../../config.ts";
 import type { RedeemJob, RedeemReply } from "../../contract/jobs.ts";
+import type { Deployment } from "../../db/deployment.ts";
 import { type LogBatch, openLogBatch } from "../../db/log-batches.ts";
 import type { Transaction } from "../../db/pool.ts";
 import { insertRedemptions, type NewRedemption, refKey } from "../../db/redemptions.ts";
@@ -12,6 +13,7 @@ import type { Decided } from "../../db/transaction.ts";
 import { type LockedVoucher, type LockedVouchers, readLockedVouchers, redeemVouchers } from "../../db/vouchers.ts";
 import { type EventContent, nextEvent } from "../../domain/chain.ts";
 import { makeRedeemCode, type RandomBytes } from "../../domain/codes.ts";
+import type { DeploymentIdentity } from "../../domain/deployment.ts";
 import { type Confirmation, decideRedeem } from "../../domain/redeem.ts";
 import { liveReservation, type Reservation } from "../../domain/reservation.ts";
 import { hashToken, reservationToken, type TokenSecret } from "../../domain/reservation-token.ts";
@@ -20,8 +22,8 @@ import { GroupCommitter } from "../batches/group-committer.ts";
 import { type Observing, observeBatches } from "../batches/observe-batches.ts";
 import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "../chain/seal-events.ts";
 
-/** One attempt: its job and the job's id. */
-type RedeemRequest = RedeemJob & { attemptId: string };
+/** One attempt: its job, the job's id, and its origin. */
+type RedeemRequest = RedeemJob & { attemptId: string; origin: string };
 
 /** A worker's reply, and the ticket of the reservation that the redemption consumed. */
 interface RedeemJobResult {
@@ -54,6 +56,7 @@ export function openRedeemCommitter(
     config: Config;
     tokenSecrets: readonly TokenSecret[];
     randomBytes: RandomBytes;
+    deployment: Deployment;
     /** Called after a commit with events for webhook endpoints. */
     onAnnounced: () => void;
   },
@@ -71,11 +74,13 @@ export function openRedeemCommitter(
 
 /** Runs one redeem job. Does not wait until the lease is released: a redeemed voucher is refused with or without a lease. */
 export async function runRedeemJob(
-  ctx: { redeemCommitter: RedeemCommitter; leases: Leases; log: Logger },
+  ctx: { redeemCommitter: RedeemCommitter; deployment: DeploymentIdentity; leases: Leases; log: Logger },
   attemptId: string,
   job: RedeemJob,
 ): Promise<RedeemReply> {
-  const { reply, consumedTicket } = await ctx.redeemCommitter.submit({ ...job, attemptId });
+  // The worker has just compared it with the job's.
+  const { origin } = ctx.deployment;
+  const { reply, consumedTicket } = await ctx.redeemCommitter.submit({ ...job, attemptId, origin });
   if (consumedTicket !== null) void releaseLease(ctx, job.voucherId, consumedTicket);
   return reply;
 }
@@ -101,7 +106,12 @@ async function readRedeemState(tx: Transaction, requests: readonly RedeemRequest
  * another transaction has meanwhile used a reference, closed the redemption's time, or changed a reservation without the voucher's lock.
  */
 async function redeemBatch(
-  ctx: { tokenSecrets: readonly TokenSecret[]; randomBytes: RandomBytes; onAnnounced: () => void },
+  ctx: {
+    tokenSecrets: readonly TokenSecret[];
+    randomBytes: RandomBytes;
+    deployment: Deployment;
+    onAnnounced: () => void;
+  },
   tx: Transaction,
   requests: readonly RedeemRequest[],
   { now, closedUntil, vouchers, confirmations, ended, logBatch }: RedeemState,
@@ -125,7 +135,9 @@ async function redeemBatch(
       throw new Error(`voucher ${voucher.id} does not belong to the organization that redeems it`);
     }
     const confirmation = confirmations.get(refKey(request)) ?? null;
-    const attempt = { ...request, isEnded: ended.has(request.attemptId) };
+    // The connection may have been opened after the job began, to another server.
+    const isForeign = ctx.deployment.originOf(tx) !== request.origin;
+    const attempt = { ...request, isEnded: isForeign || ended.has(request.attemptId) };
     const decision = decideRedeem(voucher, voucher.reservation, confirmation, attempt, now, expectedTokenHash);
     switch (decision.kind) {
       case "redeem": {

@@ -3,12 +3,12 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import type { Config } from "../../config.ts";
 import { countBrokenChains } from "../../db/broken-chains.ts";
+import type { Deployment } from "../../db/deployment.ts";
 import { findOldestPendingAge } from "../../db/events.ts";
 import { countStock } from "../../db/listings.ts";
 import { findLogProgress } from "../../db/log-checkpoints.ts";
 import { countLiveReservations } from "../../db/reservations.ts";
 import { measureWebhooks } from "../../db/webhook-deliveries.ts";
-import type { DeploymentIdentity } from "../../domain/deployment.ts";
 import type { Backlog, DatabaseBacklog } from "../../metrics/open-metrics.ts";
 import { measureQueues, type ShardBacklog } from "../../queues/measure-queues.ts";
 import type { RedisClient } from "../../redis/connections.ts";
@@ -29,7 +29,7 @@ interface Deps {
   pool: pg.Pool;
   redis: RedisClient;
   config: Config;
-  deployment: DeploymentIdentity;
+  deployment: Deployment;
   log: Logger;
 }
 
@@ -44,11 +44,12 @@ async function measureJobs({ redis, deployment, config }: Deps): Promise<ShardBa
   return measureQueues(redis, deployment.id, config.queueShards);
 }
 
-async function measureDatabase({ pool }: Deps): Promise<DatabaseBacklog> {
+async function measureDatabase({ pool, deployment }: Deps): Promise<DatabaseBacklog> {
   return {
     liveReservations: await countLiveReservations(pool, RESERVATIONS_MAX),
     sealLagMs: await findOldestPendingAge(pool),
     log: await findLogProgress(pool),
+    clockAheadMs: deployment.clock.aheadMs,
     brokenChains: await countBrokenChains(pool, BROKEN_CHAINS_MAX),
     webhooks: await measureWebhooks(pool, WEBHOOKS_MAX),
     stock: await countStock(pool, LISTINGS_MAX, LEFT_MAX),

@@ -205,12 +205,14 @@ export async function sendWebhook(
       bytes += chunk.length;
       if (bytes >= BODY_MAX) break;
     }
-    return resultOf(response.statusCode, response.headers["retry-after"]);
+    return resultOf(response.statusCode, response.headers);
   } catch (error) {
     if (stopped.aborted) return null;
     return noResponse(limit.aborted ? "timeout" : failureOf(error as Error));
   }
 }
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 function noResponse(failure: NoResponse): WebhookResult {
   return { status: null, failure, retryAfterMs: null };
@@ -222,16 +224,16 @@ function failureOf(error: Error): NoResponse {
   return isInvalid || /^bad (response|upgrade)$/.test(error.message) ? "invalid_response" : "connection";
 }
 
-function resultOf(status: number, retryAfter: string | string[] | undefined): WebhookResult {
+function resultOf(status: number, headers: Headers): WebhookResult {
   if (status >= 200 && status < 300) return { status, failure: null, retryAfterMs: null };
   const failure = status >= 300 && status < 400 ? "redirect" : "status";
-  return { status, failure, retryAfterMs: parseRetryAfter([retryAfter].flat()[0]) };
+  return { status, failure, retryAfterMs: parseRetryAfter(headers) };
 }
 
-/** The wait that `Retry-After` asks for, as seconds or as a date (RFC 9110, section 10.2.3). Null without a valid one. */
-function parseRetryAfter(text: string | undefined): number | null {
-  if (text === undefined) return null;
+/** The wait that `Retry-After` asks for, as seconds, or as a date after that of the response (RFC 9110, section 10.2.3). Null without a valid one. */
+function parseRetryAfter({ "retry-after": after, date }: Headers): number | null {
+  const text = String(after);
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
-  const at = / GMT$/.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(at) ? null : Math.max(0, at - Date.now());
+  const waitMs = / GMT$/.test(text) ? Date.parse(text) - Date.parse(String(date)) : Number.NaN;
+  return Number.isNaN(waitMs) ? null : Math.max(0, waitMs);
 }
