@@ -2,6 +2,7 @@ import pg from "pg";
 import { ConfigError } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
+import { FileLocked } from "../services/log/durable-file.ts";
 import { LogSettingsError } from "../services/log/log-settings.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable, UsageError } from "./exit-code.ts";
 
@@ -29,6 +30,7 @@ export function explain(error: unknown): Explanation {
     const exitCode = error.code === "unavailable" ? EXIT.unavailable : EXIT.refused;
     return { message: error.message, ...(error.code === "not_found" && { hint: FIND_IDS }), exitCode };
   }
+  if (error instanceof FileLocked) return { message: error.message, exitCode: EXIT.refused };
   if (error instanceof LogSettingsError) return { message: error.message, exitCode: EXIT.config };
   if (error instanceof ConfigError) return misconfigured(error.message, "docs/configuration.md lists every variable.");
   if (error instanceof pg.DatabaseError) return explainDatabaseError(error);

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { text as readText } from "node:stream/consumers";
 import { parseSecretKey, parseVerifierKey } from "../domain/log/note.ts";
 import { LogSettingsError } from "../services/log/log-settings.ts";
+import { readBody } from "../services/log/log-source.ts";
 import { WitnessServer } from "../services/log/witness.ts";
 import { actionWithoutServers, type Noun } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
@@ -46,10 +46,12 @@ export const witness: Noun = {
         if (key === null) throw new LogSettingsError(`${options.key} does not hold the key of a witness.`);
         const logKey = parseVerifierKey("log", options.log);
         if (logKey === null) throw new UsageError("--log is not the vkey of a log.");
-        const { url, close } = await serveWitness(await WitnessServer.open(key, [logKey], options.state), options);
+        const witness = await WitnessServer.open(key, [logKey], options.state);
+        const { url, close } = await serveWitness(witness, options);
         ctx.print({ url, vkey: key.text }, () => `The witness ${key.text} listens at ${url}.`);
         if (!ctx.signal.aborted) await once(ctx.signal, "abort");
         await close();
+        witness.close();
       },
     );
   },
@@ -65,11 +67,11 @@ export async function serveWitness(
       response.writeHead(status, { "content-type": contentType }).end(text);
     try {
       if (request.url !== "/add-checkpoint" || request.method !== "POST") return answer(404, "POST /add-checkpoint\n");
-      if (!(Number(request.headers["content-length"]) <= REQUEST_MAX)) return answer(400, "The request is too long.\n");
-      const { status, text, contentType } = await witness.addCheckpoint(
-        await readText(request),
-        Math.floor(Date.now() / 1_000),
-      );
+      // Destroying a request that is too long would close the connection before the response.
+      const body = await readBody(request.iterator({ destroyOnReturn: false }), REQUEST_MAX);
+      if (body === null) return answer(400, "The request is too long.\n");
+      const now = Math.floor(Date.now() / 1_000);
+      const { status, text, contentType } = await witness.addCheckpoint(body.toString(), now);
       answer(status, text, contentType);
     } catch (error) {
       console.error(error);

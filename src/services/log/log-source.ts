@@ -1,10 +1,10 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError } from "../../contract/errors.ts";
 import { HASH_BYTES, type LeafRange, type ReadTile, TILE_WIDTH, tilesOf } from "../../domain/log/merkle.ts";
 import { NotAccepted } from "../../domain/log/policy.ts";
 import { formatTilePath, tileWidth } from "../../domain/log/tiles.ts";
+import { readIfThere } from "./durable-file.ts";
 
 /** Longest wait for a file of a log. Milliseconds. */
 const WAIT_MAX_MS = 10_000;
@@ -38,7 +38,7 @@ export function openLogSource(from: string): LogSource {
 async function fetchFile(address: string, path: string, attempt = 1): Promise<Buffer | null> {
   const url = `${address.replace(/\/$/, "")}/${path}`;
   const { response, bytes } = await fetch(url, { signal: AbortSignal.timeout(WAIT_MAX_MS) })
-    .then(async (response) => ({ response, bytes: await readBody(response, FILE_MAX) }))
+    .then(async (response) => ({ response, bytes: await readBody(response.body ?? [], FILE_MAX) }))
     .catch((cause) => {
       throw new AppError("unavailable", `${address} does not answer.`, { cause });
     });
@@ -53,24 +53,16 @@ async function fetchFile(address: string, path: string, attempt = 1): Promise<Bu
   return bytes;
 }
 
-/** Reads the body of a response; null when it is longer than `bytesMax`. */
-export async function readBody(response: Response, bytesMax: number): Promise<Buffer | null> {
+/** Reads a body; null when it is longer than `bytesMax`. */
+export async function readBody(body: AsyncIterable<Uint8Array> | [], bytesMax: number): Promise<Buffer | null> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of body) {
     length += chunk.length;
     if (length > bytesMax) return null;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-/** Reads a file; null when it does not exist. */
-export async function readIfThere(file: string): Promise<Buffer | null> {
-  return readFile(file).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;
-    throw error;
-  });
 }
 
 /**

@@ -5,8 +5,8 @@ import { consistencyRanges, HASH_BYTES, rootOfRange, TILE_WIDTH, verifyConsisten
 import { NotAccepted, type Policy, verifyCheckpoint } from "../../domain/log/policy.ts";
 import { verifyProof } from "../../domain/log/receipt.ts";
 import { formatTilePath, TreeAppender, tileWidth } from "../../domain/log/tiles.ts";
-import { writeDurably } from "./anchors.ts";
-import { fetchTiles, type LogSource, openLogSource, readBundle, readIfThere } from "./log-source.ts";
+import { readIfThere, writeDurably } from "./durable-file.ts";
+import { fetchTiles, type LogSource, openLogSource, readBundle } from "./log-source.ts";
 import { formatBundle } from "./read-log.ts";
 
 interface MonitorOptions {

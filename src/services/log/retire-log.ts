@@ -18,9 +18,9 @@ import { parsePolicy } from "../../domain/log/policy.ts";
 import { edgeTiles, TreeAppender } from "../../domain/log/tiles.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
+import { readIfThere } from "./durable-file.ts";
 import { exportLog } from "./export-log.ts";
 import type { LogSettings } from "./log-settings.ts";
-import { readIfThere } from "./log-source.ts";
 import { writeInto } from "./monitor-log.ts";
 import { computeRoot } from "./tree-proofs.ts";
 

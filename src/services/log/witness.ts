@@ -1,13 +1,15 @@
-import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { formatCheckpoint, parseCheckpoint, type TreeHead } from "../../domain/log/checkpoint.ts";
-import { verifyConsistency } from "../../domain/log/merkle.ts";
+import { rootOfRange, verifyConsistency } from "../../domain/log/merkle.ts";
 import { cosignNote, isSignedBy, type SignerKey, type VerifierKey } from "../../domain/log/note.ts";
-import { writeDurably } from "./anchors.ts";
+import { lockFile, readIfThere, writeDurably } from "./durable-file.ts";
 import { parseRequest } from "./witnesses.ts";
 
 /** The last tree of each log that a witness has cosigned, by origin; roots in base64. */
 const stateFile = z.record(z.string(), z.object({ size: z.number().int().min(0), root: z.string() }));
+
+/** The tree of a log that this witness has not seen yet. */
+const EMPTY: TreeHead = { size: 0, root: rootOfRange({ start: 0, end: 0 }, () => Buffer.alloc(0)) };
 
 /** A witness's response to `add-checkpoint`. */
 interface WitnessResponse {
@@ -22,28 +24,43 @@ export class WitnessServer {
   readonly #logs: readonly VerifierKey[];
   readonly #file: string;
   readonly #seen: Map<string, TreeHead>;
+  /** Releases the state for another process. */
+  readonly close: () => void;
   /** The last request. Requests run one at a time, because each must see the tree that the previous one cosigned. */
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(key: SignerKey, logs: readonly VerifierKey[], file: string, seen: Map<string, TreeHead>) {
+  private constructor(
+    key: SignerKey,
+    logs: readonly VerifierKey[],
+    file: string,
+    seen: Map<string, TreeHead>,
+    unlock: () => void,
+  ) {
     this.#key = key;
     this.#logs = logs;
     this.#file = file;
     this.#seen = seen;
+    this.close = unlock;
   }
 
-  /** Opens a witness with the state of a file. A missing file is an empty state. @throws Error when the file holds no valid state. */
+  /**
+   * Opens a witness with the state of a file, and locks the state: two processes could cosign trees that contradict each other. A missing
+   * file is an empty state.
+   * @throws FileLocked; Error when the file holds no valid state.
+   */
   static async open(key: SignerKey, logs: readonly VerifierKey[], file: string): Promise<WitnessServer> {
-    const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return "{}";
+    const unlock = await lockFile(file, 0);
+    try {
+      const state = stateFile.parse(JSON.parse(String((await readIfThere(file)) ?? "{}")));
+      const heads = Object.entries(state).map(([origin, { size, root }]): [string, TreeHead] => [
+        origin,
+        { size, root: Buffer.from(root, "base64") },
+      ]);
+      return new WitnessServer(key, logs, file, new Map(heads), unlock);
+    } catch (error) {
+      unlock();
       throw error;
-    });
-    const state = stateFile.parse(JSON.parse(text));
-    const heads = Object.entries(state).map(([origin, { size, root }]): [string, TreeHead] => [
-      origin,
-      { size, root: Buffer.from(root, "base64") },
-    ]);
-    return new WitnessServer(key, logs, file, new Map(heads));
+    }
   }
 
   /** Handles the body of one `add-checkpoint` request. @param now seconds since 1970. */
@@ -62,11 +79,11 @@ export class WitnessServer {
     if (keys.length === 0) return refuse(404, "This witness does not know the log.");
     if (!isSignedBy(note, keys)) return refuse(403, "The log has not signed this.");
     if (request.oldSize > size) return refuse(400, "The old size is larger than the checkpoint's.");
-    const seen = this.#seen.get(origin) ?? { size: 0, root: null };
-    if (request.oldSize !== seen.size || (size === seen.size && seen.root !== null && !seen.root.equals(root))) {
+    const seen = this.#seen.get(origin) ?? EMPTY;
+    if (request.oldSize !== seen.size) {
       return { status: 409, text: `${seen.size}\n`, contentType: "text/x.tlog.size" };
     }
-    if (!verifyConsistency(seen.size, seen.root ?? root, size, root, request.proof)) {
+    if (!verifyConsistency(seen.size, seen.root, size, root, request.proof)) {
       return refuse(422, "The proof does not lead from the last tree to this one.");
     }
     const next = new Map(this.#seen).set(origin, { size, root });

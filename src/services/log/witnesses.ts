@@ -102,7 +102,7 @@ async function post(url: string, body: string): Promise<{ status: number; text: 
     redirect: "error",
     signal: AbortSignal.timeout(WAIT_MAX_MS),
   });
-  const bytes = await readBody(response, RESPONSE_MAX);
+  const bytes = await readBody(response.body ?? [], RESPONSE_MAX);
   if (bytes === null) throw new Error(`its response is longer than ${RESPONSE_MAX} bytes`);
   return { status: response.status, text: bytes.toString() };
 }

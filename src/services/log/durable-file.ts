@@ -1,0 +1,60 @@
+import { randomUUID } from "node:crypto";
+import { open, readFile, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Pause between attempts to lock a file. Milliseconds. */
+const LOCK_RETRY_MS = 20;
+/** The result code of SQLite for a file that another process has locked. */
+const SQLITE_BUSY = 5;
+
+/** Another process has the lock of a file. */
+export class FileLocked extends Error {}
+
+/**
+ * Locks `<file>.lock` for this process, and returns the function that releases it. The operating system releases the lock of a process that
+ * dies: Node has no file lock of its own, but SQLite has one on every system.
+ * @throws FileLocked when another process has the lock after `waitMs`.
+ */
+export async function lockFile(file: string, waitMs: number): Promise<() => void> {
+  const deadline = performance.now() + waitMs;
+  const lock = new DatabaseSync(`${file}.lock`, { timeout: 0 });
+  for (;;) {
+    try {
+      lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+      return () => lock.close();
+    } catch (error) {
+      if ((error as { errcode?: number }).errcode === SQLITE_BUSY && performance.now() < deadline) {
+        await sleep(LOCK_RETRY_MS);
+        continue;
+      }
+      lock.close();
+      if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
+      throw new FileLocked(`Another process uses ${file}.`);
+    }
+  }
+}
+
+/** Replaces a file atomically: a reader sees the old content or the new content, even after a power failure. */
+export async function writeDurably(file: string, content: string | Uint8Array): Promise<void> {
+  const next = `${file}.${randomUUID()}.next`;
+  const handle = await open(next, "w", 0o600);
+  try {
+    await handle.writeFile(content);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(next, file);
+  const directory = await open(dirname(file), "r");
+  await directory.sync().finally(() => directory.close());
+}
+
+/** Reads a file; null when it does not exist. */
+export async function readIfThere(file: string): Promise<Buffer | null> {
+  return readFile(file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;
+    throw error;
+  });
+}

@@ -1,0 +1,113 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { serveWitness } from "../../src/cli/witness.ts";
+import { parseCheckpoint } from "../../src/domain/log/checkpoint.ts";
+import { makeSigner } from "../../src/domain/log/note.ts";
+import { readAnchor, writeAnchor } from "../../src/services/log/anchors.ts";
+import { lockFile } from "../../src/services/log/durable-file.ts";
+import { WitnessServer } from "../../src/services/log/witness.ts";
+import { naiveProof, naiveRoot } from "../support/naive-merkle.ts";
+import { signCheckpoint } from "../support/sign-checkpoint.ts";
+
+const log = makeSigner("log", "log.example", Buffer.alloc(32, 1));
+const key = makeSigner("witness", "w.example", Buffer.alloc(32, 2));
+const LEAVES = Array.from({ length: 9 }, (_, index) => Buffer.alloc(32, index));
+
+let directory: string;
+let state: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "witness-"));
+  state = join(directory, "seen.json");
+});
+
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const checkpointOf = (size: number, root = naiveRoot(LEAVES.slice(0, size))) => signCheckpoint(log, { size, root });
+
+function requestOf(oldSize: number, size: number, root?: Buffer): string {
+  const proof = oldSize === 0 || oldSize >= size ? [] : naiveProof(oldSize, LEAVES.slice(0, size));
+  const lines = [`old ${oldSize}`, ...proof.map((node) => node.toString("base64")), "", checkpointOf(size, root)];
+  return lines.join("\n");
+}
+
+describe("a witness", () => {
+  it.each<[string, number, [number, number, Buffer?], number, string | RegExp]>([
+    ["cosigns an empty tree", 0, [0, 0], 200, /^— w\.example /],
+    ["rejects an empty tree with another root", 0, [0, 0, Buffer.alloc(32, 7)], 422, /proof/],
+    ["cosigns a tree that continues the last one", 4, [4, 9], 200, /^— w\.example /],
+    ["cosigns the last tree again", 4, [4, 4], 200, /^— w\.example /],
+    ["names its size when the old size is not its own", 4, [3, 9], 409, "4\n"],
+    ["names its size when the old size is zero", 4, [0, 9], 409, "4\n"],
+    ["rejects another root for the last size", 4, [4, 4, Buffer.alloc(32, 7)], 422, /proof/],
+    ["rejects a proof that leads elsewhere", 4, [4, 9, Buffer.alloc(32, 7)], 422, /proof/],
+    ["rejects an old size larger than the tree", 4, [4, 3], 400, /larger/],
+  ])("%s", async (_, seen, [oldSize, size, root], status, text) => {
+    const witness = await WitnessServer.open(key, [log], state);
+    if (seen > 0) expect(await witness.addCheckpoint(requestOf(0, seen), 1)).toMatchObject({ status: 200 });
+    const before = seen > 0 ? readFileSync(state, "utf8") : null;
+    const response = await witness.addCheckpoint(requestOf(oldSize, size, root), 1);
+    expect(response).toEqual({
+      status,
+      text: typeof text === "string" ? text : expect.stringMatching(text),
+      contentType: status === 409 ? "text/x.tlog.size" : "text/plain; charset=utf-8",
+    });
+    if (status !== 200 && before !== null) expect(readFileSync(state, "utf8")).toBe(before);
+    witness.close();
+  });
+
+  it("does not open a state that another witness has open", async () => {
+    const witness = await WitnessServer.open(key, [log], state);
+    await expect(WitnessServer.open(key, [log], state)).rejects.toThrow(`Another process uses ${state}.`);
+    await witness.addCheckpoint(requestOf(0, 4), 1);
+    witness.close();
+    const next = await WitnessServer.open(key, [log], state);
+    expect(await next.addCheckpoint(requestOf(0, 4, Buffer.alloc(32, 7)), 1)).toMatchObject({ status: 409 });
+    next.close();
+  });
+
+  it("releases its state when the state is damaged, and leaves the damaged file as it is", async () => {
+    writeFileSync(state, '{"log.example":');
+    for (const _ of [1, 2]) await expect(WitnessServer.open(key, [log], state)).rejects.toThrow(/JSON/);
+    expect(readFileSync(state, "utf8")).toBe('{"log.example":');
+  });
+
+  it("reads a request without Content-Length, and rejects one that is too long", async () => {
+    const witness = await WitnessServer.open(key, [log], state);
+    const { url, close } = await serveWitness(witness, { port: 0, host: "127.0.0.1" });
+    const post = (...chunks: string[]) =>
+      new Promise<[number | undefined, string]>((resolve, reject) => {
+        const sent = request(`${url}/add-checkpoint`, { method: "POST" }, async (response) => {
+          let text = "";
+          for await (const chunk of response) text += chunk;
+          resolve([response.statusCode, text]);
+        });
+        sent.on("error", reject);
+        for (const chunk of chunks) sent.write(chunk);
+        sent.end();
+      });
+    const body = requestOf(0, 4);
+    expect(await post(body.slice(0, 20), body.slice(20))).toEqual([200, expect.stringMatching(/^— w\.example /)]);
+    expect(await post("x".repeat(40_000), "x".repeat(40_000))).toEqual([400, "The request is too long.\n"]);
+    await close();
+    witness.close();
+  });
+});
+
+describe("an anchor", () => {
+  it("never goes back when two processes write it, even if the smaller checkpoint is written last", async () => {
+    const anchor = join(directory, "anchor");
+    const unlock = await lockFile(anchor, 0);
+    const sizes = [3, 9, 4, 1, 8];
+    const writes = sizes.map((size) => writeAnchor(anchor, checkpointOf(size), [log]));
+    expect(await readAnchor(anchor, [log])).toBeNull();
+    unlock();
+    await Promise.all(writes);
+    expect((await readAnchor(anchor, [log]))?.size).toBe(9);
+    expect(parseCheckpoint(readFileSync(anchor, "utf8"))?.size).toBe(9);
+    expect(readdirSync(directory).sort()).toEqual(["anchor", "anchor.lock"]);
+  });
+});
