@@ -25,6 +25,7 @@ function start(ctx: NonNullable<ReturnType<typeof openLogWorker>>): RunningWorke
     ctx.log.debug(report, "log pass finished");
     if (ctx.metrics !== null) {
       ctx.metrics.logRefused.with().set(report.refused === null ? 0 : 1);
+      ctx.metrics.logClaims.with().set(report.claims);
       ctx.metrics.logLeaves.with().inc(report.placed);
     }
     return report;

@@ -127,6 +127,8 @@ export const logReport = z.object({
   cosigned: z.number(),
   /** The anchor files, and the number of leaves in each one's checkpoint; null for a missing file. */
   anchors: z.array(z.object({ file: z.string(), size: z.number().nullable() })),
+  /** Witnesses that contradicted the log without a proof when they were last asked, while the others met the quorum. */
+  claims: z.number(),
   /** Why the pass stopped before it served a checkpoint, such as an anchor that contradicts the database. Null if it did not stop. */
   refused: z.string().nullable(),
   durationMs: z.number(),

@@ -240,6 +240,13 @@ export const METRICS = {
     help: "Whether the last pass refused to sign, because an anchor or a witness contradicts the database: 1 or 0.",
     labels: [],
   },
+  logClaims: {
+    name: "voucher_log_witness_claims",
+    type: "gauge",
+    process: "worker",
+    help: "Witnesses that contradict the log without a proof, while the others meet the quorum.",
+    labels: [],
+  },
   webhookDeliveries: {
     name: "voucher_webhook_deliveries_total",
     type: "counter",

@@ -23,7 +23,7 @@ export const logKey = makeSigner("log", ORIGIN, LOG_SEED);
 export const NEXT_ORIGIN = "vouchers.test/log2";
 const NEXT_SEED = Buffer.alloc(32, 9);
 const nextLogKey = makeSigner("log", NEXT_ORIGIN, NEXT_SEED);
-export const witnessKeys = [2, 3].map((byte) => makeSigner("witness", `w${byte}.test`, Buffer.alloc(32, byte)));
+export const witnessKeys = [2, 3, 4].map((byte) => makeSigner("witness", `w${byte}.test`, Buffer.alloc(32, byte)));
 
 /** The files of a log in a directory of their own, and its variables. */
 export interface LogFiles {
@@ -31,8 +31,8 @@ export interface LogFiles {
   anchor: string;
   /** The variables of a process that runs the sequencer. */
   env: { LOG_KEY_FILE: string; LOG_ANCHOR: string; LOG_POLICY?: string };
-  /** Names witnesses, all of them required. */
-  setWitnesses(urls: readonly string[]): void;
+  /** Names witnesses. The quorum is `threshold` of them, or all. */
+  setWitnesses(urls: readonly string[], threshold?: number): void;
   remove(): void;
 }
 
@@ -56,11 +56,14 @@ function makeFiles({ name, text }: SignerKey, seed: Buffer): LogFiles {
     directory,
     anchor,
     env: { LOG_KEY_FILE: key, LOG_ANCHOR: `file:${anchor}` },
-    setWitnesses(urls) {
+    setWitnesses(urls, threshold = urls.length) {
       files.env.LOG_POLICY = join(directory, "policy");
       const lines = urls.map((url, index) => `witness w${index} ${witnessKeys[index]?.text} ${url}\n`);
       const members = urls.map((_, index) => `w${index}`).join(" ");
-      writeFileSync(files.env.LOG_POLICY, `log ${text}\n${lines.join("")}group all all ${members}\nquorum all\n`);
+      writeFileSync(
+        files.env.LOG_POLICY,
+        `log ${text}\n${lines.join("")}group all ${threshold} ${members}\nquorum all\n`,
+      );
     },
     remove: () => rmSync(directory, { recursive: true }),
   };
@@ -168,8 +171,12 @@ export async function startWitness(
     },
   };
   const served = await serveWitness(hooked, { port: 0, host: "127.0.0.1" });
-  servers.onClose(() => served.close());
-  return { ...served, state: () => JSON.parse(readFileSync(state, "utf8"))[ORIGIN] };
+  const close = async () => {
+    await served.close();
+    witness.close();
+  };
+  servers.onClose(close);
+  return { url: served.url, close, state: () => JSON.parse(readFileSync(state, "utf8"))[ORIGIN] };
 }
 
 /** Every leaf of the tree, in order, from the events and their batches, without the bundles. */

@@ -211,6 +211,30 @@ describe("witnesses", () => {
     fake = undefined;
   });
 
+  it.each<[string, (response: ServerResponse) => void, RegExp]>([
+    [
+      "names an absurd size",
+      (response) => response.writeHead(409).end("9007199254740991\n"),
+      /has seen 9007199254740991/,
+    ],
+    ["rejects everything", (response) => response.writeHead(422).end("no\n"), /contradicts the database/],
+  ])("one that %s counts as failed while the others meet the quorum, and stops a log that needs it", async (_, answer, claim) => {
+    const honest = [(await startWitness(servers, files, 0)).url, (await startWitness(servers, files, 1)).url];
+    const liar = await startFake(answer);
+    files.setWitnesses([...honest, liar], 2);
+    await beginLog(servers.db, files);
+    await issueVouchers(servers.db, partner, 4);
+    const { run } = openSequencer(servers, files);
+    expect(await run()).toMatchObject({ published: 4, cosigned: 2, claims: 1, refused: null });
+    await issueVouchers(servers.db, partner, 4);
+    expect(await run()).toMatchObject({ published: 8, cosigned: 2, claims: 1, refused: null });
+    files.setWitnesses([...honest, liar], 3);
+    expect(await openSequencer(servers, files).run()).toMatchObject({
+      published: 0,
+      refused: expect.stringMatching(claim),
+    });
+  });
+
   /** Starts a witness that answers as the test says. */
   async function startFake(answer: (response: ServerResponse, note: string) => void): Promise<string> {
     const server = createServer(async (request, response) => {

@@ -17,13 +17,13 @@ export class FileLocked extends Error {}
  * dies: Node has no file lock of its own, but SQLite has one on every system.
  * @throws FileLocked when another process has the lock after `waitMs`.
  */
-export async function lockFile(file: string, waitMs: number): Promise<() => void> {
+export async function lockFile(file: string, waitMs: number): Promise<() => unknown> {
   const deadline = performance.now() + waitMs;
   const lock = new DatabaseSync(`${file}.lock`, { timeout: 0 });
   for (;;) {
     try {
       lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
-      return () => lock.close();
+      return () => lock.isOpen && lock.close();
     } catch (error) {
       if ((error as { errcode?: number }).errcode === SQLITE_BUSY && performance.now() < deadline) {
         await sleep(LOCK_RETRY_MS);

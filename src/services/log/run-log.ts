@@ -10,7 +10,7 @@ import { readAnchor, writeAnchor } from "./anchors.ts";
 import { assertCompared, integrateBatches } from "./integrate-batches.ts";
 import type { LogSettings } from "./log-settings.ts";
 import { computeRoot } from "./tree-proofs.ts";
-import { askWitness, type Witness, type WitnessAnswer } from "./witnesses.ts";
+import { askWitness, claimOf, namesIn, type Witness, type WitnessAnswer } from "./witnesses.ts";
 
 /** How long one pass may give batches their places before it publishes. Milliseconds. */
 const INTEGRATE_MAX_MS = 2_000;
@@ -36,6 +36,8 @@ export class Sequencer {
   #signed: TreeHead | null = null;
   /** The anchors as this process has last read or written them. */
   #anchors: LogReport["anchors"] = [];
+  /** Witnesses that contradicted the log without a proof when they were last asked. */
+  #claims = 0;
 
   constructor(ctx: SequencerContext) {
     this.#ctx = ctx;
@@ -62,7 +64,12 @@ export class Sequencer {
       report.refused = error.message;
       this.#ctx.log.error({ reason: error.message }, "the log is refused: no new checkpoint is served");
     }
-    return { ...report, anchors: this.#anchors, durationMs: Math.round(performance.now() - startedAt) };
+    return {
+      ...report,
+      anchors: this.#anchors,
+      claims: this.#claims,
+      durationMs: Math.round(performance.now() - startedAt),
+    };
   }
 
   /**
@@ -130,11 +137,11 @@ export class Sequencer {
       }
     }
     const asked = await this.#ask(served?.note.text ?? formatCheckpoint(empty), tree);
-    const silent = asked.filter(({ answer }) => answer.kind === "failed").map(({ witness }) => witness.key);
-    const silentNames = policy.witnesses.filter(({ key }) => silent.includes(key)).map(({ name }) => name);
-    if (mustAnswer && silentNames.length > 0 && meetsQuorum(policy, new Set(silentNames))) {
+    const silent = asked.filter(({ answer }) => answer.kind === "failed");
+    const silentNames = namesIn(policy, silent);
+    if (mustAnswer && silentNames.size > 0 && meetsQuorum(policy, silentNames)) {
       throw new LogRefused(
-        `Too few witnesses answer to say what was signed. Without an answer: ${silentNames.join(", ")}.`,
+        `Too few witnesses answer to say what was signed. Without an answer: ${[...silentNames].join(", ")}.`,
       );
     }
     // Before the first checkpoint, a witness knows the log only if it has cosigned a tree that is larger than the empty one.
@@ -144,12 +151,13 @@ export class Sequencer {
   }
 
   /**
-   * Asks all witnesses for their cosignatures of a checkpoint's text.
-   * @throws LogRefused when a witness contradicts the tree or has cosigned a larger one.
+   * Asks all witnesses for their cosignatures of a checkpoint's text. A witness that contradicts the tree, or claims to have cosigned a larger
+   * one, counts as failed while the others meet the quorum.
+   * @throws LogRefused when they do not.
    */
   async #ask(text: string, tree: LogTree): Promise<{ witness: Witness; answer: WitnessAnswer }[]> {
     const { pool, logSettings, log } = this.#ctx;
-    const { witnesses, keys } = logSettings;
+    const { policy, witnesses, keys } = logSettings;
     const note = signNote(keys, text);
     const sizes = await selectWitnessSizes(
       pool,
@@ -162,20 +170,23 @@ export class Sequencer {
       })),
     );
     const size = parseCheckpoint(note)?.size ?? 0;
-    for (const { witness, answer } of asked) {
-      const { name } = witness.key;
-      if (answer.kind === "contradicts")
-        throw new LogRefused(`The witness ${name} contradicts the database: ${answer.reason}.`);
-      if (answer.kind === "ahead" && answer.size > tree.size) {
-        // Another process may have published meanwhile.
-        const current = await findLogTree(pool);
-        if (answer.size > (current?.size ?? 0)) {
-          throw new LogRefused(
-            `The witness ${name} has seen ${answer.size} leaves, the database has ${current?.size ?? 0}.`,
-          );
-        }
+    // Read now: another process may have published since the pass began.
+    const current = Math.max(tree.size, (await findLogTree(pool))?.size ?? 0);
+    const agreeing = asked.filter(({ answer: { kind } }) => kind === "cosigned" || kind === "knowsNothing");
+    const isQuorumMet = meetsQuorum(policy, namesIn(policy, agreeing));
+    this.#claims = 0;
+    for (const one of asked) {
+      const { name } = one.witness.key;
+      const claim = claimOf(name, one.answer, current);
+      // Anyone can claim anything without a proof. So a claim stops the log only if the policy needs this witness.
+      if (claim !== null && !isQuorumMet) throw new LogRefused(claim);
+      if (claim !== null) {
+        this.#claims += 1;
+        one.answer = { kind: "failed", reason: claim };
+        log.error({ witness: name, reason: claim }, "a witness contradicts the log without a proof");
+      } else if (one.answer.kind === "failed") {
+        log.warn({ witness: name, reason: one.answer.reason }, "a witness did not cosign");
       }
-      if (answer.kind === "failed") log.warn({ witness: name, reason: answer.reason }, "a witness did not cosign");
     }
     const cosigned = asked.filter(({ answer }) => answer.kind === "cosigned");
     await recordWitnessSizes(pool, new Map(cosigned.map(({ witness }) => [witness.key.name, size])));
@@ -203,9 +214,8 @@ export class Sequencer {
     this.#anchors = anchors.map((file) => ({ file, size: tree.size }));
     const asked = await this.#ask(text, tree);
     const cosigned = asked.flatMap(({ witness, answer }) => (answer.kind === "cosigned" ? [{ witness, answer }] : []));
-    const names = policy.witnesses.filter(({ key }) => cosigned.some(({ witness }) => witness.key === key));
     const counts = { size: tree.size, cosigned: cosigned.length };
-    if (!meetsQuorum(policy, new Set(names.map(({ name }) => name)))) {
+    if (!meetsQuorum(policy, namesIn(policy, cosigned))) {
       log.warn(counts, "too few witnesses cosigned: the last checkpoint stays");
       return { ...counts, published: published?.size ?? 0 };
     }

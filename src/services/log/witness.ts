@@ -25,7 +25,7 @@ export class WitnessServer {
   readonly #file: string;
   readonly #seen: Map<string, TreeHead>;
   /** Releases the state for another process. */
-  readonly close: () => void;
+  readonly close: () => unknown;
   /** The last request. Requests run one at a time, because each must see the tree that the previous one cosigned. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -34,7 +34,7 @@ export class WitnessServer {
     logs: readonly VerifierKey[],
     file: string,
     seen: Map<string, TreeHead>,
-    unlock: () => void,
+    unlock: () => unknown,
   ) {
     this.#key = key;
     this.#logs = logs;

@@ -2,6 +2,7 @@ import type { Queryable } from "../../db/pool.ts";
 import { decodeBase64, parseDecimal } from "../../domain/log/base64.ts";
 import { type Checkpoint, parseCheckpoint } from "../../domain/log/checkpoint.ts";
 import { parseNote, type VerifierKey, verifySignatures } from "../../domain/log/note.ts";
+import type { Policy } from "../../domain/log/policy.ts";
 import { readBody } from "./log-source.ts";
 import { proveConsistency } from "./tree-proofs.ts";
 
@@ -20,9 +21,9 @@ export interface Witness {
 export type WitnessAnswer =
   /** The witness cosigned the checkpoint. `line` is its signature line. */
   | { kind: "cosigned"; line: string }
-  /** The witness has cosigned a larger tree of this log: the database has lost a part of the log, or another process has published since. */
+  /** The witness claims to have cosigned a larger tree of this log: the database has lost a part of the log, or another process has published since. */
   | { kind: "ahead"; size: number }
-  /** The witness has cosigned another tree of the same size, or rejects the proof: the database has another log. */
+  /** The witness claims to have cosigned another tree of the same size, or rejects the proof: the database has another log. */
   | { kind: "contradicts"; reason: string }
   /** The witness refuses to cosign an empty tree, and names no larger tree that it has cosigned. */
   | { kind: "knowsNothing" }
@@ -52,6 +53,7 @@ export async function askWitness(
     if (witnessSize !== null && witnessSize > checkpoint.size) return { kind: "ahead", size: witnessSize };
     const isRefusal = status >= 400 && status < 500 && status !== 409;
     if (checkpoint.size === 0 && (isRefusal || witnessSize === 0)) return { kind: "knowsNothing" };
+    // Witnesses of the first version of tlog-witness answer 409 with the checkpoint's own size instead of 422.
     if (status === 422 || (witnessSize === proofFrom && witnessSize === checkpoint.size)) {
       return { kind: "contradicts", reason: `it answered ${status} for the tree of ${checkpoint.size} leaves` };
     }
@@ -59,6 +61,21 @@ export async function askWitness(
       return { kind: "failed", reason: `it answered ${status}` };
     proofFrom = witnessSize;
   }
+}
+
+/** The names that a policy gives to these witnesses. */
+export function namesIn({ witnesses }: Policy, asked: readonly { witness: Witness }[]): Set<string> {
+  return new Set(
+    witnesses.filter(({ key }) => asked.some(({ witness }) => witness.key === key)).map(({ name }) => name),
+  );
+}
+
+/** What a witness claims against a database with a tree of `size`, as a sentence; null when it claims nothing. No claim comes with a proof. */
+export function claimOf(name: string, answer: WitnessAnswer, size: number): string | null {
+  if (answer.kind === "contradicts") return `The witness ${name} contradicts the database: ${answer.reason}.`;
+  return answer.kind === "ahead" && answer.size > size
+    ? `The witness ${name} has seen ${answer.size} leaves, the database has ${size}.`
+    : null;
 }
 
 /** The body of a request to a witness. */
