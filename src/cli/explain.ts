@@ -4,6 +4,7 @@ import { AppError } from "../contract/errors.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
 import { FileLocked } from "../services/log/durable-file.ts";
 import { LogSettingsError } from "../services/log/log-settings.ts";
+import { DamagedState } from "../services/log/monitor-log.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /** An error message for the user of voucherctl. */
@@ -31,7 +32,8 @@ export function explain(error: unknown): Explanation {
     return { message: error.message, ...(error.code === "not_found" && { hint: FIND_IDS }), exitCode };
   }
   if (error instanceof FileLocked) return { message: error.message, exitCode: EXIT.refused };
-  if (error instanceof LogSettingsError) return { message: error.message, exitCode: EXIT.config };
+  if (error instanceof LogSettingsError || error instanceof DamagedState)
+    return { message: error.message, exitCode: EXIT.config };
   if (error instanceof ConfigError) return misconfigured(error.message, "docs/configuration.md lists every variable.");
   if (error instanceof pg.DatabaseError) return explainDatabaseError(error);
   if (isDatabaseUnavailable(error)) return unavailable((error as { code?: string }).code);

@@ -16,7 +16,7 @@ import { backfillLog } from "../services/log/backfill-log.ts";
 import { exportLog } from "../services/log/export-log.ts";
 import { initLog } from "../services/log/init-log.ts";
 import { type LogSettings, LogSettingsError, readLogSettings } from "../services/log/log-settings.ts";
-import { openLogSource } from "../services/log/log-source.ts";
+import { COSIGNATURE_MAX_AGE, openLogSource } from "../services/log/log-source.ts";
 import { monitorLog } from "../services/log/monitor-log.ts";
 import { recoverLog } from "../services/log/recover-log.ts";
 import { retireLog } from "../services/log/retire-log.ts";
@@ -29,11 +29,13 @@ import {
   withServers,
 } from "./command.ts";
 import { EXIT, UsageError } from "./exit-code.ts";
-import { formatCount, pluralize } from "./format.ts";
-import { collect } from "./option-parsers.ts";
+import { formatCount, formatDuration, pluralize } from "./format.ts";
+import { collect, integer } from "./option-parsers.ts";
 import { paint } from "./paint.ts";
 import { readPolicy, readText, runVerification } from "./receipt.ts";
 import { withRedis } from "./with-redis.ts";
+
+const MAX_AGE_HELP = "refuse a checkpoint whose newest cosignature is older";
 
 export const log: Noun = {
   name: "log",
@@ -97,6 +99,12 @@ export const log: Noun = {
       .option("--url <address>", "audit a served log instead, as anyone can, without a database")
       .option("--policy <file>", "with --url: your own copy of the policy")
       .option("--voucher <id>", "with --url: compare the public events of this voucher; repeatable", collect)
+      .option(
+        "--max-age <seconds>",
+        `with --url: ${MAX_AGE_HELP}`,
+        integer(0, Number.MAX_SAFE_INTEGER),
+        COSIGNATURE_MAX_AGE,
+      )
       .addHelpText(
         "after",
         `
@@ -105,11 +113,12 @@ database server.
 With --url, fetches every leaf and tile, and verifies the checkpoint. It cannot
 tell whether the leaves are events of vouchers that were not named.`,
       );
-    actionWithoutServers<{ url?: string; policy?: string; voucher?: string[] }>(
+    actionWithoutServers<{ url?: string; policy?: string; voucher?: string[]; maxAge: number }>(
       audit,
       ["log audit", "log audit --url https://vouchers.example.com --policy policy --voucher vch_…"],
-      async (interaction, { url, policy, voucher = [] }) => {
-        if (url !== undefined && policy !== undefined) return auditUrl(interaction, url, readPolicy(policy), voucher);
+      async (interaction, { url, policy, voucher = [], maxAge }) => {
+        if (url !== undefined && policy !== undefined)
+          return auditUrl(interaction, url, { policy: readPolicy(policy), vouchers: voucher, maxAge });
         if (url !== undefined)
           throw new UsageError("--url needs --policy: a policy of the audited service proves nothing.");
         if (policy !== undefined || voucher.length > 0) throw new UsageError("--policy and --voucher need --url.");
@@ -152,7 +161,7 @@ tell whether the leaves are events of vouchers that were not named.`,
       async (ctx, { from }) => {
         const source = openLogSource(from);
         const recovered = await runVerification(() => recoverLog(ctx, readSettings(), source));
-        const { firstIndex, leaves, lost, added } = recovered;
+        const { firstIndex, leaves, lost, added, missing } = recovered;
         const lostLeaves = lost.reduce((sum, run) => sum + run.leaves, 0);
         ctx.print(recovered, () =>
           [
@@ -161,6 +170,11 @@ tell whether the leaves are events of vouchers that were not named.`,
               ? [`This database has lost the events of ${pluralize(lostLeaves, "leaf", "leaves")}:`]
               : []),
             ...lost.map((run) => `  ${run.firstIndex} to ${run.firstIndex + run.leaves - 1}`),
+            ...(missing > 0
+              ? [
+                  `An anchor has ${pluralize(missing, "more leaf", "more leaves")}. Recover them from another copy. If there is none: voucherctl log retire --accept-loss`,
+                ]
+              : []),
           ].join("\n"),
         );
       },
@@ -202,7 +216,14 @@ leaves. Run it again if it was interrupted.`,
         ctx.next("start the workers of the log with the new key, and give partners the new policy");
       },
     );
-    actionWithoutServers<{ policy: string; state: string; keep?: boolean; receipt?: string[]; retired?: string }>(
+    actionWithoutServers<{
+      policy: string;
+      state: string;
+      keep?: boolean;
+      receipt?: string[];
+      retired?: string;
+      maxAge: number;
+    }>(
       noun
         .command("monitor")
         .description("check that a log continues what was seen before; exit status 1 when it contradicts that")
@@ -212,16 +233,17 @@ leaves. Run it again if it was interrupted.`,
         .option("--keep", "also keep every leaf: a copy to recover the log from")
         .option("--receipt <file>", "a receipt that must be in the log; repeatable", collect)
         .option("--retired <origin>", "the log seen before, when it was retired and this one goes on")
+        .option("--max-age <seconds>", MAX_AGE_HELP, integer(0, Number.MAX_SAFE_INTEGER), COSIGNATURE_MAX_AGE)
         .addHelpText("after", "\nNeeds no database. Run it regularly, for example by cron."),
       ["log monitor https://vouchers.example.com/log --policy policy --state seen --keep"],
-      async (ctx, { policy, state, keep = false, receipt = [], retired }, url = "") => {
-        const options = { source: openLogSource(url), state, keep, retired, policy: readPolicy(policy) };
+      async (ctx, { policy, state, keep = false, receipt = [], retired, maxAge }, url = "") => {
+        const options = { source: openLogSource(url), state, keep, retired, policy: readPolicy(policy), maxAge };
         const monitored = await runVerification(() => monitorLog({ ...options, receipts: receipt.map(readText) }));
-        const { origin, size, before, receipts } = monitored;
+        const { origin, size, before, receipts, cosignedAge } = monitored;
         ctx.print(
           monitored,
           () =>
-            `${origin} has ${pluralize(size, "leaf", "leaves")} and continues the ${formatCount(before)} seen before. ${pluralize(receipts, "receipt")} checked.`,
+            `${origin} has ${pluralize(size, "leaf", "leaves")} and continues the ${formatCount(before)} seen before. ${pluralize(receipts, "receipt")} checked. ${describeAge(cosignedAge)}`,
         );
       },
     );
@@ -243,15 +265,18 @@ async function auditDatabase(ctx: CommandContext): Promise<void> {
   );
 }
 
-async function auditUrl(ctx: Interaction, url: string, policy: Policy, vouchers: string[]): Promise<void> {
+async function auditUrl(
+  ctx: Interaction,
+  url: string,
+  options: { policy: Policy; vouchers: string[]; maxAge: number },
+): Promise<void> {
   const address = url.replace(/\/$/, "");
   const progress = ctx.progress("Read", "leaves", 0);
   const audit = await runVerification(() =>
     auditServedLog({
       log: openLogSource(`${address}/log`),
       histories: openLogSource(`${address}/integrity/events`),
-      policy,
-      vouchers,
+      ...options,
       onLeaves: (leaves) => {
         ctx.signal.throwIfAborted();
         progress.advance(leaves);
@@ -259,14 +284,20 @@ async function auditUrl(ctx: Interaction, url: string, policy: Policy, vouchers:
     }),
   );
   const events =
-    vouchers.length === 0
+    options.vouchers.length === 0
       ? "no voucher named"
       : `${pluralize(audit.events, "public event")} compared, ${formatCount(audit.waiting)} waiting`;
   printAudit(
     ctx,
     audit,
-    `${audit.origin}: ${pluralize(audit.leaves, "leaf", "leaves")}, ${pluralize(audit.tiles, "tile")}, ${events}`,
+    `${audit.origin}: ${pluralize(audit.leaves, "leaf", "leaves")}, ${pluralize(audit.tiles, "tile")}, ${events}. ${describeAge(audit.cosignedAge)} In all`,
   );
+}
+
+function describeAge(seconds: number | null): string {
+  return seconds === null
+    ? "No witness has cosigned it."
+    : `A witness has cosigned it ${formatDuration(seconds * 1_000)} ago.`;
 }
 
 function printAudit(ctx: Interaction, audit: { problems: string[]; problemCount: number }, summary: string): void {

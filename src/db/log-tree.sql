@@ -13,10 +13,11 @@ INSERT INTO log_tree (origin, size, root) VALUES ($1::text, 0, $2::bytea);
 
 -- name: select_waiting_batches
 -- The next batches without a place, in the order of their ids. Their leaves together are within the second limit.
--- $1 limit of batches int, $2 limit of leaves int
+-- $1 limit of batches int, $2 limit of leaves int, $3 after this id bigint
 SELECT w.id, w.leaves, w.hashes
   FROM (SELECT b.id, b.leaves, b.hashes, sum(b.leaves) OVER (ORDER BY b.id) AS leaves_so_far
-          FROM (SELECT n.id, n.leaves, n.hashes FROM log_batches AS n WHERE n.first_index IS NULL ORDER BY n.id LIMIT $1::int) AS b
+          FROM (SELECT n.id, n.leaves, n.hashes FROM log_batches AS n WHERE n.first_index IS NULL AND n.id > $3::bigint
+                 ORDER BY n.id LIMIT $1::int) AS b
        ) AS w
  WHERE w.leaves_so_far <= $2::int ORDER BY w.id;
 

@@ -64,8 +64,8 @@ export async function insertLogTree(tx: Transaction, origin: string, emptyRoot: 
 }
 
 /** The next batches without a place, in order of their ids, within both limits. */
-export function selectWaitingBatches(tx: Queryable): Promise<WaitingBatch[]> {
-  return readRows(tx, sql.select_waiting_batches, [WAITING_BATCHES_MAX, WAITING_LEAVES_MAX]);
+export function selectWaitingBatches(tx: Queryable, after: WaitingBatch["id"] = 0): Promise<WaitingBatch[]> {
+  return readRows(tx, sql.select_waiting_batches, [WAITING_BATCHES_MAX, WAITING_LEAVES_MAX, after]);
 }
 
 /** Statements that give batches their places at the end of the locked tree, in order. `size` is the tree's current size. */

@@ -83,7 +83,9 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
     before: 0,
     receipts: 1,
   });
-  expect((await voucherctl.run(watch)).stdout).toMatch(/continues the 2 seen before/);
+  expect((await voucherctl.run(watch)).stdout).toMatch(
+    /continues the 2 seen before.*A witness has cosigned it \d+ s ago\.$/m,
+  );
   expect(await voucherctl.run(watch.with(2, "http://127.0.0.1:1/log"))).toMatchObject({
     exitCode: 69,
     stderr: "http://127.0.0.1:1/log does not answer.\n",
@@ -100,6 +102,7 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
   const audited = await voucherctl.run([...served, "--json"], elsewhere);
   expect(JSON.parse(audited.stdout)).toEqual({
     ...{ origin: "cli.test/log", leaves: 2, tiles: 1, events: 2, waiting: 0, problemCount: 0, problems: [] },
+    cosignedAge: expect.any(Number),
   });
   const untrusted = await voucherctl.run(served.slice(0, 4), elsewhere);
   expect([untrusted.exitCode, untrusted.stderr]).toEqual([2, expect.stringMatching(/--url needs --policy/)]);
@@ -109,7 +112,7 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
   const recover = await voucherctl.run(["log", "recover", "--from", at("export")], env);
   expect([recover.exitCode, recover.stderr]).toEqual([
     1,
-    expect.stringMatching(/has 2 leaves, the largest checkpoint 2/),
+    expect.stringMatching(/has 2 leaves, the copy's checkpoint 2/),
   ]);
 
   await voucherctl.json("log", "keygen", "--origin", "cli.test/log2", "--out", at("log2.key"));

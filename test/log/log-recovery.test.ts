@@ -232,7 +232,7 @@ describe("a database that was restored from an older backup", () => {
     const source = openLogSource(copy);
     const settings = settingsOf(files);
     expect(await recoverLog(provisioning(servers.db), settings, source)).toEqual({
-      ...{ firstIndex: 300, leaves: 500, added: 20 },
+      ...{ firstIndex: 300, leaves: 500, added: 20, missing: 0 },
       lost: [{ firstIndex: 300, leaves: 500 }],
     });
     await expect(recoverLog(provisioning(servers.db), settings, source)).rejects.toThrow(
@@ -290,7 +290,13 @@ describe("a database that was restored from an older backup", () => {
       refused: expect.stringMatching(/has 447 leaves, the database 300/),
     });
     const recovered = await recoverLog(provisioning(servers.db), settingsOf(files), openLogSource(copy));
-    expect(recovered).toEqual({ firstIndex: 300, leaves: 147, added: 21, lost: [{ firstIndex: 347, leaves: 100 }] });
+    expect(recovered).toEqual({
+      firstIndex: 300,
+      leaves: 147,
+      added: 21,
+      lost: [{ firstIndex: 347, leaves: 100 }],
+      missing: 0,
+    });
     expect(await run()).toMatchObject({ placed: 0, size: 468, published: 468, refused: null });
     expect(await audit()).toEqual({
       ...{ leaves: 468, events: 368, waiting: 0, lost: 100 },
@@ -320,6 +326,27 @@ describe("a database that was restored from an older backup", () => {
     );
     expect(await recoverLog(provisioning(servers.db), settings, openLogSource(copy))).toMatchObject({ leaves: 10 });
     expect(await run()).toMatchObject({ published: 20, refused: null });
+  });
+
+  it("is recovered up to the checkpoint of a copy that is behind the anchor, and then from a newer copy", async () => {
+    const restore = await beginWithBackup(servers, files, partner, { kept: 10, lost: 10 });
+    const [behind, newest] = [join(files.directory, "behind"), join(files.directory, "newest")];
+    await exportLog(servers.db, behind);
+    await issue(7);
+    await run();
+    await exportLog(servers.db, newest);
+    await restore();
+    await issue(5);
+    const recover = (copy: string) => recoverLog(provisioning(servers.db), settingsOf(files), openLogSource(copy));
+    expect(await recover(behind)).toEqual({
+      ...{ firstIndex: 10, leaves: 10, added: 0, missing: 7, lost: [{ firstIndex: 10, leaves: 10 }] },
+    });
+    expect(await audit()).toMatchObject({ leaves: 20, events: 10, waiting: 5, lost: 10, problemCount: 0 });
+    expect(await run()).toMatchObject({ placed: 0, refused: expect.stringMatching(/has 27 leaves, the database 20/) });
+    await expect(recover(behind)).rejects.toThrow(/has 20 leaves, the copy's checkpoint 20/);
+    expect(await recover(newest)).toMatchObject({ firstIndex: 20, leaves: 7, added: 5, missing: 0 });
+    expect(await run()).toMatchObject({ published: 32, refused: null });
+    await assertInvariants(servers.db);
   });
 
   it("is not recovered from a copy with another leaf", async () => {

@@ -1,11 +1,14 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
 import { onSnapshot } from "../../src/db/transaction.ts";
 import { ANCHOR_NAMESPACE } from "../../src/domain/chain.ts";
-import type { SignerKey } from "../../src/domain/log/note.ts";
-import { parsePolicy } from "../../src/domain/log/policy.ts";
+import { cosignNote, type SignerKey } from "../../src/domain/log/note.ts";
+import { type Policy, parsePolicy } from "../../src/domain/log/policy.ts";
+import { TreeAppender } from "../../src/domain/log/tiles.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { auditServedLog } from "../../src/services/log/audit-served-log.ts";
 import { backfillLog } from "../../src/services/log/backfill-log.ts";
@@ -78,6 +81,7 @@ describe("log audit --url", () => {
     const served = (histories = history(3)) => auditServedLog({ log, histories, policy, vouchers: [event.id] });
     expect(await served()).toEqual({
       ...{ origin: "vouchers.test/log", leaves: 700, tiles: 4, events: 1, waiting: 0, problemCount: 0, problems: [] },
+      cosignedAge: null,
     });
     expect((await served(history(4))).problems).toEqual([`event 1 of ${event.id} has another hash than leaf 4`]);
     expect((await served(history(700))).problems).toEqual([
@@ -147,29 +151,120 @@ describe("log backfill", () => {
 });
 
 describe("log monitor", () => {
-  it("refuses a log that shrinks or forks and keeps the evidence, and refuses a log of another name", async () => {
+  let state: string;
+  let policy: Policy;
+  const at = (name: string) => join(files.directory, name);
+  const monitor = (from: string, more: Partial<Parameters<typeof monitorLog>[0]> = {}) =>
+    monitorLog({ source: openLogSource(from), policy, state, keep: false, receipts: [], ...more });
+  const refused = () => readdirSync(state).filter((name) => name.startsWith("refused"));
+
+  /** Exports the log with 300 leaves as `small`, and with 600 as `large`. */
+  async function exportTwice() {
+    state = at("seen");
     await beginLog(servers.db, files);
-    await issue(300);
-    await run();
-    const [small, large] = [join(files.directory, "small"), join(files.directory, "large")];
-    await exportLog(servers.db, small);
-    await issue(300);
-    await run();
-    await exportLog(servers.db, large);
-    const policy = parsePolicy(String((await findPublished(servers.db))?.policy));
-    const state = join(files.directory, "seen");
-    const monitor = (from: string, keep = false) =>
-      monitorLog({ source: openLogSource(from), policy, state, keep, receipts: [] });
-    expect(await monitor(small, true)).toMatchObject({ size: 300, before: 0 });
-    expect(await monitor(large, true)).toMatchObject({ size: 600, before: 300 });
-    expect(await monitor(large)).toMatchObject({ size: 600, before: 600 });
-    await expect(monitor(small)).rejects.toThrow(/has 300 leaves, and had 600/);
+    for (const name of ["small", "large"]) {
+      await issue(300);
+      await run();
+      await exportLog(servers.db, at(name));
+    }
+    policy = parsePolicy(String((await findPublished(servers.db))?.policy));
+  }
+
+  it("refuses a log that shrinks, forks or changes its name, and keeps only a proven contradiction as evidence", async () => {
+    await exportTwice();
+    expect(await monitor(at("small"), { keep: true })).toMatchObject({ size: 300, before: 0, cosignedAge: null });
+    expect(await monitor(at("large"), { keep: true })).toMatchObject({ size: 600, before: 300 });
+    expect(await monitor(at("large"))).toMatchObject({ size: 600, before: 600 });
+    await expect(monitor(at("small"))).rejects.toThrow(/has 300 leaves, and had 600/);
     const fork = signCheckpoint(logKey, { size: 600, root: Buffer.alloc(32, 7) });
-    writeFileSync(join(large, "checkpoint"), fork);
-    await expect(monitor(large)).rejects.toThrow(/does not continue the one of 600 leaves/);
-    expect(readdirSync(state).filter((name) => name.startsWith("refused"))).toEqual(["refused-300", "refused-600"]);
+    writeFileSync(join(at("large"), "checkpoint"), fork.replace("vouchers.test/log\n", "vouchers.test/other\n"));
+    await expect(monitor(at("large"))).rejects.toThrow(/has no log vouchers.test\/other/);
+    expect(refused()).toEqual([]);
+    writeFileSync(join(at("large"), "checkpoint"), fork);
+    await expect(monitor(at("large"))).rejects.toThrow(/has another root for 600 leaves/);
+    expect(refused()).toEqual(["refused-600"]);
     expect(readFileSync(join(state, "refused-600"), "utf8")).toBe(fork);
-    writeFileSync(join(large, "checkpoint"), fork.replace("vouchers.test/log\n", "vouchers.test/other\n"));
-    await expect(monitor(large)).rejects.toThrow(/has no log vouchers.test\/other/);
+  });
+
+  it("proves a fork from the tiles of a larger tree, and does not take damaged tiles or a server in trouble for one", async () => {
+    await exportTwice();
+    const leaves = Buffer.alloc(300 * 32, 7);
+    const fork = new TreeAppender(0, []);
+    fork.append(leaves);
+    mkdirSync(state);
+    writeFileSync(join(state, "checkpoint"), signCheckpoint(logKey, { size: 300, root: fork.root() }));
+    await expect(monitor(at("large"))).rejects.toThrow(/of 600 leaves does not continue the one of 300/);
+    expect(refused()).toEqual(["refused-600"]);
+    rmSync(join(state, "refused-600"));
+    const tile = join(at("large"), "tile/0/002.p/88");
+    writeFileSync(tile, readFileSync(tile).fill(9, 0, 3));
+    await expect(monitor(at("large"))).rejects.toThrow(/do not lead to its checkpoint's root/);
+    const trouble = createServer((_, response) => response.writeHead(503).end("<html>busy</html>"));
+    await new Promise<void>((resolve) => trouble.listen(0, "127.0.0.1", resolve));
+    const { port } = trouble.address() as AddressInfo;
+    await expect(monitor(`http://127.0.0.1:${port}`)).rejects.toMatchObject({ code: "unavailable" });
+    trouble.close();
+    expect(refused()).toEqual([]);
+  });
+
+  it("stores no bundle that the checkpoint does not prove, and replaces a damaged one at the next run", async () => {
+    await exportTwice();
+    const bundle = (directory: string, name: string) => join(directory, "tile/entries", name);
+    const whole = readFileSync(bundle(at("large"), "001"));
+    for (const name of ["001", "002.p/88"]) {
+      const good = readFileSync(bundle(at("large"), name));
+      writeFileSync(bundle(at("large"), name), Buffer.from(good).fill(7, 2, 9));
+      await expect(monitor(at("large"), { keep: true })).rejects.toThrow(/do not lead to its checkpoint's root/);
+      expect(existsSync(bundle(state, name))).toBe(false);
+      writeFileSync(bundle(at("large"), name), good);
+    }
+    await monitor(at("large"), { keep: true });
+    for (const damaged of [Buffer.from(whole).fill(7, 2, 9), whole.subarray(0, 99), Buffer.alloc(0)]) {
+      writeFileSync(bundle(state, "001"), damaged);
+      await monitor(at("large"), { keep: true });
+      expect(readFileSync(bundle(state, "001"))).toEqual(whole);
+    }
+    expect(refused()).toEqual([]);
+  });
+
+  it("reports a damaged checkpoint of its own with the way out, and changes nothing", async () => {
+    await exportTwice();
+    await monitor(at("small"));
+    const file = join(state, "checkpoint");
+    const kept = readFileSync(file, "utf8");
+    const otherRoot = kept.replace(/\n300\n./, (text) => `${text.slice(0, -1)}${text.endsWith("A") ? "B" : "A"}`);
+    for (const damaged of ["", kept.slice(0, 60), otherRoot]) {
+      writeFileSync(file, damaged);
+      await expect(monitor(at("large"))).rejects.toThrow(/is damaged.*Restore it from a backup.*move it away/);
+      expect(readFileSync(file, "utf8")).toBe(damaged);
+    }
+    expect(refused()).toEqual([]);
+  });
+
+  it("refuses a checkpoint whose newest cosignature is older than the limit, and an audit does so too", async () => {
+    await exportTwice();
+    const checkpoint = readFileSync(join(at("small"), "checkpoint"), "utf8");
+    const text = checkpoint.slice(0, checkpoint.indexOf("\n\n") + 1);
+    const now = Math.floor(Date.now() / 1_000);
+    const cosigned = (...ages: number[]) =>
+      writeFileSync(
+        join(at("small"), "checkpoint"),
+        `${checkpoint}${ages.map((age, at) => `${cosignNote(witnessKeys[at] as SignerKey, text, now - age)}\n`).join("")}`,
+      );
+    const [one, two] = witnessKeys;
+    policy = parsePolicy(`log ${logKey.text}\nwitness w1 ${one?.text}\nwitness w2 ${two?.text}\nquorum w1\n`);
+    const log = openLogSource(at("small"));
+    const audit = (maxAge?: number) => auditServedLog({ log, histories: log, policy, vouchers: [], maxAge });
+    cosigned(100_000, 50);
+    const { cosignedAge } = await monitor(at("small"));
+    expect([cosignedAge, (await audit()).cosignedAge].every((age) => age !== null && age >= 50 && age < 100)).toBe(
+      true,
+    );
+    cosigned(100_000, 90_000);
+    for (const check of [() => monitor(at("small")), () => audit()]) {
+      await expect(check()).rejects.toThrow(/newest cosignature is 9\d{4} seconds old, more than 86400/);
+    }
+    expect(await monitor(at("small"), { maxAge: 200_000 })).toMatchObject({ size: 300 });
+    expect(await audit(200_000)).toMatchObject({ leaves: 300, problemCount: 0 });
   });
 });

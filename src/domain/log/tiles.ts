@@ -86,6 +86,13 @@ export class TreeAppender {
     this.#grow(0, before, entries);
   }
 
+  /** Appends full bundles, given as the root of each, to a tree that has only full bundles. */
+  appendBundles(roots: Buffer): void {
+    const before = this.#size / TILE_WIDTH;
+    this.#size += (roots.length / HASH_BYTES) * TILE_WIDTH;
+    this.#grow(1, before, roots);
+  }
+
   /** The root of the tree. */
   root(): Buffer {
     const whole: LeafRange = { start: 0, end: this.#size };

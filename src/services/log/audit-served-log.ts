@@ -1,10 +1,9 @@
 import { type PublicChain, publicChain } from "../../contract/events.ts";
 import { ENTITY_TYPE, GENESIS_HASH } from "../../domain/chain.ts";
-import { parseCheckpoint } from "../../domain/log/checkpoint.ts";
 import { HASH_BYTES, hashLeaves, TILE_WIDTH } from "../../domain/log/merkle.ts";
-import { NotAccepted, type Policy, verifyCheckpoint } from "../../domain/log/policy.ts";
+import { NotAccepted, type Policy } from "../../domain/log/policy.ts";
 import { formatTilePath, type StoredTile, TreeAppender } from "../../domain/log/tiles.ts";
-import { type LogSource, readBundle } from "./log-source.ts";
+import { type LogSource, readBundle, readServedCheckpoint } from "./log-source.ts";
 import { type Problems, type Report, reportInto } from "./report-problems.ts";
 
 /** Bundles fetched at once. */
@@ -19,6 +18,8 @@ interface ServedAudit extends Problems {
   events: number;
   /** Public events of the given vouchers that have no leaf yet. */
   waiting: number;
+  /** The age of the newest cosignature in seconds; null without one. */
+  cosignedAge: number | null;
 }
 
 interface ServedAuditOptions {
@@ -29,6 +30,8 @@ interface ServedAuditOptions {
   policy: Policy;
   /** Vouchers whose public events are compared. */
   vouchers: readonly string[];
+  /** The greatest age of the newest cosignature. Seconds. */
+  maxAge?: number;
   onLeaves?: (leaves: number) => void;
 }
 
@@ -45,17 +48,16 @@ interface NamedLeaf {
  * @throws NotAccepted when the checkpoint does not meet the policy, or leaves are missing.
  */
 export async function auditServedLog(options: ServedAuditOptions): Promise<ServedAudit> {
-  const { log, policy, vouchers, onLeaves = () => undefined } = options;
-  const audit: ServedAudit = { origin: "", leaves: 0, tiles: 0, events: 0, waiting: 0, problemCount: 0, problems: [] };
+  const { log, policy, vouchers, maxAge, onLeaves = () => undefined } = options;
+  const counts = { leaves: 0, tiles: 0, events: 0, waiting: 0, problemCount: 0 };
+  const audit: ServedAudit = { origin: "", ...counts, cosignedAge: null, problems: [] };
   const report = reportInto(audit);
   // Reads the events before the checkpoint, so that the checkpoint covers every leaf that they name.
   const namedLeaves = new Map<number, NamedLeaf>();
   for (const voucher of vouchers) await readNamedLeaves(options.histories, voucher, namedLeaves, audit, report);
-  const checkpoint = parseCheckpoint((await log.read("checkpoint"))?.toString() ?? "");
-  if (checkpoint === null) throw new NotAccepted(`${log.from} serves no checkpoint.`);
-  verifyCheckpoint(policy, checkpoint);
+  const { checkpoint, cosignedAge } = await readServedCheckpoint(log, policy, maxAge);
   const { origin, size, root } = checkpoint;
-  Object.assign(audit, { origin, leaves: size });
+  Object.assign(audit, { origin, leaves: size, cosignedAge });
 
   const appender = new TreeAppender(0, []);
   /** Incomplete tiles, to which later leaves can add hashes. */

@@ -1,8 +1,16 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError } from "../../contract/errors.ts";
-import { HASH_BYTES, type LeafRange, type ReadTile, TILE_WIDTH, tilesOf } from "../../domain/log/merkle.ts";
-import { NotAccepted } from "../../domain/log/policy.ts";
+import { type CheckpointNote, parseCheckpoint } from "../../domain/log/checkpoint.ts";
+import {
+  HASH_BYTES,
+  type LeafRange,
+  type ReadTile,
+  TILE_WIDTH,
+  type TileId,
+  tilesOf,
+} from "../../domain/log/merkle.ts";
+import { NotAccepted, type Policy, verifyCheckpoint } from "../../domain/log/policy.ts";
 import { formatTilePath, tileWidth } from "../../domain/log/tiles.ts";
 import { readIfThere } from "./durable-file.ts";
 
@@ -34,7 +42,7 @@ export function openLogSource(from: string): LogSource {
   };
 }
 
-/** @throws AppError `unavailable`; NotAccepted for a response that no log sends. */
+/** @throws AppError `unavailable`, also for an error of the server; NotAccepted for a response that no log sends. */
 async function fetchFile(address: string, path: string, attempt = 1): Promise<Buffer | null> {
   const url = `${address.replace(/\/$/, "")}/${path}`;
   const { response, bytes } = await fetch(url, { signal: AbortSignal.timeout(WAIT_MAX_MS) })
@@ -49,7 +57,8 @@ async function fetchFile(address: string, path: string, attempt = 1): Promise<Bu
     await sleep(Number.isFinite(seconds) ? Math.min(seconds * 1_000, RETRY_MAX_MS) : RETRY_MAX_MS);
     return fetchFile(address, path, attempt + 1);
   }
-  if (response.status !== 200) throw new NotAccepted(`${address}/${path} answers ${response.status}.`);
+  // A server in trouble says nothing about the log.
+  if (response.status !== 200) throw new AppError("unavailable", `${address}/${path} answers ${response.status}.`);
   return bytes;
 }
 
@@ -63,6 +72,32 @@ export async function readBody(body: AsyncIterable<Uint8Array> | [], bytesMax: n
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
+}
+
+/** The greatest age of the newest cosignature, unless another is given. Seconds. */
+export const COSIGNATURE_MAX_AGE = 86_400;
+
+/**
+ * Reads a copy's checkpoint and verifies it against a policy.
+ * @param maxAge the greatest age of the newest cosignature. Seconds. Without a cosignature there is no age.
+ * @throws NotAccepted
+ */
+export async function readServedCheckpoint(
+  source: LogSource,
+  policy: Policy,
+  maxAge = COSIGNATURE_MAX_AGE,
+): Promise<{ checkpoint: CheckpointNote; text: string; cosignedAge: number | null }> {
+  const text = String((await source.read("checkpoint")) ?? "");
+  const checkpoint = parseCheckpoint(text);
+  if (checkpoint === null) throw new NotAccepted(`${source.from} serves no checkpoint.`);
+  const times = verifyCheckpoint(policy, checkpoint).map(({ time }) => time ?? 0);
+  const age = Math.floor(Date.now() / 1_000) - Math.max(...times);
+  if (times.length > 0 && age > maxAge) {
+    throw new NotAccepted(
+      `The newest cosignature is ${age} seconds old, more than ${maxAge}: ${source.from} serves an old checkpoint, or its witnesses do not answer. A log is cosigned every ten minutes; see --max-age.`,
+    );
+  }
+  return { checkpoint, text, cosignedAge: times.length === 0 ? null : age };
 }
 
 /**
@@ -91,14 +126,18 @@ function parseBundle(bytes: Buffer, width: number, name: string): Buffer {
   return leaves;
 }
 
-/** Reads the tiles from which the roots of these ranges are computed, in a tree of this size. */
+/** Reads the tiles from which the roots of these ranges are computed, in a tree of this size. @throws NotAccepted */
 export async function fetchTiles(source: LogSource, ranges: readonly LeafRange[], size: number): Promise<ReadTile> {
   const tiles = new Map<string, Buffer>();
-  for (const tile of tilesOf(ranges)) {
-    const path = formatTilePath({ ...tile, width: tileWidth(tile, size) });
-    const bytes = await source.read(path);
-    if (bytes === null) throw new NotAccepted(`${source.from} has no ${path}.`);
-    tiles.set(`${tile.level}/${tile.index}`, bytes);
-  }
+  for (const tile of tilesOf(ranges)) tiles.set(`${tile.level}/${tile.index}`, await fetchTile(source, tile, size));
   return ({ level, index }) => tiles.get(`${level}/${index}`) ?? Buffer.alloc(0);
+}
+
+/** The hashes of a tile in a tree of this size. @throws NotAccepted when the copy does not have them. */
+export async function fetchTile(source: LogSource, tile: TileId, size: number): Promise<Buffer> {
+  const width = tileWidth(tile, size);
+  const path = formatTilePath({ ...tile, width });
+  const bytes = await source.read(path);
+  if (bytes?.length !== width * HASH_BYTES) throw new NotAccepted(`${source.from} has no valid ${path}.`);
+  return bytes;
 }

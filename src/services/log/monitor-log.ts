@@ -1,12 +1,32 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type CheckpointNote, parseCheckpoint } from "../../domain/log/checkpoint.ts";
-import { consistencyRanges, HASH_BYTES, rootOfRange, TILE_WIDTH, verifyConsistency } from "../../domain/log/merkle.ts";
-import { NotAccepted, type Policy, verifyCheckpoint } from "../../domain/log/policy.ts";
+import {
+  consistencyRanges,
+  foldHashes,
+  HASH_BYTES,
+  hashLeaf,
+  hashLeaves,
+  inclusionRanges,
+  type LeafRange,
+  rootFromInclusion,
+  rootOfRange,
+  TILE_WIDTH,
+  verifyConsistency,
+} from "../../domain/log/merkle.ts";
+import { isSignedBy } from "../../domain/log/note.ts";
+import { NotAccepted, type Policy } from "../../domain/log/policy.ts";
 import { verifyProof } from "../../domain/log/receipt.ts";
-import { formatTilePath, TreeAppender, tileWidth } from "../../domain/log/tiles.ts";
+import { formatTilePath, TreeAppender } from "../../domain/log/tiles.ts";
 import { readIfThere, writeDurably } from "./durable-file.ts";
-import { fetchTiles, type LogSource, openLogSource, readBundle } from "./log-source.ts";
+import {
+  fetchTile,
+  fetchTiles,
+  type LogSource,
+  openLogSource,
+  readBundle,
+  readServedCheckpoint,
+} from "./log-source.ts";
 import { formatBundle } from "./read-log.ts";
 
 interface MonitorOptions {
@@ -20,6 +40,8 @@ interface MonitorOptions {
   receipts: readonly string[];
   /** Origin of a retired log that this log continues, if the last run saw the retired log. */
   retired?: string | undefined;
+  /** The greatest age of the newest cosignature. Seconds. */
+  maxAge?: number;
 }
 
 interface Monitored {
@@ -29,22 +51,29 @@ interface Monitored {
   before: number;
   /** The number of verified receipts. */
   receipts: number;
+  /** The age of the newest cosignature in seconds; null without one. */
+  cosignedAge: number | null;
 }
+
+/** The log has signed two statements that contradict each other. */
+class Contradiction extends NotAccepted {}
+
+/** What an earlier run has kept is damaged, which says nothing about the log. The message names the way out. */
+export class DamagedState extends Error {}
 
 /**
  * Verifies that a served log's checkpoint is signed and cosigned as the policy requires, continues the checkpoint of the last run, and contains
  * the event of every given receipt. Keeps the checkpoint for the next run.
- * @throws NotAccepted with the reason. A checkpoint that satisfies the policy but fails another check is kept in `state` as `refused-<size>`.
+ * @throws NotAccepted with the reason. A checkpoint that is proved to contradict what the log has signed before is kept in `state` as
+ * `refused-<size>`.
+ * @throws DamagedState, SourceUnavailable
  */
 export async function monitorLog(options: MonitorOptions): Promise<Monitored> {
-  const { source, policy, state, keep, receipts, retired } = options;
-  const note = (await source.read("checkpoint"))?.toString() ?? "";
-  const served = parseCheckpoint(note);
-  if (served === null) throw new NotAccepted(`${source.from} serves no checkpoint.`);
-  verifyCheckpoint(policy, served);
+  const { source, policy, state, keep, receipts, retired, maxAge } = options;
   await mkdir(state, { recursive: true });
   const file = join(state, "checkpoint");
-  const before = parseCheckpoint((await readIfThere(file))?.toString() ?? "");
+  const before = await readKept(file, policy);
+  const { checkpoint: served, text, cosignedAge } = await readServedCheckpoint(source, policy, maxAge);
   try {
     if (before !== null && before.origin !== served.origin && before.origin !== retired) {
       throw new NotAccepted(
@@ -52,41 +81,92 @@ export async function monitorLog(options: MonitorOptions): Promise<Monitored> {
       );
     }
     if (before !== null) await verifyContinuation(source, before, served);
-    if (keep) await mirror(source, state, served);
     for (const receipt of receipts) await verifyPresence(source, policy, served, receipt);
+    if (keep) await mirror(source, state, served);
   } catch (error) {
-    if (error instanceof NotAccepted) await writeFile(join(state, `refused-${served.size}`), note);
+    if (error instanceof Contradiction) await writeDurably(join(state, `refused-${served.size}`), text);
     throw error;
   }
-  await writeDurably(file, note);
-  return { origin: served.origin, size: served.size, before: before?.size ?? 0, receipts: receipts.length };
+  await writeDurably(file, text);
+  const { origin, size } = served;
+  return { origin, size, before: before?.size ?? 0, receipts: receipts.length, cosignedAge };
 }
 
+/** Reads the checkpoint of the last run; null before the first run. @throws DamagedState */
+async function readKept(file: string, { logs }: Policy): Promise<CheckpointNote | null> {
+  const text = await readIfThere(file);
+  if (text === null) return null;
+  const kept = parseCheckpoint(text.toString());
+  const keys = logs.map(({ key }) => key).filter(({ name }) => name === kept?.origin);
+  // The policy may no longer have the key of a retired log.
+  if (kept === null || (keys.length > 0 && !isSignedBy(kept.note, keys))) {
+    throw new DamagedState(
+      `${file} is damaged: it is not a checkpoint that the log has signed. Restore it from a backup. If you have none, move it away: the next run then cannot tell whether the log was changed before.`,
+    );
+  }
+  return kept;
+}
+
+/** @throws Contradiction when the tiles prove that the log was changed; NotAccepted when they prove nothing. */
 async function verifyContinuation(source: LogSource, before: CheckpointNote, now: CheckpointNote): Promise<void> {
   if (now.size < before.size) {
     throw new NotAccepted(`The log has ${now.size} leaves, and had ${before.size}: an old checkpoint, or a lost part.`);
   }
-  const ranges = consistencyRanges(before.size, now.size);
-  const read = await fetchTiles(source, ranges, now.size);
-  const proof = ranges.map((range) => rootOfRange(range, read));
-  if (!verifyConsistency(before.size, before.root, now.size, now.root, proof)) {
-    throw new NotAccepted(`The log of ${now.size} leaves does not continue the one of ${before.size} leaves.`);
+  if (now.size === before.size && !now.root.equals(before.root)) {
+    throw new Contradiction(`The log has another root for ${now.size} leaves than before.`);
   }
+  const ranges = consistencyRanges(before.size, now.size);
+  const old: LeafRange = { start: 0, end: before.size };
+  const read = await fetchTiles(source, [...ranges, old], now.size);
+  const proof = ranges.map((range) => rootOfRange(range, read));
+  if (verifyConsistency(before.size, before.root, now.size, now.root, proof)) return;
+  // If the same tiles lead from another old tree to the signed root, that root excludes the tree that was signed before.
+  if (verifyConsistency(before.size, rootOfRange(old, read), now.size, now.root, proof)) {
+    throw new Contradiction(`The log of ${now.size} leaves does not continue the one of ${before.size} leaves.`);
+  }
+  throw wrongTiles(source);
 }
 
-/** Copies every bundle that is missing in `state`, and recomputes the root from all bundles. */
+function wrongTiles({ from }: LogSource): NotAccepted {
+  return new NotAccepted(
+    `The tiles of ${from} do not lead to its checkpoint's root: they are damaged, or a cache is old.`,
+  );
+}
+
+/**
+ * Copies every bundle that `state` lacks, and replaces each damaged one. Nothing is stored before it is verified against the checkpoint: the
+ * tiles of level 1 have the hash of each full bundle, and lead to the root together with the last bundle.
+ */
 async function mirror(source: LogSource, state: string, { size, root }: CheckpointNote): Promise<void> {
-  const copy = openLogSource(state);
+  const full = Math.floor(size / TILE_WIDTH);
+  const tiles: Buffer[] = [];
+  for (let index = 0; index * TILE_WIDTH < full; index++)
+    tiles.push(await fetchTile(source, { level: 1, index }, size));
+  const hashes = Buffer.concat(tiles);
+  const last = size % TILE_WIDTH === 0 ? Buffer.alloc(0) : await readBundle(source, full, size);
   const tree = new TreeAppender(0, []);
-  for (let index = 0; index * TILE_WIDTH < size; index++) {
-    const path = formatTilePath({ level: null, index, width: tileWidth({ level: 0, index }, size) });
-    const isCopied = (await copy.read(path)) !== null;
-    const leaves = await readBundle(isCopied ? copy : source, index, size);
-    tree.append(leaves);
-    tree.takeGrown();
-    if (!isCopied) await writeInto(state, path, formatBundle(leaves));
+  tree.appendBundles(hashes);
+  tree.append(last);
+  if (!tree.root().equals(root)) throw wrongTiles(source);
+  const copy = openLogSource(state);
+  for (let index = 0; index < full; index++) {
+    const isWanted = (leaves: Buffer) =>
+      foldHashes(hashLeaves(leaves)).equals(hashes.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES));
+    const kept = await readBundle(copy, index, size).catch((error) => {
+      if (error instanceof NotAccepted) return null;
+      throw error;
+    });
+    if (kept !== null && isWanted(kept)) continue;
+    const leaves = await readBundle(source, index, size);
+    if (!isWanted(leaves)) throw wrongTiles(source);
+    await keepBundle(state, index, leaves);
   }
-  if (!tree.root().equals(root)) throw new NotAccepted("The bundles do not lead to the checkpoint's root.");
+  if (last.length > 0) await keepBundle(state, full, last);
+}
+
+async function keepBundle(state: string, index: number, leaves: Buffer): Promise<void> {
+  const path = formatTilePath({ level: null, index, width: leaves.length / HASH_BYTES });
+  await writeInto(state, path, formatBundle(leaves));
 }
 
 /** Writes a file and creates the directories of its path. */
@@ -96,12 +176,18 @@ export async function writeInto(directory: string, path: string, bytes: Buffer |
   await writeFile(file, bytes);
 }
 
+/** @throws Contradiction when the tiles prove that the log has another leaf; NotAccepted when they prove nothing. */
 async function verifyPresence(source: LogSource, policy: Policy, now: CheckpointNote, receipt: string): Promise<void> {
   const { index, recordHash } = verifyProof(receipt, policy);
   if (index >= now.size) throw new NotAccepted(`The receipt of leaf ${index} is not in the log of ${now.size} leaves.`);
-  const leaves = await readBundle(source, Math.floor(index / TILE_WIDTH), now.size);
-  const offset = (index % TILE_WIDTH) * HASH_BYTES;
-  if (!recordHash.equals(leaves.subarray(offset, offset + HASH_BYTES))) {
-    throw new NotAccepted(`Leaf ${index} is not the event of the receipt.`);
+  const ranges = inclusionRanges(index, now.size);
+  const leaf: LeafRange = { start: index, end: index + 1 };
+  const read = await fetchTiles(source, [...ranges, leaf], now.size);
+  const proof = ranges.map((range) => rootOfRange(range, read));
+  const leadsToRoot = (hash: Uint8Array) => rootFromInclusion(index, now.size, hash, proof);
+  if (now.root.equals(leadsToRoot(hashLeaf(recordHash)) ?? Buffer.alloc(0))) return;
+  if (now.root.equals(leadsToRoot(rootOfRange(leaf, read)) ?? Buffer.alloc(0))) {
+    throw new Contradiction(`Leaf ${index} is not the event of the receipt.`);
   }
+  throw wrongTiles(source);
 }

@@ -41,24 +41,28 @@ export interface Recovered {
   lost: LeafRun[];
   /** Number of leaves that only this database had, which got new places. */
   added: number;
+  /** Number of leaves of the largest known checkpoint that the copy does not have. */
+  missing: number;
 }
 
 /**
- * Appends the leaves that this database does not have, from a copy of the log, up to the largest checkpoint that an anchor or the copy has.
- * Then every sealed event that was ever added to the log has one leaf: its leaf in the copy, or a new one at the end. Leaves of the copy
+ * Appends the leaves that this database does not have, from a copy of the log, up to the copy's checkpoint or, if it has none, the largest one
+ * that an anchor has. If an anchor has a larger one, adds no leaf that the copy does not have: another copy can continue. Otherwise, every sealed event that was ever added to the log has one leaf: its leaf in the copy, or a new one at the end. Leaves of the copy
  * without an event in this database are recorded as lost: the log states how many there are, and receipts prove their content.
  * @throws AppError `invalid_request` when there is nothing to recover, or the copy does not lead to the checkpoints' roots.
  */
 export async function recoverLog(ctx: AuditContext, settings: LogSettings, source: LogSource): Promise<Recovered> {
   await sealPendingEvents(ctx, settings.origin);
   return withAuditEntry(ctx, { type: "Log", id: settings.origin }, async (tx) => {
-    const known = await readCheckpoints(settings, source);
-    const goal = known[0];
-    if (goal === undefined) throw refuse("Neither an anchor nor the copy has a checkpoint of this log.");
+    const { known, copied: inCopy } = await readCheckpoints(settings, source);
+    const largest = known[0];
+    const goal = inCopy ?? largest;
+    if (goal === undefined || largest === undefined)
+      throw refuse("Neither an anchor nor the copy has a checkpoint of this log.");
     const tree = await lockLogTree(tx);
     if (tree === null) throw refuse("This database has no log, or the log is in use. Stop the workers first.");
     if (goal.size <= tree.size)
-      throw refuse(`The database has ${tree.size} leaves, the largest checkpoint ${goal.size}.`);
+      throw refuse(`The database has ${tree.size} leaves, the copy's checkpoint ${goal.size}.`);
     const appender = new TreeAppender(tree.size, await selectLogTiles(tx, edgeTiles(tree.size)));
     const copied = await readLeaves(source, tree.size, goal.size);
     appender.append(copied);
@@ -71,16 +75,18 @@ export async function recoverLog(ctx: AuditContext, settings: LogSettings, sourc
       unclaimed.set(keyOf(copied, at), tree.size + at / HASH_BYTES);
     }
     await addUnlogged(tx, unclaimed);
-    const added = await placeWaiting(tx, unclaimed, appender);
+    const missing = largest.size - goal.size;
+    const added = await placeWaiting(tx, unclaimed, appender, missing > 0);
     const lost = runsOf(unclaimed.values());
     await write(tx, [
       ...growTree(tree, appender.grown(), { size: appender.size, root: appender.root() }),
       ...lost.flatMap(({ firstIndex, leaves }) => insertLostLeaves(firstIndex, leaves)),
     ]);
     for (const { size, root } of known) {
-      if (!root.equals(await computeRoot(tx, size))) throw refuse(`A checkpoint has another root for ${size} leaves.`);
+      if (size <= appender.size && !root.equals(await computeRoot(tx, size)))
+        throw refuse(`A checkpoint has another root for ${size} leaves.`);
     }
-    return { firstIndex: tree.size, leaves: goal.size - tree.size, lost, added };
+    return { firstIndex: tree.size, leaves: goal.size - tree.size, lost, added, missing };
   });
 }
 
@@ -105,12 +111,18 @@ async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<voi
   }
 }
 
-/** The checkpoints of the anchors, and the copy's if the log's keys have signed it, the largest first. */
-async function readCheckpoints({ anchors, keys, origin }: LogSettings, source: LogSource): Promise<CheckpointNote[]> {
-  const known = await Promise.all(anchors.map((file) => readAnchor(file, keys)));
-  const copied = parseCheckpoint(String(await source.read("checkpoint")));
-  if (copied?.origin === origin && isSignedBy(copied.note, keys)) known.push(copied);
-  return known.filter((checkpoint) => checkpoint !== null).sort((one, other) => other.size - one.size);
+/** The copy's checkpoint, or null unless the log's keys have signed it; and all known ones, with those of the anchors, the largest first. */
+async function readCheckpoints(
+  { anchors, keys, origin }: LogSettings,
+  source: LogSource,
+): Promise<{ copied: CheckpointNote | null; known: CheckpointNote[] }> {
+  const served = parseCheckpoint(String(await source.read("checkpoint")));
+  const copied = served?.origin === origin && isSignedBy(served.note, keys) ? served : null;
+  const known = [copied, ...(await Promise.all(anchors.map((file) => readAnchor(file, keys))))];
+  return {
+    copied,
+    known: known.filter((checkpoint) => checkpoint !== null).sort((one, other) => other.size - one.size),
+  };
 }
 
 /** The data of the copy's leaves in a range. */
@@ -142,25 +154,42 @@ async function addUnlogged(tx: Transaction, unclaimed: ReadonlyMap<string, numbe
 /**
  * Gives each leaf of the waiting batches its place in the copy, which it removes from `unclaimed`, or a new place at the end of the tree.
  * Proceeds in the order of the batches, so that the leaves of each chain stay in order.
+ * @param onlyCopied whether leaves that the copy does not have keep waiting.
  * @returns how many leaves got new places.
  */
-async function placeWaiting(tx: Transaction, unclaimed: Map<string, number>, appender: TreeAppender): Promise<number> {
+async function placeWaiting(
+  tx: Transaction,
+  unclaimed: Map<string, number>,
+  appender: TreeAppender,
+  onlyCopied: boolean,
+): Promise<number> {
   const before = appender.size;
-  for (;;) {
-    const batches = await selectWaitingBatches(tx);
-    if (batches.length === 0) return appender.size - before;
+  for (let after = 0; ; ) {
+    const batches = await selectWaitingBatches(tx, after);
+    const last = batches.at(-1);
+    if (last === undefined) return appender.size - before;
+    after = last.id;
     const added: Buffer[] = [];
-    const placed = batches.map(({ id, leaves, hashes }) => {
-      const places = Array.from({ length: leaves }, (_, leaf) => {
-        const key = keyOf(hashes, leaf * HASH_BYTES);
+    const placed = batches.flatMap(({ id, leaves, hashes }) => {
+      const data = Array.from({ length: leaves }, (_, leaf) =>
+        hashes.subarray(leaf * HASH_BYTES, (leaf + 1) * HASH_BYTES),
+      );
+      const inCopy = data.filter((leaf) => unclaimed.has(keyOf(leaf, 0))).length;
+      if (onlyCopied && inCopy < leaves) {
+        if (inCopy === 0) return [];
+        throw refuse(
+          "A batch has leaves of the copy and others. Use a copy that has the whole log, or see log retire.",
+        );
+      }
+      const places = data.map((leaf) => {
+        const key = keyOf(leaf, 0);
         const copied = unclaimed.get(key);
         unclaimed.delete(key);
-        if (copied !== undefined) return copied;
-        return appender.size + added.push(hashes.subarray(leaf * HASH_BYTES, (leaf + 1) * HASH_BYTES)) - 1;
+        return copied ?? appender.size + added.push(leaf) - 1;
       });
-      return { id, places };
+      return [{ id, places }];
     });
-    await write(tx, placeLeaves(placed));
+    if (placed.length > 0) await write(tx, placeLeaves(placed));
     if (added.length > 0) appender.append(Buffer.concat(added));
   }
 }
