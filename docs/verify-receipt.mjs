@@ -1,42 +1,58 @@
 // Verifies a receipt, offline: node verify-receipt.mjs RECEIPT LOG_VKEY [WITNESS_VKEY...]
-// Exit 0 when the payload is in the log of that key and every given witness has seen the checkpoint.
+// Exit 0: the payload is in the log of that key, and every given witness has seen the checkpoint. 1: the receipt is refused. 2: the command
+// line is wrong, or the file cannot be read.
 import { createHash, createPublicKey, verify } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 const [file, logKey, ...witnessKeys] = process.argv.slice(2);
-const need = (fact, reason) => {
+const need = (fact, reason, status = 1) => {
   if (fact) return fact;
-  console.error(`Refused: ${reason}.`);
-  process.exit(1);
+  console.error(`${status === 1 ? "Refused" : "Cannot verify"}: ${reason}.`);
+  process.exit(status);
 };
 const sha256 = (...parts) => createHash("sha256").update(Buffer.concat(parts)).digest();
-const base64 = (text) => {
+const base64 = (text, what = "a line is not base64", status = 1) => {
   const bytes = Buffer.from(text ?? "", "base64");
-  need(bytes.length > 0 && bytes.toString("base64") === text, "base64");
+  need(bytes.length > 0 && bytes.toString("base64") === text, what, status);
   return bytes;
 };
-const text = readFileSync(need(logKey && file, "name a receipt and the vkey of its log"), "utf8");
+need(logKey && file, "name a receipt and the vkey of its log", 2);
+let text = "";
+try {
+  text = readFileSync(file, "utf8");
+} catch (error) {
+  need(false, `the file cannot be read: ${error.message}`, 2);
+}
+for (const [sign, reason] of [
+  [/^\uFEFF|\0/, "the file is saved as UTF-16 or with a byte order mark; save it as UTF-8"],
+  [/\r/, "the lines end with CR and LF; download the receipt again, or remove each CR"],
+  [/^\s*</, "this is a web page; compare the address and download the receipt again"],
+  [/^\s*[{[]/, "this is JSON, such as an error of the service; read it and download the receipt again"],
+  [/[^\n]$/, "the last line has no end, so the receipt was cut; download it again"],
+])
+  need(!sign.test(text), reason);
 const shape =
   /^c2sp\.org\/tlog-proof@v1\nextra (\S+)\nindex (0|[1-9]\d{0,14})\n((?:\S{44}\n)*)\n((\S+)\n(0|[1-9]\d{0,14})\n(\S{44})\n)\n((?:— \S+ \S+\n)+)$/;
-const [, extra, index, proof, signed, origin, size, root, signatures] = text.match(shape) ?? need(false, "the form");
-need(origin === logKey.split("+")[0], "another log");
+const [, extra, index, proof, signed, origin, size, root, signatures] =
+  text.match(shape) ?? need(false, "the text does not have the form of a receipt; download it again");
+need(origin === logKey.split("+")[0], "the receipt is of another log");
 for (const vkey of [logKey, ...witnessKeys]) {
   const [name, id, ...rest] = vkey.split("+");
-  const key = base64(rest.join("+"));
+  const key = base64(rest.join("+"), `the vkey ${name} is not valid`, 2);
   const isWitness = key[0] === 4;
-  need(key.length === 33 && (isWitness || key[0] === 1), `the vkey of ${name}`);
+  need(key.length === 33 && (isWitness || key[0] === 1), `the vkey ${name} is not valid`, 2);
   const bytes = signatures
     .split("\n")
     .filter((line) => line.startsWith(`— ${name} `))
     .map((line) => base64(line.split(" ")[2]));
   const signature = bytes.find((candidate) => candidate.toString("hex", 0, 4) === id);
-  need(signature?.length > 12, `no signature of ${name}`);
+  need(signature?.length > 12, `it has no signature of ${name}`);
   const message = isWitness ? `cosignature/v1\ntime ${signature.readBigUInt64BE(4)}\n${signed}` : signed;
   const spki = Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), key.subarray(1)]);
   const publicKey = createPublicKey({ key: spki, format: "der", type: "spki" });
   need(
     verify(null, Buffer.from(message), publicKey, signature.subarray(isWitness ? 12 : 4)),
-    `the signature of ${name}`,
+    `the signature of ${name} is wrong`,
   );
 }
 let [at, last, node] = [Number(index), Number(size) - 1, sha256(Buffer.of(0), sha256(base64(extra)))];

@@ -1,37 +1,55 @@
 # Verifies a receipt, offline: python3 verify-receipt.py RECEIPT LOG_VKEY [WITNESS_VKEY...]; needs the package cryptography.
-# Exit 0 when the payload is in the log of that key and every given witness has seen the checkpoint.
+# Exit 0: the payload is in the log of that key, and every given witness has seen the checkpoint. 1: the receipt is refused. 2: the command
+# line is wrong, or the file cannot be read. 69: the package cryptography is missing.
 import base64, hashlib, re, sys
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-def need(fact, reason):
-    return fact or sys.exit(f"Refused: {reason}.")
-def decode(text):
+def need(fact, reason, status=1):
+    if not fact:
+        print(f"{'Refused' if status == 1 else 'Cannot verify'}: {reason}.", file=sys.stderr)
+        sys.exit(status)
+    return fact
+try:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+except ImportError:
+    need(False, "Python lacks the package cryptography; run: pip install cryptography", 69)
+def decode(text, what="a line is not base64", status=1):
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError:
         data = b""
-    return need(base64.b64encode(data).decode() == text and data, "base64")
+    return need(base64.b64encode(data).decode() == text and data, what, status)
 def sha256(*parts):
     return hashlib.sha256(b"".join(parts)).digest()
 
-file, *keys = need(len(sys.argv) > 2 and sys.argv[1:], "name a receipt and the vkey of its log")
-text = open(file, encoding="utf-8", errors="replace", newline="").read()
+file, *keys = need(len(sys.argv) > 2 and sys.argv[1:], "name a receipt and the vkey of its log", 2)
+try:
+    text = open(file, encoding="utf-8", errors="replace", newline="").read()
+except OSError as error:
+    need(False, f"the file cannot be read: {error.strerror}", 2)
+for sign, reason in (
+    (r"^\ufeff|\0", "the file is saved as UTF-16 or with a byte order mark; save it as UTF-8"),
+    (r"\r", "the lines end with CR and LF; download the receipt again, or remove each CR"),
+    (r"^\s*<", "this is a web page; compare the address and download the receipt again"),
+    (r"^\s*[{[]", "this is JSON, such as an error of the service; read it and download the receipt again"),
+    (r"[^\n]\Z", "the last line has no end, so the receipt was cut; download it again"),
+):
+    need(not re.search(sign, text), reason)
 shape = r"c2sp\.org/tlog-proof@v1\nextra (\S+)\nindex (0|[1-9]\d{0,14})\n((?:\S{44}\n)*)\n((\S+)\n(0|[1-9]\d{0,14})\n(\S{44})\n)\n((?:— \S+ \S+\n)+)"
-extra, index, proof, signed, origin, size, root, lines = need(re.fullmatch(shape, text), "the form").groups()
-need(origin == keys[0].split("+")[0], "another log")
+extra, index, proof, signed, origin, size, root, lines = need(re.fullmatch(shape, text), "the text does not have the form of a receipt; download it again").groups()
+need(origin == keys[0].split("+")[0], "the receipt is of another log")
 for vkey in keys:
-    name, key_id, text = need(vkey.count("+") > 1 and vkey.split("+", 2), f"the vkey {vkey}")
-    key = decode(text)
-    need(len(key) == 33 and key[0] in (1, 4), f"the vkey of {name}")
+    name, key_id, text = need(vkey.count("+") > 1 and vkey.split("+", 2), f"the vkey {vkey} is not valid", 2)
+    key = decode(text, f"the vkey {name} is not valid", 2)
+    need(len(key) == 33 and key[0] in (1, 4), f"the vkey {name} is not valid", 2)
     found = [decode(line.split(" ")[2]) for line in lines.splitlines() if line.startswith(f"— {name} ")]
-    signature = need(next((s for s in found if s[:4].hex() == key_id), None), f"no signature of {name}")
+    signature = need(next((s for s in found if s[:4].hex() == key_id), None), f"it has no signature of {name}")
     skip = 12 if key[0] == 4 else 4
     stamp = f"cosignature/v1\ntime {int.from_bytes(signature[4:12], 'big')}\n" if skip == 12 else ""
     try:
         Ed25519PublicKey.from_public_bytes(key[1:]).verify(signature[skip:], (stamp + signed).encode())
     except InvalidSignature:
-        need(False, f"the signature of {name}")
+        need(False, f"the signature of {name} is wrong")
 at, last, node = int(index), int(size) - 1, sha256(b"\0", sha256(decode(extra)))
 need(at <= last, "the index is not in the tree")
 for sibling in map(decode, proof.splitlines()):

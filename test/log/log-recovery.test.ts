@@ -236,7 +236,7 @@ describe("a database that was restored from an older backup", () => {
       lost: [{ firstIndex: 300, leaves: 500 }],
     });
     await expect(recoverLog(provisioning(servers.db), settings, source)).rejects.toThrow(
-      /has 820 leaves, the largest checkpoint 800/,
+      /has 820 leaves, the copy's checkpoint 800/,
     );
     expect(await run()).toMatchObject({ placed: 0, size: 820, published: 820, refused: null });
     expect(await audit()).toMatchObject({ leaves: 820, events: 320, lost: 500, problemCount: 0 });

@@ -31,7 +31,7 @@ describe.each(STAND_ALONE)("$name", ({ command, script }) => {
     if (command === "python3" && !HAS_CRYPTOGRAPHY) skip("Python has no module cryptography");
   });
 
-  const run = (receipt: string, vkeys = [keys.log.vkey, keys.witness.vkey]) => {
+  const run = (receipt: string | Buffer, vkeys = [keys.log.vkey, keys.witness.vkey]) => {
     const file = join(directory, "receipt");
     writeFileSync(file, receipt);
     return spawnSync(command, [script, file, ...vkeys], { encoding: "utf8" });
@@ -64,18 +64,55 @@ describe.each(STAND_ALONE)("$name", ({ command, script }) => {
       [receipt, keys.log.vkey, cut(keys.witness.vkey)],
       [receipt, keys.log.vkey.replace(/\+[^+]+$/, "")],
       [receipt, keys.log.vkey, "a witness"],
-      [short, keys.log.vkey, keys.witness.vkey],
     ] as const) {
       expect(run(given, vkeys), vkeys.join(" ")).toMatchObject({
-        status: 1,
+        status: 2,
         stdout: "",
-        stderr: expect.stringMatching(/^Refused: [^\n]+\.\n$/),
+        stderr: expect.stringMatching(/^Cannot verify: [^\n]+\.\n$/),
       });
     }
+    expect(run(short)).toMatchObject({ status: 1, stdout: "", stderr: expect.stringMatching(/^Refused: [^\n]+\.\n$/) });
   });
 
-  it("asks for the log's vkey", () => {
+  it.each<[string, (text: string) => string | Buffer, RegExp]>([
+    ["with CR and LF", (text) => text.replaceAll("\n", "\r\n"), /end with CR and LF; download .* or remove each CR/],
+    ["in UTF-16", (text) => Buffer.from(`\uFEFF${text}`, "utf16le"), /UTF-16 .*; save it as UTF-8/],
+    ["with a byte order mark", (text) => `\uFEFF${text}`, /byte order mark; save it as UTF-8/],
+    ["without its last line end", (text) => text.slice(0, -1), /last line has no end, .*; download it again/],
+    ["that is a web page", () => "<!doctype html>\n<h1>502</h1>\n", /a web page; compare the address/],
+    [
+      "that is an error of the service",
+      () => '{"error":"Not yet."}\n',
+      /JSON, such as an error of the service; read it/,
+    ],
+  ])("names the cause and the way out for a receipt %s", (_, change, reason) => {
+    expect(run(change(String(receipts[2]?.receipt)))).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(reason),
+    });
+  });
+
+  it("asks for the log's vkey and a file that exists, with another exit status than a refusal", () => {
     const { status, stderr } = run(String(receipts[2]?.receipt), []);
-    expect({ status, stderr }).toEqual({ status: 1, stderr: "Refused: name a receipt and the vkey of its log.\n" });
+    expect({ status, stderr }).toEqual({
+      status: 2,
+      stderr: "Cannot verify: name a receipt and the vkey of its log.\n",
+    });
+    const missing = spawnSync(command, [script, join(directory, "missing"), keys.log.vkey], { encoding: "utf8" });
+    expect(missing).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/^Cannot verify: the file cannot be read/),
+    });
+  });
+});
+
+it("docs/verify-receipt.py has an exit status of its own for a missing Python package", () => {
+  // Without the site directories, Python finds its own modules only.
+  const { status, stderr } = spawnSync("python3", ["-I", "-S", "docs/verify-receipt.py", "receipt", keys.log.vkey], {
+    encoding: "utf8",
+  });
+  expect({ status, stderr }).toEqual({
+    status: 69,
+    stderr: "Cannot verify: Python lacks the package cryptography; run: pip install cryptography.\n",
   });
 });

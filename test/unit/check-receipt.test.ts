@@ -75,6 +75,23 @@ describe("the pages' verifier of receipts", () => {
     expect(await inBrowser(good, text)).toBe(messageOf(() => verifyProof(good, parsePolicy(text))));
   });
 
+  it.each<[string, (text: string) => string, RegExp]>([
+    ["in UTF-16", (text) => Buffer.from(`\uFEFF${text}`, "utf16le").toString(), /UTF-16 .* save it as UTF-8\.$/],
+    ["with a byte order mark", (text) => `\uFEFF${text}`, /byte order mark/],
+    ["with CR and LF", (text) => text.replaceAll("\n", "\r\n"), /end with CR and LF\. .* remove each CR\.$/],
+    ["without its last line end", (text) => text.slice(0, -1), /has no end: it was cut\. Download/],
+    ["that is a web page", () => "<!doctype html>\n", /^This is a web page, not a/],
+    ["that is JSON", () => '{"error":"x"}\n', /^This is JSON, such as an error/],
+  ])("names the cause and the way out for a receipt and a policy %s", async (_, change, reason) => {
+    for (const verify of [
+      () => inBrowser(change(good)),
+      () => messageOf(() => verifyProof(change(good), policy)),
+      () => messageOf(() => parsePolicy(change(vectors.policy))),
+    ]) {
+      expect(await verify()).toMatch(reason);
+    }
+  });
+
   it("accepts a vkey alone as a policy without witnesses", async () => {
     expect(await inBrowser(good, `${log.vkey}\n`)).toBe("accepted");
     expect(await parseInBrowser(log.vkey)).toMatchObject({ witnesses: [], quorum: null });

@@ -29,6 +29,17 @@ export class NotAccepted extends Error {}
 
 const LINES_MAX = 1_000;
 
+/** Why a text cannot be read, if a program has changed or replaced the file: a sentence with the cause and the way out. Null otherwise. */
+export function explainDamage(text: string, what: string): string | null {
+  const again = `Download the ${what} again, with curl -o`;
+  if (/^\uFEFF|\0/.test(text))
+    return `The ${what} is saved as UTF-16 or with a byte order mark. ${again}, or save it as UTF-8.`;
+  if (text.includes("\r")) return `The lines of the ${what} end with CR and LF. ${again}, or remove each CR.`;
+  if (/^\s*</.test(text)) return `This is a web page, not a ${what}. ${again}, and compare the address.`;
+  if (/^\s*[{[]/.test(text)) return `This is JSON, such as an error of the service, not a ${what}. Read it. ${again}.`;
+  return text === "" || text.endsWith("\n") ? null : `The last line of the ${what} has no end: it was cut. ${again}.`;
+}
+
 /**
  * Parses a policy file strictly.
  * @throws NotAccepted with the reason.
@@ -38,9 +49,10 @@ export function parsePolicy(text: string): Policy {
   const names = new Set<string>();
   const allMembers = new Set<string>();
   let quorums = 0;
+  const damage = explainDamage(text, "policy");
+  if (damage !== null) throw new NotAccepted(damage);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a policy must not contain control characters.
   if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) throw new NotAccepted("The policy has a control character.");
-  if (text !== "" && !text.endsWith("\n")) throw new NotAccepted("The policy's last line has no end.");
   const lines = text.split("\n").slice(0, -1);
   if (lines.length > LINES_MAX) throw new NotAccepted(`The policy has more than ${LINES_MAX} lines.`);
   for (const [index, line] of lines.entries()) {

@@ -3,7 +3,7 @@ import { decodeBase64, parseDecimal } from "./base64.ts";
 import { type CheckpointNote, parseCheckpoint } from "./checkpoint.ts";
 import { HASH_BYTES, hashLeaf, rootFromInclusion } from "./merkle.ts";
 import type { NoteSignature } from "./note.ts";
-import { NotAccepted, type Policy, verifyCheckpoint } from "./policy.ts";
+import { explainDamage, NotAccepted, type Policy, verifyCheckpoint } from "./policy.ts";
 
 const HEADER = "c2sp.org/tlog-proof@v1";
 /** Maximum number of hashes in a proof: the height of the largest tree. */
@@ -36,6 +36,8 @@ export function formatProof({ extra, index, hashes, checkpoint }: Proof): string
  * @throws NotAccepted with the reason.
  */
 export function parseProof(text: string): Proof & { parsed: CheckpointNote } {
+  const damage = explainDamage(text, "receipt");
+  if (damage !== null) throw new NotAccepted(damage);
   const end = text.indexOf("\n\n");
   if (end < 0) throw new NotAccepted("The proof has no empty line before its checkpoint.");
   const lines = text.slice(0, end).split("\n");

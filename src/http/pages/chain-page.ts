@@ -98,15 +98,14 @@ function renderCheckpoint(
 ): Html | null {
   const outside = events.filter(({ logIndex }) => logIndex === null).map(({ sequence }) => sequence);
   const link = html`<a href="${site.basePath}/log/checkpoint">checkpoint of ${size} ${size === 1 ? "leaf" : "leaves"}</a>`;
-  const covered =
-    events.length === 0
-      ? html`The log <code>${origin}</code> serves its ${link}.`
-      : outside.length === 0
-        ? html`Every entry here is in the log <code>${origin}</code>, up to its ${link}.`
-        : outside.length === events.length
-          ? html`No entry here is in the log <code>${origin}</code> yet, up to its ${link}.`
-          : html`In the log <code>${origin}</code>, up to its ${link}, are all entries here but ${outside.length === 1 ? "number" : "numbers"} ${outside.join(", ")}.`;
-  return html`<p id="log">${covered}</p>`;
+  const upTo = html`in the log <code>${origin}</code>, up to its ${link}`;
+  if (events.length === 0) return html`<p id="log">The log <code>${origin}</code> serves its ${link}.</p>`;
+  if (outside.length === 0) return html`<p id="log">Every entry here is ${upTo}.</p>`;
+  const missing =
+    outside.length === events.length
+      ? "No entry here is"
+      : `${outside.length === 1 ? "Entry" : "Entries"} ${outside.join(", ")} ${outside.length === 1 ? "is" : "are"} not`;
+  return html`<p id="log" class="pending">${missing} yet ${upTo}. That usually takes seconds.</p>`;
 }
 
 function renderReceiptCheck(site: Site, { policy }: NonNullable<ChainExcerpt["checkpoint"]>): Html {

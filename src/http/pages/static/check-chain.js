@@ -1,5 +1,5 @@
 // Checks a voucher's chain in the reader's browser, from the text on the page. The check sends no request to the server.
-// The script reloads the page while an entry is not sealed yet.
+// The script reloads the page while an entry is not sealed or not in the log yet.
 
 const FIRST_PREVIOUS_HASH = "0".repeat(64);
 
@@ -129,16 +129,16 @@ function showLocalTimes() {
   }
 }
 
-/** The waits before each reload of a page with an entry that is not sealed yet. After the last one, the page is not reloaded. Seconds. */
+/** The waits before each reload of a page with an entry that is not sealed or not in the log yet. The last one repeats. Seconds. */
 const RELOAD_AFTER_SECONDS = [3, 5, 10, 20, 40];
 
-/** Reloads an intact page until all its entries are sealed. Waits while the page is hidden, has pasted text or has an open section. */
-function reloadWhilePending(entries, faults) {
-  if (faults.length > 0 || entries.every((entry) => entry.sealed)) return;
+/** Reloads an intact page until all its entries are sealed and in the log. Waits while the page is hidden, has pasted text or has an open section. */
+function reloadWhilePending(faults) {
+  const notices = document.querySelectorAll("#verdict .pending, #log.pending");
+  if (faults.length > 0 || notices.length === 0) return;
   const round = history.state?.round ?? 0;
-  const seconds = RELOAD_AFTER_SECONDS[round];
-  if (seconds === undefined) return;
-  document.querySelector("#verdict .pending").append(" This page looks again by itself.");
+  const seconds = RELOAD_AFTER_SECONDS[round] ?? RELOAD_AFTER_SECONDS.at(-1);
+  for (const notice of notices) notice.append(" This page looks again by itself.");
   const reload = () => {
     const pasteFields = [...document.querySelectorAll("#payload, #receipt")];
     const inUse = document.hidden || pasteFields.some((field) => field.value !== "");
@@ -348,4 +348,4 @@ showVerdict(entries, faults);
 showLocalTimes();
 addCopyButtons();
 enablePayloadCheck(entries);
-reloadWhilePending(entries, faults);
+reloadWhilePending(faults);

@@ -62,6 +62,17 @@ async function parseKey(use, text) {
   return toHex(idBytes) === id ? { use, name, id: idBytes, bytes: bytes.subarray(1) } : null;
 }
 
+/** Why a text cannot be read, if a program has changed or replaced the file: a sentence with the cause and the way out. Null otherwise. */
+function explainDamage(text, what) {
+  const again = `Download the ${what} again, with curl -o`;
+  if (/^\uFEFF|\0/.test(text))
+    return `The ${what} is saved as UTF-16 or with a byte order mark. ${again}, or save it as UTF-8.`;
+  if (text.includes("\r")) return `The lines of the ${what} end with CR and LF. ${again}, or remove each CR.`;
+  if (/^\s*</.test(text)) return `This is a web page, not a ${what}. ${again}, and compare the address.`;
+  if (/^\s*[{[]/.test(text)) return `This is JSON, such as an error of the service, not a ${what}. Read it. ${again}.`;
+  return text === "" || text.endsWith("\n") ? null : `The last line of the ${what} has no end: it was cut. ${again}.`;
+}
+
 /** Parses a policy (C2SP tlog-policy). A vkey alone is a policy that requires this log and no witness. */
 export async function parsePolicy(given) {
   const text = /^\S+\n?$/.test(given) ? `log ${given.trim()}\nquorum none\n` : given;
@@ -69,9 +80,10 @@ export async function parsePolicy(given) {
   const names = new Set();
   const members = new Set();
   let quorums = 0;
+  const damage = explainDamage(text, "policy");
+  if (damage !== null) throw new PolicyNotRead(damage);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a policy must not have.
   if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) throw new PolicyNotRead("The policy has a control character.");
-  if (text !== "" && !text.endsWith("\n")) throw new PolicyNotRead("The policy's last line has no end.");
   const lines = text.split("\n").slice(0, -1);
   if (lines.length > POLICY_LINES_MAX) throw new PolicyNotRead(`The policy has more than ${POLICY_LINES_MAX} lines.`);
   for (const [index, line] of lines.entries()) {
@@ -156,6 +168,8 @@ function parseCheckpoint(text) {
 
 /** Parses a receipt, or a proof without a payload (C2SP tlog-proof). */
 function parseProof(text) {
+  const damage = explainDamage(text, "receipt");
+  if (damage !== null) throw new NotAccepted(damage);
   const end = text.indexOf("\n\n");
   if (end < 0) throw new NotAccepted("The proof has no empty line before its checkpoint.");
   const lines = text.slice(0, end).split("\n");
@@ -355,10 +369,11 @@ function showProved(proved, history) {
   const relation = history === null ? [] : [compareWithHistory(history, fields, proved.recordHash)];
   const checks = [...describeProof(proved), ...relation];
   const contradicts = checks.some(([ok]) => ok === false);
+  const isOther = fields !== null && history !== null && fields.entityId !== history.entityId;
   const heading = contradicts
     ? "This receipt contradicts the history on this page. Keep it."
     : proved.canVerify
-      ? "This receipt is valid under this policy"
+      ? `This receipt is valid under this policy${isOther ? ", but it is of another voucher" : ""}`
       : "This browser cannot verify signatures. The receipt is not verified";
   const list = make(
     "ul",
@@ -382,7 +397,7 @@ function showProved(proved, history) {
     proved.payload === null
       ? []
       : [make("details", "", make("summary", "", "The exact text"), make("pre", "", make("code", "", proved.payload)))];
-  const look = contradicts ? "bad" : proved.canVerify ? "good" : "waiting";
+  const look = contradicts ? "bad" : proved.canVerify && !isOther ? "good" : "waiting";
   showResult(look, heading, list, ...advice, ...event, ...exact);
 }
 
@@ -402,7 +417,8 @@ async function checkPasted(form) {
     return showResult("waiting", "Whom do you trust? Paste your copy of the policy, or the log's key.");
   }
   if (!receipt.startsWith("c2sp.org/tlog-proof")) {
-    const advice = `A receipt begins with the line ${HEADER}. Copy its whole text.`;
+    const advice =
+      explainDamage(receipt, "receipt") ?? `A receipt begins with the line ${HEADER}. Copy its whole text.`;
     return showResult("waiting", "This is not a receipt", make("p", "", advice));
   }
   const history = readHistory();
