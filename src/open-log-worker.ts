@@ -4,9 +4,9 @@ import { Sequencer } from "./services/log/run-log.ts";
 
 /** Opens the log's sequencer. Null without the log's key. @throws LogSettingsError when its key or its policy cannot be used. */
 export function openLogWorker(service: WorkerService) {
-  const { transparencyLog, production } = service.config;
+  const { transparencyLog } = service.config;
   const { keyFile } = transparencyLog;
   if (keyFile === null) return null;
-  const logSettings = readLogSettings({ ...transparencyLog, keyFile }, production);
+  const logSettings = readLogSettings({ ...transparencyLog, keyFile });
   return { ...service, sequencer: new Sequencer({ ...service, logSettings }) };
 }

@@ -329,7 +329,7 @@ function readSettings(): LogSettings {
   const config = readLogConfig(process.env);
   const { keyFile } = config;
   if (keyFile === null) throw new LogSettingsError("LOG_KEY_FILE is not set.");
-  return readLogSettings({ ...config, keyFile }, false);
+  return readLogSettings({ ...config, keyFile });
 }
 
 /** Writes a new key file and returns its vkey. @throws UsageError for an invalid name; AppError `invalid_request` if the file exists. */

@@ -131,6 +131,8 @@ export const logReport = z.object({
   claims: z.number(),
   /** Why the pass stopped before it served a checkpoint, such as an anchor that contradicts the database. Null if it did not stop. */
   refused: z.string().nullable(),
+  /** What stopped it: the database contradicts what was signed, too few witnesses answer, or an anchor cannot be used. */
+  obstacle: z.enum(["contradiction", "witnesses", "anchor"]).nullable(),
   durationMs: z.number(),
 });
 export type LogReport = z.output<typeof logReport>;

@@ -31,6 +31,6 @@ export function useLocalLog(directory: string, baseUrl: string): LocalLog {
  * @throws AppError `invalid_request` when the database does not match the key or the anchor.
  */
 export function beginLocalLog(admin: AdminContext, env: LocalLog): Promise<LogInit> {
-  const settings = readLogSettings({ ...readLogConfig({ ...env }), keyFile: env.LOG_KEY_FILE }, false);
+  const settings = readLogSettings({ ...readLogConfig({ ...env }), keyFile: env.LOG_KEY_FILE });
   return initLog({ ...admin, audited: auditedCommand("start", {}) }, settings, false);
 }

@@ -12,7 +12,7 @@ import { auditedCommand } from "../../src/services/audit/with-audit-entry.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { initLog } from "../../src/services/log/init-log.ts";
 import { integrateBatches } from "../../src/services/log/integrate-batches.ts";
-import { readLogSettings } from "../../src/services/log/log-settings.ts";
+import { type LogSettings, readLogSettings } from "../../src/services/log/log-settings.ts";
 import { CASES } from "./cases.ts";
 import { startContender } from "./contenders.ts";
 import { runLoad } from "./load.ts";
@@ -52,11 +52,12 @@ try {
   makeKeyFile("log", "bench.test/log", keyFile);
   const config = { keyFile, origin: null, anchors: [anchor], policyFile: null, intervalMs: 1_000 };
   const ctx = { pool: stage.db, randomBytes, audited: auditedCommand("bench log", {}) };
-  await initLog(ctx, readLogSettings(config, true), false);
+  const settings = readLogSettings(config);
+  await initLog(ctx, settings, false);
   try {
     // First, because the leaves of the sequencer's part have no events.
-    if (options.events > 0) await measureAudit(stage, options.events);
-    if (options.leaves > 0) await measureSequencer(stage, options.leaves);
+    if (options.events > 0) await measureAudit(stage, settings, options.events);
+    if (options.leaves > 0) await measureSequencer(stage, settings, options.leaves);
     const env = { ...stage.env, LOG_KEY_FILE: keyFile, LOG_ANCHOR: `file:${anchor}` };
     if (options.seconds > 0) await measureLatency({ ...stage, env }, options.rate, options.seconds);
   } finally {
@@ -67,17 +68,21 @@ try {
 }
 
 /** Gives every waiting leaf its place, and returns their number. */
-async function placeAll(pool: pg.Pool): Promise<number> {
+async function placeAll(pool: pg.Pool, settings: LogSettings): Promise<number> {
   const tree = await findLogTree(pool);
-  let placed = 0;
-  for (let count = -1; count !== 0 && tree !== null; placed += count) count = await integrateBatches({ pool }, tree);
-  return placed;
+  const before = tree?.size ?? 0;
+  for (let head = tree; head !== null && tree !== null; ) {
+    const integrated = await integrateBatches(pool, settings, [head], tree.server);
+    if (integrated === null || integrated.placed === 0) return head.size - before;
+    head = { ...tree, ...integrated.head };
+  }
+  return 0;
 }
 
 /** Compares issued events with their leaves, as `voucherctl log audit` does. */
-async function measureAudit(stage: Stage, events: number): Promise<void> {
+async function measureAudit(stage: Stage, settings: LogSettings, events: number): Promise<void> {
   await stage.ensure("vouchers", events);
-  await placeAll(stage.db);
+  await placeAll(stage.db, settings);
   const [startedAt, own] = [performance.now(), readCpuMicros([process.pid])];
   const audit = await onSnapshot(stage.db, (tx) => auditLog(tx, () => signal.throwIfAborted()));
   const ms = performance.now() - startedAt;
@@ -88,7 +93,7 @@ async function measureAudit(stage: Stage, events: number): Promise<void> {
   process.stdout.write(`\n${formatTable(columns, [row])}\n`);
 }
 
-async function measureSequencer({ databaseUrl, db }: Stage, leaves: number): Promise<void> {
+async function measureSequencer({ databaseUrl, db }: Stage, settings: LogSettings, leaves: number): Promise<void> {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
   const rows: string[][] = [];
   for (const size of BATCHES) {
@@ -107,7 +112,7 @@ async function measureSequencer({ databaseUrl, db }: Stage, leaves: number): Pro
     const { rows: pids } = await pool.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
     const pid = pids[0]?.pid ?? 0;
     const [startedAt, own, server] = [performance.now(), readCpuMicros([process.pid]), readCpuMicros([pid])];
-    const placed = await placeAll(pool);
+    const placed = await placeAll(pool, settings);
     const ms = performance.now() - startedAt;
     const per = (micros: number) => (micros / placed).toFixed(2);
     rows.push([

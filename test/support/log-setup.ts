@@ -99,10 +99,7 @@ export async function backUp(db: pg.Pool): Promise<() => Promise<void>> {
 /** The settings of these files, as a process reads them. */
 export function settingsOf(files: LogFiles, anchors = [files.anchor]) {
   const policyFile = files.env.LOG_POLICY ?? null;
-  return readLogSettings(
-    { keyFile: files.env.LOG_KEY_FILE, origin: null, anchors, policyFile, intervalMs: 1_000 },
-    false,
-  );
+  return readLogSettings({ keyFile: files.env.LOG_KEY_FILE, origin: null, anchors, policyFile, intervalMs: 1_000 });
 }
 
 /** Begins the log of a database. */

@@ -259,7 +259,7 @@ describe("containers", () => {
 describe("the log's key", () => {
   it("is copied to a file that the service accepts, because it refuses the Secret's own file", () => {
     const settings = () =>
-      readLogSettings({ keyFile: copy, origin: null, anchors: ["a"], policyFile: null, intervalMs: 1_000 }, true);
+      readLogSettings({ keyFile: copy, origin: null, anchors: ["a"], policyFile: null, intervalMs: 1_000 });
     const { command, volumeMounts } = CONTAINERS.find(({ name }) => name === "key") as Yaml;
     const { env, volumeMounts: mounts, spec } = container("vouchers-log");
     const secret = spec.volumes.find(({ name }: Yaml) => name === "secret").secret;

@@ -1,14 +1,11 @@
 import { AppError } from "../../contract/errors.ts";
 import { findLogTree, insertLogTree } from "../../db/log-tree.ts";
 import { formatCheckpoint } from "../../domain/log/checkpoint.ts";
-import { rootOfRange } from "../../domain/log/merkle.ts";
 import { signNote } from "../../domain/log/note.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
 import type { LogSettings } from "./log-settings.ts";
-
-/** The root of a tree without leaves. */
-const EMPTY_ROOT = rootOfRange({ start: 0, end: 0 }, () => Buffer.alloc(0));
+import { EMPTY_TREE, followTree } from "./tree-proofs.ts";
 
 export interface LogInit {
   origin: string;
@@ -21,7 +18,7 @@ export interface LogInit {
 
 /**
  * Begins the log of a database with an empty tree, and writes the first anchors. If the database already has a log, writes missing anchors
- * from the stored tree, but only with `acceptAnchor`: only a person can confirm that no larger tree was ever signed.
+ * from the stored tree, whose leaves it reads, but only with `acceptAnchor`: only a person can confirm that no larger tree was ever signed.
  * @throws AppError `invalid_request` when the database has a log of another name, when an anchor has more leaves than the database, or when
  * an anchor of an existing log is missing and `acceptAnchor` is false.
  */
@@ -46,9 +43,15 @@ export async function initLog(ctx: AuditContext, settings: LogSettings, acceptAn
       if (before !== null && missing.length > 0 && !acceptAnchor) {
         throw refuse(`The anchor ${missing[0]} is missing. --accept-anchor writes it from this database.`);
       }
-      if (before === null) await insertLogTree(tx, origin, EMPTY_ROOT);
-      const tree = before ?? { origin, size: 0, root: EMPTY_ROOT };
-      const note = signNote(keys, formatCheckpoint(tree));
+      if (before === null) await insertLogTree(tx, origin, EMPTY_TREE.root);
+      const tree = before ?? EMPTY_TREE;
+      if (missing.length > 0)
+        await followTree(
+          tx,
+          tree,
+          found.flatMap(({ known }) => known ?? []),
+        );
+      const note = signNote(keys, formatCheckpoint({ origin, ...tree }));
       for (const file of missing) await writeAnchor(file, note, keys);
       return { origin, size: tree.size, begun: before === null, anchorsWritten: missing };
     },

@@ -1,56 +1,57 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type pg from "pg";
-import {
-  growTree,
-  type LogTree,
-  lockLogTree,
-  placeBatches,
-  selectLogTiles,
-  selectWaitingBatches,
-} from "../../db/log-tree.ts";
+import { findPublished, type Published } from "../../db/log-checkpoints.ts";
+import { growTree, lockLogTree, placeBatches, selectWaitingBatches } from "../../db/log-tree.ts";
 import { inTransaction, write } from "../../db/transaction.ts";
-import { HASH_BYTES } from "../../domain/log/merkle.ts";
-import { edgeTiles, TreeAppender } from "../../domain/log/tiles.ts";
+import { parseCheckpoint, type TreeHead } from "../../domain/log/checkpoint.ts";
+import { isSignedBy } from "../../domain/log/note.ts";
+import type { LogSettings } from "./log-settings.ts";
+import { appendInTurns, followTree, LogRefused } from "./tree-proofs.ts";
 
-/** Leaves hashed in one turn of the event loop: three milliseconds. */
-const TURN_LEAVES = 2_048;
+interface Integrated {
+  /** The tree that this process has followed from what the log has signed. It is safe to sign once the transaction is committed. */
+  head: TreeHead;
+  /** The database server, by its start time. */
+  server: string;
+  /** The served checkpoint, which the log has signed. */
+  published: (Published & { ageMs: number }) | null;
+  /** Leaves that got a place. */
+  placed: number;
+}
 
 /**
- * Gives the next waiting batches their places at the end of the tree, and writes the bundles and tiles that grow, in one transaction. So
- * there is nothing to repair after a crash. Does nothing while another transaction has the tree locked.
- * @param compared the tree that was compared with the anchors and witnesses.
- * @returns the number of leaves that got a place.
+ * Follows the tree from the heads and from the served checkpoint, and gives the next waiting batches their places at its end, in one
+ * transaction. So there is nothing to repair after a crash.
+ * @param heads what the log is known to have signed.
+ * @param server the database server that was compared with the witnesses. On another one, no batch gets a place.
+ * @returns null while another transaction has the tree locked, and when there is no log.
+ * @throws LogRefused when the database contradicts what the log has signed.
  */
 export function integrateBatches(
-  ctx: { pool: pg.Pool },
-  compared: Pick<LogTree, "origin" | "server">,
-): Promise<number> {
-  return inTransaction(ctx.pool, async (tx) => {
+  pool: pg.Pool,
+  { origin, keys }: Pick<LogSettings, "origin" | "keys">,
+  heads: readonly TreeHead[],
+  server: string | null,
+): Promise<Integrated | null> {
+  return inTransaction(pool, async (tx) => {
     const [tree, batches] = await Promise.all([
       lockLogTree(tx),
       // Sent together with the lock, which saves a round trip. If the tree is locked by another transaction, the read is not used.
       selectWaitingBatches(tx),
     ]);
-    if (tree === null || batches.length === 0) return 0;
-    assertCompared(tree, compared);
-    const appender = new TreeAppender(tree.size, await selectLogTiles(tx, edgeTiles(tree.size)));
-    if (!appender.root().equals(tree.root)) throw new Error("the stored tiles of the log do not have the stored root");
-    const leaves = Buffer.concat(batches.map(({ hashes }) => hashes));
-    for (let at = 0; at < leaves.length; at += TURN_LEAVES * HASH_BYTES) {
-      appender.append(leaves.subarray(at, at + TURN_LEAVES * HASH_BYTES));
-      await nextTurn();
+    if (tree === null) return null;
+    if (tree.origin !== origin) throw new LogRefused(`The database has the log ${tree.origin}, not ${origin}.`);
+    const published = await findPublished(tx);
+    const served = published && parseCheckpoint(published.note);
+    if (published !== null && (served?.size !== published.size || !isSignedBy(served.note, keys))) {
+      throw new LogRefused("The served checkpoint is not one that this log has signed for its tree.");
     }
-    const after = { size: appender.size, root: appender.root() };
-    await write(tx, [...placeBatches(batches, tree.size), ...growTree(tree, appender.grown(), after)]);
-    return after.size - tree.size;
+    const followed = await followTree(tx, tree, served === null ? heads : [...heads, served]);
+    if (batches.length > 0 && tree.server === server) {
+      await appendInTurns(followed, Buffer.concat(batches.map(({ hashes }) => hashes)));
+      const after = { size: followed.size, root: followed.root() };
+      await write(tx, [...placeBatches(batches, tree.size), ...growTree(tree, followed.grown(), after)]);
+    }
+    const head = { size: followed.size, root: followed.root() };
+    return { head, server: tree.server, published, placed: head.size - tree.size };
   });
-}
-
-/**
- * Asserts that the tree has the log and the database server that were compared with the anchors and witnesses.
- * @throws Error when it does not; the next pass compares again.
- */
-export function assertCompared(tree: LogTree, { origin, server }: Pick<LogTree, "origin" | "server">): void {
-  if (tree.server !== server) throw new Error("the database server has changed during a pass of the log");
-  if (tree.origin !== origin) throw new Error("the log was retired during a pass");
 }

@@ -24,9 +24,9 @@ export class LogSettingsError extends Error {}
 
 /**
  * Reads the key file and the policy.
- * @throws LogSettingsError when other users can read the key file, or a file cannot be used.
+ * @throws LogSettingsError without an anchor, when other users can read the key file, or when a file cannot be used.
  */
-export function readLogSettings(config: LogConfig & { keyFile: string }, production: boolean): LogSettings {
+export function readLogSettings(config: LogConfig & { keyFile: string }): LogSettings {
   const keys = readKeys(config.keyFile);
   const origin = keys[0]?.name ?? "";
   if (config.origin !== null && config.origin !== origin) {
@@ -39,10 +39,8 @@ export function readLogSettings(config: LogConfig & { keyFile: string }, product
     throw new LogSettingsError("LOG_POLICY does not name this log's key.");
   }
   const witnesses = policy.witnesses.flatMap(({ key, url }) => (url === null ? [] : [{ key, url }]));
-  if (production && config.anchors.length === 0 && witnesses.length === 0) {
-    throw new LogSettingsError(
-      "NODE_ENV=production requires a memory of what was signed: set LOG_ANCHOR, or LOG_POLICY with a witness that has an address.",
-    );
+  if (config.anchors.length === 0) {
+    throw new LogSettingsError("LOG_KEY_FILE requires a memory of what was signed: set LOG_ANCHOR.");
   }
   return { origin, keys, anchors: config.anchors, policy, policyText, witnesses };
 }

@@ -9,20 +9,20 @@ import {
   selectLogRetirements,
   writeRetirement,
 } from "../../db/log-retirements.ts";
-import { findLogTree, growTree, type LogTree, selectLogTiles } from "../../db/log-tree.ts";
+import { findLogTree, growTree, type LogTree } from "../../db/log-tree.ts";
 import type { Queryable } from "../../db/pool.ts";
 import { write } from "../../db/transaction.ts";
 import { type CheckpointNote, formatCheckpoint, parseCheckpoint } from "../../domain/log/checkpoint.ts";
 import { isSignedBy, parseNote, signNote } from "../../domain/log/note.ts";
 import { parsePolicy } from "../../domain/log/policy.ts";
-import { edgeTiles, TreeAppender } from "../../domain/log/tiles.ts";
+import type { TreeAppender } from "../../domain/log/tiles.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
 import { readIfThere } from "./durable-file.ts";
 import { exportLog } from "./export-log.ts";
 import type { LogSettings } from "./log-settings.ts";
 import { writeInto } from "./monitor-log.ts";
-import { computeRoot } from "./tree-proofs.ts";
+import { followTree, LogRefused } from "./tree-proofs.ts";
 
 export interface RetireOptions {
   /** The name of the log to retire. */
@@ -51,6 +51,8 @@ interface RetiredLog {
 /** The record of a retirement before it is written, and the tree of the log. */
 interface RetirementPlan extends Omit<LogRetirement, "retiredAt"> {
   tree: LogTree;
+  /** The same tree, computed from its leaves. */
+  followed: TreeAppender;
 }
 
 /**
@@ -80,14 +82,18 @@ export async function retireLog(ctx: AuditContext, settings: LogSettings, option
       ctx,
       { type: "Log", id: origin },
       async (tx) => {
-        const { tree, ...retirement } = await planRetirement(tx, settings, options, await lockLogToRetire(tx));
+        const { tree, followed, ...retirement } = await planRetirement(
+          tx,
+          settings,
+          options,
+          await lockLogToRetire(tx),
+        );
         if (retirement.servedNote !== servedNote) throw refuse("The log is in use. Stop its workers first.");
-        const appender = new TreeAppender(tree.size, await selectLogTiles(tx, edgeTiles(tree.size)));
-        appender.append(hash("sha256", retirement.lastNote, "buffer"));
-        const after = { size: appender.size, root: appender.root() };
+        followed.append(hash("sha256", retirement.lastNote, "buffer"));
+        const after = { size: followed.size, root: followed.root() };
         await write(tx, [
           ...writeRetirement(tree, { ...retirement, reason }),
-          ...growTree(tree, appender.grown(), after),
+          ...growTree(tree, followed.grown(), after),
         ]);
       },
       { before: {}, after: () => ({ retiredFor: settings.origin }) },
@@ -128,23 +134,22 @@ async function planRetirement(
     }
     return checkpoint;
   });
-  for (const { size, root } of known) {
-    const isKept = size <= tree.size && root.equals(await computeRoot(db, size));
-    if (!isKept && !acceptLoss) {
-      throw refuse(
-        `${origin} has signed ${size} leaves, which this database does not have: its tree has ${tree.size}. ` +
-          "With a copy of them, run: voucherctl log recover. Without one, --accept-loss retires the log.",
-      );
-    }
-  }
+  const last = findLastCheckpoint(known);
+  const followed = await followTree(db, tree, acceptLoss ? [] : known).catch((error) => {
+    if (!(error instanceof LogRefused) || acceptLoss) throw error;
+    throw refuse(
+      `${origin} has signed ${last.size} leaves, which this database does not have: its tree has ${tree.size}. ` +
+        "With a copy of them, run: voucherctl log recover. Without one, --accept-loss retires the log.",
+    );
+  });
   for (const file of settings.anchors) {
     await readAnchor(file, settings.keys).catch(() => {
       throw refuse(`The anchor ${file} is of another log. Keep it, and name a new file in LOG_ANCHOR.`);
     });
   }
   const { policy, note: servedNote } = published;
-  const lastNote = countersign(findLastCheckpoint(known), settings);
-  return { origin, nextOrigin: settings.origin, size: tree.size, lastNote, servedNote, policy, reason, tree };
+  const lastNote = countersign(last, settings);
+  return { origin, nextOrigin: settings.origin, size: tree.size, lastNote, servedNote, policy, reason, tree, followed };
 }
 
 /** Returns the largest checkpoint; if several have this size, the one with the most signatures. */
@@ -178,6 +183,7 @@ async function writeFirstAnchors(db: Queryable, { keys, anchors }: LogSettings):
   const written: string[] = [];
   const tree = await findLogTree(db);
   if (tree === null || (await findPublished(db)) !== null) return written;
+  await followTree(db, tree, []);
   const note = signNote(keys, formatCheckpoint(tree));
   for (const file of anchors) {
     if ((await readAnchor(file, keys)) !== null) continue;

@@ -1,19 +1,100 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { AppError } from "../../contract/errors.ts";
+import type { LogReport } from "../../contract/jobs.ts";
 import { selectLogTiles } from "../../db/log-tree.ts";
 import type { Queryable } from "../../db/pool.ts";
+import type { TreeHead } from "../../domain/log/checkpoint.ts";
 import {
   consistencyRanges,
+  HASH_BYTES,
   hashLeaves,
   inclusionRanges,
   type LeafRange,
   type ReadTile,
   rootOfRange,
+  TILE_WIDTH,
   tilesOf,
+  verifyConsistency,
 } from "../../domain/log/merkle.ts";
+import { edgeTiles, TreeAppender, tileWidth } from "../../domain/log/tiles.ts";
 
-/** The root of the first `size` leaves, computed from the stored tiles of a tree that is at least as large. */
-export async function computeRoot(db: Queryable, size: number): Promise<Buffer> {
-  const whole = { start: 0, end: size };
-  return rootOfRange(whole, await readTiles(db, [whole]));
+/** Leaves that are read at once: two megabytes. */
+const READ_LEAVES = 65_536;
+/** Leaves hashed in one turn of the event loop: three milliseconds. */
+const TURN_LEAVES = 2_048;
+
+/** A tree without leaves. */
+export const EMPTY_TREE: TreeHead = { size: 0, root: rootOfRange({ start: 0, end: 0 }, () => Buffer.alloc(0)) };
+
+type Obstacle = NonNullable<LogReport["obstacle"]>;
+
+/** The log does not go on. The message says why, for an operator. */
+export class LogRefused extends AppError {
+  readonly obstacle: Obstacle;
+
+  constructor(message: string, obstacle: Obstacle = "contradiction") {
+    super("invalid_request", message);
+    this.obstacle = obstacle;
+  }
+}
+
+/**
+ * Follows the stored tree from the largest head that the log has signed, over every leaf since, and returns it ready for more leaves. Believes
+ * no stored root: whoever may sign the result has computed it.
+ * @param tree the tree as the database states it, locked or on one snapshot.
+ * @param heads signed heads, which the tree must continue. Without one, starts at the empty tree.
+ * @throws LogRefused when the tree does not continue a head, or is not the tree of its leaves.
+ */
+export async function followTree(db: Queryable, tree: TreeHead, heads: readonly TreeHead[]): Promise<TreeAppender> {
+  const last = heads.reduce((largest, head) => (head.size > largest.size ? head : largest), EMPTY_TREE);
+  if (last.size > tree.size) {
+    throw new LogRefused(
+      `A signed checkpoint has ${last.size} leaves, the database ${tree.size}: it has lost a part of the log.`,
+    );
+  }
+  for (const { size, root } of heads) {
+    const isKept =
+      size === last.size
+        ? root.equals(last.root)
+        : verifyConsistency(size, root, last.size, last.root, await proveConsistency(db, size, last.size));
+    if (!isKept) throw otherRoot(size);
+  }
+  const followed = new TreeAppender(last.size, await selectLogTiles(db, edgeTiles(last.size)));
+  if (!followed.root().equals(last.root)) throw otherRoot(last.size);
+  while (followed.size < tree.size) {
+    const end = Math.min(followed.size - (followed.size % READ_LEAVES) + READ_LEAVES, tree.size);
+    await appendInTurns(followed, await readLeaves(db, { start: followed.size, end }));
+    // The tiles are stored already.
+    followed.takeGrown();
+  }
+  if (!followed.root().equals(tree.root)) {
+    throw new LogRefused(`The database has another root for its ${tree.size} leaves than these leaves have.`);
+  }
+  return followed;
+}
+
+function otherRoot(size: number): LogRefused {
+  return new LogRefused(`A signed checkpoint has another root for ${size} leaves than the database.`);
+}
+
+/** Appends leaves, given as their data. */
+export async function appendInTurns(appender: TreeAppender, leaves: Buffer): Promise<void> {
+  for (let at = 0; at < leaves.length; at += TURN_LEAVES * HASH_BYTES) {
+    appender.append(leaves.subarray(at, at + TURN_LEAVES * HASH_BYTES));
+    await nextTurn();
+  }
+}
+
+/** The data of stored leaves. @throws LogRefused when one is missing. */
+async function readLeaves(db: Queryable, { start, end }: LeafRange): Promise<Buffer> {
+  const first = Math.floor(start / TILE_WIDTH);
+  const ids = Array.from({ length: Math.ceil(end / TILE_WIDTH) - first }, (_, at) => ({ level: 0, index: first + at }));
+  const bundles = (await selectLogTiles(db, ids)).sort((one, other) => one.index - other.index);
+  const data = Buffer.concat(bundles.map((each) => each.hashes.subarray(0, tileWidth(each, end) * HASH_BYTES)));
+  if (data.length !== (end - first * TILE_WIDTH) * HASH_BYTES) {
+    throw new LogRefused(`The database states ${end} leaves or more, but lacks one from ${start} on.`);
+  }
+  return data.subarray((start - first * TILE_WIDTH) * HASH_BYTES);
 }
 
 /** The proof that the leaf at `index` is in the tree of `size`. */
