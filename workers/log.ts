@@ -1,3 +1,4 @@
+import { METRICS } from "../src/metrics/catalog.ts";
 import { openLogWorker } from "../src/open-log-worker.ts";
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { logQueue } from "../src/queues/catalog.ts";
@@ -20,17 +21,24 @@ function start(ctx: NonNullable<ReturnType<typeof openLogWorker>>): RunningWorke
   const { config, sequencer } = ctx;
   const servers = { redisUrl: config.redisUrl, shards: config.queueShards[0] };
   const schedule = new Schedule(logQueue, ctx.deployment, servers, config.transparencyLog.intervalMs, ctx.log);
+  let obstacle: (typeof METRICS.logRefused.zero)[number] | null = null;
   const worker = startWorker(logQueue, workerOptions(ctx, 1), async () => {
-    const report = await sequencer.run();
-    ctx.log.debug(report, "log pass finished");
-    if (ctx.metrics !== null) {
-      ctx.metrics.logRefused.with().set(report.refused === null ? 0 : 1);
-      ctx.metrics.logClaims.with().set(report.claims);
-      ctx.metrics.logLeaves.with().inc(report.placed);
+    let outcome: typeof obstacle = "failed";
+    try {
+      const report = await sequencer.run();
+      ctx.log.debug(report, "log pass finished");
+      outcome = report.obstacle;
+      ctx.metrics?.logClaims.with().set(report.claims);
+      ctx.metrics?.logLeaves.with().inc(report.placed);
+      return report;
+    } finally {
+      obstacle = outcome;
+      for (const reason of METRICS.logRefused.zero)
+        ctx.metrics?.logRefused.with(reason).set(reason === obstacle ? 1 : 0);
     }
-    return report;
   });
   return {
+    isReady: () => obstacle === null,
     async close() {
       schedule.close();
       await worker.close();

@@ -14,7 +14,7 @@ try {
   const service = openWorkerService(config, traces);
   const prepared = await prepareWorkers(service);
   let workers: RunningWorker[] = [];
-  const metrics = await serveMetrics(service, () => workers.length > 0);
+  const metrics = await serveMetrics(service, () => workers.some((worker) => worker.isReady?.() ?? true));
   // Signals must be handled even while the process waits for the database.
   drainOnSignal(service.log, async () => {
     await Promise.all(workers.map((worker) => worker.close()));

@@ -237,8 +237,9 @@ export const METRICS = {
     name: "voucher_log_refused",
     type: "gauge",
     process: "worker",
-    help: "Whether the last pass refused to sign, because an anchor or a witness contradicts the database: 1 or 0.",
-    labels: [],
+    help: "Whether the last pass of the log could not publish, by reason: 1 or 0.",
+    labels: ["reason"],
+    zero: ["contradiction", "witnesses", "anchor", "failed"],
   },
   logClaims: {
     name: "voucher_log_witness_claims",

@@ -33,7 +33,7 @@ class Metric<Labels extends readonly string[], Recorder> {
     });
     this.#labels = labels;
     this.#valuesMax = valuesMax;
-    if (this.#metric instanceof Counter) for (const value of zero) this.#metric.labels(value).inc(0);
+    if (!(this.#metric instanceof Histogram)) for (const value of zero) this.#metric.labels(value).inc(0);
   }
 
   /** The series with these labels, in the order of the catalog. */

@@ -12,6 +12,8 @@ import { listShardsOf, type Shard } from "./shards.ts";
 
 /** A running worker. `close` stops fetching jobs and waits for those that are running. */
 export interface RunningWorker {
+  /** Whether its work succeeds, if it can tell. */
+  isReady?(): boolean;
   close(): Promise<void>;
 }
 

@@ -90,7 +90,8 @@ describe("a database that has lost what was committed last", () => {
     servers.onClose(() => Promise.all([api.close(), worker.close()]));
     const till = partnerClient(api.url, key);
     const redeem = (index: number) => till.redeem({ code: vouchers[index]?.code ?? "", externalRef: `order-${index}` });
-    const refused = async () => (await scrape(worker.metricsUrl)).value("voucher_log_refused");
+    const refused = async () =>
+      (await scrape(worker.metricsUrl)).value("voucher_log_refused", { reason: "contradiction" });
     for (const index of [0, 1, 2]) expect((await redeem(index)).status).toBe(200);
     await untilStarted(async () => (await findPublished(old))?.size === 23);
     expect(await refused()).toBe(0);

@@ -1,11 +1,15 @@
+import { mkdirSync, rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startNode } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
+import { backUp, beginLog, makeLogFiles, startWitness, tamper } from "../support/log-setup.ts";
 import { bypassTriggers, longestWaitMs, whileLocked } from "../support/outside-transaction.ts";
 import { scrape } from "../support/scrape.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { BASE_URL, startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
-import { until } from "../support/until.ts";
+import { until, untilStarted } from "../support/until.ts";
 
 const TASKS = [
   "expireReservations",
@@ -128,4 +132,53 @@ describe("the wait of a redeem", () => {
     const [, after] = await waits("sum");
     expect((after ?? 0) - (before ?? 0)).toBeGreaterThan(0.5);
   });
+});
+
+it("a worker of the log reports why a pass cannot publish, and is not ready until one can", async () => {
+  const files = makeLogFiles();
+  servers.onClose(async () => files.remove());
+  const anchors = `${files.directory}/anchors`;
+  mkdirSync(anchors);
+  files.anchor = `${anchors}/anchor`;
+  const witness = await startWitness(servers, files);
+  files.setWitnesses([witness.url]);
+  await beginLog(servers.db, files);
+  const port = await findSteadyPort();
+  const { child, ended } = startNode(["workers/main.ts"], {
+    ...{ DATABASE_URL: servers.logUrl, REDIS_URL: servers.redisUrl, BASE_URL, METRICS_PORT: String(port) },
+    ...{ WORKER_QUEUES: "log", LOG_INTERVAL_MS: "100", ...files.env, LOG_ANCHOR: `file:${files.anchor}` },
+  });
+  servers.onClose(() => {
+    child.kill("SIGKILL");
+    return ended;
+  });
+  const url = `http://127.0.0.1:${port}`;
+  /** Waits until the gauge has this reason, or none, and no other one. */
+  const untilRefused = (reason: string | null) =>
+    untilStarted(async () => {
+      const { samples } = await scrape(`${url}/metrics`).catch(() => ({ samples: [] }));
+      const states = samples.filter(({ name }) => name === "voucher_log_refused");
+      const isReady = (await fetch(`${url}/readyz`).catch(() => null))?.status === 200;
+      const refused = states.filter(({ value }) => value === 1).map(({ labels }) => labels.reason);
+      return states.length === 4 && refused.join() === (reason ?? "") && isReady === (reason === null);
+    });
+  await untilRefused(null);
+  await issueVouchers(servers.db, partner, 1);
+  await until(async () => (await servers.db.query("SELECT FROM log_published WHERE size > 0")).rowCount === 1);
+  const restore = await backUp(servers.db);
+  await tamper(servers.db, "UPDATE log_tree SET size = size + 1");
+  await untilRefused("contradiction");
+  await restore();
+  await tamper(servers.db, "DELETE FROM log_bundles");
+  await untilRefused("failed");
+  await restore();
+  await untilRefused(null);
+  rmSync(anchors, { recursive: true });
+  await issueVouchers(servers.db, partner, 1);
+  await untilRefused("anchor");
+  mkdirSync(anchors);
+  await untilRefused(null);
+  await witness.close();
+  await issueVouchers(servers.db, partner, 1);
+  await untilRefused("witnesses");
 });

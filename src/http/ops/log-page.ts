@@ -20,7 +20,7 @@ function renderStatus(site: Site, { origin, size, published, quorum, witnesses, 
     refused === null
       ? null
       : html`<div class="verdict bad"><strong>The log is refused: no new checkpoint is served</strong><p>${refused}
-<a href="${opsPath(site, "runbook")}#VouchersLogRefused">What to do</a></p></div>`
+<a href="${opsPath(site, "runbook")}#${pass?.report.obstacle === "witnesses" ? "VouchersLogStopped" : "VouchersLogRefused"}">What to do</a></p></div>`
   }
 ${renderFacts([
   ["Log", html`<code>${origin}</code>`],
