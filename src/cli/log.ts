@@ -10,7 +10,7 @@ import { onSnapshot } from "../db/transaction.ts";
 import { parseCheckpoint } from "../domain/log/checkpoint.ts";
 import { formatSecretKey, isKeyName, type KeyUse, makeSigner } from "../domain/log/note.ts";
 import type { Policy } from "../domain/log/policy.ts";
-import { auditLog } from "../services/log/audit-log.ts";
+import { askOutside, auditLog } from "../services/log/audit-log.ts";
 import { auditServedLog } from "../services/log/audit-served-log.ts";
 import { backfillLog } from "../services/log/backfill-log.ts";
 import { exportLog } from "../services/log/export-log.ts";
@@ -109,7 +109,8 @@ export const log: Noun = {
         "after",
         `
 With a database, needs about 100 bytes of temporary disk space per event on the
-database server.
+database server. Compares the database with the anchors in LOG_ANCHOR and with
+the witnesses of LOG_POLICY or, without it, of the served policy.
 With --url, fetches every leaf and tile, and verifies the checkpoint. It cannot
 tell whether the leaves are events of vouchers that were not named.`,
       );
@@ -252,16 +253,20 @@ leaves. Run it again if it was interrupted.`,
 
 async function auditDatabase(ctx: CommandContext): Promise<void> {
   const progress = ctx.progress("Compared", "events", (await findLogTree(ctx.pool))?.size ?? 0);
-  const audit = await onSnapshot(ctx.pool, (tx) =>
-    auditLog(tx, (events) => {
-      ctx.signal.throwIfAborted();
-      progress.advance(events);
-    }),
+  const { anchors, policyFile } = readLogConfig(process.env);
+  const begun = await runVerification(() =>
+    askOutside(ctx.pool, anchors, policyFile === null ? null : readPolicy(policyFile)),
   );
+  const onEvents = (events: number) => {
+    ctx.signal.throwIfAborted();
+    progress.advance(events);
+  };
+  const audit = await onSnapshot(ctx.pool, (tx) => auditLog(tx, onEvents, begun));
   printAudit(
     ctx,
     audit,
-    `${pluralize(audit.leaves, "leaf", "leaves")}, ${pluralize(audit.events, "event")}, ${formatCount(audit.waiting)} waiting, ${formatCount(audit.lost)} lost, ${pluralize(audit.retirements, "retired log")}`,
+    `${pluralize(audit.leaves, "leaf", "leaves")}, ${pluralize(audit.events, "event")}, ${formatCount(audit.waiting)} waiting, ${formatCount(audit.lost)} lost, ${pluralize(audit.retirements, "retired log")}.
+Compared with ${pluralize(audit.anchors, "anchor")} and ${pluralize(audit.witnesses, "witness", "witnesses")}; ${formatCount(audit.silentWitnesses)} did not answer`,
   );
 }
 

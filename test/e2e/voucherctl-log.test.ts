@@ -1,12 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { partnerClient } from "../support/client.ts";
-import { type LogFiles, makeLogFiles } from "../support/log-setup.ts";
+import { beginWithBackup, type LogFiles, logKey, makeLogFiles, startWitness, tamper } from "../support/log-setup.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startApi, startWorkers } from "../support/service.ts";
+import { signCheckpoint } from "../support/sign-checkpoint.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
@@ -129,18 +130,55 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
   await once(serving, "exit");
 });
 
+it("log audit finds a database that was set back together with its checkpoint, by an anchor or by a witness", async () => {
+  const own = await openTestServers();
+  const command = openVoucherctl(own);
+  const log = makeLogFiles();
+  try {
+    const witness = await startWitness(own, log);
+    log.setWitnesses([witness.url]);
+    const restore = await beginWithBackup(own, log, await makePartner(own.db), { kept: 4, lost: 3 });
+    const audit = async (env = {}) => {
+      const { exitCode, stdout } = await command.run(["log", "audit", "--json"], env);
+      return { exitCode, ...JSON.parse(stdout) };
+    };
+    const anchored = { LOG_ANCHOR: log.env.LOG_ANCHOR };
+    expect(await audit(anchored)).toMatchObject({ exitCode: 0, anchors: 1, witnesses: 1, problems: [] });
+    await restore();
+    const byWitness = "the witness w2.test has 7 leaves, the tree 4";
+    const byAnchor = `the anchor ${log.anchor} has 7 leaves, the tree 4`;
+    expect(await audit(anchored)).toMatchObject({ exitCode: 1, problems: [byAnchor, byWitness] });
+    expect(await audit()).toMatchObject({ exitCode: 1, anchors: 0, problems: [byWitness] });
+    await witness.close();
+    expect(await audit(anchored)).toMatchObject({ exitCode: 1, silentWitnesses: 1, problems: [byAnchor] });
+    expect(await audit()).toMatchObject({ exitCode: 0, witnesses: 0, silentWitnesses: 1 });
+
+    for (const [text, problem] of [
+      [signCheckpoint(logKey, { size: 3, root: Buffer.alloc(32, 7) }), `the anchor ${log.anchor} has another root`],
+      ["garbage", `the anchor ${log.anchor} is not a checkpoint of this log`],
+      [null, `the anchor ${log.anchor} is missing`],
+    ] as const) {
+      if (text === null) rmSync(log.anchor);
+      else writeFileSync(log.anchor, text);
+      expect(await audit(anchored)).toMatchObject({ exitCode: 1, problems: [problem] });
+    }
+    await tamper(own.db, "UPDATE log_published SET note = replace(note, E'\\n4\\n', E'\\n3\\n')");
+    const forged = "the served checkpoint is not one that this log has signed";
+    expect(await audit()).toMatchObject({ exitCode: 1, problems: [forged] });
+  } finally {
+    command.close();
+    await own.close();
+    log.remove();
+  }
+});
+
 it.each([
   ["without a key", {}, /LOG_KEY_FILE is not set/],
   ["with a key that others can read", { mode: 0o644 }, /Other users can read LOG_KEY_FILE/],
-  [
-    "in production without an anchor and without a witness",
-    { production: true },
-    /requires a memory of what was signed/,
-  ],
+  ["with a key and without an anchor", { mode: 0o600 }, /^LOG_KEY_FILE requires .* set LOG_ANCHOR\.$/m],
   ["under another name", { origin: "other.test/log" }, /LOG_ORIGIN is other.test\/log/],
 ])("a worker for the log does not start %s", async (_, given: {
   mode?: number;
-  production?: boolean;
   origin?: string;
 }, reason) => {
   const { chmodSync } = await import("node:fs");
@@ -153,7 +191,6 @@ it.each([
     WORKER_QUEUES: "log",
     ...(Object.keys(given).length > 0 && { LOG_KEY_FILE: files.env.LOG_KEY_FILE }),
     ...(given.origin && { LOG_ORIGIN: given.origin }),
-    ...(given.production && { NODE_ENV: "production", RESERVATION_TOKEN_SECRET: "a-secret-of-the-test-of-the-log" }),
   };
   const child = spawn(process.execPath, ["workers/main.ts"], { env, stdio: ["ignore", "ignore", "pipe"] });
   let errors = "";

@@ -86,6 +86,7 @@ describe("log audit", () => {
       waiting: 5,
       lost: 0,
       retirements: 0,
+      ...{ anchors: 0, witnesses: 0, silentWitnesses: 0 },
       problemCount: 0,
       problems: [],
     });
@@ -298,7 +299,7 @@ describe("a database that was restored from an older backup", () => {
       missing: 0,
     });
     expect(await run()).toMatchObject({ placed: 0, size: 468, published: 468, refused: null });
-    expect(await audit()).toEqual({
+    expect(await audit()).toMatchObject({
       ...{ leaves: 468, events: 368, waiting: 0, lost: 100 },
       ...{ retirements: 0, problemCount: 0, problems: [] },
     });

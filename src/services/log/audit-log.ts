@@ -1,13 +1,18 @@
 import { hash } from "node:crypto";
+import type pg from "pg";
 import { type LoggedHash, readLoggedInOrder } from "../../db/events.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
 import { type LogRetirement, selectLogRetirements } from "../../db/log-retirements.ts";
 import { countWaitingLeaves, findLogTree, type LogTree, selectLogTiles, selectLostLeaves } from "../../db/log-tree.ts";
 import type { Transaction } from "../../db/pool.ts";
-import type { TreeHead } from "../../domain/log/checkpoint.ts";
+import { parseCheckpoint } from "../../domain/log/checkpoint.ts";
 import { HASH_BYTES, type LeafRange, TILE_WIDTH, type TileId } from "../../domain/log/merkle.ts";
+import { isSignedBy } from "../../domain/log/note.ts";
+import { type Policy, parsePolicy } from "../../domain/log/policy.ts";
 import { TreeAppender } from "../../domain/log/tiles.ts";
+import { readAnchor } from "./anchors.ts";
 import { type Problems, type Report, reportInto } from "./report-problems.ts";
+import { askWitness } from "./witnesses.ts";
 
 /** Bundles that one query reads: two megabytes. */
 const CHUNK_BUNDLES = 256;
@@ -22,6 +27,74 @@ export interface LogAudit extends Problems {
   lost: number;
   /** Leaves that mark the end of a retired log: each is the hash of that log's last checkpoint. */
   retirements: number;
+  /** Anchors that were read, witnesses that answered, and those that did not. */
+  anchors: number;
+  witnesses: number;
+  silentWitnesses: number;
+}
+
+/** A head of the tree that the database must have. `root` is null when only the size is known. */
+interface KnownHead {
+  /** Who knows it. */
+  name: string;
+  size: number;
+  root: Buffer | null;
+}
+
+/** An audit that has begun, and the heads that the anchors and witnesses know. */
+interface BegunAudit {
+  audit: LogAudit;
+  heads: KnownHead[];
+}
+
+function begin(): BegunAudit {
+  const inside = { leaves: 0, events: 0, waiting: 0, lost: 0, retirements: 0 };
+  const outside = { anchors: 0, witnesses: 0, silentWitnesses: 0 };
+  return { audit: { ...inside, ...outside, problemCount: 0, problems: [] }, heads: [] };
+}
+
+/**
+ * Begins an audit: reads the anchors, and sends the served checkpoint to the witnesses again. Needs no signing key. Must be called before the
+ * snapshot of the audit: the database must have what they know by then.
+ * @param ownPolicy null to take the policy that the database serves.
+ */
+export async function askOutside(
+  pool: pg.Pool,
+  anchors: readonly string[],
+  ownPolicy: Policy | null,
+): Promise<BegunAudit> {
+  const begun = begin();
+  const { audit, heads } = begun;
+  const report = reportInto(audit);
+  const tree = await findLogTree(pool);
+  const published = await findPublished(pool);
+  const policy = ownPolicy ?? (published && parsePolicy(published.policy));
+  const keys = policy?.logs.map(({ key }) => key) ?? null;
+  for (const file of anchors) {
+    const known = await readAnchor(file, keys).catch((error: Error) => report(error.message));
+    if (known === null && tree !== null) report(`the anchor ${file} is missing`);
+    if (!known) continue;
+    audit.anchors += 1;
+    heads.push({ name: `the anchor ${file}`, size: known.size, root: known.root });
+  }
+  const served = published && parseCheckpoint(published.note);
+  if (published === null || policy === null) return begun;
+  if (served?.size !== published.size || !served.root.equals(published.root) || !isSignedBy(served.note, keys ?? [])) {
+    report("the served checkpoint is not one that this log has signed");
+    return begun;
+  }
+  for (const { key, url } of policy.witnesses) {
+    if (url === null) continue;
+    const answer = await askWitness(pool, { key, url }, published.note, published.size).catch(
+      // The stored tiles give no proof.
+      ({ message }: Error) => ({ kind: "contradicts", reason: message }) as const,
+    );
+    if (answer.kind === "failed") audit.silentWitnesses += 1;
+    else audit.witnesses += 1;
+    if (answer.kind === "contradicts") report(`the witness ${key.name} contradicts the database: ${answer.reason}`);
+    else if (answer.kind === "ahead") heads.push({ name: `the witness ${key.name}`, size: answer.size, root: null });
+  }
+  return begun;
 }
 
 /** Consecutive leaves, by their data. */
@@ -36,12 +109,13 @@ interface Leaves extends LeafRange {
  * take about a hundred bytes for each event.
  * @param tx a read-only transaction on one snapshot.
  * @param onEvents receives the number of events checked so far.
+ * @param begun by {@link askOutside}.
  */
 export async function auditLog(
   tx: Transaction,
   onEvents: (events: number) => void = () => undefined,
+  { audit, heads: known } = begin(),
 ): Promise<LogAudit> {
-  const audit: LogAudit = { leaves: 0, events: 0, waiting: 0, lost: 0, retirements: 0, problemCount: 0, problems: [] };
   const report = reportInto(audit);
   const tree = await findLogTree(tx);
   const published = await findPublished(tx);
@@ -55,8 +129,9 @@ export async function auditLog(
     ...retirements.map(({ origin, size }) => ({ firstIndex: size, leaves: 1, meaning: `is the end of ${origin}` })),
   ].sort((one, other) => one.firstIndex - other.firstIndex);
   audit.leaves = tree?.size ?? 0;
-  if (published !== null && published.size > audit.leaves) {
-    report(`the served checkpoint has ${published.size} leaves, the tree ${audit.leaves}`);
+  const heads = published === null ? known : [{ name: "the served checkpoint", ...published }, ...known];
+  for (const { name, size } of heads) {
+    if (size > audit.leaves) report(`${name} has ${size} leaves, the tree ${audit.leaves}`);
   }
   const reportEvent = (event: LoggedHash, problem: string) =>
     report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
@@ -72,7 +147,7 @@ export async function auditLog(
   const reportEventless = (start: number, end: number) => {
     for (let leaf = start; leaf < end; leaf++) if (findOther(leaf) === null) report(`leaf ${leaf} belongs to no event`);
   };
-  const chunks = recomputeTree(tx, tree, published, retirements, report);
+  const chunks = recomputeTree(tx, tree, heads, retirements, report);
   let leaves: Leaves = { start: 0, end: 0, data: Buffer.alloc(0) };
   /** The leaf after the previous event's leaf. */
   let nextLeaf = 0;
@@ -121,25 +196,26 @@ export async function auditLog(
 async function* recomputeTree(
   tx: Transaction,
   tree: LogTree | null,
-  published: TreeHead | null,
+  heads: readonly KnownHead[],
   retirements: readonly LogRetirement[],
   report: Report,
 ): AsyncGenerator<Leaves, undefined> {
   const appender = new TreeAppender(0, []);
   const size = tree?.size ?? 0;
-  const check = (head: TreeHead | null, problem: string) => {
-    if (appender.size === head?.size && !appender.root().equals(head.root)) report(problem);
+  const checkHeads = () => {
+    for (const { name, root } of heads.filter((head) => head.size === appender.size && head.root !== null)) {
+      if (!appender.root().equals(root as Buffer)) report(`${name} has another root`);
+    }
   };
-  check(published, "the served checkpoint has another root");
+  checkHeads();
   for (let start = 0; start < size; start += CHUNK_BUNDLES * TILE_WIDTH) {
     const end = Math.min(start + CHUNK_BUNDLES * TILE_WIDTH, size);
     const data = await readLeaves(tx, { start, end }, report);
-    // Split where the served checkpoint's tree ends, because its root is compared at that size.
-    const cut = Math.min(Math.max((published?.size ?? 0) - start, 0) * HASH_BYTES, data.length);
-    for (const part of [data.subarray(0, cut), data.subarray(cut)]) {
-      if (part.length === 0) continue;
-      appender.append(part);
-      check(published, "the served checkpoint has another root");
+    // Split where the tree of a head ends, because its root is compared at that size.
+    const ends = heads.map((head) => head.size).filter((at) => at > start && at < end);
+    for (const cut of [...new Set([...ends, end])].sort((one, other) => one - other)) {
+      appender.append(data.subarray((appender.size - start) * HASH_BYTES, (cut - start) * HASH_BYTES));
+      checkHeads();
     }
     await compareTiles(tx, appender, report);
     for (const { origin, size: leaf, lastNote } of retirements) {
@@ -149,7 +225,7 @@ async function* recomputeTree(
     }
     yield { start, end, data };
   }
-  check(tree, "the tree's stored root is not that of its leaves");
+  if (tree !== null && !appender.root().equals(tree.root)) report("the tree's stored root is not that of its leaves");
 }
 
 /** The data of leaves. `start` is the first leaf of a bundle. The data of a missing bundle is zeros. */
