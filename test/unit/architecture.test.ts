@@ -354,7 +354,8 @@ describe("the source", () => {
 
   it("reads the host's clock only to measure, to log, and to talk to the person at a terminal", () => {
     const readers = [...TEXTS].filter(([, text]) => /\bDate\.now\(\)|new Date\(\)/.test(text)).map(([file]) => file);
-    const mayRead = /^(src\/(cli|local)\/|src\/log\.ts|src\/queues\/(worker|measure-queues)\.ts|src\/services\/log\/log-source\.ts|packages\/)/;
+    const mayRead =
+      /^(src\/(cli|local)\/|src\/log\.ts|src\/queues\/(worker|measure-queues)\.ts|src\/services\/log\/log-source\.ts|packages\/)/;
     expect(readers.length).toBeGreaterThan(0);
     expect(readers.filter((file) => !mayRead.test(file))).toEqual([]);
   });
