@@ -12,26 +12,12 @@ const GUARANTEES = [
 const ENDURANCE = [
   "test/faults/{postgres-failover,webhook-load,webhooks}.test.ts",
   "test/log/{dump-restore,many-kills,retire-kills}.test.ts",
-  "test/scale/*.test.ts",
 ];
 
 const onCluster = Boolean(process.env.TEST_CLUSTER_SHARDS);
 
 /** What `npm run test:cluster` leaves out: it puts proxies in front of the one server. Tests marked `itOnOneRedis` are skipped there, too. */
 const NOT_ON_CLUSTER = ["test/workers/awaited-queue.test.ts"];
-
-const onCitus = Boolean(process.env.TEST_CITUS_NODES);
-
-/** What `node test/scale/citus.ts` leaves out. Single tests that cannot hold on Citus are skipped in their files, with the reason. */
-const NOT_ON_CITUS = [
-  // Read plans and statistics of tables that are on another server there.
-  "test/db/{plans,pick,redemption-pages}.test.ts",
-  // Make or change schemas, roles and rights, which are those of a single Postgres.
-  "test/db/{constraints,grants,roles,migrate}.test.ts",
-  "test/e2e/migrate.test.ts",
-];
-
-const leftOut = [...(onCluster ? NOT_ON_CLUSTER : []), ...(onCitus ? NOT_ON_CITUS : [])];
 
 export default defineConfig({
   test: {
@@ -50,7 +36,7 @@ export default defineConfig({
         test: {
           name: "guarantees",
           include: GUARANTEES,
-          exclude: leftOut,
+          exclude: onCluster ? NOT_ON_CLUSTER : [],
           // Files share a process: loading the service once per file would take a sixth of the run.
           isolate: false,
           // Three on two cores, because most tests wait for something. A Redis Cluster has one database, which each file empties.

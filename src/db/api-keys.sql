@@ -57,7 +57,7 @@ RETURNING s.expires_at AS "expiresAt";
 -- name: revoke_key
 -- Revokes a key. A second revocation keeps the time of the first one.
 -- $1 id text
-UPDATE api_keys AS k SET revoked_at = least(k.revoked_at, statement_timestamp()) WHERE k.id = $1::text;
+UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, statement_timestamp()) WHERE k.id = $1::text;
 
 -- name: select_keys
 -- The keys of an organization before an id, newest first, without their secrets. oldSecretsUntil: when the last replaced secret expires; null

@@ -1,7 +1,6 @@
 -- name: next_log_batch
 -- The id of a new batch of leaves. Must run after the transaction has locked the vouchers whose events the batch will have. Then the batches
--- with events of one voucher have ids in the order of its chain. Reads no table: Citus runs a statement on the server that has the
--- statement's tables, and the sequence is not there.
+-- with events of one voucher have ids in the order of its chain.
 SELECT nextval('log_batch_ids') AS id;
 
 -- name: find_enabled_endpoints

@@ -34,9 +34,9 @@ SELECT assert_row_count(count(*), cardinality($1::bigint[]), 'waiting batches of
 
 -- name: place_scattered_batch
 -- Gives a waiting batch a place for each of its leaves. Raises VS001 when it has one already.
--- $1 id bigint, $2 first_index bigint, $3 places bigint[]
+-- $1 id bigint, $2 places bigint[]
 WITH placed AS (
-  UPDATE log_batches AS b SET first_index = $2::bigint, places = $3::bigint[], hashes = NULL
+  UPDATE log_batches AS b SET first_index = ($2::bigint[])[1], places = $2::bigint[], hashes = NULL
    WHERE b.id = $1::bigint AND (b.first_index IS NULL) IS NOT FALSE
   RETURNING 1
 )

@@ -85,7 +85,7 @@ export function placeLeaves(batches: readonly { id: number; places: readonly num
   const scattered = batches.filter(({ places }) => !isContiguous(places));
   return [
     prepare(sql.place_log_batches, [contiguous.map(({ id }) => id), contiguous.map(({ places }) => places[0] ?? 0)]),
-    ...scattered.map(({ id, places }) => prepare(sql.place_scattered_batch, [id, places[0] ?? 0, places])),
+    ...scattered.map(({ id, places }) => prepare(sql.place_scattered_batch, [id, places])),
   ];
 }
 

@@ -41,24 +41,24 @@ const LOCK_TIMEOUT_MS = 250;
  *
  * JIT is off because these settings raise costs above its threshold, so that Postgres would compile a plan at every call.
  */
-const INDEX_PLANS = [
+const FIXED_PLANS = [
+  "plan_cache_mode=force_generic_plan",
   "enable_seqscan=off",
   "enable_hashjoin=off",
   "enable_mergejoin=off",
   "enable_material=off",
   "jit=off",
 ];
-const FIXED_PLANS = ["plan_cache_mode=force_generic_plan", ...INDEX_PLANS];
 
 /** Set because the database may have another default: transactions rely on each statement seeing all that was committed before it. */
 const READ_COMMITTED = ["default_transaction_isolation=read\\ committed"];
 
 /**
  * Plans the rest of a transaction over indexes, as the service does. For administration that reads few rows of large tables: without the
- * settings, a table without statistics may be read as a whole for each row. Does not force generic plans, because Citus has none.
+ * settings, a table without statistics may be read as a whole for each row.
  */
 export async function usePlansOfService(tx: Transaction): Promise<void> {
-  await tx.query(INDEX_PLANS.map((setting) => `SET LOCAL ${setting}`).join("; "));
+  await tx.query(FIXED_PLANS.map((setting) => `SET LOCAL ${setting}`).join("; "));
 }
 
 const READ_ONLY = ["default_transaction_read_only=on"];

@@ -39,7 +39,12 @@ SELECT c.closed_until AS "closedUntil", c.clock_trusted_at AS "trustedAt" FROM r
 -- advisory lock whose key contains the time of its redemptions, and then reads closed_until (check_redemption_times). pg_locks is read after
 -- this statement has taken its snapshot. So a transaction without such a lock has ended, or will read this closed_until or a later one, and
 -- fail if its redemptions are earlier.
-SELECT least(c.closed_until, find_earliest_open_redemption()) AS "completeUntil"
+SELECT least(c.closed_until, (
+         SELECT min(timestamptz 'epoch' + (((l.classid::bigint << 32) | l.objid::bigint) - (21092::bigint << 48)) * interval '1 millisecond')
+           FROM pg_locks AS l
+          WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.classid::bigint >> 16 = 21092
+            AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+       )) AS "completeUntil"
   FROM redemptions_closed AS c WHERE c.singleton;
 
 -- name: select_redemptions

@@ -89,7 +89,7 @@ export async function write(tx: Transaction, writes: PreparedStatements): Promis
   for (const statement of writes) await tx.query(statement);
 }
 
-/** Sets how long the transaction waits for each lock, in whole milliseconds. Uses SET because Citus forwards it to the server with the rows. */
+/** Sets how long the transaction waits for each lock, in whole milliseconds. */
 export async function waitForLocks(tx: Transaction, timeoutMs: number): Promise<void> {
   await tx.query(`SET LOCAL lock_timeout = ${timeoutMs}`);
 }
@@ -109,11 +109,9 @@ export function isLimitExceeded(error: unknown): boolean {
   return hasSqlState(error, PROGRAM_LIMIT_EXCEEDED);
 }
 
-/** Whether the error is a violation of this unique constraint. Citus names the constraint only in the message, with a number at the end. */
+/** Whether the error is a violation of this unique constraint. */
 export function violates(error: unknown, constraint: string): boolean {
-  if (!hasSqlState(error, UNIQUE_VIOLATION)) return false;
-  const { constraint: name, message } = error as pg.DatabaseError;
-  return (name ?? /"(\w+?)(_\d+)?"$/.exec(message)?.[1]) === constraint;
+  return hasSqlState(error, UNIQUE_VIOLATION) && (error as pg.DatabaseError).constraint === constraint;
 }
 
 function hasSqlState(error: unknown, code: string): boolean {

@@ -192,20 +192,20 @@ SELECT v.id FROM vouchers AS v
    AND NOT EXISTS (SELECT 1 FROM voucher_events AS d WHERE d.voucher_id = v.id AND d.sequence > v.last_sequence OFFSET 0)
  ORDER BY v.id FOR NO KEY UPDATE OF v SKIP LOCKED;
 
--- name: find_recorded_serial
--- The serial before the first Active voucher in a range whose expiry is not recorded, or the end of the range if there is none. Damaged vouchers
--- and OFFSET 0 as in lock_unrecorded_expiries.
--- $1 batch_id text, $2 after serial int (exclusive), $3 last serial int
-SELECT coalesce(min(v.serial) - 1, $3::int) AS "recordedTo" FROM vouchers AS v
- WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.serial <= $3::int AND v.status = 'Active'
-   AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0)
-   AND NOT EXISTS (SELECT 1 FROM voucher_events AS d WHERE d.voucher_id = v.id AND d.sequence > v.last_sequence OFFSET 0);
-
 -- name: advance_expiry
--- Sets the serial up to which the expiries of a locked batch are recorded. A statement apart from find_recorded_serial, because Citus cannot
--- update a table with a copy on every node from a query of a bucket's table.
--- $1 batch_id text, $2 expiry_recorded_to int
-UPDATE batches AS b SET expiry_recorded_to = $2::int WHERE b.id = $1::text;
+-- Sets the serial up to which the expiries of a locked batch are recorded: the serial before the first Active voucher in a range whose expiry
+-- is not recorded, or the end of the range if there is none. Damaged vouchers and OFFSET 0 as in lock_unrecorded_expiries.
+-- $1 batch_id text, $2 after serial int (exclusive), $3 last serial int
+UPDATE batches AS b
+   SET expiry_recorded_to = coalesce((
+         SELECT min(v.serial) - 1 FROM vouchers AS v
+          WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.serial <= $3::int AND v.status = 'Active'
+            AND NOT EXISTS (
+                  SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0)
+            AND NOT EXISTS (SELECT 1 FROM voucher_events AS d WHERE d.voucher_id = v.id AND d.sequence > v.last_sequence OFFSET 0)
+       ), $3::int)
+ WHERE b.id = $1::text
+RETURNING b.expiry_recorded_to AS "recordedTo";
 
 -- name: estimate_voucher_count
 -- An estimate of the number of vouchers, from the last ANALYZE; -1 before the first ANALYZE.

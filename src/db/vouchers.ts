@@ -120,8 +120,7 @@ export const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), {
   read_chain_heads: { id: text, ...CHAIN_HEAD },
   lock_expired_batch: EXPIRED_BATCH,
   lock_unrecorded_expiries: { id: text },
-  find_recorded_serial: { recordedTo: integer },
-  advance_expiry: {},
+  advance_expiry: { recordedTo: integer },
   estimate_voucher_count: { estimate: real },
 });
 
@@ -342,10 +341,7 @@ export async function advanceExpiry(
   afterSerial: number,
   lastSerial: number,
 ): Promise<number> {
-  const { recordedTo } = await readRequiredRow(tx, sql.find_recorded_serial, [batchId, afterSerial, lastSerial]);
-  if ((await execute(tx, sql.advance_expiry, [batchId, recordedTo])) !== 1)
-    throw new Error(`the locked batch ${batchId} does not exist`);
-  return recordedTo;
+  return (await readRequiredRow(tx, sql.advance_expiry, [batchId, afterSerial, lastSerial])).recordedTo;
 }
 
 /** About how many vouchers there were at the last ANALYZE; 0 before the first one. */

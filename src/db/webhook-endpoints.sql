@@ -1,6 +1,6 @@
 -- name: insert_webhook_endpoint
 -- Inserts an endpoint into a random free one of its organization's 20 places. Writes no row when no place is free, or when another
--- transaction has taken the place. Returns the id, because the row count of Citus includes a row that was not written.
+-- transaction has taken the place.
 -- $1 id text, $2 organization_id text, $3 url text, $4 description text, $5 event_types text[], $6 enabled boolean, $7 disabled_reason text
 INSERT INTO webhook_endpoints (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at)
 SELECT $1::text, $2::text, free.place, $3::text, $4::text, $5::text[], $6::boolean,
@@ -8,8 +8,7 @@ SELECT $1::text, $2::text, free.place, $3::text, $4::text, $5::text[], $6::boole
   FROM (SELECT p.place FROM generate_series(1, 20) AS p (place)
          WHERE NOT EXISTS (SELECT 1 FROM webhook_endpoints AS w WHERE w.organization_id = $2::text AND w.place = p.place)
          ORDER BY random() LIMIT 1) AS free
-    ON CONFLICT (organization_id, place) DO NOTHING
-RETURNING id;
+    ON CONFLICT (organization_id, place) DO NOTHING;
 
 -- name: select_webhook_endpoints
 -- An organization's endpoints, oldest first: at most 20.
@@ -67,5 +66,5 @@ RETURNING w.id, w.secret_version AS "secretVersion", w.previous_secrets_until[1]
 -- $1 id text, $2 organization_id text
 UPDATE webhook_endpoints AS w
    SET deleted_at = statement_timestamp(), place = NULL, enabled = false, disabled_reason = coalesce(w.disabled_reason, 'partner'),
-       disabled_at = least(w.disabled_at, date_trunc('milliseconds', statement_timestamp()))
+       disabled_at = coalesce(w.disabled_at, date_trunc('milliseconds', statement_timestamp()))
  WHERE w.id = $1::text AND (w.organization_id = $2::text) IS NOT FALSE AND w.deleted_at IS NULL;

@@ -28,7 +28,7 @@ const ENDPOINT = {
 const ROTATED = { id: text, secretVersion: integer, previousSecretUntil: timestamptz };
 
 export const sql = loadStatements(new URL("./webhook-endpoints.sql", import.meta.url), {
-  insert_webhook_endpoint: { id: text },
+  insert_webhook_endpoint: {},
   select_webhook_endpoints: ENDPOINT,
   find_webhook_endpoint: ENDPOINT,
   change_webhook_endpoint: {},
@@ -52,7 +52,7 @@ export async function insertWebhookEndpoint(
 ): Promise<boolean> {
   const { id, organizationId, url, description, eventTypes, enabled } = endpoint;
   const values = [id, organizationId, url, description, eventTypes, enabled, by];
-  return (await readRow(db, sql.insert_webhook_endpoint, values)) !== null;
+  return (await execute(db, sql.insert_webhook_endpoint, values)) === 1;
 }
 
 /** An organization's endpoints, oldest first. */

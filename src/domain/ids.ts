@@ -3,8 +3,8 @@ import { typeidUnboxed } from "typeid-js";
 /** The prefix of an id, which shows the kind of entity. */
 type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | "ctr" | "whk" | "tst";
 
-/** The last two symbols (ten bits) of voucher and reservation ids: the bucket, a group of tables, that has the row. The only bucket is 0. */
-const BUCKET = "00";
+/** The last two symbols (ten bits) of voucher and reservation ids, reserved for the number of the deployment that has the row. Always 0 today. */
+const DEPLOYMENT = "00";
 
 /**
  * Makes a TypeID: the prefix, an underscore and a UUIDv7 in 26 lower-case base32 symbols (https://github.com/jetify-com/typeid).
@@ -12,7 +12,7 @@ const BUCKET = "00";
  */
 export function newId(prefix: IdPrefix): string {
   const id = typeidUnboxed(prefix);
-  return prefix === "vch" || prefix === "rsv" ? id.slice(0, -BUCKET.length) + BUCKET : id;
+  return prefix === "vch" || prefix === "rsv" ? id.slice(0, -DEPLOYMENT.length) + DEPLOYMENT : id;
 }
 
 /** Whether a `codeOrTicket` is a ticket. Check this before normalising, which writes the prefix in upper case. */

@@ -45,18 +45,11 @@ describe("a transaction", () => {
     expect([within, await inTransaction(pool, timeout)]).toEqual(["4321ms", "250ms"]);
   });
 
-  it("recognizes a unique constraint, also from the message of Citus", async () => {
+  it("recognizes the unique constraint that a statement violates", async () => {
     await servers.db.query("CREATE TABLE once (a integer CONSTRAINT a_key UNIQUE)");
     await servers.db.query("INSERT INTO once VALUES (1)");
-    const statements = [
-      "INSERT INTO once VALUES (1)",
-      `DO $$ BEGIN RAISE unique_violation USING MESSAGE = 'duplicate key value violates unique constraint "b_key_102008"'; END $$`,
-    ];
-    const errors = await Promise.all(statements.map((text) => servers.db.query(text).catch((error: unknown) => error)));
-    expect(errors.map((error) => ["a_key", "b_key"].filter((name) => violates(error, name)))).toEqual([
-      ["a_key"],
-      ["b_key"],
-    ]);
+    const error = await servers.db.query("INSERT INTO once VALUES (1)").catch((thrown: unknown) => thrown);
+    expect([violates(error, "a_key"), violates(error, "b_key")]).toEqual([true, false]);
   });
 
   it("writes nothing when BEGIN fails, although its reads are sent together with BEGIN", async () => {

@@ -7,7 +7,6 @@ import type { TestProject } from "vitest/node";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
 import { dockerAnswers, type LocalRedis, redisUrl, startRedis, stopRedis } from "../../src/local/redis.ts";
-import { bucketUrl, distributeBucket, dropOnNodes, freezeTemplate, joinNodes, onNode } from "./citus.ts";
 import { makeTestLogins, type TestLogins } from "./logins.ts";
 import { startRedisCluster } from "./redis-cluster.ts";
 import { findSteadyPort } from "./steady-port.ts";
@@ -21,8 +20,6 @@ declare module "vitest" {
     queueShards: number;
     /** Name of the migrated database that test files clone. */
     template: string;
-    /** The addresses of the nodes of a Citus cluster, the coordinator first. Empty for a single Postgres server. */
-    citusNodes: readonly string[];
     /** Logins with the rights of the service's processes and of voucherctl. */
     logins: TestLogins;
   }
@@ -37,28 +34,13 @@ type Stop = () => Promise<unknown>;
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stops: Stop[] = [];
   const containers = (!process.env.DATABASE_URL || !process.env.REDIS_URL) && dockerAnswers();
-  const databaseUrl =
-    process.env.TEST_CITUS_NODES?.split(",")[0] ||
-    process.env.DATABASE_URL ||
-    (await (containers ? postgresContainer : embeddedPostgres)(stops));
+  const databaseUrl = process.env.DATABASE_URL || (await (containers ? postgresContainer : embeddedPostgres)(stops));
   const shards = Number(process.env.TEST_CLUSTER_SHARDS || 0);
   const redis = await (shards > 0 ? redisCluster : redisServer)(stops, containers);
   const template = `voucher_test_template_${process.pid}`;
   project.provide("redisUrl", redis);
   project.provide("queueShards", Math.max(1, shards));
   project.provide("template", template);
-  const citusNodes = process.env.TEST_CITUS_NODES?.split(",") ?? [];
-  project.provide("citusNodes", citusNodes);
-  if (citusNodes.length > 0) {
-    await makeCitusTemplate(citusNodes, template);
-    project.provide("databaseUrl", bucketUrl(citusNodes[0] ?? ""));
-    // No roles: `grants.sql` gives them rights only in the schema `public`, but the voucher tables are in another.
-    project.provide("logins", { api: null, log: null, admin: null });
-    return async () => {
-      await dropOnNodes(citusNodes, template);
-      for (const stop of stops) await stop();
-    };
-  }
   await administer(databaseUrl, `CREATE DATABASE ${template}`);
   const url = new URL(databaseUrl);
   url.pathname = `/${template}`;
@@ -71,16 +53,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await remove(databaseUrl);
     for (const stop of stops) await stop();
   };
-}
-
-/** Makes the template on every node of a Citus cluster, for `test/scale/citus.ts`. */
-async function makeCitusTemplate(nodes: readonly string[], name: string): Promise<void> {
-  for (const node of nodes) await administer(node, `CREATE DATABASE ${name}`);
-  const url = onNode(nodes[0] ?? "", `postgres://host/${name}`);
-  await joinNodes(url, nodes);
-  await migrateDatabase(url);
-  await distributeBucket(url);
-  await freezeTemplate(nodes, name);
 }
 
 /** Starts a Redis Cluster on loopback, for `npm run test:cluster`. */

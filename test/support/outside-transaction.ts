@@ -1,6 +1,4 @@
 import type pg from "pg";
-import { inject } from "vitest";
-import { WAITING_ON_NODES } from "./citus.ts";
 import { until } from "./until.ts";
 
 /** Runs `work` during a transaction of the test, and rolls back what `work` did not commit. */
@@ -37,17 +35,14 @@ export async function whileLocked<T>(db: pg.Pool, voucherIds: readonly string[],
   });
 }
 
-/** The condition that a connection to this database waits for a lock, here or on a node of Citus. */
-const isWaiting = () =>
-  inject("citusNodes").length === 0
-    ? "datname = current_database() AND wait_event_type = 'Lock'"
-    : `datname = current_database() AND (wait_event_type = 'Lock' OR pid IN (${WAITING_ON_NODES}))`;
+/** The condition that a connection to this database waits for a lock. */
+const IS_WAITING = "datname = current_database() AND wait_event_type = 'Lock'";
 
 /** Counts the connections to this database that wait for a lock, of all processes or of one kind. */
 export async function countWaiting(db: pg.Pool, role: "api" | "worker" | null = null): Promise<number> {
   const { rows } = await db.query<{ waiting: number }>(
     `SELECT count(*)::int AS waiting FROM pg_stat_activity
-      WHERE ${isWaiting()} AND ($1::text IS NULL OR application_name = $1)`,
+      WHERE ${IS_WAITING} AND ($1::text IS NULL OR application_name = $1)`,
     [role],
   );
   return rows[0]?.waiting ?? 0;
@@ -61,7 +56,7 @@ export async function untilWaiting(db: pg.Pool, count: number, role: "api" | "wo
 /** Lists the current lock waits, identified by connection and start of the statement. */
 export async function currentWaits(db: pg.Pool, role: "api" | "worker"): Promise<string[]> {
   const { rows } = await db.query<{ wait: string }>(
-    `SELECT pid || ' ' || query_start AS wait FROM pg_stat_activity WHERE ${isWaiting()} AND application_name = $1`,
+    `SELECT pid || ' ' || query_start AS wait FROM pg_stat_activity WHERE ${IS_WAITING} AND application_name = $1`,
     [role],
   );
   return rows.map(({ wait }) => wait);
@@ -71,7 +66,7 @@ export async function currentWaits(db: pg.Pool, role: "api" | "worker"): Promise
 export async function longestWaitMs(db: pg.Pool): Promise<number> {
   const { rows } = await db.query<{ ms: number }>(
     `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - query_start) * 1000), 0)::float8 AS ms FROM pg_stat_activity
-      WHERE ${isWaiting()} AND application_name = 'worker'`,
+      WHERE ${IS_WAITING} AND application_name = 'worker'`,
   );
   return rows[0]?.ms ?? 0;
 }

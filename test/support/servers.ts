@@ -7,7 +7,6 @@ import { leaseKey } from "../../src/holds/lease.ts";
 import { findShard, listShards, type Shard, shardOf } from "../../src/queues/shards.ts";
 import { parseRedisUrl } from "../../src/redis/addresses.ts";
 import { mastersOf } from "../../src/redis/connections.ts";
-import { cloneOnNodes, dropOnNodes } from "./citus.ts";
 import type { Login } from "./logins.ts";
 
 /** A new database and an empty Redis database for one test file. */
@@ -70,9 +69,7 @@ export async function connectRedis(redisUrl: string): Promise<Redis> {
 export async function openTestServers(shardCount = inject("queueShards")): Promise<TestServers> {
   clones += 1;
   const name = `voucher_test_${process.pid}_${clones}`;
-  const nodes = inject("citusNodes");
-  if (nodes.length > 0) await cloneOnNodes(nodes, name, inject("template"));
-  else await administer(`CREATE DATABASE ${name} TEMPLATE ${inject("template")}`);
+  await administer(`CREATE DATABASE ${name} TEMPLATE ${inject("template")}`);
   const ownerUrl = withPath(inject("databaseUrl"), name);
   const logins = inject("logins");
   // Database 0 may be in use.
@@ -110,8 +107,7 @@ export async function openTestServers(shardCount = inject("queueShards")): Promi
       await closeOpened();
       redis.disconnect();
       await db.end();
-      if (nodes.length > 0) await dropOnNodes(nodes, name);
-      else await administer(`DROP DATABASE ${name} WITH (FORCE)`);
+      await administer(`DROP DATABASE ${name} WITH (FORCE)`);
     },
   };
 }

@@ -12,7 +12,6 @@ import { parsePolicy, verifyCheckpoint } from "../../src/domain/log/policy.ts";
 import { recordExpiries } from "../../src/services/chain/record-expiries.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { integrateBatches } from "../../src/services/log/integrate-batches.ts";
-import { onCitus } from "../support/citus.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import {
   backUp,
@@ -612,8 +611,7 @@ describe("witnesses of a log whose anchor was deleted", () => {
     return openSequencer(servers, files);
   }
 
-  // Citus refuses the copies of whole tables that the test makes.
-  it.skipIf(onCitus()).each([
+  it.each([
     ["after its first checkpoint", 4],
     ["before its first checkpoint", 0],
   ])("stop a database that was restored to a state %s, before anything gets a place or is signed", async (_, count) => {

@@ -11,7 +11,6 @@ import { sealVoucher } from "../../src/services/chain/seal-events.ts";
 import { checkChains } from "../../src/services/sweep/check-chains.ts";
 import { isIdle } from "../../src/services/sweep/record-sweep.ts";
 import { sweep } from "../../src/services/sweep/sweep.ts";
-import { onCitus } from "../support/citus.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { inSeconds, makeContract, newUser } from "../support/marketplace.ts";
@@ -326,8 +325,7 @@ describe("vouchers past their validUntil", () => {
     for (const { id } of vouchers) expect(await expiredEvents(id)).toHaveLength(1);
   });
 
-  // Citus locks the table of batches as a whole: other sweeps get a lock timeout and leave the rest to the next pass.
-  it.skipIf(onCitus())("are recorded once by simultaneous sweeps", async () => {
+  it("are recorded once by simultaneous sweeps", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 700, { validUntil: past() });
     const passes = await Promise.all([sweep(ctx), sweep(ctx), sweep(ctx)]);
     const { expiriesRecorded } = await sweep(ctx);
@@ -417,20 +415,16 @@ describe("referrer contracts past their end", () => {
     expect(passes.reduce((sum, pass) => sum + pass.contractsEnded, contractsEnded)).toBe(1_500);
   });
 
-  // Citus locks the table of contracts as a whole.
-  it.skipIf(onCitus())(
-    "are left for the next sweep while another transaction locks them, and do not delay others",
-    async () => {
-      const [locked, free] = [await contract("Active", inSeconds(-1)), await contract("Active", inSeconds(-1))];
-      await besideTransaction(servers.db, async (outside) => {
-        await outside.query("SELECT 1 FROM referrer_contracts WHERE id = $1 FOR UPDATE", [locked]);
-        expect((await sweep(ctx)).contractsEnded).toBe(1);
-        expect(await statusOf(free)).toMatchObject({ status: "Ended" });
-      });
+  it("are left for the next sweep while another transaction locks them, and do not delay others", async () => {
+    const [locked, free] = [await contract("Active", inSeconds(-1)), await contract("Active", inSeconds(-1))];
+    await besideTransaction(servers.db, async (outside) => {
+      await outside.query("SELECT 1 FROM referrer_contracts WHERE id = $1 FOR UPDATE", [locked]);
       expect((await sweep(ctx)).contractsEnded).toBe(1);
-      expect(await statusOf(locked)).toMatchObject({ status: "Ended" });
-    },
-  );
+      expect(await statusOf(free)).toMatchObject({ status: "Ended" });
+    });
+    expect((await sweep(ctx)).contractsEnded).toBe(1);
+    expect(await statusOf(locked)).toMatchObject({ status: "Ended" });
+  });
 });
 
 describe("overdue Pending events", () => {
@@ -523,8 +517,7 @@ describe("chains", () => {
     }
   });
 
-  // The coordinator has no statistics of the vouchers.
-  it.skipIf(onCitus())("are verified in larger portions when the round would take too long", async () => {
+  it("are verified in larger portions when the round would take too long", async () => {
     const own = await openTestServers();
     const other = openWorkerContext(testConfig(own, { CHAIN_CHECK_HOURS: "1" }));
     try {
