@@ -29,11 +29,6 @@ export const CONTENDERS = {
   against: { title: "the service in --against, 1 API + 1 worker", ...SERVICE },
   cluster: { title: "this service on 3 Redis masters, 6 shards", ...SERVICE, shards: 6 },
   a: { title: "(a) one transaction per request, 2 processes", apis: [HAND_WRITTEN, HAND_WRITTEN], workers: [] },
-  b: {
-    title: "(b) naive BullMQ, 1 API + 1 worker",
-    apis: [`${BASELINES}/naive-queue-api.ts`],
-    workers: [`${BASELINES}/naive-queue-worker.ts`],
-  },
   c: { title: "(c) Express, a constant, nothing else", apis: [`${BASELINES}/constant-api.ts`], workers: [] },
   d: { title: "(d) group commit in the API, 1 process", apis: [`${BASELINES}/group-commit-api.ts`], workers: [] },
 } as const satisfies Record<string, Contender>;

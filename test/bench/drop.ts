@@ -1,7 +1,7 @@
 import { CASES } from "./cases.ts";
 import { type CrowdAnswer, sendAtOnce } from "./crowd.ts";
 import { runLoad, type Unit } from "./load.ts";
-import type { Player } from "./play-case.ts";
+import { FIRST_RATE, type Player } from "./play-case.ts";
 import type { Stage, Subject } from "./stage.ts";
 import { median, quantile } from "./table.ts";
 
@@ -42,8 +42,6 @@ export interface DropRound {
 const BEFORE_SECONDS = 4;
 /** The load of redeems ends after this time at the latest. Seconds. */
 const REDEEMS_MAX_SECONDS = 30;
-/** Supply of redeems: more than two cores can redeem. */
-const REDEEMS_PER_SECOND = 1_500;
 
 /**
  * Plays a drop once.
@@ -88,7 +86,7 @@ export async function playDrop(drop: Drop, { running, stage }: Player, signal: A
 }
 
 /** The 99th percentile of latencies. Milliseconds. */
-export function p99(units: readonly Unit[]): number {
+function p99(units: readonly Unit[]): number {
   const latencies = units.map(({ latencyMs }) => latencyMs);
   return quantile(
     latencies.sort((one, other) => one - other),
@@ -97,38 +95,45 @@ export function p99(units: readonly Unit[]): number {
 }
 
 /** Starts a closed loop of redeems and resolves after the first {@link BEFORE_SECONDS}. `stop` ends it and returns all its redeems. */
-export async function startRedeems(
-  { redeems }: { redeems: number },
+async function startRedeems(
+  { redeems }: Drop,
   { running, stage }: Player,
   signal: AbortSignal,
 ): Promise<{ stop: () => Promise<Unit[]> }> {
   if (redeems === 0) return { stop: async () => [] };
-  await stage.ensure("vouchers", BEFORE_SECONDS * 2 * REDEEMS_PER_SECOND);
   const ended = new AbortController();
-  const units: Unit[] = [];
-  const steps = CASES.redeem.steps(stage);
-  const load = (seconds: number) =>
-    runLoad({
-      ports: running.ports,
-      connections: redeems,
-      seconds,
-      steps,
-      nextUnit: () => {
-        const subject = stage.vouchers.pop();
-        if (subject === undefined) throw new Error("the supply is too small for this machine");
-        return { subject, reference: `drop-${subject.id}` };
-      },
-      signal,
-      stop: ended.signal,
-    });
-  units.push(...(await load(BEFORE_SECONDS)).units);
-  const during = load(REDEEMS_MAX_SECONDS);
+  const load = async (seconds: number, ratePerSecond: number) => {
+    await stage.ensure("vouchers", Math.ceil(ratePerSecond * seconds));
+    const nextUnit = () => {
+      const subject = stage.vouchers.pop();
+      return subject && { subject, reference: `drop-${subject.id}` };
+    };
+    const { ports } = running;
+    return {
+      loading: runLoad({
+        ports,
+        connections: redeems,
+        seconds,
+        steps: CASES.redeem.steps(stage),
+        nextUnit,
+        signal,
+        stop: ended.signal,
+      }),
+    };
+  };
+  let rate = FIRST_RATE;
+  let before = await (await load(BEFORE_SECONDS, rate)).loading;
+  while (before.isCut) {
+    rate *= 2;
+    before = await (await load(BEFORE_SECONDS, rate)).loading;
+  }
+  const { loading } = await load(REDEEMS_MAX_SECONDS, before.units.length / before.seconds);
   // A failure is thrown by `stop`.
-  during.catch(() => undefined);
+  loading.catch(() => undefined);
   return {
     async stop() {
       ended.abort();
-      return [...units, ...(await during).units];
+      return [...before.units, ...(await loading).units];
     },
   };
 }
@@ -170,7 +175,7 @@ export const DROP_COLUMNS: Record<string, (rounds: readonly DropRound[]) => stri
   "×": (rounds) => of(rounds, ({ redeemsBeforeMs, redeemsDuringMs }) => redeemsDuringMs / redeemsBeforeMs, 1),
 };
 
-export function of<Round>(rounds: readonly Round[], what: (round: Round) => number, digits = 0): string {
+function of<Round>(rounds: readonly Round[], what: (round: Round) => number, digits = 0): string {
   const value = median(rounds.map(what));
   return Number.isNaN(value) ? "" : value.toFixed(digits);
 }

@@ -28,22 +28,45 @@ interface Load {
   /** Requests per second in all, at most. Without it each connection sends as soon as it is answered. */
   rate?: number;
   steps: readonly Step[];
-  nextUnit: () => Pick<Unit, "subject" | "reference">;
+  /** Undefined when the supply is used up. */
+  nextUnit: () => Pick<Unit, "subject" | "reference"> | undefined;
   signal: AbortSignal;
   /** Ends the load early. */
   stop?: AbortSignal;
 }
 
+/** Sent between the end of the supply, or an error, and the end of the load. */
+const noUnit = (): Request => ({ method: "GET", path: "/readyz", headers: {} });
+
 /**
- * Keeps one request running on each connection.
+ * Keeps one request running on each connection. Ends early when the supply is used up: `isCut` is true then.
  * @returns the completed units and the duration of the load.
- * @throws Error when a status is not 200 or a connection fails.
+ * @throws Error when a status is not 200, a connection fails, or a step throws.
  */
-export async function runLoad(load: Load): Promise<{ units: Unit[]; seconds: number }> {
+export async function runLoad(load: Load): Promise<{ units: Unit[]; seconds: number; isCut: boolean }> {
   const { ports, connections, seconds, rate, steps, nextUnit, signal } = load;
   const units: Unit[] = [];
   const refusals: string[] = [];
-  const begin = (): Unit => ({ ...nextUnit(), startedAt: performance.now(), latencyMs: 0, body: "" });
+  const own = new AbortController();
+  const failures: unknown[] = [];
+  const begin = (): Unit | undefined => {
+    const next = nextUnit();
+    return next && { ...next, startedAt: performance.now(), latencyMs: 0, body: "" };
+  };
+  const prepare = (step: Step, index: number, context: { unit?: Unit | undefined }): Request | null => {
+    try {
+      if (index === 0) context.unit = begin();
+      if (context.unit !== undefined) return step(context.unit);
+      // A unit that was refused at an earlier step begins anew.
+      if (index > 0) return null;
+    } catch (error) {
+      // An error that left this callback would end the process, and leave its servers running.
+      failures.push(error);
+      context.unit = undefined;
+    }
+    own.abort();
+    return noUnit();
+  };
   const instance = autocannon<{ unit?: Unit | undefined }>({
     url: ports.map((port) => `http://127.0.0.1:${port}`),
     connections,
@@ -52,10 +75,7 @@ export async function runLoad(load: Load): Promise<{ units: Unit[]; seconds: num
     timeout: TIMEOUT_SECONDS,
     sampleInt: SAMPLE_MS,
     requests: steps.map((step, index) => ({
-      setupRequest(_, context) {
-        if (index === 0) context.unit = begin();
-        return context.unit === undefined ? null : step(context.unit);
-      },
+      setupRequest: (_, context) => prepare(step, index, context),
       onResponse(status, body, context) {
         const { unit } = context;
         if (unit === undefined) return;
@@ -70,14 +90,15 @@ export async function runLoad(load: Load): Promise<{ units: Unit[]; seconds: num
       },
     })),
   });
-  const stop = () => instance.stop();
-  for (const ending of [signal, load.stop]) ending?.addEventListener("abort", stop);
+  const ending = AbortSignal.any([signal, own.signal, ...(load.stop ? [load.stop] : [])]);
+  if (ending.aborted) instance.stop();
+  ending.addEventListener("abort", () => instance.stop());
   const { errors, duration } = await instance;
-  signal.removeEventListener("abort", stop);
   signal.throwIfAborted();
+  if (failures.length > 0) throw failures[0];
   if (refusals.length + errors > 0) {
     const shown = refusals.slice(0, REFUSALS_SHOWN).join("\n");
     throw new Error(`${refusals.length} responses were not 200, ${errors} connections failed\n${shown}`);
   }
-  return { units, seconds: duration };
+  return { units, seconds: duration, isCut: own.signal.aborted };
 }

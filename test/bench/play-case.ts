@@ -31,6 +31,8 @@ const LEAD_SECONDS = 1;
 const PART_SECONDS = 2;
 /** Length of the first part, whose rate is only assumed. */
 const FIRST_PART_SECONDS = 0.5;
+/** Assumed units per second of a first part. */
+export const FIRST_RATE = 1_000;
 /** Supply for a turn as a multiple of what the previous one used. */
 const SUPPLY_FACTOR = 2;
 
@@ -48,15 +50,17 @@ export async function playCase(
   { rounds, seconds, warmUpSeconds, signal, say }: PlayOptions,
 ): Promise<Series[]> {
   const series = players.map(({ running }): Series => ({ contender: running.id, rounds: [] }));
-  const rates = players.map(() => loadCase.supplyPerSecond);
+  const rates = players.map(() => FIRST_RATE);
   for (let round = 1; round <= rounds; round++) {
     for (const [index, player] of players.entries()) {
-      const play = async (turnSeconds: number) => {
-        const wanted = (rates[index] as number) * turnSeconds * SUPPLY_FACTOR + 2 * connections;
+      const play = async (turnSeconds: number): Promise<Round> => {
+        const rate = rates[index] as number;
+        const wanted = rate * turnSeconds * SUPPLY_FACTOR + 2 * connections;
         await player.stage.ensure(loadCase.supply, Math.ceil(wanted));
         const played = await playTurn(servers, loadCase, connections, player, turnSeconds, signal);
-        rates[index] = played.rate;
-        return played;
+        rates[index] = played.isCut ? Math.max(played.rate, rate * SUPPLY_FACTOR) : played.rate;
+        // The supply did not last, because the contender got faster: the turn does not count.
+        return played.isCut ? play(turnSeconds) : played;
       };
       for (const part of round === 1 ? warmUpParts(warmUpSeconds) : [LEAD_SECONDS]) await play(part);
       const played = await play(seconds);
@@ -84,20 +88,24 @@ async function playTurn(
   { running, stage }: Player,
   seconds: number,
   signal: AbortSignal,
-): Promise<Round> {
+): Promise<Round & { isCut: boolean }> {
   const turn = `turn-${++turns}`;
   const pool = stage[loadCase.supply];
   const isUsedUp = loadCase.proof !== null && running.id !== "c";
   const asked: Subject[] = [];
   const nextUnit = () => {
     const subject = isUsedUp ? pool.pop() : pool[asked.length % pool.length];
-    if (subject === undefined) throw new Error("the supply is too small for this machine");
+    if (subject === undefined) return undefined;
     asked.push(subject);
     return { subject, reference: `${turn}-${asked.length}` };
   };
   const before = await readUsage(servers, running, stage);
   const load = { ports: running.ports, connections, seconds, steps: loadCase.steps(stage), nextUnit, signal };
-  const { units, seconds: elapsed } = await runLoad(load).catch((cause) => {
+  const {
+    units,
+    seconds: elapsed,
+    isCut,
+  } = await runLoad(load).catch((cause) => {
     throw new Error(`${loadCase.title}, ${running.id}: ${cause.message}`, { cause });
   });
   const after = await readUsage(servers, running, stage);
@@ -110,6 +118,7 @@ async function playTurn(
   const redisServers = after.redisServers.map((cpu, n) => (cpu - (before.redisServers[n] as number)) / units.length);
   const { idle, all } = { idle: after.idle - before.idle, all: after.all - before.all };
   return {
+    isCut,
     rate: units.length / elapsed,
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
@@ -141,7 +150,7 @@ async function checkAnswers(
 }
 
 /** What was used so far. CPU times are in microseconds. */
-export async function readUsage({ postgresPid }: BenchServers, running: RunningContender, { db }: Stage) {
+async function readUsage({ postgresPid }: BenchServers, running: RunningContender, { db }: Stage) {
   const { rows } = await db.query<{ walBytes: string; transactions: string }>(
     `SELECT pg_current_wal_insert_lsn() - '0/0' AS "walBytes", pg_snapshot_xmax(pg_current_snapshot())::text AS transactions`,
   );

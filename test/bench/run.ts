@@ -2,23 +2,22 @@ import { existsSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
 import { Command, InvalidArgumentError } from "commander";
 import { integer } from "../../src/cli/option-parsers.ts";
 import { CASES, type Case, type CaseId } from "./cases.ts";
 import { CONTENDERS, type ContenderId, startContender } from "./contenders.ts";
-import { DROP_COLUMNS, DROPS, playDrop } from "./drop.ts";
-import { LOCKED, LOCKED_COLUMNS, playLocked } from "./locked.ts";
+import { DROP_COLUMNS, DROPS, type Drop, type DropRound, playDrop } from "./drop.ts";
 import { type Player, playCase } from "./play-case.ts";
-import { type BenchServers, openBenchServers, openStage, type Stage } from "./stage.ts";
+import { openBenchServers, openStage, type Stage } from "./stage.ts";
 import { formatTable, showCase } from "./table.ts";
-import { ANNOUNCED, ANNOUNCED_COLUMNS, playAnnounced } from "./webhooks.ts";
 
 // `npm run bench` compares the service with its alternatives, on servers of its own. It writes progress to standard error and tables to
 // standard output. Ctrl-C stops everything.
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-type EventId = keyof typeof DROPS | keyof typeof LOCKED | keyof typeof ANNOUNCED;
-const CASE_IDS = [CASES, DROPS, LOCKED, ANNOUNCED].flatMap((group) => Object.keys(group)) as (CaseId | EventId)[];
+type DropId = keyof typeof DROPS;
+const CASE_IDS = [CASES, DROPS].flatMap((group) => Object.keys(group)) as (CaseId | DropId)[];
 const CONTENDER_IDS = (Object.keys(CONTENDERS) as ContenderId[]).filter((id) => id !== "against");
 /** Without `cluster`, which must be named: it needs redis-server on this machine. */
 const DEFAULT_IDS = CONTENDER_IDS.filter((id) => id !== "cluster");
@@ -36,7 +35,7 @@ const program = new Command("npm run bench --")
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
 
 interface BenchOptions {
-  cases?: (CaseId | EventId)[];
+  cases?: (CaseId | DropId)[];
   contenders?: ContenderId[];
   connections?: number;
   against?: string;
@@ -62,6 +61,8 @@ function workingCopy(folder: string): string {
 
 const interrupted = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => interrupted.abort());
+// Outside a turn, too, a failure must not leave the servers running.
+process.on("uncaughtException", (error) => interrupted.abort(error));
 // The reader of the output has closed it.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => interrupted.abort());
 const say = (line: string) => void process.stderr.write(`${line}\n`);
@@ -69,9 +70,10 @@ const say = (line: string) => void process.stderr.write(`${line}\n`);
 try {
   await bench(program.parse().opts<BenchOptions>());
 } catch (error) {
-  if (!interrupted.signal.aborted) throw error;
-  say("Interrupted. All processes are stopped.");
-  process.exitCode = 130;
+  const { aborted, reason } = interrupted.signal;
+  const isInterrupted = aborted && reason.name === "AbortError";
+  say(isInterrupted ? "Interrupted. All processes are stopped." : inspect(aborted ? reason : error));
+  process.exitCode = isInterrupted ? 130 : 1;
 }
 
 async function bench({ quick, against, ...options }: BenchOptions): Promise<void> {
@@ -95,11 +97,11 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
     for (const id of options.contenders ?? DEFAULT_IDS) stageOf[id] = stage;
     const ids = options.cases ?? CASE_IDS;
     const cases = ids.flatMap((id): Case[] => (id in CASES ? [CASES[id as CaseId]] : []));
-    const events = ids.flatMap((id) => (id in CASES ? [] : [openEvent(id as EventId)]));
+    const drops = ids.flatMap((id): Drop[] => (id in DROPS ? [DROPS[id as DropId]] : []));
     for (const id of Object.keys(CONTENDERS) as ContenderId[]) {
       signal.throwIfAborted();
       const own = stageOf[id];
-      const takesPart = cases.some((loadCase) => playsIn(loadCase, id)) || (events.length > 0 && isService(id));
+      const takesPart = cases.some((loadCase) => playsIn(loadCase, id)) || (drops.length > 0 && isService(id));
       if (own === undefined || !takesPart) continue;
       const redis = id === "cluster" ? await servers.openRedisCluster() : servers.nextRedis();
       players.push({ running: await startContender(id, { ...own, ...redis }), stage: own });
@@ -112,49 +114,27 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
         print(`\n${showCase(`${loadCase.title}, ${connections} connections`, series)}`);
       }
     }
-    for (const { title, play, tabulate } of events) {
-      const series = players.flatMap((player) =>
-        isService(player.running.id) ? [{ player, rounds: [] as unknown[] }] : [],
-      );
+    for (const drop of drops) {
+      const series = players
+        .filter(({ running }) => isService(running.id))
+        .map((player) => ({ player, rounds: [] as DropRound[] }));
       for (let round = 1; round <= rounds; round++) {
         for (const { player, rounds } of series) {
-          rounds.push(await play(player, signal, servers));
-          say(`${title}, round ${round}, ${player.running.id}`);
+          rounds.push(await playDrop(drop, player, signal));
+          say(`${drop.title}, round ${round}, ${player.running.id}`);
         }
       }
-      print(
-        `\n${tabulate(series.map(({ player, rounds }) => ({ name: CONTENDERS[player.running.id].title, rounds })))}`,
-      );
+      const rows = series.map(({ player, rounds }) => [
+        CONTENDERS[player.running.id].title,
+        ...Object.values(DROP_COLUMNS).map((show) => show(rounds)),
+      ]);
+      print(`\n${formatTable([drop.title, ...Object.keys(DROP_COLUMNS)], rows)}`);
     }
   } finally {
-    await Promise.all(players.map(({ running }) => running.end()));
-    await Promise.all(stages.map((stage) => stage.close()));
+    await Promise.allSettled(players.map(({ running }) => running.end()));
+    await Promise.allSettled(stages.map((stage) => stage.close()));
     await servers.close();
   }
-}
-
-/** What happens once a round, besides the cases of steady load. */
-function openEvent(id: EventId) {
-  if (id in DROPS) return eventOf(DROPS[id as keyof typeof DROPS], playDrop, DROP_COLUMNS);
-  if (id in LOCKED) return eventOf(LOCKED[id as keyof typeof LOCKED], playLocked, LOCKED_COLUMNS);
-  return eventOf(ANNOUNCED[id as keyof typeof ANNOUNCED], playAnnounced, ANNOUNCED_COLUMNS);
-}
-
-function eventOf<Event extends { title: string }, Round>(
-  event: Event,
-  play: (event: Event, player: Player, signal: AbortSignal, servers: BenchServers) => Promise<Round>,
-  columns: Record<string, (rounds: readonly Round[]) => string>,
-) {
-  return {
-    title: event.title,
-    play: (player: Player, signal: AbortSignal, servers: BenchServers): Promise<unknown> =>
-      play(event, player, signal, servers),
-    tabulate: (series: readonly { name: string; rounds: readonly unknown[] }[]) =>
-      formatTable(
-        [event.title, ...Object.keys(columns)],
-        series.map(({ name, rounds }) => [name, ...Object.values(columns).map((show) => show(rounds as Round[]))]),
-      ),
-  };
 }
 
 /** Another working copy takes part wherever the service does. */
@@ -162,7 +142,7 @@ function playsIn({ contenders }: Case, id: ContenderId): boolean {
   return contenders.includes(id === "against" ? "service" : id);
 }
 
-/** Whether a contender takes part in the events. The baselines lack what these use, such as claims. */
+/** Whether a contender takes part in drops. The baselines have no claims. */
 function isService(id: ContenderId): boolean {
   return id === "service" || id === "against";
 }
