@@ -1,51 +1,14 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { findFolderCircles, findLongFiles, findSources, type Import, importsOf } from "../support/source-files.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-interface Import {
-  /** Path of the importing file, from the root of the repository. */
-  from: string;
-  /** Path of the imported file, from the root of the repository, or the name of a package. */
-  to: string;
-  /** Imports of kind `type` do not exist at run time. */
-  kind: "value" | "type" | "dynamic";
-}
-
-/** Finds the imports of a source text: static imports, re-exports, imports for side effects, and dynamic imports of a literal. */
-function importsOf(from: string, text: string): Import[] {
-  const found: Import[] = [];
-  const add = (specifier: string, kind: Import["kind"]) => {
-    const to = specifier.startsWith(".") ? relative(ROOT, resolve(ROOT, dirname(from), specifier)) : specifier;
-    found.push({ from, to, kind });
-  };
-  const code = text.replace(/^\s*(\/\/|\/?\*).*$/gm, "");
-  for (const [, type, specifier = ""] of code.matchAll(
-    /^\s*(?:import|export)\s+(type\s+(?=[\w{*]))?(?:[\w\s{},*$]*?\sfrom\s+)?["']([^"'\n]+)["']/gm,
-  )) {
-    add(specifier, type === undefined ? "value" : "type");
-  }
-  for (const [, specifier = ""] of code.matchAll(/\b(?:import|require|resolve)\(\s*["'`]([^"'`]+)["'`]/g)) {
-    add(specifier, "dynamic");
-  }
-  return found;
-}
-
-function sourcesIn(directory: string): string[] {
-  return readdirSync(join(ROOT, directory), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => join(directory, name));
-}
-
 const PACKAGES = readdirSync(join(ROOT, "packages")).map((name) => `packages/${name}`);
-const FILES = [
-  ...sourcesIn("src"),
-  ...sourcesIn("workers"),
-  ...PACKAGES.flatMap((name) => sourcesIn(`${name}/src`)),
-].sort();
+const FILES = findSources(/\.ts$/);
 const TEXTS = new Map(FILES.map((file) => [file, readFileSync(join(ROOT, file), "utf8")]));
 const IMPORTS = [...TEXTS].flatMap(([file, text]) => importsOf(file, text));
 const LOCAL_IMPORTS = IMPORTS.filter((edge) => edge.to.endsWith(".ts"));
@@ -232,6 +195,13 @@ const text = "import nothing";
   });
 });
 
+it("findFolderCircles finds folders that import each other over a third one, and ignores files beside them", () => {
+  const edge = (from: string, to: string): Import => ({ from: `src/x/${from}`, to: `src/x/${to}`, kind: "type" });
+  const line = [edge("a/1.ts", "b/1.ts"), edge("b/2.ts", "c/1.ts"), edge("top.ts", "a/1.ts"), edge("c/1.ts", "top.ts")];
+  expect(findFolderCircles("src/x", line)).toEqual([]);
+  expect(findFolderCircles("src/x", [...line, edge("c/2.ts", "a/2.ts")])).toEqual(["a and b", "a and c", "b and c"]);
+});
+
 describe("the rule of imports", () => {
   it.each([
     ["src/domain/redeem.ts", "src/db/pool.ts", "type"],
@@ -293,6 +263,29 @@ describe("the source", () => {
     };
     for (const file of FILES) visit(file, []);
     expect(finished.size).toBe(FILES.length);
+  });
+
+  it.each([
+    "src",
+    "src/services",
+    "src/http",
+  ])("has no circles between the folders of %s, not even of types", (parent) => {
+    expect(findFolderCircles(parent, LOCAL_IMPORTS)).toEqual([]);
+  });
+
+  it("has no hand-written file over 300 lines, except those of a list that may only shrink", () => {
+    expect(findLongFiles(300).map(({ file }) => file)).toEqual([
+      "packages/conformance/src/checks.ts",
+      "src/cli/log.ts",
+      "src/config.ts",
+      "src/contract/errors.ts",
+      "src/contract/webhooks.ts",
+      "src/db/vouchers.ts",
+      "src/http/pages/static/check-chain.js",
+      "src/http/pages/static/check-receipt.js",
+      "src/metrics/catalog.ts",
+      "src/services/marketplace/acquisition-committer.ts",
+    ]);
   });
 
   it("has no I/O in domain and batching: they import only packages for computation", () => {

@@ -1,0 +1,87 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+/** Written by a command. */
+const GENERATED = ["packages/client/src/api.ts"];
+
+/** The files of a folder and the folders in it, as paths from the root of the repository. */
+export function findFiles(folder: string): string[] {
+  const entries = readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(ROOT.length));
+}
+
+/** The source files of the service and its packages whose names match, in alphabetical order. */
+export function findSources(name: RegExp): string[] {
+  const folders = ["src", "workers", ...readdirSync(join(ROOT, "packages")).map((folder) => `packages/${folder}/src`)];
+  return folders
+    .flatMap(findFiles)
+    .filter((file) => name.test(file))
+    .sort();
+}
+
+/** The number of line ends in a file. */
+export function countLines(file: string): number {
+  return readFileSync(join(ROOT, file), "utf8").split("\n").length - 1;
+}
+
+/** The hand-written scripts with more lines than `max`. */
+export function findLongFiles(max: number): { file: string; lines: number }[] {
+  const files = findSources(/\.(ts|js)$/).filter((file) => !GENERATED.includes(file));
+  return files.map((file) => ({ file, lines: countLines(file) })).filter(({ lines }) => lines > max);
+}
+
+/** An import of a source file. */
+export interface Import {
+  /** Path of the importing file, from the root of the repository. */
+  from: string;
+  /** Path of the imported file, from the root of the repository, or the name of a package. */
+  to: string;
+  /** Imports of kind `type` do not exist at run time. */
+  kind: "value" | "type" | "dynamic";
+}
+
+/** Finds the imports of a source text: static imports, re-exports, imports for side effects, and dynamic imports of a literal. */
+export function importsOf(from: string, text: string): Import[] {
+  const found: Import[] = [];
+  const add = (specifier: string, kind: Import["kind"]) => {
+    const to = specifier.startsWith(".") ? join(dirname(from), specifier) : specifier;
+    found.push({ from, to, kind });
+  };
+  const code = text.replace(/^\s*(\/\/|\/?\*).*$/gm, "");
+  for (const [, type, specifier = ""] of code.matchAll(
+    /^\s*(?:import|export)\s+(type\s+(?=[\w{*]))?(?:[\w\s{},*$]*?\sfrom\s+)?["']([^"'\n]+)["']/gm,
+  )) {
+    add(specifier, type === undefined ? "value" : "type");
+  }
+  for (const [, specifier = ""] of code.matchAll(/\b(?:import|require|resolve)\(\s*["'`]([^"'`]+)["'`]/g)) {
+    add(specifier, "dynamic");
+  }
+  return found;
+}
+
+/** Finds pairs of folders of `parent` that import each other, directly or over others. Files of `parent` itself do not count. */
+export function findFolderCircles(parent: string, imports: readonly Import[]): string[] {
+  const folderOf = (file: string) => {
+    const [folder, ...rest] = file.startsWith(`${parent}/`) ? file.slice(parent.length + 1).split("/") : [];
+    return rest.length > 0 ? folder : undefined;
+  };
+  const edges = new Map<string, Set<string>>();
+  for (const edge of imports) {
+    const [from, to] = [folderOf(edge.from), folderOf(edge.to)];
+    if (from !== undefined && to !== undefined && from !== to) edges.set(from, (edges.get(from) ?? new Set()).add(to));
+  }
+  const reach = (from: string, seen = new Set<string>()): Set<string> => {
+    for (const to of edges.get(from) ?? []) if (!seen.has(to)) reach(to, seen.add(to));
+    return seen;
+  };
+  const folders = [...edges.keys()].sort();
+  return folders.flatMap((one, at) =>
+    folders
+      .slice(at + 1)
+      .flatMap((other) => (reach(one).has(other) && reach(other).has(one) ? [`${one} and ${other}`] : [])),
+  );
+}
