@@ -24,6 +24,7 @@ USER node
 COPY --chown=node:node package.json package-lock.json .npmrc ./
 COPY --chown=node:node packages/client/package.json ./packages/client/
 COPY --chown=node:node packages/conformance/package.json ./packages/conformance/
+COPY --chown=node:node packages/tlog/package.json ./packages/tlog/
 RUN npm ci
 COPY --chown=node:node . .
 CMD ["npm", "test"]

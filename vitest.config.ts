@@ -6,6 +6,7 @@ const GUARANTEES = [
   "test/observability/{api-metrics,worker-metrics,metrics-port,names}.test.ts",
   "test/e2e/{migrate,smoke}.test.ts",
   "packages/client/test/*.test.ts",
+  "packages/tlog/test/{note,tree,vectors,witness}.test.ts",
 ];
 
 /** Runs of minutes that `npm run test:endurance` makes and CI does not: it must end within twenty minutes. */

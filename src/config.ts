@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import { z } from "zod";
-import { isKeyName } from "./domain/log/note.ts";
+import { isKeyName } from "../packages/tlog/src/note.ts";
 import { RESERVATION_SECONDS } from "./domain/reservation.ts";
 import { QUEUE_NAMES } from "./queues/catalog.ts";
 import { SHARDS_MAX } from "./queues/shards.ts";

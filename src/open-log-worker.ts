@@ -3,10 +3,10 @@ import { readLogSettings } from "./services/log/log-settings.ts";
 import { Sequencer } from "./services/log/run-log.ts";
 
 /** Opens the log's sequencer. Null without the log's key. @throws LogSettingsError when its key or its policy cannot be used. */
-export function openLogWorker(service: WorkerService) {
+export async function openLogWorker(service: WorkerService) {
   const { transparencyLog } = service.config;
   const { keyFile } = transparencyLog;
   if (keyFile === null) return null;
-  const logSettings = readLogSettings({ ...transparencyLog, keyFile });
+  const logSettings = await readLogSettings({ ...transparencyLog, keyFile });
   return { ...service, sequencer: new Sequencer({ ...service, logSettings }) };
 }

@@ -12,12 +12,12 @@ import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
  * Second delivery: the transaction that assigns places ends if another process runs it, and signing a tree again gives the same bytes.
  * After a crash: before the commit nothing has happened. After it, the next pass signs the tree.
  */
-export function prepare(service: WorkerService) {
-  const ctx = openLogWorker(service);
+export async function prepare(service: WorkerService) {
+  const ctx = await openLogWorker(service);
   return ctx && { ctx, start: () => start(ctx) };
 }
 
-function start(ctx: NonNullable<ReturnType<typeof openLogWorker>>): RunningWorker {
+function start(ctx: NonNullable<Awaited<ReturnType<typeof openLogWorker>>>): RunningWorker {
   const { config, sequencer } = ctx;
   const servers = { redisUrl: config.redisUrl, shards: config.queueShards[0] };
   const schedule = new Schedule(logQueue, ctx.deployment, servers, config.transparencyLog.intervalMs, ctx.log);

@@ -8,8 +8,10 @@ interface PreparedWorker {
   start: () => RunningWorker;
 }
 
+type Prepare = (service: WorkerService) => PreparedWorker | null | Promise<PreparedWorker | null>;
+
 /** Each queue's worker, loaded only by processes that serve the queue. Null in a process that lacks the queue's secret. */
-const WORKERS: Record<QueueName, () => Promise<{ prepare: (service: WorkerService) => PreparedWorker | null }>> = {
+const WORKERS: Record<QueueName, () => Promise<{ prepare: Prepare }>> = {
   redeem: () => import("./redeem.ts"),
   seal: () => import("./seal.ts"),
   sweep: () => import("./sweep.ts"),
@@ -23,5 +25,6 @@ const WORKERS: Record<QueueName, () => Promise<{ prepare: (service: WorkerServic
  */
 export async function prepareWorkers(service: WorkerService): Promise<PreparedWorker[]> {
   const modules = await Promise.all(service.config.workerQueues.map((queue) => WORKERS[queue]()));
-  return modules.map(({ prepare }) => prepare(service)).filter((worker) => worker !== null);
+  const workers = await Promise.all(modules.map(({ prepare }) => prepare(service)));
+  return workers.filter((worker) => worker !== null);
 }

@@ -1,10 +1,13 @@
 import pg from "pg";
+import { FileLocked } from "../../packages/tlog/src/durable-file.ts";
+import { KeyNotMade } from "../../packages/tlog/src/key-file.ts";
+import { SourceUnavailable } from "../../packages/tlog/src/log-source.ts";
+import { DamagedState } from "../../packages/tlog/src/monitor.ts";
+import { NotAccepted } from "../../packages/tlog/src/policy.ts";
 import { ConfigError } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
-import { FileLocked } from "../services/log/durable-file.ts";
 import { LogSettingsError } from "../services/log/log-settings.ts";
-import { DamagedState } from "../services/log/monitor-log.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /** An error message for the user of voucherctl. */
@@ -31,7 +34,9 @@ export function explain(error: unknown): Explanation {
     const exitCode = error.code === "unavailable" ? EXIT.unavailable : EXIT.refused;
     return { message: error.message, ...(error.code === "not_found" && { hint: FIND_IDS }), exitCode };
   }
-  if (error instanceof FileLocked) return { message: error.message, exitCode: EXIT.refused };
+  if (error instanceof SourceUnavailable) return { message: error.message, exitCode: EXIT.unavailable };
+  if (error instanceof NotAccepted || error instanceof KeyNotMade || error instanceof FileLocked)
+    return { message: error.message, exitCode: EXIT.refused };
   if (error instanceof LogSettingsError || error instanceof DamagedState)
     return { message: error.message, exitCode: EXIT.config };
   if (error instanceof ConfigError) return misconfigured(error.message, "docs/configuration.md lists every variable.");

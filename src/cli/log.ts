@@ -1,5 +1,9 @@
-import { randomBytes } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
+import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
+import { COSIGNATURE_MAX_AGE, openLogSource } from "../../packages/tlog/src/log-source.ts";
+import { monitorLog } from "../../packages/tlog/src/monitor.ts";
+import type { Policy } from "../../packages/tlog/src/policy.ts";
+import { describeAge } from "../../packages/tlog/src/report.ts";
 import { readLogConfig } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
 import { countIssuedVouchers } from "../db/catalog.ts";
@@ -7,17 +11,12 @@ import { readDeploymentId } from "../db/deployment.ts";
 import { findPublished } from "../db/log-checkpoints.ts";
 import { findLogTree } from "../db/log-tree.ts";
 import { onSnapshot } from "../db/transaction.ts";
-import { parseCheckpoint } from "../domain/log/checkpoint.ts";
-import { formatSecretKey, isKeyName, type KeyUse, makeSigner } from "../domain/log/note.ts";
-import type { Policy } from "../domain/log/policy.ts";
 import { askOutside, auditLog } from "../services/log/audit-log.ts";
 import { auditServedLog } from "../services/log/audit-served-log.ts";
 import { backfillLog } from "../services/log/backfill-log.ts";
 import { exportLog } from "../services/log/export-log.ts";
 import { initLog } from "../services/log/init-log.ts";
 import { type LogSettings, LogSettingsError, readLogSettings } from "../services/log/log-settings.ts";
-import { COSIGNATURE_MAX_AGE, openLogSource } from "../services/log/log-source.ts";
-import { monitorLog } from "../services/log/monitor-log.ts";
 import { recoverLog } from "../services/log/recover-log.ts";
 import { retireLog } from "../services/log/retire-log.ts";
 import {
@@ -29,10 +28,10 @@ import {
   withServers,
 } from "./command.ts";
 import { EXIT, UsageError } from "./exit-code.ts";
-import { formatCount, formatDuration, pluralize } from "./format.ts";
+import { formatCount, pluralize } from "./format.ts";
 import { collect, integer } from "./option-parsers.ts";
 import { paint } from "./paint.ts";
-import { readPolicy, readText, runVerification } from "./receipt.ts";
+import { readPolicy, readText } from "./receipt.ts";
 import { withRedis } from "./with-redis.ts";
 
 const MAX_AGE_HELP = "refuse a checkpoint whose newest cosignature is older";
@@ -49,7 +48,7 @@ export const log: Noun = {
         .requiredOption("--out <file>", "the key file; never overwritten"),
       ["log keygen --origin vouchers.example.com/log --out log.key"],
       async (ctx, { origin, out }) => {
-        const vkey = makeKeyFile("log", origin, out);
+        const vkey = await writeKeyFile("log", origin, out);
         ctx.print({ vkey }, () => vkey);
       },
     );
@@ -61,7 +60,7 @@ export const log: Noun = {
         .addHelpText("after", "\nReads LOG_KEY_FILE, LOG_ORIGIN, LOG_ANCHOR and LOG_POLICY."),
       ["log init"],
       async (ctx, { acceptAnchor = false }) => {
-        const result = await initLog(ctx, readSettings(), acceptAnchor);
+        const result = await initLog(ctx, await readSettings(), acceptAnchor);
         const { origin, size, begun, anchorsWritten } = result;
         ctx.print(result, () =>
           [
@@ -119,7 +118,7 @@ tell whether the leaves are events of vouchers that were not named.`,
       ["log audit", "log audit --url https://vouchers.example.com --policy policy --voucher vch_…"],
       async (interaction, { url, policy, voucher = [], maxAge }) => {
         if (url !== undefined && policy !== undefined)
-          return auditUrl(interaction, url, { policy: readPolicy(policy), vouchers: voucher, maxAge });
+          return auditUrl(interaction, url, { policy: await readPolicy(policy), vouchers: voucher, maxAge });
         if (url !== undefined)
           throw new UsageError("--url needs --policy: a policy of the audited service proves nothing.");
         if (policy !== undefined || voucher.length > 0) throw new UsageError("--policy and --voucher need --url.");
@@ -161,7 +160,7 @@ tell whether the leaves are events of vouchers that were not named.`,
       ["log recover --from /srv/mirror", "log recover --from https://mirror.example.net/log"],
       async (ctx, { from }) => {
         const source = openLogSource(from);
-        const recovered = await runVerification(() => recoverLog(ctx, readSettings(), source));
+        const recovered = await recoverLog(ctx, await readSettings(), source);
         const { firstIndex, leaves, lost, added, missing } = recovered;
         const lostLeaves = lost.reduce((sum, run) => sum + run.leaves, 0);
         ctx.print(recovered, () =>
@@ -201,7 +200,7 @@ leaves. Run it again if it was interrupted.`,
       retire,
       ['log retire vouchers.example.com/log --reason "key leaked" --checkpoint log.anchor --to log-1'],
       async (ctx, { reason, to, checkpoint = [], acceptLoss = false }, origin = "") => {
-        const settings = readSettings();
+        const settings = await readSettings();
         await assertNoLogWorker(ctx);
         const checkpoints = checkpoint.map((file) => ({ file, text: readText(file) }));
         const retired = await retireLog(ctx, settings, { origin, reason, directory: to, checkpoints, acceptLoss });
@@ -238,8 +237,8 @@ leaves. Run it again if it was interrupted.`,
         .addHelpText("after", "\nNeeds no database. Run it regularly, for example by cron."),
       ["log monitor https://vouchers.example.com/log --policy policy --state seen --keep"],
       async (ctx, { policy, state, keep = false, receipt = [], retired, maxAge }, url = "") => {
-        const options = { source: openLogSource(url), state, keep, retired, policy: readPolicy(policy), maxAge };
-        const monitored = await runVerification(() => monitorLog({ ...options, receipts: receipt.map(readText) }));
+        const options = { source: openLogSource(url), state, keep, retired, policy: await readPolicy(policy), maxAge };
+        const monitored = await monitorLog({ ...options, receipts: receipt.map(readText) });
         const { origin, size, before, receipts, cosignedAge } = monitored;
         ctx.print(
           monitored,
@@ -254,9 +253,7 @@ leaves. Run it again if it was interrupted.`,
 async function auditDatabase(ctx: CommandContext): Promise<void> {
   const progress = ctx.progress("Compared", "events", (await findLogTree(ctx.pool))?.size ?? 0);
   const { anchors, policyFile } = readLogConfig(process.env);
-  const begun = await runVerification(() =>
-    askOutside(ctx.pool, anchors, policyFile === null ? null : readPolicy(policyFile)),
-  );
+  const begun = await askOutside(ctx.pool, anchors, policyFile === null ? null : await readPolicy(policyFile));
   const onEvents = (events: number) => {
     ctx.signal.throwIfAborted();
     progress.advance(events);
@@ -277,17 +274,15 @@ async function auditUrl(
 ): Promise<void> {
   const address = url.replace(/\/$/, "");
   const progress = ctx.progress("Read", "leaves", 0);
-  const audit = await runVerification(() =>
-    auditServedLog({
-      log: openLogSource(`${address}/log`),
-      histories: openLogSource(`${address}/integrity/events`),
-      ...options,
-      onLeaves: (leaves) => {
-        ctx.signal.throwIfAborted();
-        progress.advance(leaves);
-      },
-    }),
-  );
+  const audit = await auditServedLog({
+    log: openLogSource(`${address}/log`),
+    histories: openLogSource(`${address}/integrity/events`),
+    ...options,
+    onLeaves: (leaves) => {
+      ctx.signal.throwIfAborted();
+      progress.advance(leaves);
+    },
+  });
   const events =
     options.vouchers.length === 0
       ? "no voucher named"
@@ -297,12 +292,6 @@ async function auditUrl(
     audit,
     `${audit.origin}: ${pluralize(audit.leaves, "leaf", "leaves")}, ${pluralize(audit.tiles, "tile")}, ${events}. ${describeAge(audit.cosignedAge)} In all`,
   );
-}
-
-function describeAge(seconds: number | null): string {
-  return seconds === null
-    ? "No witness has cosigned it."
-    : `A witness has cosigned it ${formatDuration(seconds * 1_000)} ago.`;
 }
 
 function printAudit(ctx: Interaction, audit: { problems: string[]; problemCount: number }, summary: string): void {
@@ -330,24 +319,9 @@ async function assertNoLogWorker(ctx: CommandContext): Promise<void> {
 }
 
 /** Reads the log's settings from the environment. @throws ConfigError, LogSettingsError */
-function readSettings(): LogSettings {
+async function readSettings(): Promise<LogSettings> {
   const config = readLogConfig(process.env);
   const { keyFile } = config;
   if (keyFile === null) throw new LogSettingsError("LOG_KEY_FILE is not set.");
   return readLogSettings({ ...config, keyFile });
-}
-
-/** Writes a new key file and returns its vkey. @throws UsageError for an invalid name; AppError `invalid_request` if the file exists. */
-export function makeKeyFile(use: KeyUse, name: string, file: string): string {
-  if (!isKeyName(name)) throw new UsageError("A name has no spaces, no plus signs and no control characters.");
-  const seed = randomBytes(32);
-  try {
-    writeFileSync(file, `${formatSecretKey(use, name, seed)}\n`, { mode: 0o600, flag: "wx" });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") {
-      throw new AppError("invalid_request", `${file} exists already. A key file is never overwritten.`);
-    }
-    throw error;
-  }
-  return makeSigner(use, name, seed).text;
 }

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
-import { AppError } from "../contract/errors.ts";
-import { NotAccepted, type Policy, parsePolicy } from "../domain/log/policy.ts";
-import { parseProof, verifyProof } from "../domain/log/receipt.ts";
+import { type Policy, PolicyNotRead, parsePolicy } from "../../packages/tlog/src/policy.ts";
+import { reportReceipt } from "../../packages/tlog/src/report.ts";
 import { receiptOfRedemption } from "../services/log/read-receipt.ts";
 import { action, actionWithoutServers, type Noun } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
@@ -33,44 +32,20 @@ export const receipt: Noun = {
         .requiredOption("--policy <file>", "your own copy of the policy: the log's key and its witnesses"),
       ["receipt verify order-4711.tlog-proof --policy policy"],
       async (ctx, { policy }, file = "") => {
-        const text = readText(file);
-        const proved = await runVerification(() => verifyProof(text, readPolicy(policy)));
-        const payload = parseProof(text).extra?.toString() ?? "";
-        const witnesses = proved.cosignatures.map(({ key, time }) => ({
-          name: key.name,
-          seenAt: new Date((time ?? 0) * 1_000).toISOString(),
-        }));
-        const { origin, index, size } = proved;
-        ctx.print({ origin, index, size, recordHash: proved.recordHash.toString("hex"), witnesses, payload }, () =>
-          [
-            `Leaf ${index} of the log ${origin}, in its tree of ${size} leaves.`,
-            ...witnesses.map(({ name, seenAt }) => `Seen by ${name} at ${seenAt}.`),
-            payload,
-          ].join("\n"),
-        );
+        const [fields, text] = await reportReceipt(readText(file), readText(policy)).catch((error) => {
+          throw error instanceof PolicyNotRead ? new UsageError(`${policy}: ${error.message}`) : error;
+        });
+        ctx.print(fields, () => text);
       },
     );
   },
 };
 
 /** Reads a policy file. @throws UsageError when it cannot be read or is invalid. */
-export function readPolicy(file: string): Policy {
-  try {
-    return parsePolicy(readText(file));
-  } catch (error) {
-    if (error instanceof NotAccepted) throw new UsageError(`${file}: ${error.message}`);
-    throw error;
-  }
-}
-
-/** Runs a verification. @throws AppError `invalid_request` for a NotAccepted, and any other error of `verify` as it is. */
-export async function runVerification<T>(verify: () => T | Promise<T>): Promise<T> {
-  try {
-    return await verify();
-  } catch (error) {
-    if (error instanceof NotAccepted) throw new AppError("invalid_request", error.message);
-    throw error;
-  }
+export function readPolicy(file: string): Promise<Policy> {
+  return parsePolicy(readText(file)).catch((error) => {
+    throw error instanceof PolicyNotRead ? new UsageError(`${file}: ${error.message}`) : error;
+  });
 }
 
 /** Reads a file that the command line names. @throws UsageError when it cannot be read or is too long. */

@@ -1,4 +1,4 @@
-import type { TreeHead } from "../domain/log/checkpoint.ts";
+import type { TreeHead } from "../../packages/tlog/src/checkpoint.ts";
 import { bigint, bytea, text } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
 import { execute, loadStatements, readRow, readRows } from "./statements.ts";

@@ -1,4 +1,4 @@
-import type { TreeHead } from "../domain/log/checkpoint.ts";
+import type { TreeHead } from "../../packages/tlog/src/checkpoint.ts";
 import { bigint, type Row, text, timestamptz } from "./columns.ts";
 import { type LogTree, TREE } from "./log-tree.ts";
 import type { Queryable, Transaction } from "./pool.ts";

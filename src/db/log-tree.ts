@@ -1,6 +1,6 @@
-import type { TreeHead } from "../domain/log/checkpoint.ts";
-import type { TileId } from "../domain/log/merkle.ts";
-import type { StoredTile } from "../domain/log/tiles.ts";
+import type { TreeHead } from "../../packages/tlog/src/checkpoint.ts";
+import type { TileId } from "../../packages/tlog/src/merkle.ts";
+import type { StoredTile } from "../../packages/tlog/src/tree.ts";
 import { bigint, bytea, integer, orNull, type Row, smallint, text } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import {
@@ -59,7 +59,7 @@ export function findLogTree(db: Queryable): Promise<LogTree | null> {
 }
 
 /** Inserts the empty tree of a new log. */
-export async function insertLogTree(tx: Transaction, origin: string, emptyRoot: Buffer): Promise<void> {
+export async function insertLogTree(tx: Transaction, origin: string, emptyRoot: Uint8Array): Promise<void> {
   await execute(tx, sql.insert_log_tree, [origin, emptyRoot]);
 }
 

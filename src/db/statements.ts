@@ -88,7 +88,7 @@ function makeRowReader<C extends Columns>(
  */
 export type PreparedStatements = QueryConfig[];
 
-type Scalar = string | number | boolean | Date | Buffer | null;
+type Scalar = string | number | boolean | Date | Uint8Array | null;
 
 /** Parameters that `pg` can always send. With another one, only its statement fails, and a COMMIT sent after it still takes effect. */
 export type Values = (Scalar | readonly Scalar[])[];

@@ -1,8 +1,7 @@
-import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
 import { readLogConfig } from "../config.ts";
-import { formatSecretKey } from "../domain/log/note.ts";
 import type { AdminContext } from "../open-command.ts";
 import { auditedCommand } from "../services/audit/with-audit-entry.ts";
 import { initLog, type LogInit } from "../services/log/init-log.ts";
@@ -15,13 +14,13 @@ interface LocalLog {
 }
 
 /** Makes the signing key of the embedded servers' log if its file does not exist. The log's name derives from `baseUrl`. */
-export function useLocalLog(directory: string, baseUrl: string): LocalLog {
+export async function useLocalLog(directory: string, baseUrl: string): Promise<LocalLog> {
   const folder = join(resolve(directory), "log");
   const keyFile = join(folder, "key");
   if (!existsSync(keyFile)) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const origin = `${baseUrl.replace(/^\w+:\/\//, "")}/log`;
-    writeFileSync(keyFile, `${formatSecretKey("log", origin, randomBytes(32))}\n`, { mode: 0o600 });
+    await writeKeyFile("log", origin, keyFile);
   }
   return { LOG_KEY_FILE: keyFile, LOG_ANCHOR: `file:${join(folder, "anchor")}` };
 }
@@ -30,7 +29,7 @@ export function useLocalLog(directory: string, baseUrl: string): LocalLog {
  * Begins the log of the embedded database, if it has none.
  * @throws AppError `invalid_request` when the database does not match the key or the anchor.
  */
-export function beginLocalLog(admin: AdminContext, env: LocalLog): Promise<LogInit> {
-  const settings = readLogSettings({ ...readLogConfig({ ...env }), keyFile: env.LOG_KEY_FILE });
+export async function beginLocalLog(admin: AdminContext, env: LocalLog): Promise<LogInit> {
+  const settings = await readLogSettings({ ...readLogConfig({ ...env }), keyFile: env.LOG_KEY_FILE });
   return initLog({ ...admin, audited: auditedCommand("start", {}) }, settings, false);
 }

@@ -50,7 +50,8 @@ try {
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
   for (const file of applied) console.log(`Applied ${file}.`);
   // Only the log of the embedded database is begun without an operator's command.
-  const localLog = servers.embedded && !process.env.LOG_KEY_FILE ? useLocalLog(LOCAL_DIRECTORY, config.baseUrl) : null;
+  const localLog =
+    servers.embedded && !process.env.LOG_KEY_FILE ? await useLocalLog(LOCAL_DIRECTORY, config.baseUrl) : null;
   if (localLog !== null) {
     const admin = openAdminContext(config.databaseUrl, openLog("fatal", "start"));
     await beginLocalLog(admin, localLog)

@@ -4,7 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import pg from "pg";
-import { makeKeyFile } from "../../src/cli/log.ts";
+import type { TreeHead } from "../../packages/tlog/src/checkpoint.ts";
+import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
 import { integer } from "../../src/cli/option-parsers.ts";
 import { findLogTree } from "../../src/db/log-tree.ts";
 import { onSnapshot } from "../../src/db/transaction.ts";
@@ -49,10 +50,10 @@ try {
   const stage = await openStage(servers, "log", ROOT, { signal, say });
   const keyFile = join(stage.directory, "log.key");
   const anchor = join(stage.directory, "log.anchor");
-  makeKeyFile("log", "bench.test/log", keyFile);
+  await writeKeyFile("log", "bench.test/log", keyFile);
   const config = { keyFile, origin: null, anchors: [anchor], policyFile: null, intervalMs: 1_000 };
   const ctx = { pool: stage.db, randomBytes, audited: auditedCommand("bench log", {}) };
-  const settings = readLogSettings(config);
+  const settings = await readLogSettings(config);
   await initLog(ctx, settings, false);
   try {
     // First, because the leaves of the sequencer's part have no events.
@@ -70,11 +71,10 @@ try {
 /** Gives every waiting leaf its place, and returns their number. */
 async function placeAll(pool: pg.Pool, settings: LogSettings): Promise<number> {
   const tree = await findLogTree(pool);
-  const before = tree?.size ?? 0;
-  for (let head = tree; head !== null && tree !== null; ) {
+  for (let head: TreeHead | null = tree; head !== null && tree !== null; ) {
     const integrated = await integrateBatches(pool, settings, [head], tree.server);
-    if (integrated === null || integrated.placed === 0) return head.size - before;
-    head = { ...tree, ...integrated.head };
+    if (integrated === null || integrated.placed === 0) return head.size - tree.size;
+    head = integrated.head;
   }
   return 0;
 }

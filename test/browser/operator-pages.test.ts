@@ -165,7 +165,7 @@ describe("the page of the log", () => {
 
   it("says why the log is refused, and leads to what to do", async () => {
     // In one step: a running worker reads the anchor.
-    writeFileSync(`${files.anchor}.new`, signCheckpoint(logKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
+    writeFileSync(`${files.anchor}.new`, await signCheckpoint(logKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
     renameSync(`${files.anchor}.new`, files.anchor);
     const { page, close } = await openSignedIn();
     await until(async () => {

@@ -158,7 +158,10 @@ it("log audit finds a database that was set back together with its checkpoint, b
     expect(await audit()).toMatchObject({ exitCode: 0, witnesses: 0, silentWitnesses: 1 });
 
     for (const [text, problem] of [
-      [signCheckpoint(logKey, { size: 3, root: Buffer.alloc(32, 7) }), `the anchor ${log.anchor} has another root`],
+      [
+        await signCheckpoint(logKey, { size: 3, root: Buffer.alloc(32, 7) }),
+        `the anchor ${log.anchor} has another root`,
+      ],
       ["garbage", `the anchor ${log.anchor} is not a checkpoint of this log`],
       [null, `the anchor ${log.anchor} is missing`],
     ] as const) {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openLogSource } from "../../packages/tlog/src/log-source.ts";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
 import { findLogTree } from "../../src/db/log-tree.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
@@ -11,7 +12,6 @@ import { onSnapshot } from "../../src/db/transaction.ts";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { exportLog } from "../../src/services/log/export-log.ts";
-import { openLogSource } from "../../src/services/log/log-source.ts";
 import { recoverLog } from "../../src/services/log/recover-log.ts";
 import { partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
@@ -112,14 +112,14 @@ describe("a database that has lost what was committed last", () => {
     expect(await findLogTree(db)).toMatchObject({ size: 0 });
     expect([await findPublished(db), readFileSync(files.anchor, "utf8")]).toEqual([null, anchor]);
 
-    const recovered = await untilStarted(() =>
-      recoverLog(provisioning(db), settingsOf(files), openLogSource(mirror)).catch((error: Error) => {
+    const recovered = await untilStarted(async () =>
+      recoverLog(provisioning(db), await settingsOf(files), openLogSource(mirror)).catch((error: Error) => {
         // The worker may have the tree for a moment.
         if (!error.message.includes("is in use")) throw error;
         return null;
       }),
     );
-    expect(recovered).toEqual({ firstIndex: 0, leaves: 23, added: 2, lost: [{ firstIndex: 20, leaves: 3 }] });
+    expect(recovered).toEqual({ firstIndex: 0, leaves: 23, added: 2, lost: [{ firstIndex: 20, leaves: 3 }], missing: 0 });
     await untilStarted(async () => (await findPublished(db))?.size === 25);
     await until(async () => (await refused()) === 0);
     expect((await redeem(4)).status).toBe(200);

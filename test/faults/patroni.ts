@@ -206,7 +206,7 @@ export class PatroniNode {
     mkdirSync(directory, { mode: 0o755 });
     const { uid, gid } = owner();
     if (uid !== undefined) chownSync(directory, uid, gid ?? uid);
-    const settings = settingsOf(name, directory, ports, replication, etcdPort);
+    const settings = await settingsOf(name, directory, ports, replication, etcdPort);
     // YAML includes JSON.
     writeFileSync(join(directory, "patroni.yml"), JSON.stringify(settings, null, 2));
     return new PatroniNode(directory, join(logs, `${name}.log`), name, ports, replication);

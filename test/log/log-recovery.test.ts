@@ -1,18 +1,18 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { openLogSource } from "../../packages/tlog/src/log-source.ts";
+import { monitorLog } from "../../packages/tlog/src/monitor.ts";
+import { parsePolicy } from "../../packages/tlog/src/policy.ts";
 import { readLoggedInOrder } from "../../src/db/events.ts";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
 import { onSnapshot, readThenWrite } from "../../src/db/transaction.ts";
-import { parsePolicy } from "../../src/domain/log/policy.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { readUnsealed, sealChains, sealVoucher } from "../../src/services/chain/seal-events.ts";
 import { verifyAllChains } from "../../src/services/chain/verify-chains.ts";
 import { auditLog, type LogAudit } from "../../src/services/log/audit-log.ts";
 import { backfillLog } from "../../src/services/log/backfill-log.ts";
 import { exportLog } from "../../src/services/log/export-log.ts";
-import { openLogSource } from "../../src/services/log/log-source.ts";
-import { monitorLog } from "../../src/services/log/monitor-log.ts";
 import { recoverLog } from "../../src/services/log/recover-log.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import {
@@ -231,7 +231,7 @@ describe("a database that was restored from an older backup", () => {
     expect((await findPublished(servers.db))?.size).toBe(300);
 
     const source = openLogSource(copy);
-    const settings = settingsOf(files);
+    const settings = await settingsOf(files);
     expect(await recoverLog(provisioning(servers.db), settings, source)).toEqual({
       ...{ firstIndex: 300, leaves: 500, added: 20, missing: 0 },
       lost: [{ firstIndex: 300, leaves: 500 }],
@@ -245,7 +245,7 @@ describe("a database that was restored from an older backup", () => {
     const state = join(files.directory, "seen");
     const now = join(files.directory, "now");
     await exportLog(servers.db, now);
-    const policy = parsePolicy(String((await findPublished(servers.db))?.policy));
+    const policy = await parsePolicy(String((await findPublished(servers.db))?.policy));
     await monitorLog({ source: openLogSource(copy), policy, state, keep: false, receipts: [] });
     const seen = await monitorLog({ source: openLogSource(now), policy, state, keep: true, receipts: [] });
     expect([lastNote === undefined, seen.before, seen.size]).toEqual([false, 800, 820]);
@@ -290,7 +290,7 @@ describe("a database that was restored from an older backup", () => {
       placed: 0,
       refused: expect.stringMatching(/has 447 leaves, the database 300/),
     });
-    const recovered = await recoverLog(provisioning(servers.db), settingsOf(files), openLogSource(copy));
+    const recovered = await recoverLog(provisioning(servers.db), await settingsOf(files), openLogSource(copy));
     expect(recovered).toEqual({
       firstIndex: 300,
       leaves: 147,
@@ -321,7 +321,7 @@ describe("a database that was restored from an older backup", () => {
     const copy = join(files.directory, "copy");
     await exportLog(servers.db, copy);
     await restore();
-    const settings = { ...settingsOf(files), anchors: [] };
+    const settings = { ...(await settingsOf(files)), anchors: [] };
     await expect(recoverLog(provisioning(servers.db), settings, openLogSource(files.directory))).rejects.toThrow(
       /Neither an anchor nor the copy/,
     );
@@ -338,7 +338,8 @@ describe("a database that was restored from an older backup", () => {
     await exportLog(servers.db, newest);
     await restore();
     await issue(5);
-    const recover = (copy: string) => recoverLog(provisioning(servers.db), settingsOf(files), openLogSource(copy));
+    const recover = async (copy: string) =>
+      recoverLog(provisioning(servers.db), await settingsOf(files), openLogSource(copy));
     expect(await recover(behind)).toEqual({
       ...{ firstIndex: 10, leaves: 10, added: 0, missing: 7, lost: [{ firstIndex: 10, leaves: 10 }] },
     });
@@ -357,10 +358,10 @@ describe("a database that was restored from an older backup", () => {
     await restore();
     const bundle = join(copy, "tile/entries/000.p/20");
     writeFileSync(bundle, readFileSync(bundle).fill(7, 15 * 34 + 2, 15 * 34 + 9));
-    const recover = recoverLog(provisioning(servers.db), settingsOf(files), openLogSource(copy));
+    const recover = recoverLog(provisioning(servers.db), await settingsOf(files), openLogSource(copy));
     await expect(recover).rejects.toThrow(/does not continue this database's log/);
     await expect(
-      recoverLog(provisioning(servers.db), settingsOf(files), openLogSource(files.directory)),
+      recoverLog(provisioning(servers.db), await settingsOf(files), openLogSource(files.directory)),
     ).rejects.toThrow(/has no bundle 0/);
     expect(await audit()).toMatchObject({ leaves: 10, problemCount: 0 });
   });

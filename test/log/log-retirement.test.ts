@@ -2,18 +2,18 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openLogSource } from "../../packages/tlog/src/log-source.ts";
+import { monitorLog } from "../../packages/tlog/src/monitor.ts";
+import { formatSecretKey } from "../../packages/tlog/src/note.ts";
+import { parsePolicy } from "../../packages/tlog/src/policy.ts";
+import { verifyProof } from "../../packages/tlog/src/receipt.ts";
 import { findPublished, publishCheckpoint } from "../../src/db/log-checkpoints.ts";
 import { findLogTree, selectLogTiles } from "../../src/db/log-tree.ts";
 import { onSnapshot } from "../../src/db/transaction.ts";
 import { ENTITY_TYPE } from "../../src/domain/chain.ts";
-import { formatSecretKey } from "../../src/domain/log/note.ts";
-import { parsePolicy } from "../../src/domain/log/policy.ts";
-import { verifyProof } from "../../src/domain/log/receipt.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { auditServedLog } from "../../src/services/log/audit-served-log.ts";
 import { exportLog } from "../../src/services/log/export-log.ts";
-import { openLogSource } from "../../src/services/log/log-source.ts";
-import { monitorLog } from "../../src/services/log/monitor-log.ts";
 import { readEventProof } from "../../src/services/log/read-receipt.ts";
 import { recoverLog } from "../../src/services/log/recover-log.ts";
 import { type RetireOptions, retireLog } from "../../src/services/log/retire-log.ts";
@@ -60,9 +60,9 @@ const audit = () => onSnapshot(servers.db, auditLog);
 const at = (name: string) => join(files.directory, name);
 const sha256 = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex");
 
-function retire(options: Partial<RetireOptions> = {}) {
+async function retire(options: Partial<RetireOptions> = {}) {
   const usual = { origin: ORIGIN, reason: "the key leaked", directory: at("retired"), acceptLoss: false };
-  return retireLog(provisioning(servers.db), settingsOf(next), {
+  return retireLog(provisioning(servers.db), await settingsOf(next), {
     ...{ ...usual, checkpoints: [{ file: "anchor", text: readFileSync(files.anchor, "utf8") }] },
     ...options,
   });
@@ -93,7 +93,7 @@ describe("a log that is retired", () => {
     const seen = at("seen");
     const source = openLogSource(at("retired"));
     await exportLog(servers.db, at("retired"));
-    const policy = policyIn(at("retired"));
+    const policy = await policyIn(at("retired"));
     await monitorLog({ source, policy, state: seen, keep: true, receipts: [] });
     await issue(5);
 
@@ -107,7 +107,7 @@ describe("a log that is retired", () => {
       voucher?.id,
     ]);
     const recordHash: Buffer = rows[0]?.record_hash;
-    const old = verifyProof(receipt, policyIn(at("retired")), recordHash);
+    const old = await verifyProof(receipt, await policyIn(at("retired")), recordHash);
     expect(old).toMatchObject({ origin: ORIGIN, size: 300 });
     expect(await auditServedLog({ log: source, histories: source, policy, vouchers: [] })).toMatchObject({
       ...{ origin: ORIGIN, leaves: 300, problemCount: 0 },
@@ -131,8 +131,8 @@ describe("a log that is retired", () => {
     expect(await audit()).toMatchObject({ leaves: 306, events: 305, retirements: 1, problemCount: 0 });
     await assertInvariants(servers.db);
     await exportLog(servers.db, at("next"));
-    const nextPolicy = policyIn(at("next"));
-    expect(verifyProof(await proofOf(voucher?.id ?? ""), nextPolicy, recordHash)).toMatchObject({
+    const nextPolicy = await policyIn(at("next"));
+    expect(await verifyProof(await proofOf(voucher?.id ?? ""), nextPolicy, recordHash)).toMatchObject({
       ...{ origin: NEXT_ORIGIN, index: old.index },
     });
     const monitor = (retired?: string) =>
@@ -186,15 +186,15 @@ describe("a log that is retired", () => {
     await refused(/The reason is empty/, { reason: " " });
     const foreign = {
       file: "letter",
-      text: signCheckpoint(settingsOf(next).keys[0] as never, { size: 3, root: Buffer.alloc(32) }),
+      text: await signCheckpoint((await settingsOf(next)).keys[0] as never, { size: 3, root: Buffer.alloc(32) }),
     };
     await refused(/letter is not a checkpoint of vouchers.test\/log/, { checkpoints: [foreign] });
-    const replaceKey = (origin: string, seed: Buffer) =>
-      writeFileSync(next.env.LOG_KEY_FILE, `${formatSecretKey("log", origin, seed)}\n`);
+    const replaceKey = async (origin: string, seed: Buffer) =>
+      writeFileSync(next.env.LOG_KEY_FILE, `${await formatSecretKey("log", origin, seed)}\n`);
     const key = readFileSync(next.env.LOG_KEY_FILE);
-    replaceKey(ORIGIN, Buffer.alloc(32, 5));
+    await replaceKey(ORIGIN, Buffer.alloc(32, 5));
     await refused(/must have a key with a new name/);
-    replaceKey(NEXT_ORIGIN, Buffer.alloc(32, 1));
+    await replaceKey(NEXT_ORIGIN, Buffer.alloc(32, 1));
     await refused(/also signed vouchers.test\/log/);
     writeFileSync(next.env.LOG_KEY_FILE, key);
     writeFileSync(next.anchor, readFileSync(files.anchor));
@@ -245,7 +245,7 @@ describe("a restored database", () => {
     await exportLog(servers.db, at("copy"));
     await monitorLog({
       source: openLogSource(at("copy")),
-      policy: policyIn(at("copy")),
+      policy: await policyIn(at("copy")),
       state,
       keep: false,
       receipts: [],
@@ -264,7 +264,7 @@ describe("a restored database", () => {
     // A partner who saw the lost leaves sees that the next log does not have them.
     await exportLog(servers.db, at("next"));
     const monitored = monitorLog({
-      ...{ source: openLogSource(at("next")), policy: policyIn(at("next")), state },
+      ...{ source: openLogSource(at("next")), policy: await policyIn(at("next")), state },
       ...{ keep: false, receipts: [], retired: ORIGIN },
     });
     await expect(monitored).rejects.toThrow(/has 304 leaves, and had 800/);
@@ -279,8 +279,8 @@ describe("a restored database", () => {
     await restore();
     expect(await run(next)).toMatchObject({ refused: `The database has the log ${ORIGIN}, not ${NEXT_ORIGIN}.` });
 
-    const recover = (of: LogFiles, copy: string) =>
-      recoverLog(provisioning(servers.db), settingsOf(of), openLogSource(at(copy)));
+    const recover = async (of: LogFiles, copy: string) =>
+      recoverLog(provisioning(servers.db), await settingsOf(of), openLogSource(at(copy)));
     expect(await recover(files, "retired")).toMatchObject({ firstIndex: 10, leaves: 5 });
     const last = { file: "last-checkpoint", text: readFileSync(at("retired/last-checkpoint"), "utf8") };
     await retire({ directory: at("again"), checkpoints: [last] });

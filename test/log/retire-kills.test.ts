@@ -3,13 +3,13 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { openLogSource } from "../../packages/tlog/src/log-source.ts";
+import { parsePolicy } from "../../packages/tlog/src/policy.ts";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
 import { findLogTree, selectLogTiles } from "../../src/db/log-tree.ts";
 import { onSnapshot } from "../../src/db/transaction.ts";
-import { parsePolicy } from "../../src/domain/log/policy.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { auditServedLog } from "../../src/services/log/audit-served-log.ts";
-import { openLogSource } from "../../src/services/log/log-source.ts";
 import { startNode } from "../support/child-process.ts";
 import { beginLog, makeLogFiles, makeNextLogFiles, NEXT_ORIGIN, ORIGIN, openSequencer } from "../support/log-setup.ts";
 import { openTestServers } from "../support/servers.ts";
@@ -97,7 +97,7 @@ it("log retire that is killed has done nothing, or the next run completes it", a
     const audit = await onSnapshot(servers.db, auditLog);
     expect(audit).toMatchObject({ leaves: 11, events: 10, retirements: 1, problemCount: 0 });
     const log = openLogSource(directory);
-    const policy = parsePolicy(readFileSync(join(directory, "policy"), "utf8"));
+    const policy = await parsePolicy(readFileSync(join(directory, "policy"), "utf8"));
     const exported = await auditServedLog({ log, histories: log, policy, vouchers: [] });
     expect(exported).toMatchObject({ leaves: 10, problemCount: 0 });
   } finally {

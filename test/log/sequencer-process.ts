@@ -13,7 +13,7 @@ const pool = openPool({
   ...{ max: 2, applicationName: "sequencer", log, deployment: new Deployment(log) },
 });
 pool.on("error", () => undefined);
-const logSettings = readLogSettings({ ...config, keyFile: config.keyFile ?? "" });
+const logSettings = await readLogSettings({ ...config, keyFile: config.keyFile ?? "" });
 const sequencer = new Sequencer({ pool, logSettings, log });
 for (let isReady = false; ; ) {
   const report = await sequencer.run().catch(() => null);

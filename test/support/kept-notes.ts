@@ -1,12 +1,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import type pg from "pg";
-import { parseCheckpoint } from "../../src/domain/log/checkpoint.ts";
-import { verifyConsistency } from "../../src/domain/log/merkle.ts";
+import { isEqual } from "../../packages/tlog/src/bytes.ts";
+import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
+import { verifyConsistency } from "../../packages/tlog/src/merkle.ts";
 import { proveConsistency } from "../../src/services/log/tree-proofs.ts";
 
 /** Every checkpoint of a log that a test has seen: none may contradict another. */
 export class KeptNotes {
-  readonly #roots = new Map<number, Buffer>();
+  readonly #roots = new Map<number, Uint8Array>();
   readonly #problems: string[] = [];
 
   /** The number of different sizes. */
@@ -23,7 +24,7 @@ export class KeptNotes {
     if (checkpoint === null) throw new Error(`this is no checkpoint:\n${note}`);
     const { size, root } = checkpoint;
     const before = this.#roots.get(size);
-    if (before !== undefined && !before.equals(root)) this.#problems.push(`two roots for ${size} leaves`);
+    if (before !== undefined && !isEqual(before, root)) this.#problems.push(`two roots for ${size} leaves`);
     this.#roots.set(size, root);
   }
 
@@ -41,7 +42,7 @@ export class KeptNotes {
       const [oldRoot, root] = [this.#roots.get(old) ?? Buffer.alloc(0), this.#roots.get(size) ?? Buffer.alloc(0)];
       const proof = await proveConsistency(db, old, size).catch(() => null);
       if (proof === null) problems.push(`the database has no tree of ${size} leaves`);
-      else if (!verifyConsistency(old, oldRoot, size, root, proof))
+      else if (!(await verifyConsistency(old, oldRoot, size, root, proof)))
         problems.push(`${size} leaves do not continue ${old}`);
     }
     return problems;

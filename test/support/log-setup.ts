@@ -3,14 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type pg from "pg";
 import { pino } from "pino";
-import { serveWitness } from "../../src/cli/witness.ts";
+import { formatSecretKey, makeSigner, type SignerKey } from "../../packages/tlog/src/note.ts";
+import { serveWitness, WitnessServer } from "../../packages/tlog/src/witness-server.ts";
 import { Deployment } from "../../src/db/deployment.ts";
 import { openPool } from "../../src/db/pool.ts";
-import { formatSecretKey, makeSigner, type SignerKey } from "../../src/domain/log/note.ts";
 import { initLog } from "../../src/services/log/init-log.ts";
 import { readLogSettings } from "../../src/services/log/log-settings.ts";
 import { Sequencer } from "../../src/services/log/run-log.ts";
-import { WitnessServer } from "../../src/services/log/witness.ts";
 import { naiveRoot } from "./naive-merkle.ts";
 import { bypassTriggers } from "./outside-transaction.ts";
 import type { TestServers } from "./servers.ts";
@@ -19,11 +18,15 @@ import { issueVouchers, provisioning, type TestPartner } from "./supply.ts";
 export const ORIGIN = "vouchers.test/log";
 /** The key of a log, and of the log that follows when it is retired. */
 const LOG_SEED = Buffer.alloc(32, 1);
-export const logKey = makeSigner("log", ORIGIN, LOG_SEED);
+export const logKey = await makeSigner("log", ORIGIN, LOG_SEED);
+const LOG_SECRET = await formatSecretKey("log", ORIGIN, LOG_SEED);
 export const NEXT_ORIGIN = "vouchers.test/log2";
 const NEXT_SEED = Buffer.alloc(32, 9);
-const nextLogKey = makeSigner("log", NEXT_ORIGIN, NEXT_SEED);
-export const witnessKeys = [2, 3, 4].map((byte) => makeSigner("witness", `w${byte}.test`, Buffer.alloc(32, byte)));
+const nextLogKey = await makeSigner("log", NEXT_ORIGIN, NEXT_SEED);
+const NEXT_SECRET = await formatSecretKey("log", NEXT_ORIGIN, NEXT_SEED);
+export const witnessKeys = await Promise.all(
+  [2, 3, 4].map((byte) => makeSigner("witness", `w${byte}.test`, Buffer.alloc(32, byte))),
+);
 
 /** The files of a log in a directory of their own, and its variables. */
 export interface LogFiles {
@@ -38,18 +41,18 @@ export interface LogFiles {
 
 /** Makes a key and a place for an anchor. */
 export function makeLogFiles(): LogFiles {
-  return makeFiles(logKey, LOG_SEED);
+  return makeFiles(logKey, LOG_SECRET);
 }
 
 /** The same for the log that follows when the other one is retired. */
 export function makeNextLogFiles(): LogFiles {
-  return makeFiles(nextLogKey, NEXT_SEED);
+  return makeFiles(nextLogKey, NEXT_SECRET);
 }
 
-function makeFiles({ name, text }: SignerKey, seed: Buffer): LogFiles {
+function makeFiles({ text }: SignerKey, secret: string): LogFiles {
   const directory = mkdtempSync(join(tmpdir(), "voucher-log-"));
   const key = join(directory, "key");
-  writeFileSync(key, `${formatSecretKey("log", name, seed)}\n`);
+  writeFileSync(key, `${secret}\n`);
   chmodSync(key, 0o600);
   const anchor = join(directory, "anchor");
   const files: LogFiles = {
@@ -103,8 +106,8 @@ export function settingsOf(files: LogFiles, anchors = [files.anchor]) {
 }
 
 /** Begins the log of a database. */
-export function beginLog(db: pg.Pool, files: LogFiles, acceptAnchor = false) {
-  return initLog(provisioning(db), settingsOf(files), acceptAnchor);
+export async function beginLog(db: pg.Pool, files: LogFiles, acceptAnchor = false) {
+  return initLog(provisioning(db), await settingsOf(files), acceptAnchor);
 }
 
 /** A sequencer on connections of its own, like a worker process. */
@@ -112,14 +115,14 @@ export function openSequencer(servers: TestServers, files: LogFiles, anchors?: s
   const log = pino({ level: "silent" });
   const deployment = new Deployment(log);
   const pool = openPool({ databaseUrl: servers.logUrl, max: 2, applicationName: "sequencer", deployment, log });
-  const sequencer = new Sequencer({ pool, logSettings: settingsOf(files, anchors), log });
+  const sequencer = settingsOf(files, anchors).then((logSettings) => new Sequencer({ pool, logSettings, log }));
   servers.onClose(() => pool.end());
   return {
     pool,
     run: async () => {
       // The deployment is known from the first connection on.
       await pool.query("SELECT 1");
-      return sequencer.run();
+      return (await sequencer).run();
     },
   };
 }

@@ -1,7 +1,7 @@
-import { formatCheckpoint, type TreeHead } from "../../src/domain/log/checkpoint.ts";
-import { type SignerKey, signNote } from "../../src/domain/log/note.ts";
+import { formatCheckpoint, type TreeHead } from "../../packages/tlog/src/checkpoint.ts";
+import { type SignerKey, signNote } from "../../packages/tlog/src/note.ts";
 
 /** Signs a checkpoint with a log's only key, and returns the note. */
-export function signCheckpoint(key: SignerKey, head: TreeHead): string {
+export function signCheckpoint(key: SignerKey, head: TreeHead): Promise<string> {
   return signNote([key], formatCheckpoint({ origin: key.name, ...head }));
 }

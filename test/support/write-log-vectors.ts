@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { formatCheckpoint } from "../../src/domain/log/checkpoint.ts";
-import { consistencyRanges, hashLeaves, inclusionRanges, rootOfRange } from "../../src/domain/log/merkle.ts";
-import { cosignNote, makeSigner, type SignerKey } from "../../src/domain/log/note.ts";
-import { formatProof } from "../../src/domain/log/receipt.ts";
-import { TreeAppender } from "../../src/domain/log/tiles.ts";
+import { formatCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
+import { consistencyRanges, inclusionRanges } from "../../packages/tlog/src/merkle.ts";
+import { cosignNote, makeSigner, type SignerKey } from "../../packages/tlog/src/note.ts";
+import { formatProof } from "../../packages/tlog/src/receipt.ts";
+import { hashLeaves, rootOfRange, TreeAppender } from "../../packages/tlog/src/tree.ts";
 import { signCheckpoint } from "./sign-checkpoint.ts";
 import { VECTORS_FILE, type Vectors } from "./write-vectors.ts";
 
@@ -35,8 +35,8 @@ const ORIGIN = "vouchers.example.com/log";
 const WITNESS = "witness.example.net/w1";
 const SEEN_AT = 1_800_000_000;
 
-const logKey = makeSigner("log", ORIGIN, seedOf(LOG_SEED));
-const witnessKey = makeSigner("witness", WITNESS, seedOf(WITNESS_SEED));
+const logKey = await makeSigner("log", ORIGIN, seedOf(LOG_SEED));
+const witnessKey = await makeSigner("witness", WITNESS, seedOf(WITNESS_SEED));
 
 /** A tree over leaves given as their data. */
 function treeOf(leaves: readonly Buffer[]) {
@@ -46,13 +46,13 @@ function treeOf(leaves: readonly Buffer[]) {
 }
 
 /** Makes the vectors' checkpoint of the first leaves, signed and cosigned. */
-function publish(leaves: readonly Buffer[], by: SignerKey = logKey): string {
+async function publish(leaves: readonly Buffer[], by: SignerKey = logKey): Promise<string> {
   const head = { size: leaves.length, root: treeOf(leaves).root() };
   const text = formatCheckpoint({ origin: by.name, ...head });
-  return `${signCheckpoint(by, head)}${cosignNote(witnessKey, text, SEEN_AT)}\n`;
+  return `${await signCheckpoint(by, head)}${await cosignNote(witnessKey, text, SEEN_AT)}\n`;
 }
 
-function makeLogVectors(): LogVectors {
+async function makeLogVectors(): Promise<LogVectors> {
   const { chains }: Vectors = JSON.parse(readFileSync(VECTORS_FILE, "utf8"));
   const events = chains.flatMap((chain) => chain.events.filter((event) => event.recordHash !== null));
   const leaves = events.map(({ recordHash }) => Buffer.from(String(recordHash), "hex"));
@@ -61,12 +61,12 @@ function makeLogVectors(): LogVectors {
     rootOfRange(range, () => hashLeaves(Buffer.concat(leaves)));
   const sizes = Array.from({ length: leaves.length + 1 }, (_, size) => size);
   const proofOf = (index: number, size: number) => inclusionRanges(index, size).map(rangeRoot);
-  const receiptOf = (index: number, size = leaves.length) =>
+  const receiptOf = async (index: number, size = leaves.length) =>
     formatProof({
       extra: Buffer.from(String(events[index]?.payload)),
       index,
       hashes: proofOf(index, size),
-      checkpoint: publish(leaves.slice(0, size)),
+      checkpoint: await publish(leaves.slice(0, size)),
     });
   return {
     about:
@@ -93,17 +93,19 @@ function makeLogVectors(): LogVectors {
         .slice(0, size + 1)
         .map((oldSize) => ({ oldSize, size, hashes: hex(consistencyRanges(oldSize, size).map(rangeRoot)) })),
     ),
-    receipts: events.map((event, index) => ({
-      name: `${event.eventType}, leaf ${index}`,
-      index,
-      recordHash: String(event.recordHash),
-      receipt: receiptOf(index),
-    })),
-    broken: breakReceipt(receiptOf(2), {
-      otherPayload: receiptOf(3),
-      olderCheckpoint: publish(leaves.slice(0, 8)),
-      otherLog: publish(leaves, makeSigner("log", "vouchers.example.org/log", seedOf(OTHER_SEED))),
-      otherKey: publish(leaves, makeSigner("log", ORIGIN, seedOf(OTHER_SEED))),
+    receipts: await Promise.all(
+      events.map(async (event, index) => ({
+        name: `${event.eventType}, leaf ${index}`,
+        index,
+        recordHash: String(event.recordHash),
+        receipt: await receiptOf(index),
+      })),
+    ),
+    broken: breakReceipt(await receiptOf(2), {
+      otherPayload: await receiptOf(3),
+      olderCheckpoint: await publish(leaves.slice(0, 8)),
+      otherLog: await publish(leaves, await makeSigner("log", "vouchers.example.org/log", seedOf(OTHER_SEED))),
+      otherKey: await publish(leaves, await makeSigner("log", ORIGIN, seedOf(OTHER_SEED))),
     }),
   };
 }
@@ -165,8 +167,8 @@ function breakReceipt(
 }
 
 /** Renders the file. The result is always the same. */
-export function renderLogVectors(): string {
-  return `${JSON.stringify(makeLogVectors(), null, 2)}\n`;
+export async function renderLogVectors(): Promise<string> {
+  return `${JSON.stringify(await makeLogVectors(), null, 2)}\n`;
 }
 
-if (import.meta.main) writeFileSync(LOG_VECTORS_FILE, renderLogVectors());
+if (import.meta.main) writeFileSync(LOG_VECTORS_FILE, await renderLogVectors());

@@ -257,7 +257,7 @@ describe("containers", () => {
 });
 
 describe("the log's key", () => {
-  it("is copied to a file that the service accepts, because it refuses the Secret's own file", () => {
+  it("is copied to a file that the service accepts, because it refuses the Secret's own file", async () => {
     const settings = () =>
       readLogSettings({ keyFile: copy, origin: null, anchors: ["a"], policyFile: null, intervalMs: 1_000 });
     const { command, volumeMounts } = CONTAINERS.find(({ name }) => name === "key") as Yaml;
@@ -267,7 +267,7 @@ describe("the log's key", () => {
     const copy = join(directory, "key");
     // As the kubelet writes it for a pod with an fsGroup.
     writeFileSync(copy, readFileSync(keyFile), { mode: secret.defaultMode });
-    expect(settings).toThrow("Other users can read LOG_KEY_FILE");
+    await expect(settings()).rejects.toThrow("Other users can read LOG_KEY_FILE");
     rmSync(copy);
     const [program, option, mode, from, to] = command;
     const mountOf = (path: string, all: Yaml[]) => all.find(({ mountPath }) => mountPath === dirname(path))?.name;
@@ -278,7 +278,7 @@ describe("the log's key", () => {
     ]);
     expect(env).toContainEqual({ name: "LOG_KEY_FILE", value: to });
     execFileSync(program, [option, mode, keyFile, copy]);
-    expect(settings().origin).toBe("vouchers.example.com/log");
+    expect((await settings()).origin).toBe("vouchers.example.com/log");
     expect(statSync(copy).mode & 0o777).toBe(0o400);
     const [anchor] = readWorkerConfig(environmentOf(container("vouchers-log"), true)).transparencyLog.anchors;
     expect(mountOf(anchor ?? "", mounts)).toBe("anchor");

@@ -3,12 +3,13 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { createServer, type Server, type ServerResponse } from "node:http";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { encodeHex } from "../../packages/tlog/src/bytes.ts";
+import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
+import { cosignNote, makeSigner } from "../../packages/tlog/src/note.ts";
+import { parsePolicy, verifyCheckpoint } from "../../packages/tlog/src/policy.ts";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
 import { findLogTree, type LogTree } from "../../src/db/log-tree.ts";
 import { onSnapshot } from "../../src/db/transaction.ts";
-import { parseCheckpoint } from "../../src/domain/log/checkpoint.ts";
-import { cosignNote, makeSigner } from "../../src/domain/log/note.ts";
-import { parsePolicy, verifyCheckpoint } from "../../src/domain/log/policy.ts";
 import { recordExpiries } from "../../src/services/chain/record-expiries.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { integrateBatches } from "../../src/services/log/integrate-batches.ts";
@@ -57,8 +58,8 @@ async function verifyPublished() {
   const served = await published();
   const checkpoint = served && parseCheckpoint(served.note);
   if (!served || !checkpoint) throw new Error("no checkpoint is served");
-  const cosignatures = verifyCheckpoint(parsePolicy(served.policy), checkpoint);
-  return { size: checkpoint.size, root: checkpoint.root.toString("hex"), cosignatures: cosignatures.length };
+  const cosignatures = await verifyCheckpoint(await parsePolicy(served.policy), checkpoint);
+  return { size: checkpoint.size, root: encodeHex(checkpoint.root), cosignatures: cosignatures.length };
 }
 
 describe("the sequencer", () => {
@@ -135,12 +136,14 @@ describe("the sequencer", () => {
     await beginLog(servers.db, files);
     await issueVouchers(servers.db, partner, 5);
     const begun = (await tree()) as LogTree;
-    expect(await integrateBatches(servers.db, settingsOf(files), [begun], begun.server)).toMatchObject({ placed: 5 });
+    expect(await integrateBatches(servers.db, await settingsOf(files), [begun], begun.server)).toMatchObject({
+      placed: 5,
+    });
     expect([(await tree())?.size, await published()]).toEqual([5, null]);
     await openSequencer(servers, files).run();
     const anchor = readFileSync(files.anchor, "utf8");
     expect((await published())?.note).toBe(anchor);
-    expect(anchor).toBe(signCheckpoint(logKey, { size: 5, root: (await tree())?.root as Buffer }));
+    expect(anchor).toBe(await signCheckpoint(logKey, { size: 5, root: (await tree())?.root as Buffer }));
   });
 });
 
@@ -157,7 +160,7 @@ describe("a tree that was changed in the database", () => {
   beforeEach(async () => {
     roots = [];
     const witness = await startWitness(servers, files, 0, {
-      before: (note) => roots.push(parseCheckpoint(note)?.root.toString("hex") ?? ""),
+      before: (note) => roots.push(encodeHex(parseCheckpoint(note)?.root ?? new Uint8Array())),
     });
     state = witness.state;
     files.setWitnesses([witness.url]);
@@ -220,7 +223,7 @@ describe("a tree that was changed in the database", () => {
     await issueVouchers(servers.db, partner, 3);
     // Leaves that wait would make the pass compare the tree once more.
     const { server, ...head } = (await tree()) as LogTree;
-    await integrateBatches(servers.db, settingsOf(files), [head], server);
+    await integrateBatches(servers.db, await settingsOf(files), [head], server);
     const restore = await backUp(servers.db);
     let pass: Promise<unknown> | undefined;
     await besideTransaction(servers.db, async (outside) => {
@@ -343,7 +346,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     const last = await published();
     // An old checkpoint is replaced by the next pass, and so is another policy.
     await change(
-      `UPDATE log_published SET size = 5, root = '\\x${old?.root.toString("hex")}', note = E'${old?.note.replaceAll("\n", "\\n")}'`,
+      `UPDATE log_published SET size = 5, root = '\\x${encodeHex(old?.root ?? new Uint8Array())}', note = E'${old?.note.replaceAll("\n", "\\n")}'`,
     );
     expect(await run()).toMatchObject({ published: 7, refused: null });
     await change(CHANGES.policy);
@@ -377,7 +380,7 @@ describe("the anchor", () => {
   it("of a larger tree stops everything: the database has lost a part of the log", async () => {
     const { run } = await begun(5);
     const before = await published();
-    writeFileSync(files.anchor, signCheckpoint(logKey, { size: 9, root: Buffer.alloc(32, 7) }));
+    writeFileSync(files.anchor, await signCheckpoint(logKey, { size: 9, root: Buffer.alloc(32, 7) }));
     await issueVouchers(servers.db, partner, 10);
     expect(await run()).toMatchObject({ placed: 0, refused: expect.stringMatching(/has 9 leaves, the database 5/) });
     expect([(await tree())?.size, (await published())?.note]).toEqual([5, before?.note]);
@@ -385,7 +388,7 @@ describe("the anchor", () => {
 
   it("with another root stops everything, even when the database has a larger tree", async () => {
     const { run } = await begun(5);
-    writeFileSync(files.anchor, signCheckpoint(logKey, { size: 3, root: Buffer.alloc(32, 7) }));
+    writeFileSync(files.anchor, await signCheckpoint(logKey, { size: 3, root: Buffer.alloc(32, 7) }));
     expect(await run()).toMatchObject({ refused: expect.stringMatching(/another root for 3 leaves/) });
   });
 
@@ -393,8 +396,8 @@ describe("the anchor", () => {
     await begun(5);
     const { run } = openSequencer(servers, files);
     const root = Buffer.alloc(32);
-    const other = makeSigner("log", "other.test/log", Buffer.alloc(32, 9));
-    for (const text of ["", "garbage\n", signCheckpoint(other, { size: 1, root })]) {
+    const other = await makeSigner("log", "other.test/log", Buffer.alloc(32, 9));
+    for (const text of ["", "garbage\n", await signCheckpoint(other, { size: 1, root })]) {
       writeFileSync(files.anchor, text);
       expect(await run(), text).toMatchObject({ refused: expect.stringMatching(/is not a checkpoint of this log/) });
     }
@@ -438,7 +441,7 @@ describe("the anchor", () => {
   });
 
   it("of a log that the database does not have stops everything, and `log init` does not begin a second log", async () => {
-    writeFileSync(files.anchor, signCheckpoint(logKey, { size: 2, root: Buffer.alloc(32, 7) }));
+    writeFileSync(files.anchor, await signCheckpoint(logKey, { size: 2, root: Buffer.alloc(32, 7) }));
     const { run } = openSequencer(servers, files);
     expect(await run()).toMatchObject({ refused: expect.stringMatching(/has no log, but an anchor has one/) });
     await expect(beginLog(servers.db, files, true)).rejects.toThrow(/knows 2 leaves, the database 0/);
@@ -530,16 +533,16 @@ describe("witnesses", () => {
   it.each<[string, (response: ServerResponse, note: string) => void]>([
     [
       "lies",
-      (response, note) => {
-        const other = makeSigner("witness", witnessKeys[0]?.name ?? "", Buffer.alloc(32, 9));
-        response.end(`${cosignNote(other, `${note.slice(0, note.indexOf("\n\n"))}\n`, 1)}\n`);
+      async (response, note) => {
+        const other = await makeSigner("witness", witnessKeys[0]?.name ?? "", Buffer.alloc(32, 9));
+        response.end(`${await cosignNote(other, `${note.slice(0, note.indexOf("\n\n"))}\n`, 1)}\n`);
       },
     ],
     [
       "signs something else",
-      (response) => {
+      async (response) => {
         const [key] = witnessKeys;
-        if (key !== undefined) response.end(`${cosignNote(key, "something else\n", 1)}\n`);
+        if (key !== undefined) response.end(`${await cosignNote(key, "something else\n", 1)}\n`);
       },
     ],
     ["hangs", () => undefined],
@@ -660,10 +663,10 @@ describe("witnesses of a log whose anchor was deleted", () => {
     await issueVouchers(servers.db, partner, 4);
     await openSequencer(servers, files).run();
     const seen = state();
-    const other = makeSigner("log", logKey.name, Buffer.alloc(32, 9));
+    const other = await makeSigner("log", logKey.name, Buffer.alloc(32, 9));
     for (const note of [
-      signCheckpoint(other, { size: 9, root: Buffer.alloc(32, 7) }),
-      signCheckpoint(logKey, { size: 3, root: Buffer.alloc(32, 7) }),
+      await signCheckpoint(other, { size: 9, root: Buffer.alloc(32, 7) }),
+      await signCheckpoint(logKey, { size: 3, root: Buffer.alloc(32, 7) }),
       "garbage",
     ]) {
       await servers.db.query("UPDATE log_published SET note = $1", [note]);
@@ -699,27 +702,27 @@ describe("witnesses of a log whose anchor was deleted", () => {
 it("a database server that was not compared with the witnesses gives no places", async () => {
   await beginLog(servers.db, files);
   await issueVouchers(servers.db, partner, 4);
-  expect(await integrateBatches(servers.db, settingsOf(files), [], "another")).toMatchObject({ placed: 0 });
+  expect(await integrateBatches(servers.db, await settingsOf(files), [], "another")).toMatchObject({ placed: 0 });
   expect((await tree())?.size).toBe(0);
 });
 
 describe("the settings", () => {
-  it("refuse a key file that others can read, one without a key, another origin and a policy without this log", () => {
+  it("refuse a key file that others can read, one without a key, another origin and a policy without this log", async () => {
     chmodSync(files.env.LOG_KEY_FILE, 0o640);
-    expect(() => settingsOf(files)).toThrow(/Other users can read/);
+    await expect(settingsOf(files)).rejects.toThrow(/Other users can read/);
     chmodSync(files.env.LOG_KEY_FILE, 0o600);
-    expect(settingsOf(files).origin).toBe("vouchers.test/log");
+    expect((await settingsOf(files)).origin).toBe("vouchers.test/log");
     files.env.LOG_POLICY = `${files.directory}/policy`;
-    expect(() => settingsOf(files)).toThrow(/LOG_POLICY cannot be read/);
+    await expect(settingsOf(files)).rejects.toThrow(/LOG_POLICY cannot be read/);
     writeFileSync(files.env.LOG_POLICY, "quorum none\n");
-    expect(() => settingsOf(files)).toThrow(/does not name this log's key/);
+    await expect(settingsOf(files)).rejects.toThrow(/does not name this log's key/);
     writeFileSync(files.env.LOG_POLICY, "quorum one\n");
-    expect(() => settingsOf(files)).toThrow(/Line 1 of the policy/);
+    await expect(settingsOf(files)).rejects.toThrow(/Line 1 of the policy/);
     writeFileSync(files.env.LOG_KEY_FILE, "not a key\n");
-    expect(() => settingsOf(files)).toThrow(/does not hold a key/);
+    await expect(settingsOf(files)).rejects.toThrow(/does not hold a key/);
   });
 
-  it("refuse a key without an anchor", () => {
-    expect(() => settingsOf(files, [])).toThrow("LOG_KEY_FILE requires a memory of what was signed: set LOG_ANCHOR.");
+  it("refuse a key without an anchor", async () => {
+    await expect(settingsOf(files, [])).rejects.toThrow("LOG_KEY_FILE requires a memory of what was signed: set LOG_ANCHOR.");
   });
 });

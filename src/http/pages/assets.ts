@@ -20,8 +20,7 @@ export interface Asset {
   content: Buffer;
 }
 
-function readAsset(path: string): Asset {
-  const content = readFileSync(path);
+function readAsset(path: string, content = readFileSync(path)): Asset {
   const extension = extname(path);
   const contentType = CONTENT_TYPES[extension];
   if (contentType === undefined) throw new Error(`${path} has no content type`);
@@ -31,7 +30,18 @@ function readAsset(path: string): Asset {
 
 /** Reads a file of the folder `static/` beside this module. */
 function readStatic(name: string): Asset {
-  return readAsset(fileURLToPath(new URL(`./static/${name}`, import.meta.url)));
+  return readAsset(pathOf(`./static/${name}`));
+}
+
+function pathOf(file: string): string {
+  return fileURLToPath(new URL(file, import.meta.url));
+}
+
+/** The script of docs/receipt-verifier.html, which a test renders from packages/tlog and static/check-receipt.js. The page has the same. */
+function readReceiptScript(): Asset {
+  const file = readFileSync(pathOf("../../../docs/receipt-verifier.html"), "utf8");
+  const [, script = ""] = /<script type="module">\n(.*)<\/script>/s.exec(file) ?? [];
+  return readAsset("check-receipt.js", Buffer.from(script));
 }
 
 /** Every file that pages load. */
@@ -39,7 +49,7 @@ export const ASSETS = {
   style: readStatic("pages.css"),
   icon: readStatic("icon.svg"),
   chainScript: readStatic("check-chain.js"),
-  receiptScript: readStatic("check-receipt.js"),
+  receiptScript: readReceiptScript(),
   receiptStyle: readStatic("receipt-verifier.css"),
   referenceStyle: readStatic("reference.css"),
   referenceScript: readStatic("reference.js"),

@@ -1,6 +1,6 @@
-import { type CheckpointNote, parseCheckpoint } from "../../domain/log/checkpoint.ts";
-import { isSignedBy, type VerifierKey } from "../../domain/log/note.ts";
-import { lockFile, readIfThere, writeDurably } from "./durable-file.ts";
+import { type CheckpointNote, parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
+import { lockFile, readIfThere, writeDurably } from "../../../packages/tlog/src/durable-file.ts";
+import { isSignedBy, type VerifierKey } from "../../../packages/tlog/src/note.ts";
 
 /** Longest wait for another process that writes the same anchor. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
@@ -14,7 +14,7 @@ export async function readAnchor(file: string, keys: readonly VerifierKey[] | nu
   const text = await readIfThere(file);
   if (text === null) return null;
   const checkpoint = parseCheckpoint(text.toString());
-  if (checkpoint === null || (keys !== null && !isSignedBy(checkpoint.note, keys))) {
+  if (checkpoint === null || (keys !== null && !(await isSignedBy(checkpoint.note, keys)))) {
     throw new Error(`the anchor ${file} is not a checkpoint of this log`);
   }
   return checkpoint;

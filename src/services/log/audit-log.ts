@@ -1,18 +1,20 @@
 import { hash } from "node:crypto";
 import type pg from "pg";
+import { isEqual } from "../../../packages/tlog/src/bytes.ts";
+import { parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
+import { HASH_BYTES, type LeafRange, TILE_WIDTH, type TileId } from "../../../packages/tlog/src/merkle.ts";
+import { isSignedBy } from "../../../packages/tlog/src/note.ts";
+import { type Policy, parsePolicy } from "../../../packages/tlog/src/policy.ts";
+import { type Problems, type Report, reportInto } from "../../../packages/tlog/src/problems.ts";
+import { TreeAppender } from "../../../packages/tlog/src/tree.ts";
+import { askWitness } from "../../../packages/tlog/src/witness-client.ts";
 import { type LoggedHash, readLoggedInOrder } from "../../db/events.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
 import { type LogRetirement, selectLogRetirements } from "../../db/log-retirements.ts";
 import { countWaitingLeaves, findLogTree, type LogTree, selectLogTiles, selectLostLeaves } from "../../db/log-tree.ts";
 import type { Transaction } from "../../db/pool.ts";
-import { parseCheckpoint } from "../../domain/log/checkpoint.ts";
-import { HASH_BYTES, type LeafRange, TILE_WIDTH, type TileId } from "../../domain/log/merkle.ts";
-import { isSignedBy } from "../../domain/log/note.ts";
-import { type Policy, parsePolicy } from "../../domain/log/policy.ts";
-import { TreeAppender } from "../../domain/log/tiles.ts";
 import { readAnchor } from "./anchors.ts";
-import { type Problems, type Report, reportInto } from "./report-problems.ts";
-import { askWitness } from "./witnesses.ts";
+import { proveConsistency } from "./tree-proofs.ts";
 
 /** Bundles that one query reads: two megabytes. */
 const CHUNK_BUNDLES = 256;
@@ -38,7 +40,7 @@ interface KnownHead {
   /** Who knows it. */
   name: string;
   size: number;
-  root: Buffer | null;
+  root: Uint8Array | null;
 }
 
 /** An audit that has begun, and the heads that the anchors and witnesses know. */
@@ -68,7 +70,7 @@ export async function askOutside(
   const report = reportInto(audit);
   const tree = await findLogTree(pool);
   const published = await findPublished(pool);
-  const policy = ownPolicy ?? (published && parsePolicy(published.policy));
+  const policy = ownPolicy ?? (published && (await parsePolicy(published.policy)));
   const keys = policy?.logs.map(({ key }) => key) ?? null;
   for (const file of anchors) {
     const known = await readAnchor(file, keys).catch((error: Error) => report(error.message));
@@ -79,13 +81,18 @@ export async function askOutside(
   }
   const served = published && parseCheckpoint(published.note);
   if (published === null || policy === null) return begun;
-  if (served?.size !== published.size || !served.root.equals(published.root) || !isSignedBy(served.note, keys ?? [])) {
+  const isServedSigned =
+    served?.size === published.size &&
+    isEqual(served.root, published.root) &&
+    (await isSignedBy(served.note, keys ?? []));
+  if (!isServedSigned) {
     report("the served checkpoint is not one that this log has signed");
     return begun;
   }
+  const prove = (oldSize: number, size: number) => proveConsistency(pool, oldSize, size);
   for (const { key, url } of policy.witnesses) {
     if (url === null) continue;
-    const answer = await askWitness(pool, { key, url }, published.note, published.size).catch(
+    const answer = await askWitness({ key, url }, published.note, published.size, prove).catch(
       // The stored tiles give no proof.
       ({ message }: Error) => ({ kind: "contradicts", reason: message }) as const,
     );
@@ -204,7 +211,7 @@ async function* recomputeTree(
   const size = tree?.size ?? 0;
   const checkHeads = () => {
     for (const { name, root } of heads.filter((head) => head.size === appender.size && head.root !== null)) {
-      if (!appender.root().equals(root as Buffer)) report(`${name} has another root`);
+      if (!isEqual(appender.root(), root as Uint8Array)) report(`${name} has another root`);
     }
   };
   checkHeads();
@@ -225,7 +232,7 @@ async function* recomputeTree(
     }
     yield { start, end, data };
   }
-  if (tree !== null && !appender.root().equals(tree.root)) report("the tree's stored root is not that of its leaves");
+  if (tree !== null && !isEqual(appender.root(), tree.root)) report("the tree's stored root is not that of its leaves");
 }
 
 /** The data of leaves. `start` is the first leaf of a bundle. The data of a missing bundle is zeros. */

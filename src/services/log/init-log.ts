@@ -1,7 +1,7 @@
+import { formatCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
+import { signNote } from "../../../packages/tlog/src/note.ts";
 import { AppError } from "../../contract/errors.ts";
 import { findLogTree, insertLogTree } from "../../db/log-tree.ts";
-import { formatCheckpoint } from "../../domain/log/checkpoint.ts";
-import { signNote } from "../../domain/log/note.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
 import type { LogSettings } from "./log-settings.ts";
@@ -45,13 +45,9 @@ export async function initLog(ctx: AuditContext, settings: LogSettings, acceptAn
       }
       if (before === null) await insertLogTree(tx, origin, EMPTY_TREE.root);
       const tree = before ?? EMPTY_TREE;
-      if (missing.length > 0)
-        await followTree(
-          tx,
-          tree,
-          found.flatMap(({ known }) => known ?? []),
-        );
-      const note = signNote(keys, formatCheckpoint({ origin, ...tree }));
+      const heads = found.flatMap(({ known }) => known ?? []);
+      if (missing.length > 0) await followTree(tx, tree, heads);
+      const note = await signNote(keys, formatCheckpoint({ origin, ...tree }));
       for (const file of missing) await writeAnchor(file, note, keys);
       return { origin, size: tree.size, begun: before === null, anchorsWritten: missing };
     },

@@ -1,9 +1,9 @@
 import type pg from "pg";
+import { parseCheckpoint, type TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
+import { isSignedBy } from "../../../packages/tlog/src/note.ts";
 import { findPublished, type Published } from "../../db/log-checkpoints.ts";
 import { growTree, lockLogTree, placeBatches, selectWaitingBatches } from "../../db/log-tree.ts";
 import { inTransaction, write } from "../../db/transaction.ts";
-import { parseCheckpoint, type TreeHead } from "../../domain/log/checkpoint.ts";
-import { isSignedBy } from "../../domain/log/note.ts";
 import type { LogSettings } from "./log-settings.ts";
 import { appendInTurns, followTree, LogRefused } from "./tree-proofs.ts";
 
@@ -42,7 +42,7 @@ export function integrateBatches(
     if (tree.origin !== origin) throw new LogRefused(`The database has the log ${tree.origin}, not ${origin}.`);
     const published = await findPublished(tx);
     const served = published && parseCheckpoint(published.note);
-    if (published !== null && (served?.size !== published.size || !isSignedBy(served.note, keys))) {
+    if (published !== null && (served?.size !== published.size || !(await isSignedBy(served.note, keys)))) {
       throw new LogRefused("The served checkpoint is not one that this log has signed for its tree.");
     }
     const followed = await followTree(tx, tree, served === null ? heads : [...heads, served]);

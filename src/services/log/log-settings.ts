@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from "node:fs";
+import { parseSecretKey, type SignerKey } from "../../../packages/tlog/src/note.ts";
+import { NotAccepted, type Policy, parsePolicy } from "../../../packages/tlog/src/policy.ts";
+import type { Witness } from "../../../packages/tlog/src/witness-client.ts";
 import type { LogConfig } from "../../config.ts";
-import { parseSecretKey, type SignerKey } from "../../domain/log/note.ts";
-import { NotAccepted, type Policy, parsePolicy } from "../../domain/log/policy.ts";
-import type { Witness } from "./witnesses.ts";
 
 /** What a process needs to sign and publish the log. Only workers of the queue `log` and commands have it. */
 export interface LogSettings {
@@ -26,15 +26,17 @@ export class LogSettingsError extends Error {}
  * Reads the key file and the policy.
  * @throws LogSettingsError without an anchor, when other users can read the key file, or when a file cannot be used.
  */
-export function readLogSettings(config: LogConfig & { keyFile: string }): LogSettings {
-  const keys = readKeys(config.keyFile);
+export async function readLogSettings(config: LogConfig & { keyFile: string }): Promise<LogSettings> {
+  const keys = await readKeys(config.keyFile);
   const origin = keys[0]?.name ?? "";
   if (config.origin !== null && config.origin !== origin) {
     throw new LogSettingsError(`LOG_ORIGIN is ${config.origin}, but the key in LOG_KEY_FILE is of ${origin}.`);
   }
   const defaultPolicy = `${keys.map(({ text }) => `log ${text}\n`).join("")}quorum none\n`;
   const policyText = config.policyFile === null ? defaultPolicy : readText("LOG_POLICY", config.policyFile);
-  const policy = parsePolicyText(policyText);
+  const policy = await parsePolicy(policyText).catch((error) => {
+    throw error instanceof NotAccepted ? new LogSettingsError(`LOG_POLICY: ${error.message}`) : error;
+  });
   if (!policy.logs.some(({ key }) => keys.some(({ text }) => text === key.text))) {
     throw new LogSettingsError("LOG_POLICY does not name this log's key.");
   }
@@ -45,25 +47,14 @@ export function readLogSettings(config: LogConfig & { keyFile: string }): LogSet
   return { origin, keys, anchors: config.anchors, policy, policyText, witnesses };
 }
 
-function parsePolicyText(text: string): Policy {
-  try {
-    return parsePolicy(text);
-  } catch (error) {
-    if (error instanceof NotAccepted) throw new LogSettingsError(`LOG_POLICY: ${error.message}`);
-    throw error;
-  }
-}
-
 /** Reads a key file: one key per line, all with the same name. */
-function readKeys(file: string): SignerKey[] {
+async function readKeys(file: string): Promise<SignerKey[]> {
   const text = readText("LOG_KEY_FILE", file);
   if ((statSync(file).mode & 0o077) !== 0) {
     throw new LogSettingsError(`Other users can read LOG_KEY_FILE. Run: chmod 600 ${file}`);
   }
-  const keys = text
-    .trimEnd()
-    .split("\n")
-    .map((line) => parseSecretKey("log", line));
+  const lines = text.trimEnd().split("\n");
+  const keys = await Promise.all(lines.map((line) => parseSecretKey("log", line)));
   if (!keys.every((key) => key !== null) || keys.some(({ name }) => name !== keys[0]?.name)) {
     throw new LogSettingsError(`LOG_KEY_FILE does not hold a key: ${file}. Make one with: voucherctl log keygen`);
   }

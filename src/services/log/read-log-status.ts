@@ -1,13 +1,13 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
+import { parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
+import { verifySignatures } from "../../../packages/tlog/src/note.ts";
+import { type Policy, parsePolicy } from "../../../packages/tlog/src/policy.ts";
 import type { LogReport } from "../../contract/jobs.ts";
 import { findLogProgress, findPublished, selectWitnessSizes } from "../../db/log-checkpoints.ts";
 import { type LogRetirement, selectLogRetirements } from "../../db/log-retirements.ts";
 import { findLogTree } from "../../db/log-tree.ts";
-import { parseCheckpoint } from "../../domain/log/checkpoint.ts";
-import { verifySignatures } from "../../domain/log/note.ts";
-import { type Policy, parsePolicy } from "../../domain/log/policy.ts";
 import { logQueue } from "../../queues/catalog.ts";
 import type { QueueViews } from "../../queues/queue-views.ts";
 
@@ -49,7 +49,7 @@ export async function readLogStatus(ctx: {
   const tree = await findLogTree(pool);
   if (tree === null) return null;
   const published = await findPublished(pool);
-  const policy = published === null ? null : parsePolicy(published.policy);
+  const policy = published === null ? null : await parsePolicy(published.policy);
   const last = await pTimeout(queueViews.findLastReply(logQueue), { milliseconds: WAIT_MAX_MS }).catch((error) => {
     log.debug({ err: error }, "cannot read the last pass of the log");
     return null;
@@ -74,7 +74,7 @@ export async function readLogStatus(ctx: {
 async function readWitnesses(pool: pg.Pool, policy: Policy, note: string): Promise<WitnessStatus[]> {
   const keys = policy.witnesses.map(({ key }) => key);
   const parsed = parseCheckpoint(note);
-  const cosignatures = parsed === null ? [] : verifySignatures(parsed.note, keys);
+  const cosignatures = parsed === null ? [] : await verifySignatures(parsed.note, keys);
   const sizes = await selectWitnessSizes(
     pool,
     keys.map(({ name }) => name),

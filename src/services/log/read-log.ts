@@ -1,11 +1,12 @@
 import type pg from "pg";
+import { parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
+import { HASH_BYTES, type TileId } from "../../../packages/tlog/src/merkle.ts";
+import { parseTilePath, tileWidth } from "../../../packages/tlog/src/tiles.ts";
+import { hashLeaves } from "../../../packages/tlog/src/tree.ts";
 import { AppError } from "../../contract/errors.ts";
 import { findPublished, type Published } from "../../db/log-checkpoints.ts";
 import { selectLogTiles } from "../../db/log-tree.ts";
 import type { Queryable } from "../../db/pool.ts";
-import { parseCheckpoint } from "../../domain/log/checkpoint.ts";
-import { HASH_BYTES, hashLeaves, type TileId } from "../../domain/log/merkle.ts";
-import { parseTilePath, tileWidth } from "../../domain/log/tiles.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
 
 type Deps = { pool: pg.Pool; publicReads: Bulkhead };

@@ -1,11 +1,11 @@
 import type pg from "pg";
+import { parsePolicy } from "../../../packages/tlog/src/policy.ts";
+import { formatProof, verifyProof } from "../../../packages/tlog/src/receipt.ts";
 import { AppError, voucherNotFound } from "../../contract/errors.ts";
 import { INTEGER_MAX } from "../../contract/fields.ts";
 import { findLoggedEvent, findLoggedRedemption, type LoggedEvent } from "../../db/events.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
 import { ENTITY_TYPE } from "../../domain/chain.ts";
-import { parsePolicy } from "../../domain/log/policy.ts";
-import { formatProof, verifyProof } from "../../domain/log/receipt.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
@@ -93,6 +93,6 @@ async function proveEvent(pool: pg.Pool, event: LoggedEvent, withPayload: boolea
     hashes: await proveInclusion(pool, logIndex, published.size),
     checkpoint: published.note,
   });
-  verifyProof(proof, parsePolicy(published.policy), recordHash);
+  await verifyProof(proof, await parsePolicy(published.policy), recordHash);
   return proof;
 }

@@ -1,3 +1,9 @@
+import { isEqual } from "../../../packages/tlog/src/bytes.ts";
+import { type CheckpointNote, parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
+import { type LogSource, readBundle } from "../../../packages/tlog/src/log-source.ts";
+import { HASH_BYTES, TILE_WIDTH } from "../../../packages/tlog/src/merkle.ts";
+import { isSignedBy } from "../../../packages/tlog/src/note.ts";
+import { edgeTiles, TreeAppender } from "../../../packages/tlog/src/tree.ts";
 import { AppError } from "../../contract/errors.ts";
 import { selectOverdueSeals, selectUnloggedEvents, type UnloggedEvent, writeLogSlots } from "../../db/events.ts";
 import { openLogBatch } from "../../db/log-batches.ts";
@@ -12,15 +18,10 @@ import {
 import type { Transaction } from "../../db/pool.ts";
 import { write } from "../../db/transaction.ts";
 import { lockVoucher } from "../../db/vouchers.ts";
-import { type CheckpointNote, parseCheckpoint } from "../../domain/log/checkpoint.ts";
-import { HASH_BYTES, TILE_WIDTH } from "../../domain/log/merkle.ts";
-import { isSignedBy } from "../../domain/log/note.ts";
-import { edgeTiles, TreeAppender } from "../../domain/log/tiles.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { readUnsealed, sealChains } from "../chain/seal-events.ts";
 import { readAnchor } from "./anchors.ts";
 import type { LogSettings } from "./log-settings.ts";
-import { type LogSource, readBundle } from "./log-source.ts";
 import { followTree } from "./tree-proofs.ts";
 
 /** Most overdue events that one transaction reads, to seal the chains of their vouchers. */
@@ -66,7 +67,7 @@ export async function recoverLog(ctx: AuditContext, settings: LogSettings, sourc
     const appender = new TreeAppender(tree.size, await selectLogTiles(tx, edgeTiles(tree.size)));
     const copied = await readLeaves(source, tree.size, goal.size);
     appender.append(copied);
-    if (!appender.root().equals(goal.root)) {
+    if (!isEqual(appender.root(), goal.root)) {
       throw refuse(`The copy at ${source.from} does not continue this database's log to the checkpoint's root.`);
     }
     // The index of each appended leaf that has no event of this database yet, by the leaf's data.
@@ -115,7 +116,7 @@ async function readCheckpoints(
   source: LogSource,
 ): Promise<{ copied: CheckpointNote | null; known: CheckpointNote[] }> {
   const served = parseCheckpoint(String(await source.read("checkpoint")));
-  const copied = served?.origin === origin && isSignedBy(served.note, keys) ? served : null;
+  const copied = served?.origin === origin && (await isSignedBy(served.note, keys)) ? served : null;
   const known = [copied, ...(await Promise.all(anchors.map((file) => readAnchor(file, keys))))];
   return {
     copied,
@@ -125,7 +126,7 @@ async function readCheckpoints(
 
 /** The data of the copy's leaves in a range. */
 async function readLeaves(source: LogSource, start: number, end: number): Promise<Buffer> {
-  const bundles: Buffer[] = [];
+  const bundles: Uint8Array[] = [];
   const first = Math.floor(start / TILE_WIDTH);
   for (let index = first; index * TILE_WIDTH < end; index++) {
     bundles.push(await readBundle(source, index, end));

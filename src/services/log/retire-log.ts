@@ -1,6 +1,13 @@
 import { hash } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { isEqual } from "../../../packages/tlog/src/bytes.ts";
+import { type CheckpointNote, formatCheckpoint, parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
+import { readIfThere } from "../../../packages/tlog/src/durable-file.ts";
+import { writeInto } from "../../../packages/tlog/src/monitor.ts";
+import { isSignedBy, parseNote, signNote } from "../../../packages/tlog/src/note.ts";
+import { parsePolicy } from "../../../packages/tlog/src/policy.ts";
+import type { TreeAppender } from "../../../packages/tlog/src/tree.ts";
 import { AppError } from "../../contract/errors.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
 import {
@@ -12,16 +19,10 @@ import {
 import { findLogTree, growTree, type LogTree } from "../../db/log-tree.ts";
 import type { Queryable } from "../../db/pool.ts";
 import { write } from "../../db/transaction.ts";
-import { type CheckpointNote, formatCheckpoint, parseCheckpoint } from "../../domain/log/checkpoint.ts";
-import { isSignedBy, parseNote, signNote } from "../../domain/log/note.ts";
-import { parsePolicy } from "../../domain/log/policy.ts";
-import type { TreeAppender } from "../../domain/log/tiles.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
-import { readIfThere } from "./durable-file.ts";
 import { exportLog } from "./export-log.ts";
 import type { LogSettings } from "./log-settings.ts";
-import { writeInto } from "./monitor-log.ts";
 import { followTree, LogRefused } from "./tree-proofs.ts";
 
 export interface RetireOptions {
@@ -121,19 +122,19 @@ async function planRetirement(
   if (settings.origin === origin || retired.some((each) => each.origin === settings.origin)) {
     throw refuse(`LOG_KEY_FILE must have a key with a new name; ${settings.origin} is or was a log of this database.`);
   }
-  const keys = parsePolicy(published.policy)
-    .logs.map(({ key }) => key)
-    .filter(({ name }) => name === origin);
-  if (keys.some(({ publicKey }) => settings.keys.some((key) => key.publicKey.equals(publicKey)))) {
+  const { logs } = await parsePolicy(published.policy);
+  const keys = logs.map(({ key }) => key).filter(({ name }) => name === origin);
+  if (keys.some(({ publicKey }) => settings.keys.some((key) => isEqual(key.publicKey, publicKey)))) {
     throw refuse(`The key in LOG_KEY_FILE also signed ${origin}. Make a new one with: voucherctl log keygen`);
   }
-  const known = [{ file: "The served checkpoint", text: published.note }, ...checkpoints].map(({ file, text }) => {
+  const known: CheckpointNote[] = [];
+  for (const { file, text } of [{ file: "The served checkpoint", text: published.note }, ...checkpoints]) {
     const checkpoint = parseCheckpoint(text);
-    if (checkpoint?.origin !== origin || !isSignedBy(checkpoint.note, keys)) {
+    if (checkpoint?.origin !== origin || !(await isSignedBy(checkpoint.note, keys))) {
       throw refuse(`${file} is not a checkpoint of ${origin}.`);
     }
-    return checkpoint;
-  });
+    known.push(checkpoint);
+  }
   const last = findLastCheckpoint(known);
   const followed = await followTree(db, tree, acceptLoss ? [] : known).catch((error) => {
     if (!(error instanceof LogRefused) || acceptLoss) throw error;
@@ -148,7 +149,7 @@ async function planRetirement(
     });
   }
   const { policy, note: servedNote } = published;
-  const lastNote = countersign(last, settings);
+  const lastNote = await countersign(last, settings);
   return { origin, nextOrigin: settings.origin, size: tree.size, lastNote, servedNote, policy, reason, tree, followed };
 }
 
@@ -160,8 +161,8 @@ function findLastCheckpoint(known: readonly CheckpointNote[]): CheckpointNote {
 }
 
 /** Adds the signatures of the next log's keys to a checkpoint's note. */
-function countersign({ note }: CheckpointNote, { keys }: LogSettings): string {
-  const added = parseNote(signNote(keys, note.text))?.signatures ?? [];
+async function countersign({ note }: CheckpointNote, { keys }: LogSettings): Promise<string> {
+  const added = parseNote(await signNote(keys, note.text))?.signatures ?? [];
   const lines = new Set([...note.signatures, ...added].map(({ line }) => `${line}\n`));
   return `${note.text}\n${[...lines].join("")}`;
 }
@@ -184,7 +185,7 @@ async function writeFirstAnchors(db: Queryable, { keys, anchors }: LogSettings):
   const tree = await findLogTree(db);
   if (tree === null || (await findPublished(db)) !== null) return written;
   await followTree(db, tree, []);
-  const note = signNote(keys, formatCheckpoint(tree));
+  const note = await signNote(keys, formatCheckpoint(tree));
   for (const file of anchors) {
     if ((await readAnchor(file, keys)) !== null) continue;
     await writeAnchor(file, note, keys);

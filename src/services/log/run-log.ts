@@ -1,16 +1,22 @@
 import type pg from "pg";
 import type { Logger } from "pino";
+import { formatCheckpoint, parseCheckpoint, type TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
+import { signNote } from "../../../packages/tlog/src/note.ts";
+import { meetsQuorum } from "../../../packages/tlog/src/policy.ts";
+import {
+  askWitness,
+  claimOf,
+  namesIn,
+  type Witness,
+  type WitnessAnswer,
+} from "../../../packages/tlog/src/witness-client.ts";
 import type { LogReport } from "../../contract/jobs.ts";
 import { publishCheckpoint, recordWitnessSizes, selectWitnessSizes } from "../../db/log-checkpoints.ts";
 import { findLogTree } from "../../db/log-tree.ts";
-import { formatCheckpoint, parseCheckpoint, type TreeHead } from "../../domain/log/checkpoint.ts";
-import { signNote } from "../../domain/log/note.ts";
-import { meetsQuorum } from "../../domain/log/policy.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
 import { integrateBatches } from "./integrate-batches.ts";
 import type { LogSettings } from "./log-settings.ts";
-import { EMPTY_TREE, LogRefused } from "./tree-proofs.ts";
-import { askWitness, claimOf, namesIn, type Witness, type WitnessAnswer } from "./witnesses.ts";
+import { EMPTY_TREE, LogRefused, proveConsistency } from "./tree-proofs.ts";
 
 /** How long one pass may give batches their places before it publishes. Milliseconds. */
 const INTEGRATE_MAX_MS = 2_000;
@@ -139,15 +145,16 @@ export class Sequencer {
   async #ask(text: string): Promise<{ witness: Witness; answer: WitnessAnswer }[]> {
     const { pool, logSettings, log } = this.#ctx;
     const { witnesses, keys } = logSettings;
-    const note = signNote(keys, text);
+    const note = await signNote(keys, text);
     const sizes = await selectWitnessSizes(
       pool,
       witnesses.map(({ key }) => key.name),
     );
+    const prove = (oldSize: number, size: number) => proveConsistency(pool, oldSize, size);
     const asked = await Promise.all(
       witnesses.map(async (witness) => ({
         witness,
-        answer: await askWitness(pool, witness, note, sizes.get(witness.key.name) ?? 0),
+        answer: await askWitness(witness, note, sizes.get(witness.key.name) ?? 0, prove),
       })),
     );
     const size = parseCheckpoint(note)?.size ?? 0;
@@ -199,7 +206,7 @@ export class Sequencer {
       throw new LogRefused(`Too few witnesses cosigned: ${cosigned.length}. The last checkpoint stays.`, "witnesses");
     }
     await this.#writeAnchors(text, head);
-    const note = `${signNote(keys, text)}${cosigned.map(({ answer }) => `${answer.line}\n`).join("")}`;
+    const note = `${await signNote(keys, text)}${cosigned.map(({ answer }) => `${answer.line}\n`).join("")}`;
     if (await publishCheckpoint(pool, { origin, ...head, note, policy: policyText })) report.published = head.size;
   }
 
@@ -213,7 +220,7 @@ export class Sequencer {
     const { keys } = this.#ctx.logSettings;
     for (const anchor of this.#anchors) {
       if (anchor.size === size) continue;
-      await writeAnchor(anchor.file, signNote(keys, text), keys).catch((error: Error) => {
+      await writeAnchor(anchor.file, await signNote(keys, text), keys).catch((error: Error) => {
         throw new LogRefused(`The anchor ${anchor.file} cannot be written: ${error.message}`, "anchor");
       });
       anchor.size = size;

@@ -1,22 +1,21 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { isEqual } from "../../../packages/tlog/src/bytes.ts";
+import type { TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
+import {
+  consistencyRanges,
+  HASH_BYTES,
+  inclusionRanges,
+  type LeafRange,
+  TILE_WIDTH,
+  tilesOf,
+  verifyConsistency,
+} from "../../../packages/tlog/src/merkle.ts";
+import { tileWidth } from "../../../packages/tlog/src/tiles.ts";
+import { edgeTiles, hashLeaves, type ReadTile, rootOfRange, TreeAppender } from "../../../packages/tlog/src/tree.ts";
 import { AppError } from "../../contract/errors.ts";
 import type { LogReport } from "../../contract/jobs.ts";
 import { selectLogTiles } from "../../db/log-tree.ts";
 import type { Queryable } from "../../db/pool.ts";
-import type { TreeHead } from "../../domain/log/checkpoint.ts";
-import {
-  consistencyRanges,
-  HASH_BYTES,
-  hashLeaves,
-  inclusionRanges,
-  type LeafRange,
-  type ReadTile,
-  rootOfRange,
-  TILE_WIDTH,
-  tilesOf,
-  verifyConsistency,
-} from "../../domain/log/merkle.ts";
-import { edgeTiles, TreeAppender, tileWidth } from "../../domain/log/tiles.ts";
 
 /** Leaves that are read at once: two megabytes. */
 const READ_LEAVES = 65_536;
@@ -55,19 +54,19 @@ export async function followTree(db: Queryable, tree: TreeHead, heads: readonly 
   for (const { size, root } of heads) {
     const isKept =
       size === last.size
-        ? root.equals(last.root)
-        : verifyConsistency(size, root, last.size, last.root, await proveConsistency(db, size, last.size));
+        ? isEqual(root, last.root)
+        : await verifyConsistency(size, root, last.size, last.root, await proveConsistency(db, size, last.size));
     if (!isKept) throw otherRoot(size);
   }
   const followed = new TreeAppender(last.size, await selectLogTiles(db, edgeTiles(last.size)));
-  if (!followed.root().equals(last.root)) throw otherRoot(last.size);
+  if (!isEqual(followed.root(), last.root)) throw otherRoot(last.size);
   while (followed.size < tree.size) {
     const end = Math.min(followed.size - (followed.size % READ_LEAVES) + READ_LEAVES, tree.size);
     await appendInTurns(followed, await readLeaves(db, { start: followed.size, end }));
     // The tiles are stored already.
     followed.takeGrown();
   }
-  if (!followed.root().equals(tree.root)) {
+  if (!isEqual(followed.root(), tree.root)) {
     throw new LogRefused(`The database has another root for its ${tree.size} leaves than these leaves have.`);
   }
   return followed;
@@ -78,7 +77,7 @@ function otherRoot(size: number): LogRefused {
 }
 
 /** Appends leaves, given as their data. */
-export async function appendInTurns(appender: TreeAppender, leaves: Buffer): Promise<void> {
+export async function appendInTurns(appender: TreeAppender, leaves: Uint8Array): Promise<void> {
   for (let at = 0; at < leaves.length; at += TURN_LEAVES * HASH_BYTES) {
     appender.append(leaves.subarray(at, at + TURN_LEAVES * HASH_BYTES));
     await nextTurn();

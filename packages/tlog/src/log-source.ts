@@ -1,18 +1,11 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { AppError } from "../../contract/errors.ts";
-import { type CheckpointNote, parseCheckpoint } from "../../domain/log/checkpoint.ts";
-import {
-  HASH_BYTES,
-  type LeafRange,
-  type ReadTile,
-  TILE_WIDTH,
-  type TileId,
-  tilesOf,
-} from "../../domain/log/merkle.ts";
-import { NotAccepted, type Policy, verifyCheckpoint } from "../../domain/log/policy.ts";
-import { formatTilePath, tileWidth } from "../../domain/log/tiles.ts";
+import { type CheckpointNote, parseCheckpoint } from "./checkpoint.ts";
 import { readIfThere } from "./durable-file.ts";
+import { HASH_BYTES, type LeafRange, TILE_WIDTH, type TileId, tilesOf } from "./merkle.ts";
+import { NotAccepted, type Policy, verifyCheckpoint } from "./policy.ts";
+import { formatTilePath, parseBundle, tileWidth } from "./tiles.ts";
+import type { ReadTile } from "./tree.ts";
 
 /** Longest wait for a file of a log. Milliseconds. */
 const WAIT_MAX_MS = 10_000;
@@ -22,6 +15,9 @@ const FILE_MAX = 100_000;
 const ATTEMPTS_MAX = 10;
 /** Longest wait between these requests. Milliseconds. */
 const RETRY_MAX_MS = 10_000;
+
+/** A log or a copy does not respond, which says nothing about the log. */
+export class SourceUnavailable extends Error {}
 
 /**
  * A copy of a log in the format of C2SP tlog-tiles: a served log, or the files of an export or a monitor. Public histories are read in the
@@ -42,13 +38,13 @@ export function openLogSource(from: string): LogSource {
   };
 }
 
-/** @throws AppError `unavailable`, also for an error of the server; NotAccepted for a response that no log sends. */
+/** @throws SourceUnavailable, also for an error of the server; NotAccepted for a response that no log sends. */
 async function fetchFile(address: string, path: string, attempt = 1): Promise<Buffer | null> {
   const url = `${address.replace(/\/$/, "")}/${path}`;
   const { response, bytes } = await fetch(url, { signal: AbortSignal.timeout(WAIT_MAX_MS) })
     .then(async (response) => ({ response, bytes: await readBody(response.body ?? [], FILE_MAX) }))
     .catch((cause) => {
-      throw new AppError("unavailable", `${address} does not answer.`, { cause });
+      throw new SourceUnavailable(`${address} does not answer.`, { cause });
     });
   if (bytes === null) throw new NotAccepted(`${address}/${path} is longer than any file of a log.`);
   if (response.status === 404) return null;
@@ -58,7 +54,7 @@ async function fetchFile(address: string, path: string, attempt = 1): Promise<Bu
     return fetchFile(address, path, attempt + 1);
   }
   // A server in trouble says nothing about the log.
-  if (response.status !== 200) throw new AppError("unavailable", `${address}/${path} answers ${response.status}.`);
+  if (response.status !== 200) throw new SourceUnavailable(`${address}/${path} answers ${response.status}.`);
   return bytes;
 }
 
@@ -90,7 +86,7 @@ export async function readServedCheckpoint(
   const text = String((await source.read("checkpoint")) ?? "");
   const checkpoint = parseCheckpoint(text);
   if (checkpoint === null) throw new NotAccepted(`${source.from} serves no checkpoint.`);
-  const times = verifyCheckpoint(policy, checkpoint).map(({ time }) => time ?? 0);
+  const times = (await verifyCheckpoint(policy, checkpoint)).map(({ time }) => time ?? 0);
   const age = Math.floor(Date.now() / 1_000) - Math.max(...times);
   if (times.length > 0 && age > maxAge) {
     throw new NotAccepted(
@@ -104,26 +100,17 @@ export async function readServedCheckpoint(
  * The data of a bundle's leaves in a tree of this size.
  * @throws NotAccepted when the copy does not have them.
  */
-export async function readBundle(source: LogSource, index: number, size: number): Promise<Buffer> {
+export async function readBundle(source: LogSource, index: number, size: number): Promise<Uint8Array> {
   const width = tileWidth({ level: 0, index }, size);
   // A copy of a larger tree may have only the full bundle.
   for (const servedWidth of width === TILE_WIDTH ? [width] : [width, TILE_WIDTH]) {
     const bytes = await source.read(formatTilePath({ level: null, index, width: servedWidth }));
-    if (bytes !== null) return parseBundle(bytes, width, `${source.from}, bundle ${index}`);
+    if (bytes === null) continue;
+    const leaves = parseBundle(bytes, width);
+    if (leaves === null) throw new NotAccepted(`${source.from}, bundle ${index} is not made of ${width} hashes.`);
+    return leaves;
   }
   throw new NotAccepted(`${source.from} has no bundle ${index} with ${width} leaves.`);
-}
-
-/** Parses the first `width` entries. Each entry is its length in two bytes and the leaf's data. */
-function parseBundle(bytes: Buffer, width: number, name: string): Buffer {
-  const leaves = Buffer.alloc(width * HASH_BYTES);
-  for (let leaf = 0, at = 0; leaf < width; leaf++, at += 2 + HASH_BYTES) {
-    if (at + 2 + HASH_BYTES > bytes.length || bytes.readUInt16BE(at) !== HASH_BYTES) {
-      throw new NotAccepted(`${name} is not made of ${width} hashes.`);
-    }
-    bytes.copy(leaves, leaf * HASH_BYTES, at + 2, at + 2 + HASH_BYTES);
-  }
-  return leaves;
 }
 
 /** Reads the tiles from which the roots of these ranges are computed, in a tree of this size. @throws NotAccepted */

@@ -1,5 +1,4 @@
-import { hash } from "node:crypto";
-import { decodeBase64, parseDecimal } from "./base64.ts";
+import { decodeBase64, encodeBase64, isEqual, parseDecimal, sha256 } from "./bytes.ts";
 import { type CheckpointNote, parseCheckpoint } from "./checkpoint.ts";
 import { HASH_BYTES, hashLeaf, rootFromInclusion } from "./merkle.ts";
 import type { NoteSignature } from "./note.ts";
@@ -12,9 +11,9 @@ const PROOF_MAX = 63;
 /** A proof that a leaf is in the log (C2SP tlog-proof). A receipt has the event's payload as `extra`. */
 export interface Proof {
   /** The payload. It is untrusted until its SHA-256 equals the leaf's data. */
-  extra: Buffer | null;
+  extra: Uint8Array | null;
   index: number;
-  hashes: Buffer[];
+  hashes: Uint8Array[];
   /** The checkpoint's note, as the log published it. */
   checkpoint: string;
 }
@@ -22,9 +21,9 @@ export interface Proof {
 export function formatProof({ extra, index, hashes, checkpoint }: Proof): string {
   const lines = [
     HEADER,
-    ...(extra === null ? [] : [`extra ${extra.toString("base64")}`]),
+    ...(extra === null ? [] : [`extra ${encodeBase64(extra)}`]),
     `index ${index}`,
-    ...hashes.map((node) => node.toString("base64")),
+    ...hashes.map(encodeBase64),
     "",
     checkpoint,
   ];
@@ -55,13 +54,13 @@ export function parseProof(text: string): Proof & { parsed: CheckpointNote } {
   const checkpoint = text.slice(end + 2);
   const parsed = parseCheckpoint(checkpoint);
   if (parsed === null) throw new NotAccepted("The checkpoint is not well formed.");
-  return { extra, index, hashes: hashes as Buffer[], checkpoint, parsed };
+  return { extra, index, hashes: hashes as Uint8Array[], checkpoint, parsed };
 }
 
 /** What a verified proof proves. */
 export interface Proved {
   /** The data of the leaf. The leaf of an event has the event's `recordHash`. */
-  recordHash: Buffer;
+  recordHash: Uint8Array;
   index: number;
   origin: string;
   size: number;
@@ -72,18 +71,24 @@ export interface Proved {
 /**
  * Verifies a proof against the verifier's own policy. Needs no network and no database.
  * @param recordHash the leaf's data. Required for a proof without a payload; otherwise, the payload's hash must equal it.
+ * @param canVerify whether the runtime verifies signatures; see `verifySignatures`.
  * @throws NotAccepted with the reason.
  */
-export function verifyProof(text: string, policy: Policy, recordHash: Buffer | null = null): Proved {
+export async function verifyProof(
+  text: string,
+  policy: Policy,
+  recordHash: Uint8Array | null = null,
+  canVerify = true,
+): Promise<Proved> {
   const { extra, index, hashes, parsed } = parseProof(text);
-  const fromExtra = extra === null ? null : hash("sha256", extra, "buffer");
+  const fromExtra = extra && (await sha256(extra));
   const leaf = recordHash ?? fromExtra;
   if (leaf === null) throw new NotAccepted("The proof has no payload, and no recordHash was given.");
-  if (fromExtra !== null && !fromExtra.equals(leaf))
+  if (fromExtra !== null && !isEqual(fromExtra, leaf))
     throw new NotAccepted("The payload is not that of this recordHash.");
-  const cosignatures = verifyCheckpoint(policy, parsed);
-  const root = rootFromInclusion(index, parsed.size, hashLeaf(leaf), hashes);
+  const cosignatures = await verifyCheckpoint(policy, parsed, canVerify);
+  const root = await rootFromInclusion(index, parsed.size, await hashLeaf(leaf), hashes);
   if (root === null) throw new NotAccepted("The proof is not one for this index in a tree of this size.");
-  if (!parsed.root.equals(root)) throw new NotAccepted("The proof does not lead to the checkpoint's root.");
+  if (!isEqual(parsed.root, root)) throw new NotAccepted("The proof does not lead to the checkpoint's root.");
   return { recordHash: leaf, index, origin: parsed.origin, size: parsed.size, cosignatures };
 }

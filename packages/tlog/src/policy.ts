@@ -1,4 +1,4 @@
-import { parseDecimal } from "./base64.ts";
+import { isEqual, parseDecimal } from "./bytes.ts";
 import type { CheckpointNote } from "./checkpoint.ts";
 import {
   InvalidSignature,
@@ -27,6 +27,12 @@ export interface Policy {
 /** A policy does not parse, or a receipt or checkpoint does not parse or verify. The message is a sentence for users. */
 export class NotAccepted extends Error {}
 
+/** The policy does not parse, which says nothing about a receipt. */
+export class PolicyNotRead extends NotAccepted {}
+
+/** A receipt or checkpoint may be valid under another policy. */
+export class LogNotNamed extends NotAccepted {}
+
 const LINES_MAX = 1_000;
 
 /** Why a text cannot be read, if a program has changed or replaced the file: a sentence with the cause and the way out. Null otherwise. */
@@ -42,41 +48,41 @@ export function explainDamage(text: string, what: string): string | null {
 
 /**
  * Parses a policy file strictly.
- * @throws NotAccepted with the reason.
+ * @throws PolicyNotRead with the reason.
  */
-export function parsePolicy(text: string): Policy {
+export async function parsePolicy(text: string): Promise<Policy> {
   const policy: Policy = { logs: [], witnesses: [], groups: [], quorum: null };
   const names = new Set<string>();
   const allMembers = new Set<string>();
   let quorums = 0;
   const damage = explainDamage(text, "policy");
-  if (damage !== null) throw new NotAccepted(damage);
+  if (damage !== null) throw new PolicyNotRead(damage);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a policy must not contain control characters.
-  if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) throw new NotAccepted("The policy has a control character.");
+  if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) throw new PolicyNotRead("The policy has a control character.");
   const lines = text.split("\n").slice(0, -1);
-  if (lines.length > LINES_MAX) throw new NotAccepted(`The policy has more than ${LINES_MAX} lines.`);
+  if (lines.length > LINES_MAX) throw new PolicyNotRead(`The policy has more than ${LINES_MAX} lines.`);
   for (const [index, line] of lines.entries()) {
     const [word = "", ...rest] = line.split(/[ \t]+/).filter((item) => item !== "");
     if (word === "" || word.startsWith("#")) continue;
-    const refuse = (reason: string) => new NotAccepted(`Line ${index + 1} of the policy ${reason}.`);
+    const refuse = (reason: string) => new PolicyNotRead(`Line ${index + 1} of the policy ${reason}.`);
     const define = (name: string | undefined): string => {
       if (name === undefined || name === "none" || names.has(name)) throw refuse("needs a name of its own");
       names.add(name);
       return name;
     };
-    const parseEntry = (use: KeyUse, [vkey = "", address, ...more]: string[]): PolicyEntry => {
+    const parseEntry = async (use: KeyUse, [vkey = "", address, ...more]: string[]): Promise<PolicyEntry> => {
       const url = address ?? null;
-      const key = parseVerifierKey(use, vkey);
+      const key = await parseVerifierKey(use, vkey);
       if (key === null) throw refuse(`has no key of a ${use}`);
       if (more.length > 0 || (url !== null && !URL.canParse(url))) throw refuse("has no URL after the key");
       const others = use === "log" ? policy.logs : policy.witnesses;
-      if (others.some((other) => other.key.publicKey.equals(key.publicKey))) throw refuse("repeats a key");
+      if (others.some((other) => isEqual(other.key.publicKey, key.publicKey))) throw refuse("repeats a key");
       return { key, url };
     };
-    if (word === "log") policy.logs.push(parseEntry("log", rest));
+    if (word === "log") policy.logs.push(await parseEntry("log", rest));
     else if (word === "witness") {
       const [name, ...keyAndUrl] = rest;
-      policy.witnesses.push({ name: define(name), ...parseEntry("witness", keyAndUrl) });
+      policy.witnesses.push({ name: define(name), ...(await parseEntry("witness", keyAndUrl)) });
     } else if (word === "group") {
       const [name, count = "", ...members] = rest;
       for (const member of members) {
@@ -94,7 +100,7 @@ export function parsePolicy(text: string): Policy {
       quorums += 1;
     } else throw refuse("begins with an unknown word");
   }
-  if (quorums !== 1) throw new NotAccepted("The policy must have one line that begins with quorum.");
+  if (quorums !== 1) throw new PolicyNotRead("The policy must have one line that begins with quorum.");
   return policy;
 }
 
@@ -110,16 +116,22 @@ export function meetsQuorum(policy: Policy, witnesses: ReadonlySet<string>): boo
 
 /**
  * Verifies a checkpoint against a policy: the origin and the signature of one of its logs, and the quorum of its witnesses.
+ * @param canVerify whether the runtime verifies signatures; see `verifySignatures`.
  * @returns the witnesses' valid cosignatures.
  * @throws NotAccepted with the reason.
  */
-export function verifyCheckpoint(policy: Policy, { note, origin }: CheckpointNote): NoteSignature[] {
+export async function verifyCheckpoint(
+  policy: Policy,
+  { note, origin }: CheckpointNote,
+  canVerify = true,
+): Promise<NoteSignature[]> {
   const logs = policy.logs.map(({ key }) => key).filter(({ name }) => name === origin);
-  if (logs.length === 0) throw new NotAccepted(`The policy has no log ${origin}.`);
+  if (logs.length === 0) throw new LogNotNamed(`The policy has no log ${origin}.`);
   const cosigners = policy.witnesses.map(({ key }) => key);
   try {
-    if (verifySignatures(note, logs).length === 0) throw new NotAccepted(`The checkpoint is not signed by ${origin}.`);
-    const cosignatures = verifySignatures(note, cosigners);
+    if ((await verifySignatures(note, logs, canVerify)).length === 0)
+      throw new NotAccepted(`The checkpoint is not signed by ${origin}.`);
+    const cosignatures = await verifySignatures(note, cosigners, canVerify);
     const witnesses = policy.witnesses.filter(({ key }) => cosignatures.some((cosignature) => cosignature.key === key));
     if (meetsQuorum(policy, new Set(witnesses.map(({ name }) => name)))) return cosignatures;
   } catch (error) {

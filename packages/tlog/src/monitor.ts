@@ -1,23 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type CheckpointNote, parseCheckpoint } from "../../domain/log/checkpoint.ts";
-import {
-  consistencyRanges,
-  foldHashes,
-  HASH_BYTES,
-  hashLeaf,
-  hashLeaves,
-  inclusionRanges,
-  type LeafRange,
-  rootFromInclusion,
-  rootOfRange,
-  TILE_WIDTH,
-  verifyConsistency,
-} from "../../domain/log/merkle.ts";
-import { isSignedBy } from "../../domain/log/note.ts";
-import { NotAccepted, type Policy } from "../../domain/log/policy.ts";
-import { verifyProof } from "../../domain/log/receipt.ts";
-import { formatTilePath, TreeAppender } from "../../domain/log/tiles.ts";
+import { isEqual } from "./bytes.ts";
+import { type CheckpointNote, parseCheckpoint } from "./checkpoint.ts";
 import { readIfThere, writeDurably } from "./durable-file.ts";
 import {
   fetchTile,
@@ -27,7 +11,21 @@ import {
   readBundle,
   readServedCheckpoint,
 } from "./log-source.ts";
-import { formatBundle } from "./read-log.ts";
+import {
+  consistencyRanges,
+  HASH_BYTES,
+  hashLeaf,
+  inclusionRanges,
+  type LeafRange,
+  rootFromInclusion,
+  TILE_WIDTH,
+  verifyConsistency,
+} from "./merkle.ts";
+import { isSignedBy } from "./note.ts";
+import { NotAccepted, type Policy } from "./policy.ts";
+import { verifyProof } from "./receipt.ts";
+import { formatBundle, formatTilePath } from "./tiles.ts";
+import { foldHashes, hashLeaves, rootOfRange, TreeAppender } from "./tree.ts";
 
 interface MonitorOptions {
   source: LogSource;
@@ -99,7 +97,7 @@ async function readKept(file: string, { logs }: Policy): Promise<CheckpointNote 
   const kept = parseCheckpoint(text.toString());
   const keys = logs.map(({ key }) => key).filter(({ name }) => name === kept?.origin);
   // The policy may no longer have the key of a retired log.
-  if (kept === null || (keys.length > 0 && !isSignedBy(kept.note, keys))) {
+  if (kept === null || (keys.length > 0 && !(await isSignedBy(kept.note, keys)))) {
     throw new DamagedState(
       `${file} is damaged: it is not a checkpoint that the log has signed. Restore it from a backup. If you have none, move it away: the next run then cannot tell whether the log was changed before.`,
     );
@@ -112,16 +110,16 @@ async function verifyContinuation(source: LogSource, before: CheckpointNote, now
   if (now.size < before.size) {
     throw new NotAccepted(`The log has ${now.size} leaves, and had ${before.size}: an old checkpoint, or a lost part.`);
   }
-  if (now.size === before.size && !now.root.equals(before.root)) {
+  if (now.size === before.size && !isEqual(now.root, before.root)) {
     throw new Contradiction(`The log has another root for ${now.size} leaves than before.`);
   }
   const ranges = consistencyRanges(before.size, now.size);
   const old: LeafRange = { start: 0, end: before.size };
   const read = await fetchTiles(source, [...ranges, old], now.size);
   const proof = ranges.map((range) => rootOfRange(range, read));
-  if (verifyConsistency(before.size, before.root, now.size, now.root, proof)) return;
+  if (await verifyConsistency(before.size, before.root, now.size, now.root, proof)) return;
   // If the same tiles lead from another old tree to the signed root, that root excludes the tree that was signed before.
-  if (verifyConsistency(before.size, rootOfRange(old, read), now.size, now.root, proof)) {
+  if (await verifyConsistency(before.size, rootOfRange(old, read), now.size, now.root, proof)) {
     throw new Contradiction(`The log of ${now.size} leaves does not continue the one of ${before.size} leaves.`);
   }
   throw wrongTiles(source);
@@ -139,18 +137,18 @@ function wrongTiles({ from }: LogSource): NotAccepted {
  */
 async function mirror(source: LogSource, state: string, { size, root }: CheckpointNote): Promise<void> {
   const full = Math.floor(size / TILE_WIDTH);
-  const tiles: Buffer[] = [];
+  const tiles: Uint8Array[] = [];
   for (let index = 0; index * TILE_WIDTH < full; index++)
     tiles.push(await fetchTile(source, { level: 1, index }, size));
   const hashes = Buffer.concat(tiles);
-  const last = size % TILE_WIDTH === 0 ? Buffer.alloc(0) : await readBundle(source, full, size);
+  const last = size % TILE_WIDTH === 0 ? new Uint8Array(0) : await readBundle(source, full, size);
   const tree = new TreeAppender(0, []);
   tree.appendBundles(hashes);
   tree.append(last);
   if (!tree.root().equals(root)) throw wrongTiles(source);
   const copy = openLogSource(state);
   for (let index = 0; index < full; index++) {
-    const isWanted = (leaves: Buffer) =>
+    const isWanted = (leaves: Uint8Array) =>
       foldHashes(hashLeaves(leaves)).equals(hashes.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES));
     const kept = await readBundle(copy, index, size).catch((error) => {
       if (error instanceof NotAccepted) return null;
@@ -164,13 +162,13 @@ async function mirror(source: LogSource, state: string, { size, root }: Checkpoi
   if (last.length > 0) await keepBundle(state, full, last);
 }
 
-async function keepBundle(state: string, index: number, leaves: Buffer): Promise<void> {
+async function keepBundle(state: string, index: number, leaves: Uint8Array): Promise<void> {
   const path = formatTilePath({ level: null, index, width: leaves.length / HASH_BYTES });
   await writeInto(state, path, formatBundle(leaves));
 }
 
 /** Writes a file and creates the directories of its path. */
-export async function writeInto(directory: string, path: string, bytes: Buffer | string): Promise<void> {
+export async function writeInto(directory: string, path: string, bytes: Uint8Array | string): Promise<void> {
   const file = join(directory, path);
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, bytes);
@@ -178,15 +176,18 @@ export async function writeInto(directory: string, path: string, bytes: Buffer |
 
 /** @throws Contradiction when the tiles prove that the log has another leaf; NotAccepted when they prove nothing. */
 async function verifyPresence(source: LogSource, policy: Policy, now: CheckpointNote, receipt: string): Promise<void> {
-  const { index, recordHash } = verifyProof(receipt, policy);
+  const { index, recordHash } = await verifyProof(receipt, policy);
   if (index >= now.size) throw new NotAccepted(`The receipt of leaf ${index} is not in the log of ${now.size} leaves.`);
   const ranges = inclusionRanges(index, now.size);
   const leaf: LeafRange = { start: index, end: index + 1 };
   const read = await fetchTiles(source, [...ranges, leaf], now.size);
   const proof = ranges.map((range) => rootOfRange(range, read));
-  const leadsToRoot = (hash: Uint8Array) => rootFromInclusion(index, now.size, hash, proof);
-  if (now.root.equals(leadsToRoot(hashLeaf(recordHash)) ?? Buffer.alloc(0))) return;
-  if (now.root.equals(leadsToRoot(rootOfRange(leaf, read)) ?? Buffer.alloc(0))) {
+  const leadsToRoot = async (hash: Uint8Array) => {
+    const root = await rootFromInclusion(index, now.size, hash, proof);
+    return root !== null && isEqual(root, now.root);
+  };
+  if (await leadsToRoot(await hashLeaf(recordHash))) return;
+  if (await leadsToRoot(rootOfRange(leaf, read))) {
     throw new Contradiction(`Leaf ${index} is not the event of the receipt.`);
   }
   throw wrongTiles(source);

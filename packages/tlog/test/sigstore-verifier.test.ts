@@ -1,8 +1,9 @@
+import { createPublicKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { describe, expect, it } from "vitest";
-import { parseVerifierKey } from "../../src/domain/log/note.ts";
-import { LOG_VECTORS_FILE, type LogVectors } from "../support/write-log-vectors.ts";
+import { LOG_VECTORS_FILE, type LogVectors } from "../../../test/support/write-log-vectors.ts";
+import { parseVerifierKey } from "../src/note.ts";
 
 // Sigstore's verifier checks the log's checkpoint and inclusion proof. It knows no cosignatures, and reads entries of its own kind only, so
 // the test calls the two modules that verify any log.
@@ -11,7 +12,7 @@ const { verifyCheckpoint } = require("@sigstore/verify/dist/tlog/checkpoint.js")
 const { verifyMerkleInclusion } = require("@sigstore/verify/dist/tlog/merkle.js");
 
 const { keys, receipts, leaves }: LogVectors = JSON.parse(readFileSync(LOG_VECTORS_FILE, "utf8"));
-const logKey = parseVerifierKey("log", keys.log.vkey);
+const logKey = await parseVerifierKey("log", keys.log.vkey);
 
 /** Verifies a receipt's checkpoint and the proof of a leaf. @throws Error */
 function verify(receipt: string, leaf: string): void {
@@ -25,7 +26,9 @@ function verify(receipt: string, leaf: string): void {
       checkpoint: { envelope: checkpoint.join("\n\n") },
     },
   };
-  const log = { logID: logKey?.id, baseURL: logKey?.name, publicKey: logKey?.publicKey };
+  const jwk = { kty: "OKP", crv: "Ed25519", x: Buffer.from(logKey?.publicKey ?? []).toString("base64url") };
+  const publicKey = createPublicKey({ key: jwk, format: "jwk" });
+  const log = { logID: Buffer.from(logKey?.id ?? []), baseURL: logKey?.name, publicKey };
   verifyMerkleInclusion(entry, verifyCheckpoint(entry, [log]));
 }
 

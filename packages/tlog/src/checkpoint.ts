@@ -1,11 +1,11 @@
-import { decodeBase64, parseDecimal } from "./base64.ts";
+import { decodeBase64, encodeBase64, parseDecimal } from "./bytes.ts";
 import { HASH_BYTES } from "./merkle.ts";
 import { type ParsedNote, parseNote } from "./note.ts";
 
 /** The size and root hash of a tree. */
 export interface TreeHead {
   size: number;
-  root: Buffer;
+  root: Uint8Array;
 }
 
 /** The statement about its tree that a log signs (C2SP tlog-checkpoint). */
@@ -21,7 +21,7 @@ export interface CheckpointNote extends Checkpoint {
 
 /** The text that the log signs. */
 export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
-  return `${origin}\n${size}\n${root.toString("base64")}\n`;
+  return `${origin}\n${size}\n${encodeBase64(root)}\n`;
 }
 
 /** Parses a note that contains a checkpoint. Returns null if the text is not valid. Ignores lines after the root, but none may be empty. */

@@ -1,10 +1,8 @@
-import type { Queryable } from "../../db/pool.ts";
-import { decodeBase64, parseDecimal } from "../../domain/log/base64.ts";
-import { type Checkpoint, parseCheckpoint } from "../../domain/log/checkpoint.ts";
-import { parseNote, type VerifierKey, verifySignatures } from "../../domain/log/note.ts";
-import type { Policy } from "../../domain/log/policy.ts";
+import { decodeBase64, encodeBase64, parseDecimal } from "./bytes.ts";
+import { type Checkpoint, parseCheckpoint } from "./checkpoint.ts";
 import { readBody } from "./log-source.ts";
-import { proveConsistency } from "./tree-proofs.ts";
+import { parseNote, type VerifierKey, verifySignatures } from "./note.ts";
+import type { Policy } from "./policy.ts";
 
 /** Longest wait for the response of a witness. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
@@ -33,18 +31,19 @@ export type WitnessAnswer =
 /**
  * Asks a witness to cosign a checkpoint (C2SP tlog-witness), with the proof that the checkpoint continues the tree of `oldSize`. If the witness
  * responds with another size, asks once more with the proof from that size. Never throws because of what the witness does.
+ * @param prove gives the proof that the tree of `size` continues the one of `oldSize`.
  */
 export async function askWitness(
-  db: Queryable,
   { key, url }: Witness,
   note: string,
   oldSize: number,
+  prove: (oldSize: number, size: number) => Promise<readonly Uint8Array[]>,
 ): Promise<WitnessAnswer> {
   const checkpoint = parseCheckpoint(note);
   if (checkpoint === null) throw new Error("a checkpoint of this log does not parse");
   let proofFrom = Math.min(oldSize, checkpoint.size);
   for (let attempt = 1; ; attempt++) {
-    const proof = await proveConsistency(db, proofFrom, checkpoint.size);
+    const proof = await prove(proofFrom, checkpoint.size);
     const response = await post(url, formatRequest(proofFrom, proof, note)).catch((error: Error) => error);
     if (response instanceof Error) return { kind: "failed", reason: describe(response) };
     const { status, text } = response;
@@ -79,14 +78,14 @@ export function claimOf(name: string, answer: WitnessAnswer, size: number): stri
 }
 
 /** The body of a request to a witness. */
-function formatRequest(oldSize: number, proof: readonly Buffer[], note: string): string {
-  return [`old ${oldSize}`, ...proof.map((node) => node.toString("base64")), "", note].join("\n");
+function formatRequest(oldSize: number, proof: readonly Uint8Array[], note: string): string {
+  return [`old ${oldSize}`, ...proof.map(encodeBase64), "", note].join("\n");
 }
 
 /** A request to a witness: to cosign the checkpoint in `note`, which the proof connects to the tree of `oldSize`. */
 interface WitnessRequest {
   oldSize: number;
-  proof: Buffer[];
+  proof: Uint8Array[];
   note: string;
 }
 
@@ -97,14 +96,19 @@ export function parseRequest(body: string): WitnessRequest | null {
   const oldSize = first.startsWith("old ") ? parseDecimal(first.slice("old ".length)) : null;
   const proof = lines.map(decodeBase64);
   if (oldSize === null || proof.length > 63 || !proof.every((node) => node?.length === 32)) return null;
-  return { oldSize, proof: proof as Buffer[], note: body.slice(end + 2) };
+  return { oldSize, proof: proof as Uint8Array[], note: body.slice(end + 2) };
 }
 
-function readCosignature(key: VerifierKey, { origin }: Checkpoint, note: string, lines: string): WitnessAnswer {
+async function readCosignature(
+  key: VerifierKey,
+  { origin }: Checkpoint,
+  note: string,
+  lines: string,
+): Promise<WitnessAnswer> {
   const text = `${note.slice(0, note.indexOf("\n\n") + 2)}${lines}`;
   try {
     const parsed = parseNote(text);
-    const [signature] = parsed === null ? [] : verifySignatures(parsed, [key]);
+    const [signature] = parsed === null ? [] : await verifySignatures(parsed, [key]);
     if (signature !== undefined) return { kind: "cosigned", line: signature.line };
   } catch (error) {
     return { kind: "failed", reason: `${(error as Error).message} on a checkpoint of ${origin}` };

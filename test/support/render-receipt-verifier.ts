@@ -1,11 +1,28 @@
 import { hash } from "node:crypto";
-import { ASSETS } from "./assets.ts";
-import { Html, html } from "./html.ts";
-import { renderReceiptForm } from "./receipt-form.ts";
+import { readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+import { ASSETS } from "../../src/http/pages/assets.ts";
+import { Html, html } from "../../src/http/pages/html.ts";
+import { renderReceiptForm } from "../../src/http/pages/receipt-form.ts";
+
+/** The modules that verify receipts, each after those that it imports, and the page's script. */
+const SCRIPTS = [
+  ...["bytes", "merkle", "note", "checkpoint", "policy", "receipt"].map((name) => `packages/tlog/src/${name}.ts`),
+  "src/http/pages/static/check-receipt.js",
+];
+
+/** One script without types, because the file for the disk cannot load modules. */
+function joinScripts(): string {
+  return SCRIPTS.map((file) => stripTypeScriptTypes(readFileSync(file, "utf8")))
+    .map((text) => text.replaceAll(/^import [^;]*;$/gm, "").replaceAll(/^export (?=\w)/gm, ""))
+    .join("\n")
+    .replaceAll(/[ \t]+$/gm, "")
+    .replaceAll(/\n{3,}/g, "\n\n");
+}
 
 /** The page `docs/receipt-verifier.html`. It works from a disk, because the file contains the verification page's script and style. */
 export function renderReceiptVerifier(): Html {
-  const script = `\n${ASSETS.receiptScript.content}`;
+  const script = `\n${joinScripts().trimStart()}`;
   const style = `\n${ASSETS.receiptStyle.content}`;
   const policy = [
     "default-src 'none'",

@@ -1,0 +1,8 @@
+// What browsers can load: it needs Web Crypto and nothing of Node.
+export * from "./bytes.ts";
+export * from "./checkpoint.ts";
+export * from "./merkle.ts";
+export * from "./note.ts";
+export * from "./policy.ts";
+export * from "./receipt.ts";
+export * from "./tiles.ts";

@@ -1,0 +1,166 @@
+import { describe, expect, it } from "vitest";
+import { signCheckpoint } from "../../../test/support/sign-checkpoint.ts";
+import { encodeBase64 } from "../src/bytes.ts";
+import { parseCheckpoint } from "../src/checkpoint.ts";
+import {
+  cosignNote,
+  formatSecretKey,
+  InvalidSignature,
+  makeSigner,
+  parseNote,
+  parseSecretKey,
+  parseVerifierKey,
+  verifySignatures,
+} from "../src/note.ts";
+import { meetsQuorum, parsePolicy, verifyCheckpoint } from "../src/policy.ts";
+
+const seed = (byte: number) => new Uint8Array(32).fill(byte);
+const log = await makeSigner("log", "log.example", seed(1));
+const [w1, w2, w3] = await Promise.all([2, 3, 4].map((byte) => makeSigner("witness", `w${byte}.example`, seed(byte))));
+const head = { size: 3, root: seed(9) };
+
+/** The note of Go's package golang.org/x/mod/sumdb/note. */
+const KNOWN_KEY = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
+const KNOWN_NOTE = `If you think cryptography is the answer to your problem,
+then you don't know what your problem is.
+
+— PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=
+`;
+
+describe("a note", () => {
+  it("signed by Go's package verifies, but not with another text", async () => {
+    const key = await parseVerifierKey("log", KNOWN_KEY);
+    const note = parseNote(KNOWN_NOTE);
+    if (key === null || note === null) throw new Error("the known note does not parse");
+    expect(await verifySignatures(note, [key])).toHaveLength(1);
+    await expect(verifySignatures({ ...note, text: `${note.text}x\n` }, [key])).rejects.toThrow(InvalidSignature);
+    expect(await verifySignatures(note, [log])).toEqual([]);
+  });
+
+  it.each([
+    ["without signatures", "text\n\n"],
+    ["without an empty line", "text\n— a AAAAAAAA\n"],
+    ["without its last line end", KNOWN_NOTE.slice(0, -1)],
+    ["with CRLF", KNOWN_NOTE.replaceAll("\n", "\r\n")],
+    ["with a tab", KNOWN_NOTE.replace("cryptography", "cryp\ttography")],
+    ["with two spaces in a signature", KNOWN_NOTE.replace("— PeterNeumann ", "— PeterNeumann  ")],
+    ["with a hyphen for the dash", KNOWN_NOTE.replace("— ", "- ")],
+    ["with loose base64", KNOWN_NOTE.replace("AM=\n", "AN=\n")],
+    ["with a signature of an id alone", "text\n\n— a AAAAAA==\n"],
+    ["with more than a hundred signatures", `text\n\n${"— a AAAAAAAA\n".repeat(101)}`],
+  ])("%s does not parse", (_, text) => {
+    expect(parseNote(text)).toBeNull();
+  });
+});
+
+describe("a key", () => {
+  it("has one spelling, as a key file and as a vkey, for one use", async () => {
+    const secret = await formatSecretKey("log", "log.example", seed(1));
+    expect(secret).toMatch(/^PRIVATE\+KEY\+log\.example\+[0-9a-f]{8}\+AQEB/);
+    expect((await parseSecretKey("log", `${secret}\n`))?.text).toBe(log.text);
+    expect((await parseVerifierKey("log", log.text))?.text).toBe(log.text);
+    for (const wrong of [
+      secret.replace("log.example", "log.example.org"),
+      secret.slice(0, -1),
+      secret.slice(1),
+      log.text,
+    ]) {
+      expect(await parseSecretKey("log", wrong), wrong).toBeNull();
+    }
+    for (const wrong of [` ${log.text}`, `${log.text} `, log.text.replace("+", "++"), secret, "", "a+b+c"]) {
+      expect(await parseVerifierKey("log", wrong), wrong).toBeNull();
+    }
+    expect(await parseSecretKey("witness", secret)).toBeNull();
+    expect(await parseVerifierKey("witness", log.text)).toBeNull();
+    await expect(makeSigner("log", "a b", seed(1))).rejects.toThrow(/cannot be the name/);
+  });
+});
+
+describe("a checkpoint", () => {
+  it("is signed the same way each time, and read back", async () => {
+    const note = await signCheckpoint(log, head);
+    expect(await signCheckpoint(log, head)).toBe(note);
+    expect(parseCheckpoint(note)).toMatchObject({ origin: "log.example", ...head });
+  });
+
+  it.each([
+    ["a size with a sign", "log.example\n+3\n"],
+    ["a size beyond 2^53", "log.example\n9007199254740993\n"],
+    ["no origin", "\n3\n"],
+    ["a short root", "log.example\n3\nAAAA\n"],
+    ["an empty line after the root", `log.example\n3\n${encodeBase64(seed(9))}\n\nmore\n`],
+  ])("with %s does not parse", (_, text) => {
+    const full = text.split("\n").length === 3 ? `${text}${encodeBase64(seed(9))}\n` : text;
+    expect(parseCheckpoint(`${full}\n— a AAAAAAAA\n`)).toBeNull();
+    expect(parseCheckpoint(`log.example\n3\n${encodeBase64(seed(9))}\n\n— a AAAAAAAA\n`)).not.toBeNull();
+  });
+});
+
+describe("a policy", async () => {
+  const lines = [
+    "# Two of three, or one of them",
+    "",
+    `log ${log.text} https://log.example/log`,
+    `witness a ${w1?.text}`,
+    `  witness b\t${w2?.text} https://w.example/`,
+    `witness c ${w3?.text}`,
+    "group two 2 a b c",
+    "quorum two",
+  ];
+  const policy = await parsePolicy(`${lines.join("\n")}\n`);
+
+  it("counts members of groups, and members of their groups", async () => {
+    expect(meetsQuorum(policy, new Set(["a"]))).toBe(false);
+    expect(meetsQuorum(policy, new Set(["a", "c"]))).toBe(true);
+    const nested = await parsePolicy(`${lines.slice(2, 6).join("\n")}\ngroup x any a b\ngroup y all x c\nquorum y\n`);
+    expect(nested.logs[0]?.url).toBe("https://log.example/log");
+    expect(meetsQuorum(nested, new Set(["a", "b"]))).toBe(false);
+    expect(meetsQuorum(nested, new Set(["b", "c"]))).toBe(true);
+    expect(meetsQuorum(await parsePolicy("quorum none\n"), new Set())).toBe(true);
+  });
+
+  it("accepts a checkpoint only with its quorum, and counts one witness once", async () => {
+    const note = await signCheckpoint(log, head);
+    const text = `${note.slice(0, note.indexOf("\n\n"))}\n`;
+    const verify = async (...cosigners: (typeof w1)[]) => {
+      const lines = await Promise.all(cosigners.map((key) => key && cosignNote(key, text, 1_800_000_000)));
+      const checkpoint = parseCheckpoint(`${note}${lines.map((line) => `${line}\n`).join("")}`);
+      return checkpoint && verifyCheckpoint(policy, checkpoint);
+    };
+    expect(await verify(w1, w3)).toHaveLength(2);
+    await expect(verify(w1)).rejects.toThrow(/too few/);
+    await expect(verify(w1, w1)).rejects.toThrow(/too few/);
+    await expect(verify(w1, await makeSigner("witness", "w9.example", seed(77)))).rejects.toThrow(/too few/);
+  });
+
+  it.each([
+    ["an unknown word", "logs x"],
+    ["a witness's key as a log", `log ${w1?.text}`],
+    ["a log's key as a witness", `witness d ${log.text}`],
+    ["a second log with the same key", `log ${(await makeSigner("log", "other.example", seed(1))).text}`],
+    ["a witness with another's key", `witness d ${(await makeSigner("witness", "other.example", seed(2))).text}`],
+    ["a name twice", `witness a ${(await makeSigner("witness", "other.example", seed(8))).text}`],
+    ["the name none", "group none 1 two"],
+    ["a member that is not defined", "group x any nobody"],
+    ["a member of two groups", "group x any a"],
+    ["a threshold of none", "group x 0 two"],
+    ["a threshold beyond the members", "group x 2 two"],
+    ["a group without members", "group x all"],
+    ["a second quorum", "quorum a"],
+    ["a quorum of two names", "quorum a b"],
+    ["a URL that is none", `log ${(await makeSigner("log", "l2.example", seed(7))).text} nowhere`],
+    ["a control character", "# bell \u0007"],
+  ])("with %s does not parse", async (_, line) => {
+    await expect(parsePolicy(`${lines.join("\n")}\n${line}\n`)).rejects.toThrow(/policy/);
+  });
+
+  it("without a quorum, or without the end of its last line, does not parse", async () => {
+    await expect(parsePolicy(`${lines.slice(0, -1).join("\n")}\n`)).rejects.toThrow(/quorum/);
+    await expect(parsePolicy("quorum none")).rejects.toThrow(/no end/);
+  });
+
+  it("with a thousand lines parses, and with one line more does not", async () => {
+    expect(await parsePolicy(`${"#\n".repeat(999)}quorum none\n`)).toMatchObject({ quorum: null });
+    await expect(parsePolicy(`${"#\n".repeat(1_000)}quorum none\n`)).rejects.toThrow(/more than 1000 lines/);
+  });
+});

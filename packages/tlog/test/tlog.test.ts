@@ -1,0 +1,104 @@
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { signCheckpoint } from "../../../test/support/sign-checkpoint.ts";
+import { LOG_VECTORS_FILE, type LogVectors } from "../../../test/support/write-log-vectors.ts";
+import { writeKeyFile } from "../src/key-file.ts";
+import { parseSecretKey, type SignerKey } from "../src/note.ts";
+import { formatBundle, formatTilePath } from "../src/tiles.ts";
+import { hashLeaves, TreeAppender } from "../src/tree.ts";
+
+const vectors: LogVectors = JSON.parse(readFileSync(LOG_VECTORS_FILE, "utf8"));
+
+let directory: string;
+let key: SignerKey;
+const at = (name: string) => join(directory, name);
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "tlog-"));
+  await writeKeyFile("log", "log.test", at("log.key"));
+  key = (await parseSecretKey("log", readFileSync(at("log.key"), "utf8"))) as SignerKey;
+  writeFileSync(at("policy"), `log ${key.text}\nquorum none\n`);
+  const pack = ["pack", "--silent", "--pack-destination", directory];
+  execFileSync("npm", pack, { cwd: "packages/tlog", stdio: "pipe" });
+  writeFileSync(at("package.json"), "{}\n");
+  const install = ["install", "--offline", "--no-audit", "--no-fund", "./partner-voucher-tlog-0.1.0.tgz"];
+  execFileSync("npm", install, { cwd: directory, stdio: "pipe" });
+  rmSync("packages/tlog/dist", { recursive: true });
+});
+
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const tlog = (...args: string[]) => spawnSync(at("node_modules/.bin/tlog"), args, { encoding: "utf8", cwd: directory });
+
+function write(path: string, content: string | Uint8Array): void {
+  mkdirSync(dirname(at(path)), { recursive: true });
+  writeFileSync(at(path), content);
+}
+
+/** Writes a served log with these leaves. */
+async function serve(name: string, count: number): Promise<void> {
+  const leaves = Buffer.concat(Array.from({ length: count }, (_, leaf) => Buffer.alloc(32, leaf)));
+  const tree = new TreeAppender(0, []);
+  tree.append(leaves);
+  for (const { level, index, hashes } of tree.grown()) {
+    const width = hashes.length / 32;
+    write(`${name}/${formatTilePath({ level, index, width })}`, level === 0 ? hashLeaves(hashes) : hashes);
+    if (level === 0) write(`${name}/${formatTilePath({ level: null, index, width })}`, formatBundle(hashes));
+  }
+  write(`${name}/checkpoint`, await signCheckpoint(key, { size: count, root: tree.root() }));
+}
+
+it("verifies a receipt after an installation in an empty folder, and its exit status separates a refusal from wrong usage", () => {
+  const receipt = String(vectors.receipts[2]?.receipt);
+  write("receipt", receipt);
+  write("vectors-policy", vectors.policy);
+  const verify = (file: string, policy = "vectors-policy") => tlog("receipt", "verify", file, "--policy", policy);
+  expect(verify("receipt")).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^Leaf 2 of the log vouchers\.example\.com\/log.*\nSeen by witness.*\n\{"actor/),
+  });
+  write("crlf", receipt.replaceAll("\n", "\r\n"));
+  expect(verify("crlf")).toMatchObject({ status: 1, stderr: expect.stringMatching(/CR and LF/) });
+  expect(verify("receipt", "policy")).toMatchObject({ status: 1, stderr: expect.stringMatching(/has no log/) });
+  expect(verify("receipt", "receipt")).toMatchObject({ status: 2 });
+  expect(verify("missing")).toMatchObject({ status: 2 });
+  expect(tlog("receipt", "verify", "receipt")).toMatchObject({ status: 2, stderr: expect.stringMatching(/--policy/) });
+});
+
+it("monitors and audits a log, and reports a fork, a damaged state and a silent log by different exit statuses", async () => {
+  await serve("small", 300);
+  await serve("large", 700);
+  const monitor = (from: string) => tlog("monitor", from, "--policy", "policy", "--state", "seen", "--keep");
+  expect(monitor("small")).toMatchObject({ status: 0, stdout: expect.stringMatching(/has 300 leaves/) });
+  expect(monitor("large")).toMatchObject({ status: 0, stdout: expect.stringMatching(/continues the 300 seen/) });
+  expect(tlog("audit", "--url", "large", "--policy", "policy")).toMatchObject({
+    status: 0,
+    stdout: "log.test: 700 leaves, 4 tiles, 0 problems. No witness has cosigned it.\n",
+  });
+  write("large/checkpoint", await signCheckpoint(key, { size: 700, root: Buffer.alloc(32, 7) }));
+  expect(tlog("audit", "--url", "large", "--policy", "policy")).toMatchObject({ status: 1 });
+  expect(monitor("large")).toMatchObject({ status: 1, stderr: expect.stringMatching(/another root for 700 leaves/) });
+  expect(monitor("http://127.0.0.1:1")).toMatchObject({ status: 69 });
+  write("seen/checkpoint", "damaged\n");
+  expect(monitor("small")).toMatchObject({ status: 78, stderr: expect.stringMatching(/is damaged/) });
+});
+
+it("serves a witness with a new key, and refuses a second one on the same state", async () => {
+  const made = tlog("witness", "keygen", "--name", "w.test", "--out", "w.key");
+  expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(/^w\.test\+/) });
+  expect(tlog("witness", "keygen", "--name", "w.test", "--out", "w.key")).toMatchObject({ status: 1 });
+  const serving = ["witness", "serve", "--key", "w.key", "--state", "w.json", "--log", key.text, "--port", "0"];
+  const witness = spawn(at("node_modules/.bin/tlog"), [...serving, "--json"], { cwd: directory });
+  const [line] = await once(witness.stdout, "data");
+  expect(tlog(...serving)).toMatchObject({ status: 78, stderr: expect.stringMatching(/Another process uses w\.json/) });
+  const note = await signCheckpoint(key, { size: 0, root: new TreeAppender(0, []).root() });
+  const cosign = () =>
+    fetch(`${JSON.parse(String(line)).url}/add-checkpoint`, { method: "POST", body: `old 0\n\n${note}` });
+  expect((await cosign()).status).toBe(200);
+  witness.kill("SIGTERM");
+  expect(await once(witness, "exit")).toEqual([0, null]);
+});
