@@ -119,7 +119,13 @@ describe("a database that has lost what was committed last", () => {
         return null;
       }),
     );
-    expect(recovered).toEqual({ firstIndex: 0, leaves: 23, added: 2, lost: [{ firstIndex: 20, leaves: 3 }], missing: 0 });
+    expect(recovered).toEqual({
+      firstIndex: 0,
+      leaves: 23,
+      added: 2,
+      lost: [{ firstIndex: 20, leaves: 3 }],
+      missing: 0,
+    });
     await untilStarted(async () => (await findPublished(db))?.size === 25);
     await until(async () => (await refused()) === 0);
     expect((await redeem(4)).status).toBe(200);

@@ -723,6 +723,8 @@ describe("the settings", () => {
   });
 
   it("refuse a key without an anchor", async () => {
-    await expect(settingsOf(files, [])).rejects.toThrow("LOG_KEY_FILE requires a memory of what was signed: set LOG_ANCHOR.");
+    await expect(settingsOf(files, [])).rejects.toThrow(
+      "LOG_KEY_FILE requires a memory of what was signed: set LOG_ANCHOR.",
+    );
   });
 });
