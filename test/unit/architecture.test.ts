@@ -298,7 +298,6 @@ describe("the source", () => {
       "src/contract/webhooks.ts",
       "src/db/vouchers.ts",
       "src/http/pages/static/check-chain.js",
-      "src/http/pages/static/check-receipt.js",
       "src/metrics/catalog.ts",
       "src/services/marketplace/acquisition-committer.ts",
     ]);
