@@ -34,7 +34,7 @@ const WEBHOOK_TESTS = 16;
 /** A connection for readiness probes only, so that a busy pool does not make Postgres look unavailable. */
 const PROBES = 1;
 
-/** Postgres connections, besides the probes': batched look-ups, ends of references, keys, reservations (fast path, slow path), acquisitions (shared reads, batch, waiting), a scrape, unbatched calls, moves of sandboxes. */
+/** Postgres connections, besides the probes': batched look-ups, ends of references, keys, reservations (fast path, slow path), acquisitions (shared reads, fast path, slow path), a scrape, unbatched calls, moves of sandboxes. */
 const POOL_MAX =
   2 +
   1 +

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
-import type { AcquisitionOutcome, AcquisitionRequest } from "../../src/services/marketplace/acquisition-committer.ts";
+import type { AcquisitionOutcome, AcquisitionRequest } from "../../src/services/marketplace/decide-acquisitions.ts";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import {

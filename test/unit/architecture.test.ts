@@ -299,7 +299,6 @@ describe("the source", () => {
       "src/db/vouchers.ts",
       "src/http/pages/static/check-chain.js",
       "src/metrics/catalog.ts",
-      "src/services/marketplace/acquisition-committer.ts",
     ]);
   });
 

@@ -1,15 +1,15 @@
 import type pg from "pg";
 import type { Config } from "../../config.ts";
 import type { SealJob, SealReply } from "../../contract/jobs.ts";
-import { GroupCommitter } from "../batches/group-committer.ts";
+import { type GroupCommitter, openVoucherCommitter } from "../batches/group-committer.ts";
 import { type Observing, observeBatches } from "../batches/observe-batches.ts";
-import { readUnsealed, sealChains, type UnsealedChains } from "./seal-events.ts";
+import { readUnsealed, sealChains } from "./seal-events.ts";
 
 /** Longest wait for the lock of a voucher's row. After it, the seal job fails, and the sweeper requests the seal again. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 
 /** The result of a job is the number of events that it sealed, or null if the voucher stayed locked. */
-type SealCommitter = GroupCommitter<SealJob, UnsealedChains, number | null>;
+type SealCommitter = GroupCommitter<SealJob, number | null>;
 
 /**
  * Opens the group committer for the seal jobs of a worker process. Calls `onAnnounced` after each commit that announced events to webhook
@@ -19,7 +19,7 @@ export function openSealCommitter(
   ctx: Observing & { pool: pg.Pool; config: Config; onAnnounced: () => void },
 ): SealCommitter {
   const idsOf = (jobs: readonly SealJob[]) => jobs.map(({ voucherId }) => voucherId);
-  return new GroupCommitter({
+  return openVoucherCommitter({
     pool: ctx.pool,
     read: (tx, jobs) => readUnsealed(tx, [...new Set(idsOf(jobs))]),
     decide: async (jobs, unsealed) => {

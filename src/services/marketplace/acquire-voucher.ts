@@ -11,7 +11,8 @@ import type { Traces } from "../../traces/traces.ts";
 import { confirmRead, type ReferenceEnds } from "../batches/end-references.ts";
 import type { VoucherReads } from "../voucher/resolve-voucher.ts";
 import { verifyUrl, viewVoucher } from "../voucher/voucher-view.ts";
-import type { AcquisitionCommitter, AcquisitionRequest } from "./acquisition-committer.ts";
+import type { AcquisitionCommitter } from "./acquisition-committer.ts";
+import type { AcquisitionRequest } from "./decide-acquisitions.ts";
 
 /** Longest wait for the event's seal. The voucher is acquired in any case, and the seal job continues. Milliseconds. */
 const SEAL_WAIT_MS = 1_000;

@@ -18,7 +18,7 @@ import { type Confirmation, decideRedeem } from "../../domain/redeem.ts";
 import { liveReservation, type Reservation } from "../../domain/reservation.ts";
 import { hashToken, reservationToken, type TokenSecret } from "../../domain/reservation-token.ts";
 import { type Leases, releaseLease } from "../../holds/lease.ts";
-import { GroupCommitter } from "../batches/group-committer.ts";
+import { type GroupCommitter, openVoucherCommitter } from "../batches/group-committer.ts";
 import { type Observing, observeBatches } from "../batches/observe-batches.ts";
 import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "../chain/seal-events.ts";
 
@@ -41,7 +41,7 @@ interface RedeemState extends LockedVouchers {
   logBatch: LogBatch;
 }
 
-type RedeemCommitter = GroupCommitter<RedeemRequest, RedeemState, RedeemJobResult>;
+type RedeemCommitter = GroupCommitter<RedeemRequest, RedeemJobResult>;
 
 interface DecidedRedeem {
   request: RedeemRequest;
@@ -61,7 +61,7 @@ export function openRedeemCommitter(
     onAnnounced: () => void;
   },
 ): RedeemCommitter {
-  return new GroupCommitter({
+  return openVoucherCommitter({
     pool: ctx.pool,
     read: readRedeemState,
     decide: (requests, state, tx) => redeemBatch(ctx, tx, requests, state),

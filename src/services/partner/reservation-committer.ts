@@ -13,7 +13,7 @@ import {
   type ReservationOutcome,
   type ReservationRequest,
 } from "../../domain/reservation.ts";
-import { GroupCommitter } from "../batches/group-committer.ts";
+import { type GroupCommitter, openVoucherCommitter } from "../batches/group-committer.ts";
 import { type Observing, observeBatches } from "../batches/observe-batches.ts";
 
 /** A call that reserves a voucher, or one that releases a reservation by its ticket. */
@@ -32,11 +32,11 @@ const LOCK_WAIT_MS = 3_000;
 /** Moves of one process that may wait for a batch. */
 const WAITING_MAX = 2_000;
 
-export type ReservationCommitter = GroupCommitter<ReservationMove, LockedVouchers, ReservationMoveOutcome>;
+export type ReservationCommitter = GroupCommitter<ReservationMove, ReservationMoveOutcome>;
 
 /** Opens the group committer for reservations of an API process. */
 export function openReservationCommitter(ctx: Observing & { pool: pg.Pool }): ReservationCommitter {
-  return new GroupCommitter({
+  return openVoucherCommitter({
     pool: ctx.pool,
     read: (tx, moves) => readLockedVouchers(tx, [...new Set(moves.map((move) => move.voucherId))]),
     decide: moveReservations,

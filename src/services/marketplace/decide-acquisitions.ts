@@ -1,0 +1,252 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import {
+  type AcquiredVoucher,
+  type AcquisitionKey,
+  findDamaged,
+  insertAcquisitions,
+  type NewAcquisition,
+  readSources,
+  readStandings,
+  type Source,
+  type Standing,
+  setDamagedAside,
+  type WantedSource,
+} from "../../db/acquisitions.ts";
+import { insertPendingEvents } from "../../db/events.ts";
+import type { Queryable, Transaction } from "../../db/pool.ts";
+import type { Decided } from "../../db/transaction.ts";
+import { type LockedVoucher, readLockedVouchers } from "../../db/vouchers.ts";
+import { isContractActive } from "../../domain/audience.ts";
+import { type EventContent, nextEvent } from "../../domain/chain.ts";
+import { normaliseCode, type RandomBytes } from "../../domain/codes.ts";
+import { decideOffers, type OfferRefusal, type OpenBatch } from "../../domain/offer.ts";
+import { liveReservation } from "../../domain/reservation.ts";
+import type { Undecided } from "../batches/group-committer.ts";
+
+/** A user's request for a voucher. */
+export interface AcquisitionRequest {
+  userId: string;
+  /** What the user acquires from: a listing, a product, or a referrer's link. */
+  way: WantedSource["way"];
+  /** Id of the listing or product, or code of the link. */
+  id: string;
+  /** Null for a claim. */
+  paymentRef: string | null;
+}
+
+export type AcquisitionOutcome =
+  | { kind: "acquired"; voucher: AcquiredVoucher; sandbox: boolean; alreadyConfirmed: boolean }
+  | Refused;
+
+interface Refused {
+  kind: "refused";
+  code: OfferRefusal | "listing_not_found" | "product_not_found" | "link_not_found" | "sold_out" | "voucher_busy";
+}
+
+/** A request that the shared read has not answered. */
+export interface Candidate {
+  request: AcquisitionRequest;
+  key: AcquisitionKey;
+  /** The batches to pick from, in order. */
+  batchIds: readonly string[];
+}
+
+/** Ids of locked vouchers by batch. */
+export type Picked = Map<string, string[]>;
+
+/** The state from which candidates are decided, read after the vouchers were locked. */
+interface PickedState {
+  /** The one time that the transaction uses, in decisions and in what it writes. */
+  now: Date;
+  sources: Map<string, Source>;
+  standings: readonly Standing[];
+  /** Locked vouchers without a live reservation by batch, in order of serials. Without the damaged ones. */
+  free: Map<string, LockedVoucher[]>;
+  /** Ids of locked vouchers whose chains take no further event. They are set aside, so that they stop no other acquisition. */
+  damaged: readonly string[];
+}
+
+export interface DecideDeps {
+  log: Logger;
+  randomBytes: RandomBytes;
+}
+
+/** Answers repeats and requests that cannot get a voucher. The others need a transaction. */
+export async function answerFromRead(
+  pool: pg.Pool,
+  requests: readonly AcquisitionRequest[],
+): Promise<(AcquisitionOutcome | Candidate)[]> {
+  // Sources first: if the first statement no longer finds a voucher because this user acquired it, the second one finds the acquisition.
+  const sources = await readDistinctSources(pool, requests, []);
+  const keyed = requests.flatMap((request) => {
+    const source = sources.get(sourceKey(request)) as Source;
+    return source.product === null ? [] : [{ request, source, key: { ...request, product: source.product } }];
+  });
+  const standings =
+    keyed.length === 0
+      ? []
+      : await readStandings(
+          pool,
+          keyed.map(({ key }) => key),
+        );
+  const answers = new Map(
+    keyed.map(({ request, source, key }, index): [AcquisitionRequest, AcquisitionOutcome | Candidate] => {
+      const standing = standings[index] as Standing;
+      if (standing.earlier !== null) {
+        const { sandbox } = key.product;
+        return [request, { kind: "acquired", voucher: standing.earlier, sandbox, alreadyConfirmed: true }];
+      }
+      const decision = findOpenBatches(request, source, standing, source.now);
+      if (decision.kind === "refused") return [request, decision];
+      if (isSoldOut(source, decision.batches)) return [request, { kind: "refused", code: "sold_out" }];
+      const left = decision.batches.filter((batch) => !isSoldOut(source, [batch]));
+      return [request, { request, key, batchIds: left.map(({ batchId }) => batchId) }];
+    }),
+  );
+  return requests.map((request) => answers.get(request) ?? { kind: "refused", code: NOT_FOUND[request.way] });
+}
+
+const NOT_FOUND = {
+  listing: "listing_not_found",
+  product: "product_not_found",
+  link: "link_not_found",
+} as const satisfies Record<WantedSource["way"], Refused["code"]>;
+
+/**
+ * Which batches are open to a request whose product exists. Only a sandbox's members and the brand's referrers can use its listings and
+ * products. Everyone can use its referrers' links.
+ */
+function findOpenBatches(
+  { way }: AcquisitionRequest,
+  { product, offers, link }: Source,
+  { role, contract }: Standing,
+  now: Date,
+): { kind: "open"; batches: readonly OpenBatch[] } | Refused {
+  const isInsider = role !== null || (contract !== null && isContractActive(contract, now));
+  if (product?.sandbox && way !== "link" && !isInsider) return { kind: "refused", code: NOT_FOUND[way] };
+  if (link !== null && !isContractActive(link, now)) return { kind: "refused", code: "link_not_found" };
+  return decideOffers(offers, { isOwner: role === "owner", contract }, now, way === "link");
+}
+
+function isSoldOut({ offers }: Source, open: readonly OpenBatch[]): boolean {
+  return open.every(({ batchId }) => offers.find((offer) => offer.batchId === batchId)?.left === false);
+}
+
+export async function readPickedState(
+  tx: Transaction,
+  candidates: readonly Candidate[],
+  picked: Picked,
+): Promise<PickedState> {
+  const ids = [...picked.values()].flat();
+  const isShort = ids.length < distinctByKey(candidates).length;
+  const requests = candidates.map(({ request }) => request);
+  const [locked, damaged, sources, standings] = await Promise.all([
+    ids.length === 0 ? null : readLockedVouchers(tx, ids),
+    findDamaged(tx, ids),
+    // Sources first, as in the shared read.
+    readDistinctSources(tx, requests, isShort ? ids : null),
+    readStandings(
+      tx,
+      candidates.map(({ key }) => key),
+    ),
+  ]);
+  const now = locked?.now ?? ([...sources.values()][0] as Source).now;
+  const free = new Map(
+    [...picked].map(([batchId, voucherIds]) => [
+      batchId,
+      voucherIds.flatMap((id) => {
+        const voucher = locked?.vouchers.get(id);
+        if (voucher === undefined) throw new Error(`the locked voucher ${id} was not read`);
+        return damaged.includes(id) || liveReservation(voucher.reservation, now) !== null ? [] : [voucher];
+      }),
+    ]),
+  );
+  return { now, sources, standings, free, damaged };
+}
+
+/** Decides candidates one after another on the state in memory. All acquisitions are written together. */
+export function decideAcquisitions(
+  deps: DecideDeps,
+  candidates: readonly Candidate[],
+  { now, sources, standings, free, damaged }: PickedState,
+): Decided<(AcquisitionOutcome | Undecided)[]> {
+  const acquisitions: NewAcquisition[] = [];
+  const events: EventContent[] = [];
+  const acquired = new Map<string, AcquiredVoucher>();
+  const result = candidates.map(({ request, key }, index): AcquisitionOutcome | Undecided => {
+    const source = sources.get(sourceKey(request)) as Source;
+    const standing = standings[index] as Standing;
+    const earlier = standing.earlier ?? acquired.get(acquisitionKey(key));
+    const { sandbox } = key.product;
+    if (earlier !== undefined) return { kind: "acquired", voucher: earlier, sandbox, alreadyConfirmed: true };
+    const decision = findOpenBatches(request, source, standing, now);
+    if (decision.kind === "refused") return decision;
+    const batch = decision.batches.find(({ batchId }) => free.get(batchId)?.length);
+    const voucher = batch && free.get(batch.batchId)?.shift();
+    if (batch === undefined || voucher === undefined) {
+      return isSoldOut(source, decision.batches) ? { kind: "refused", code: "sold_out" } : "locked";
+    }
+    acquisitions.push({ ...key, voucher });
+    events.push(eventOf(deps, request, source, standing, batch, voucher, now));
+    const { id, organizationId, code } = voucher;
+    const given = { id, organizationId, codeKey: normaliseCode(code) };
+    acquired.set(acquisitionKey(key), given);
+    return { kind: "acquired", voucher: given, sandbox, alreadyConfirmed: false };
+  });
+  const writes = [...insertAcquisitions(acquisitions), ...insertPendingEvents(events), ...setDamagedAside(damaged)];
+  const report = () => {
+    for (const voucherId of damaged) deps.log.error({ voucherId }, "a damaged voucher left its window");
+  };
+  return { result, writes, afterCommit: report };
+}
+
+function eventOf(
+  { randomBytes }: DecideDeps,
+  { way, id, userId, paymentRef }: AcquisitionRequest,
+  { link }: Source,
+  { role, contract }: Standing,
+  { audience, rule }: OpenBatch,
+  voucher: LockedVoucher,
+  now: Date,
+): EventContent {
+  const eventType = paymentRef === null ? "voucher.instance.claimed" : "voucher.instance.bought";
+  const event = nextEvent(randomBytes, voucher, eventType, now, {
+    audience,
+    audienceRule: rule,
+    contractId: rule === "active_contract" ? contract?.id : link?.contractId,
+    referrer: link?.referrerId,
+    referralLink: way === "link" ? id : undefined,
+    ...(paymentRef !== null && { paymentRef, pricePaidUsd: voucher.priceUsd }),
+  });
+  return { ...event, actorConnectedId: userId, actorIsEmployee: role !== null };
+}
+
+/** Reads each source once. */
+async function readDistinctSources(
+  db: Queryable,
+  requests: readonly AcquisitionRequest[],
+  notCounted: readonly string[] | null,
+): Promise<Map<string, Source>> {
+  const wanted = new Map(
+    requests.map((request): [string, WantedSource] => {
+      const { way, id, paymentRef } = request;
+      return [sourceKey(request), { way, id, kind: paymentRef === null ? "claim" : "buy" }];
+    }),
+  );
+  const sources = await readSources(db, [...wanted.values()], notCounted);
+  return new Map([...wanted.keys()].map((key, index) => [key, sources[index] as Source]));
+}
+
+/** The first candidate of each acquisition. The others repeat it and need no voucher of their own. */
+export function distinctByKey(candidates: readonly Candidate[]): Candidate[] {
+  return [...new Map(candidates.toReversed().map((one) => [acquisitionKey(one.key), one])).values()].reverse();
+}
+
+export function sourceKey({ way, id, paymentRef }: AcquisitionRequest): string {
+  return `${paymentRef === null ? "claim" : "buy"} ${way} ${id}`;
+}
+
+export function acquisitionKey({ userId, product, paymentRef }: AcquisitionKey): string {
+  return JSON.stringify(paymentRef === null ? [userId, product.id] : [userId, product.organizationId, paymentRef]);
+}
