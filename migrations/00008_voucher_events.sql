@@ -2,6 +2,8 @@
 
 CREATE TABLE voucher_events (
   occurred_at timestamptz NOT NULL,
+  -- The id of the event's leaf batch × 4096 + its place in it, from which log_index_of computes its leaf. NULL: not in the log yet.
+  log_slot bigint,
   sequence integer NOT NULL CHECK (sequence > 0),
   actor_is_employee boolean,
   voucher_id text COLLATE "C" NOT NULL REFERENCES vouchers,
@@ -31,24 +33,15 @@ CREATE UNIQUE INDEX voucher_events_one_expiry ON voucher_events (voucher_id) WHE
 -- Finds events that are not sealed yet. Almost always empty.
 CREATE INDEX voucher_events_pending ON voucher_events (occurred_at) WHERE seal_status = 'Pending';
 
-CREATE FUNCTION check_event_update() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF OLD.seal_status = 'Pending' AND NEW.seal_status = 'Sealed'
-     AND (OLD.occurred_at, OLD.sequence, OLD.voucher_id, OLD.event_type) = (NEW.occurred_at, NEW.sequence, NEW.voucher_id, NEW.event_type)
-     AND OLD.actor_is_employee IS NOT DISTINCT FROM NEW.actor_is_employee
-     AND OLD.actor_connected_id IS NOT DISTINCT FROM NEW.actor_connected_id
-     AND OLD.data::text IS NOT DISTINCT FROM NEW.data::text
-  THEN
-    RETURN NEW;
-  END IF;
-  RAISE EXCEPTION 'UPDATE on voucher_events is not allowed: an event changes only once, when it is sealed' USING ERRCODE = 'restrict_violation';
-END
-$$;
-
-CREATE TRIGGER voucher_events_sealing_only BEFORE UPDATE ON voucher_events
-  FOR EACH ROW EXECUTE FUNCTION check_event_update();
-
-CREATE TRIGGER voucher_events_no_delete BEFORE DELETE ON voucher_events
-  FOR EACH ROW EXECUTE FUNCTION reject_change('events are permanent');
-CREATE TRIGGER voucher_events_no_truncate BEFORE TRUNCATE ON voucher_events
+-- A Pending event is sealed once. `log_slot` is set with it, or once for an event that was sealed before there was a log.
+CREATE TRIGGER voucher_events_sealing_only BEFORE UPDATE ON voucher_events FOR EACH ROW
+  WHEN (((OLD.occurred_at, OLD.sequence, OLD.voucher_id, OLD.event_type) = (NEW.occurred_at, NEW.sequence, NEW.voucher_id, NEW.event_type)
+         AND OLD.actor_is_employee IS NOT DISTINCT FROM NEW.actor_is_employee
+         AND OLD.actor_connected_id IS NOT DISTINCT FROM NEW.actor_connected_id
+         AND OLD.data::text IS NOT DISTINCT FROM NEW.data::text
+         AND (OLD.seal_status = 'Pending' AND NEW.seal_status = 'Sealed'
+              OR (OLD.seal_status, OLD.previous_hash, OLD.record_hash, OLD.payload) = (NEW.seal_status, NEW.previous_hash, NEW.record_hash, NEW.payload)
+                 AND OLD.log_slot IS NULL AND NEW.log_slot IS NOT NULL)) IS NOT TRUE)
+  EXECUTE FUNCTION reject_change('an event changes only once, when it is sealed');
+CREATE TRIGGER voucher_events_permanent BEFORE DELETE OR TRUNCATE ON voucher_events
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('events are permanent');

@@ -28,26 +28,25 @@ CREATE UNIQUE INDEX referrer_contracts_one_open ON referrer_contracts (user_id, 
 -- Finds contracts whose end must be recorded. The condition on ends_at keeps lookups of a user's contract away from this index.
 CREATE INDEX referrer_contracts_by_end ON referrer_contracts (ends_at) WHERE status = 'Active' AND ends_at IS NOT NULL;
 
+-- Legal moves of a contract. In a sandbox, the end of an open one may also move back.
 CREATE FUNCTION check_contract_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF (OLD.id, OLD.brand_id, OLD.user_id) IS DISTINCT FROM (NEW.id, NEW.brand_id, NEW.user_id)
-     OR (OLD.status, NEW.status) NOT IN (('Offered', 'Active'), ('Offered', 'Declined'), ('Active', 'Ended'))
+  IF (OLD.id, OLD.brand_id, OLD.user_id) = (NEW.id, NEW.brand_id, NEW.user_id)
+     AND ((OLD.status, NEW.status) IN (('Offered', 'Active'), ('Offered', 'Declined'), ('Active', 'Ended'))
+          OR OLD.status = NEW.status AND OLD.status IN ('Offered', 'Active') AND NEW.ends_at < OLD.ends_at
+             AND (OLD.offered_at, OLD.changed_at) = (NEW.offered_at, NEW.changed_at)
+             AND EXISTS (SELECT 1 FROM brands AS br JOIN organizations AS o ON o.id = br.organization_id WHERE br.id = NEW.brand_id AND o.sandbox))
   THEN
-    RAISE EXCEPTION 'a contract goes from Offered to Active or Declined and from Active to Ended, not from % to %', OLD.status, NEW.status
-      USING ERRCODE = 'restrict_violation';
+    RETURN NEW;
   END IF;
-  RETURN NEW;
+  RAISE EXCEPTION 'a contract goes from Offered to Active or Declined and from Active to Ended, not from % to %', OLD.status, NEW.status
+    USING ERRCODE = 'restrict_violation';
 END
 $$;
-
-CREATE TRIGGER referrer_contracts_transitions BEFORE UPDATE ON referrer_contracts
-  FOR EACH ROW EXECUTE FUNCTION check_contract_update();
+CREATE TRIGGER referrer_contracts_transitions BEFORE UPDATE ON referrer_contracts FOR EACH ROW EXECUTE FUNCTION check_contract_update();
 CREATE TRIGGER referrer_contracts_start_offered BEFORE INSERT ON referrer_contracts
-  FOR EACH ROW WHEN (NEW.status <> 'Offered')
-  EXECUTE FUNCTION reject_change('a contract starts as Offered');
-CREATE TRIGGER referrer_contracts_no_delete BEFORE DELETE ON referrer_contracts
-  FOR EACH ROW EXECUTE FUNCTION reject_change('contracts are permanent');
-CREATE TRIGGER referrer_contracts_no_truncate BEFORE TRUNCATE ON referrer_contracts
+  FOR EACH ROW WHEN (NEW.status <> 'Offered') EXECUTE FUNCTION reject_change('a contract starts as Offered');
+CREATE TRIGGER referrer_contracts_permanent BEFORE DELETE OR TRUNCATE ON referrer_contracts
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('contracts are permanent');
 
 -- A referrer's own link to one product. The two-column keys make sure that contract and product belong to the same brand.
@@ -78,54 +77,27 @@ CREATE TABLE listings (
   created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- Claims and purchases are inserted without a voucher first, which serializes repeated requests of a user. The same transaction sets the
--- voucher before it commits.
 CREATE TABLE claims (
   claimed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   user_id text COLLATE "C" NOT NULL,
   product_id text COLLATE "C" NOT NULL REFERENCES products,
-  voucher_id text COLLATE "C" UNIQUE REFERENCES vouchers,
+  voucher_id text COLLATE "C" NOT NULL UNIQUE REFERENCES vouchers,
   -- One claim for all batches of a product, and so for each of them.
   PRIMARY KEY (user_id, product_id)
 );
 
+-- Unique per organization: storefronts of two organizations may use the same payment reference for the same user.
 CREATE TABLE purchases (
   bought_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- The organization of the voucher. No foreign key, as in vouchers.
+  organization_id text COLLATE "C" NOT NULL,
   user_id text COLLATE "C" NOT NULL,
   -- The storefront's captured payment.
   payment_ref text COLLATE "C" NOT NULL,
-  voucher_id text COLLATE "C" UNIQUE REFERENCES vouchers,
-  PRIMARY KEY (user_id, payment_ref)
+  voucher_id text COLLATE "C" NOT NULL UNIQUE REFERENCES vouchers,
+  PRIMARY KEY (organization_id, user_id, payment_ref)
 );
-
-CREATE FUNCTION check_voucher_is_set() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-  missing boolean;
-BEGIN
-  EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I.%I WHERE ctid = $1 AND voucher_id IS NULL)', TG_TABLE_SCHEMA, TG_TABLE_NAME) INTO missing USING NEW.ctid;
-  IF missing THEN
-    RAISE EXCEPTION 'a row of % cannot be committed without a voucher', TG_TABLE_NAME USING ERRCODE = 'not_null_violation';
-  END IF;
-  RETURN NULL;
-END
-$$;
-
-CREATE CONSTRAINT TRIGGER claims_voucher_set AFTER INSERT OR UPDATE ON claims DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION check_voucher_is_set();
-CREATE CONSTRAINT TRIGGER purchases_voucher_set AFTER INSERT OR UPDATE ON purchases DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION check_voucher_is_set();
-
-CREATE TRIGGER claims_immutable BEFORE UPDATE ON claims
-  FOR EACH ROW WHEN (OLD.voucher_id IS NOT NULL)
-  EXECUTE FUNCTION reject_change('a claim is final');
-CREATE TRIGGER purchases_immutable BEFORE UPDATE ON purchases
-  FOR EACH ROW WHEN (OLD.voucher_id IS NOT NULL)
-  EXECUTE FUNCTION reject_change('a purchase is final');
-CREATE TRIGGER claims_no_delete BEFORE DELETE ON claims
-  FOR EACH ROW EXECUTE FUNCTION reject_change('claims are permanent');
-CREATE TRIGGER claims_no_truncate BEFORE TRUNCATE ON claims
+CREATE TRIGGER claims_permanent BEFORE UPDATE OR DELETE OR TRUNCATE ON claims
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('claims are permanent');
-CREATE TRIGGER purchases_no_delete BEFORE DELETE ON purchases
-  FOR EACH ROW EXECUTE FUNCTION reject_change('purchases are permanent');
-CREATE TRIGGER purchases_no_truncate BEFORE TRUNCATE ON purchases
+CREATE TRIGGER purchases_permanent BEFORE UPDATE OR DELETE OR TRUNCATE ON purchases
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('purchases are permanent');

@@ -1,4 +1,4 @@
--- The audit log of administration: one row per change, written in the transaction of the change. Append-only.
+-- The audit log of administration: one row per change, written in its transaction, and one per page that an operator looks at. Append-only.
 
 CREATE TABLE audit_entries (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -16,7 +16,9 @@ CREATE TABLE audit_entries (
   -- The entity before and after the change, without secrets. `before` is NULL if the change created the entity; `after` is NULL if it deleted it.
   before jsonb,
   after jsonb,
-  CONSTRAINT audit_entries_change CHECK (before IS DISTINCT FROM after)
+  -- Only an operator's look at a page changes nothing.
+  CONSTRAINT audit_entries_change
+    CHECK (before IS DISTINCT FROM after OR (before IS NULL AND after IS NULL AND command LIKE 'page %'))
 );
 
 CREATE INDEX audit_entries_by_entity ON audit_entries (entity_id, id);
@@ -28,11 +30,6 @@ BEGIN
   RETURN NEW;
 END
 $$;
-
-CREATE TRIGGER audit_entries_stamp BEFORE INSERT ON audit_entries
-  FOR EACH ROW EXECUTE FUNCTION stamp_audit_entry();
-
-CREATE TRIGGER audit_entries_immutable BEFORE UPDATE OR DELETE ON audit_entries
-  FOR EACH ROW EXECUTE FUNCTION reject_change('audit entries are permanent');
-CREATE TRIGGER audit_entries_no_truncate BEFORE TRUNCATE ON audit_entries
+CREATE TRIGGER audit_entries_stamp BEFORE INSERT ON audit_entries FOR EACH ROW EXECUTE FUNCTION stamp_audit_entry();
+CREATE TRIGGER audit_entries_permanent BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_entries
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('audit entries are permanent');

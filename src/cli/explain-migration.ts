@@ -1,5 +1,5 @@
 import pg from "pg";
-import { LocksUnavailable } from "../db/migrate.ts";
+import { LocksUnavailable, MigrationsChanged } from "../db/migrate.ts";
 import { EXIT } from "./exit-code.ts";
 import { type Explanation, explain } from "./explain.ts";
 
@@ -16,6 +16,10 @@ const LOCKED_HINT =
 
 /** Explains the error that ended `npm run migrate`. Null for a bug, which neither a setting nor a retry can fix. */
 export function explainMigration(error: unknown): Explanation | null {
+  if (error instanceof MigrationsChanged) {
+    const [message = "", hint = ""] = error.message.split("\n");
+    return { message, hint, exitCode: EXIT.config };
+  }
   const { cause = error } = error as Error;
   if (cause instanceof LocksUnavailable)
     return { message: cause.message, hint: LOCKED_HINT, exitCode: EXIT.unavailable };

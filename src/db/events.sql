@@ -61,7 +61,7 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
        e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
        encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload,
        (SELECT l.index FROM log_batches AS b, log_published AS p,
-               LATERAL (SELECT coalesce(b.places[(e.log_slot & 4095)::int + 1], b.first_index + (e.log_slot & 4095)) AS index) AS l
+               LATERAL (SELECT log_index_of(b.first_index, b.places, e.log_slot) AS index) AS l
          WHERE b.id = e.log_slot >> 12 AND p.one AND l.index < p.size) AS "logIndex"
   FROM voucher_events AS e WHERE e.voucher_id = $1::text AND e.sequence > $2::int ORDER BY e.sequence LIMIT $3::int;
 
@@ -70,7 +70,7 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
 -- until the event has a place in the log. The served checkpoint may not contain the leaf yet.
 -- $1 voucher_id text, $2 sequence int
 SELECT e.payload, e.record_hash AS "recordHash",
-       coalesce(b.places[(e.log_slot & 4095)::int + 1], b.first_index + (e.log_slot & 4095)) AS "logIndex"
+       log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
   FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
  WHERE e.voucher_id = $1::text AND e.sequence = $2::int;
 
@@ -78,7 +78,7 @@ SELECT e.payload, e.record_hash AS "recordHash",
 -- Like find_logged_event, for the redeemed event of the redemption with a reference in one organization.
 -- $1 organization_id text, $2 external_ref text
 SELECT e.payload, e.record_hash AS "recordHash",
-       coalesce(b.places[(e.log_slot & 4095)::int + 1], b.first_index + (e.log_slot & 4095)) AS "logIndex"
+       log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
   FROM redemptions AS rd
   JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[rd.voucher_id]) AND e.event_type = 'voucher.instance.redeemed'
   LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
@@ -96,7 +96,7 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
 -- The hashes of all sealed events in the order of their leaves. Events without a leaf come last. The result is large, so read it with a
 -- cursor. Postgres sorts it in temporary files.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.record_hash AS "recordHash", e.log_slot IS NOT NULL AS "hasSlot",
-       coalesce(b.places[(e.log_slot & 4095)::int + 1], b.first_index + (e.log_slot & 4095)) AS "logIndex",
+       log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex",
        substr(b.hashes, (e.log_slot & 4095)::int * 32 + 1, 32) AS "waitingHash"
   FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = e.log_slot >> 12
  WHERE e.seal_status = 'Sealed' ORDER BY "logIndex" NULLS LAST;

@@ -25,10 +25,20 @@ interface MigrateOptions {
 /** The run gave up because another session held a lock for too long. The message is for an operator. */
 export class LocksUnavailable extends Error {}
 
+/** The database has other versions of the migrations. The message is a problem and, in a second line, its remedy. */
+export class MigrationsChanged extends Error {
+  constructor(options: ErrorOptions) {
+    super(
+      "An unreleased version of the service made this database: its migrations have changed since.\nDelete the folder .data, or create a new database.",
+      options,
+    );
+  }
+}
+
 /**
  * Applies the migrations that a database lacks, each in its own transaction, and returns their names. Rolls back a migration that gets no
  * lock at once and tries again later. Concurrent runs wait for each other.
- * @throws LocksUnavailable, or an Error whose cause, if any, is the database's error.
+ * @throws LocksUnavailable, MigrationsChanged, or an Error whose cause, if any, is the database's error.
  */
 export async function migrateDatabase(databaseUrl: string, options: MigrateOptions = {}): Promise<string[]> {
   const { directory = MIGRATIONS, waitMaxMs = WAIT_MAX_MS, onWait = () => undefined } = options;
@@ -83,6 +93,7 @@ async function runLibrary(client: pg.Client, directory: string): Promise<void> {
       throw error;
     });
   await migrate({ client: Object.create(client, { query: { value: query } }) }, directory).catch((error: Error) => {
+    if (error.message.includes("Hashes don't match")) throw new MigrationsChanged({ cause: error });
     throw cause === undefined ? error : new Error(error.message, { cause });
   });
 }

@@ -982,8 +982,8 @@ describe.each([
     const voucher_id = await newVoucher();
     await accepted(...insert(table, { ...key(user), voucher_id }));
     const change = `UPDATE ${table} SET voucher_id = $2 WHERE user_id = $1`;
-    await rejected(TRIGGER, "is final", change, [user, await newVoucher()]);
-    await rejected(TRIGGER, "is final", change, [user, null]);
+    await rejected(TRIGGER, `${table} are permanent`, change, [user, await newVoucher()]);
+    await rejected(TRIGGER, `${table} are permanent`, change, [user, null]);
     const { rows } = await db.query(`SELECT voucher_id FROM ${table} WHERE user_id = $1`, [user]);
     expect(rows).toEqual([{ voucher_id }]);
   });

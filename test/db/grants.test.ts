@@ -211,7 +211,7 @@ describe.each(ROLES)("%s", (role) => {
     "ALTER TABLE voucher_events DISABLE TRIGGER USER",
     "ALTER TABLE redemptions DROP CONSTRAINT redemptions_external_ref",
     "DROP TABLE sweep_positions",
-    "DROP TRIGGER voucher_events_no_delete ON voucher_events",
+    "DROP TRIGGER voucher_events_permanent ON voucher_events",
     "DROP INDEX vouchers_pickable",
     "CREATE OR REPLACE FUNCTION reject_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
     "SET session_replication_role = replica",

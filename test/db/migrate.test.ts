@@ -184,38 +184,3 @@ describe("two runs at the same time", () => {
     });
   });
 });
-
-describe("migration 00017", () => {
-  it("gives each earlier purchase the organization of its voucher", async () => {
-    const before = mkdtempSync(join(tmpdir(), "voucher-migrations-"));
-    for (const file of readdirSync(MIGRATIONS).filter((name) => name < "00017")) {
-      cpSync(join(MIGRATIONS, file), join(before, file));
-    }
-    await servers.db.query("CREATE DATABASE purchases_before");
-    const url = new URL(servers.ownerUrl);
-    url.pathname = "/purchases_before";
-    await migrateDatabase(url.href, { directory: before });
-    const client = new pg.Client({ connectionString: url.href });
-    await client.connect();
-    try {
-      await client.query(`
-        INSERT INTO organizations (id, name) VALUES ('org_1', 'Shop');
-        INSERT INTO brands (id, organization_id, name) VALUES ('brd_1', 'org_1', 'Brand');
-        INSERT INTO products (id, brand_id, key, name, type, retail_price_usd, price_usd) VALUES ('prd_1', 'brd_1', 'k', 'P', 'Service', 1, 1);
-        INSERT INTO batches (id, product_id, voucher_count, valid_until, retail_price_usd, price_usd, benefit_months)
-          VALUES ('bat_1', 'prd_1', 1, 'infinity', 1, 1, 0);
-        INSERT INTO vouchers (serial, last_sequence, sealed_sequence, id, organization_id, batch_id, code, code_key)
-          VALUES (1, 1, 0, 'vch_1', 'org_1', 'bat_1', 'CODE', 'CODE');
-        INSERT INTO purchases (user_id, payment_ref, voucher_id) VALUES ('user', 'payment', 'vch_1');
-      `);
-      await migrateDatabase(url.href);
-      const { rows } = await client.query("SELECT organization_id, user_id, payment_ref, voucher_id FROM purchases");
-      expect(rows).toEqual([
-        { organization_id: "org_1", user_id: "user", payment_ref: "payment", voucher_id: "vch_1" },
-      ]);
-    } finally {
-      await client.end();
-      rmSync(before, { recursive: true });
-    }
-  });
-});

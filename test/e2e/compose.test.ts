@@ -435,7 +435,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     it("a fresh start migrates, creates the roles and the log, becomes healthy, redeems with a receipt and drains", async () => {
       // A second start runs the migration again.
       for (const words of [
-        /Applied .*00002_deployment\.sql.*pva_api: created/s,
+        /Applied .*00001_deployment\.sql.*pva_api: created/s,
         /up to date.*pva_api: already existed/s,
       ]) {
         const { status, stdout, stderr } = run("migrate");

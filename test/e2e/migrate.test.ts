@@ -61,17 +61,21 @@ describe("npm run migrate", () => {
     }
   });
 
-  it("prints the stack trace and the database's error when it cannot explain a failure", async () => {
+  it("says that a database of an unreleased version must be made anew", async () => {
     const { rows } = await servers.db.query("SELECT hash FROM migrations WHERE id = 1");
     await servers.db.query("UPDATE migrations SET hash = 'another' WHERE id = 1");
     const changed = await migrate(servers.ownerUrl);
     await servers.db.query("UPDATE migrations SET hash = $1 WHERE id = 1", [rows[0].hash]);
     expect(changed).toEqual({
-      exitCode: 70,
+      exitCode: 78,
       stdout: "",
-      stderr: expect.stringMatching(/Hashes don't match.*\n +at /s),
+      stderr: expect.stringMatching(
+        /^An unreleased version .*\nDelete the folder \.data, or create a new database\.\n$/,
+      ),
     });
+  });
 
+  it("prints the stack trace and the database's error when it cannot explain a failure", async () => {
     await servers.db.query("ALTER TABLE migrations RENAME TO migrations_of_before");
     const again = await migrate(servers.ownerUrl);
     await servers.db.query("DROP TABLE IF EXISTS migrations");

@@ -1,12 +1,17 @@
--- Organizations own brands, and brands have products. There are thousands of rows at most, so nothing is tuned.
--- Ids are TypeIDs (prefix and UUIDv7 in base32), stored as text so that rows, logs and responses show the same id.
--- COLLATE "C" everywhere: ids then sort by creation time, and byte comparison is the fastest.
+-- Organizations own brands, and brands have products. There are thousands of rows at most, so nothing is tuned. Ids are TypeIDs (prefix and UUIDv7 in
+-- base32), stored as text so that rows, logs and responses show the same id. COLLATE "C" everywhere: ids then sort by creation time, and byte
+-- comparison is the fastest.
 
 CREATE TABLE organizations (
   id text COLLATE "C" PRIMARY KEY,
   name text NOT NULL,
-  created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- Partners try their integration in a sandbox, on vouchers that can never be taken for real ones.
+  sandbox boolean NOT NULL DEFAULT false
 );
+CREATE TRIGGER organizations_sandbox_immutable BEFORE UPDATE ON organizations
+  FOR EACH ROW WHEN (OLD.sandbox IS DISTINCT FROM NEW.sandbox)
+  EXECUTE FUNCTION reject_change('an organization is live or a sandbox from its creation on');
 
 CREATE TABLE brands (
   id text COLLATE "C" PRIMARY KEY,

@@ -1,6 +1,6 @@
--- What a caller was told about a reference, a refusal or a timeout, ends every attempt of this reference that was made before. An attempt
--- carries the end and the generation that its first read saw. A worker redeems nothing for it if there is another end, or if an end that the
--- attempt may not have seen was deleted since.
+-- What a caller was told about a reference, a refusal or a timeout, ends every attempt of this reference that was made before. An attempt carries the
+-- end and the generation that its first read saw. A worker redeems nothing for it if there is another end, or if an end that the attempt may not have
+-- seen was deleted since.
 
 -- One row. Ends of two generations ago may be deleted, and attempts of two generations ago redeem nothing.
 CREATE TABLE reference_generation (
@@ -24,8 +24,8 @@ CREATE TABLE reference_ends (
 
 CREATE INDEX reference_ends_by_generation ON reference_ends (generation);
 
--- A generation begins only while no end of the one before is uncommitted: whoever writes an end shares this lock and reads the generation after
--- it. So an attempt that has not seen an end is not of a later generation than the end.
+-- A generation begins only while no end of the one before is uncommitted: whoever writes an end shares this lock and reads the generation after it.
+-- So an attempt that has not seen an end is not of a later generation than the end.
 CREATE FUNCTION check_reference_generation() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.generation <> OLD.generation + 1 THEN
@@ -35,23 +35,20 @@ BEGIN
   RETURN NEW;
 END
 $$;
-
-CREATE TRIGGER reference_generation_forward BEFORE UPDATE ON reference_generation
-  FOR EACH ROW EXECUTE FUNCTION check_reference_generation();
-CREATE TRIGGER reference_generation_no_delete BEFORE DELETE OR TRUNCATE ON reference_generation
+CREATE TRIGGER reference_generation_forward BEFORE UPDATE ON reference_generation FOR EACH ROW EXECUTE FUNCTION check_reference_generation();
+CREATE TRIGGER reference_generation_permanent BEFORE DELETE OR TRUNCATE ON reference_generation
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('the row is permanent');
 
-CREATE FUNCTION check_reference_end() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION check_reference_end_delete() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF TG_OP = 'DELETE' AND (SELECT OLD.generation <= g.generation - 2 FROM reference_generation AS g WHERE g.singleton) IS NOT TRUE THEN
+  IF (SELECT OLD.generation <= g.generation - 2 FROM reference_generation AS g WHERE g.singleton) IS NOT TRUE THEN
     RAISE EXCEPTION 'DELETE on reference_ends is not allowed: an attempt may not have seen the end' USING ERRCODE = 'restrict_violation';
-  ELSIF TG_OP = 'UPDATE' AND (NEW.version <= OLD.version OR NEW.generation < OLD.generation) THEN
-    RAISE EXCEPTION 'UPDATE on reference_ends is not allowed: only a later end replaces one' USING ERRCODE = 'restrict_violation';
   END IF;
-  RETURN coalesce(NEW, OLD);
+  RETURN OLD;
 END
 $$;
-
-CREATE TRIGGER reference_ends_kept BEFORE UPDATE OR DELETE ON reference_ends FOR EACH ROW EXECUTE FUNCTION check_reference_end();
+CREATE TRIGGER reference_ends_kept BEFORE DELETE ON reference_ends FOR EACH ROW EXECUTE FUNCTION check_reference_end_delete();
+CREATE TRIGGER reference_ends_forward BEFORE UPDATE ON reference_ends FOR EACH ROW
+  WHEN (NEW.version <= OLD.version OR NEW.generation < OLD.generation) EXECUTE FUNCTION reject_change('only a later end replaces one');
 CREATE TRIGGER reference_ends_no_truncate BEFORE TRUNCATE ON reference_ends
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('an attempt may not have seen the ends');

@@ -1,11 +1,4 @@
--- Sandbox organizations: partners try their integration there, on vouchers that can never be taken for real ones. Their only special act is
--- to move their own times back, through advance_sandbox.
-
-ALTER TABLE organizations ADD COLUMN sandbox boolean NOT NULL DEFAULT false;
-
-CREATE TRIGGER organizations_sandbox_immutable BEFORE UPDATE ON organizations
-  FOR EACH ROW WHEN (OLD.sandbox IS DISTINCT FROM NEW.sandbox)
-  EXECUTE FUNCTION reject_change('an organization is live or a sandbox from its creation on');
+-- What only sandbox organizations have: they hide what they offer, and may move their own times back.
 
 -- Whether a user may see what a sandbox organization offers: its members, and users with an active contract with the brand.
 CREATE FUNCTION may_see_sandbox(of_organization text, of_brand text, of_user text) RETURNS boolean LANGUAGE sql STABLE AS $$
@@ -15,33 +8,13 @@ CREATE FUNCTION may_see_sandbox(of_organization text, of_brand text, of_user tex
                     AND (c.ends_at IS NULL OR c.ends_at > clock_timestamp()))
 $$;
 
--- As before, and the end of an open contract with a brand of a sandbox may move back.
-CREATE OR REPLACE FUNCTION check_contract_update() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF OLD.status = NEW.status AND OLD.status IN ('Offered', 'Active') AND NEW.ends_at < OLD.ends_at
-     AND (OLD.id, OLD.brand_id, OLD.user_id, OLD.offered_at, OLD.changed_at) = (NEW.id, NEW.brand_id, NEW.user_id, NEW.offered_at, NEW.changed_at)
-  THEN
-    IF EXISTS (SELECT 1 FROM brands AS br JOIN organizations AS o ON o.id = br.organization_id WHERE br.id = NEW.brand_id AND o.sandbox) THEN
-      RETURN NEW;
-    END IF;
-  END IF;
-  IF (OLD.id, OLD.brand_id, OLD.user_id) IS DISTINCT FROM (NEW.id, NEW.brand_id, NEW.user_id)
-     OR (OLD.status, NEW.status) NOT IN (('Offered', 'Active'), ('Offered', 'Declined'), ('Active', 'Ended'))
-  THEN
-    RAISE EXCEPTION 'a contract goes from Offered to Active or Declined and from Active to Ended, not from % to %', OLD.status, NEW.status
-      USING ERRCODE = 'restrict_violation';
-  END IF;
-  RETURN NEW;
-END
-$$;
-
--- Moves the times of one sandbox organization that are still ahead back by a number of seconds: the ends of live reservations, of valid
--- batches, of their windows and of open contracts. Records the end of the reservations that are over then, and writes the audit entry.
--- Events, redemptions and times that have passed stay as they are.
+-- Moves the times of one sandbox organization that are still ahead back by a number of seconds: the ends of live reservations, of valid batches, of
+-- their windows and of open contracts. Records the end of the reservations that are over then, and writes the audit entry. Events, redemptions and
+-- times that have passed stay as they are.
 --
--- SECURITY DEFINER: the role of the service may change none of these columns. This function is its only way, and only for a sandbox.
--- Lock order: organization, batches, vouchers, reservations. Raises restrict_violation for a live organization or a bad number of
--- seconds, and program_limit_exceeded for more than 10 000 live reservations.
+-- SECURITY DEFINER: the role of the service may change none of these columns. This function is its only way, and only for a sandbox. Lock order:
+-- organization, batches, vouchers, reservations. Raises restrict_violation for a live organization or a bad number of seconds, and
+-- program_limit_exceeded for more than 10 000 live reservations.
 CREATE FUNCTION advance_sandbox(
   of_organization text, by_seconds integer, by_key text, os_user text, host text,
   OUT ended_tickets text[], OUT ended_voucher_ids text[], OUT expired_batch_ids text[], OUT vouchers_expired bigint

@@ -21,17 +21,15 @@ CREATE INDEX batches_by_product ON batches (product_id);
 
 -- Finds expired batches that still need expiry events. Finished batches are not in it.
 CREATE INDEX batches_by_end ON batches (valid_until) WHERE expiry_recorded_to < voucher_count;
-
 CREATE TRIGGER batches_audience_immutable BEFORE UPDATE ON batches
   FOR EACH ROW WHEN (OLD.audience IS DISTINCT FROM NEW.audience)
   EXECUTE FUNCTION reject_change('the audience of a batch is set when the batch is issued');
 
--- Column order: the 8-byte column, then the 4-byte ones, then texts, which need no alignment. This leaves no padding.
--- Measured: 290 bytes a row with free space, so 3 GB for ten million vouchers, and 2.4 GB for the three indexes.
--- fillfactor 90: a voucher is updated two or three times in its life (acquired, then redeemed, voided or expired). The free space fits
--- three new row versions a page, so these updates stay heap-only and a redemption writes to no index of this table. For the same reason
--- no index, and no index predicate, names a column that a redemption changes.
--- valid_until is on the batch only: one value, and 80 MB less.
+-- Column order: the 8-byte column, then the 4-byte ones, then texts, which need no alignment. This leaves no padding. Measured: 290 bytes a row with
+-- free space, so 3 GB for ten million vouchers, and 2.4 GB for the three indexes. fillfactor 90: a voucher is updated two or three times in its life
+-- (acquired, then redeemed, voided or expired). The free space fits three new row versions a page, so these updates stay heap-only and a redemption
+-- writes to no index of this table. For the same reason no index, and no index predicate, names a column that a redemption changes. valid_until is on
+-- the batch only: one value, and 80 MB less.
 CREATE TABLE vouchers (
   redeemed_at timestamptz,
   serial integer NOT NULL CHECK (serial > 0),
@@ -48,13 +46,11 @@ CREATE TABLE vouchers (
   -- The code as compared: upper case, without spaces and hyphens, O read as 0, I and L as 1.
   code_key text COLLATE "C" NOT NULL,
   sealed_hash bytea CHECK (octet_length(sealed_hash) = 32),
-  -- Whether the voucher can still be acquired through its batch's windows. False in every batch without windows, so that a partner's
-  -- redemption there changes no indexed column.
+  -- Whether the voucher can still be acquired through its batch's windows. False in every batch without windows, so that a partner's redemption there
+  -- changes no indexed column.
   pickable boolean NOT NULL DEFAULT false,
   CONSTRAINT vouchers_redeemed_at_if_redeemed CHECK ((status = 'Redeemed') = (redeemed_at IS NOT NULL)),
-  CONSTRAINT vouchers_chain_head_consistent CHECK (
-    sealed_sequence BETWEEN 0 AND last_sequence AND (sealed_sequence = 0) = (sealed_hash IS NULL)
-  ),
+  CONSTRAINT vouchers_chain_head_consistent CHECK (sealed_sequence BETWEEN 0 AND last_sequence AND (sealed_sequence = 0) = (sealed_hash IS NULL)),
   CONSTRAINT vouchers_pickable_only_if_active CHECK (status = 'Active' OR NOT pickable),
   -- No foreign key to organizations: the batch's product leads to the organization, and every write would lock the same organization row.
   CONSTRAINT vouchers_code_key UNIQUE (organization_id, code_key),
@@ -68,7 +64,5 @@ CREATE INDEX vouchers_pickable ON vouchers (batch_id, serial) WHERE pickable;
 CREATE TRIGGER vouchers_status_final BEFORE UPDATE ON vouchers
   FOR EACH ROW WHEN (OLD.status <> 'Active' AND OLD.status IS DISTINCT FROM NEW.status)
   EXECUTE FUNCTION reject_change('a redeemed or voided voucher keeps its status');
-
 CREATE TRIGGER vouchers_pickable_final BEFORE UPDATE ON vouchers
-  FOR EACH ROW WHEN (NEW.pickable AND NOT OLD.pickable)
-  EXECUTE FUNCTION reject_change('a voucher that left its window does not return to it');
+  FOR EACH ROW WHEN (NEW.pickable AND NOT OLD.pickable) EXECUTE FUNCTION reject_change('a voucher that left its window does not return to it');

@@ -24,6 +24,8 @@ CREATE UNIQUE INDEX reservations_one_live ON reservations (voucher_id) WHERE sta
 -- Finds reservations by their end. Its predicate differs from that of reservations_one_live so that no statement can use both.
 CREATE INDEX reservations_live_by_end ON reservations (expires_at) WHERE ended_at IS NULL;
 
+-- Finds the ended reservations of a voucher, for its history. The Live one is in reservations_one_live. So opening a reservation writes nothing to
+-- this index, and no search for Live rows can use it.
+CREATE INDEX reservations_ended ON reservations (voucher_id, started_at) WHERE state <> 'Live';
 CREATE TRIGGER reservations_ended_final BEFORE UPDATE ON reservations
-  FOR EACH ROW WHEN (OLD.state <> 'Live')
-  EXECUTE FUNCTION reject_change('an ended reservation is final');
+  FOR EACH ROW WHEN (OLD.state <> 'Live') EXECUTE FUNCTION reject_change('an ended reservation is final');

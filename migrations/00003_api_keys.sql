@@ -5,7 +5,7 @@ CREATE TABLE api_keys (
   -- NULL: not bound to an organization. Every request with this key gets a 403 response.
   organization_id text COLLATE "C" REFERENCES organizations,
   label text,
-  scopes text[] NOT NULL CHECK (scopes <@ ARRAY['voucher.read', 'voucher.redeem'] AND cardinality(scopes) > 0),
+  scopes text[] NOT NULL CHECK (scopes <@ ARRAY['voucher.read', 'voucher.redeem', 'voucher.webhook'] AND cardinality(scopes) > 0),
   -- Empty: any address.
   allow_ips cidr[] NOT NULL DEFAULT '{}',
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
