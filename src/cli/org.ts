@@ -1,4 +1,4 @@
-import { markSandbox } from "../contract/sandbox.ts";
+import { markSandbox } from "../contract/fields.ts";
 import { createOrganization } from "../services/admin/manage-catalog.ts";
 import { action, type Noun } from "./command.ts";
 import { confirmName } from "./confirm-name.ts";

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
-import { reference, verifyUrl } from "./fields.ts";
-import { sandbox } from "./sandbox.ts";
+import { reference, sandbox, verifyUrl } from "./fields.ts";
 import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
 
 export const linkCode = z.string().meta({ description: "The link's code.", examples: [EXAMPLE.linkCode] });

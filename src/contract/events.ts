@@ -9,8 +9,7 @@ import {
   sealEvent,
 } from "../domain/chain.ts";
 import { EXAMPLE, examples } from "./example.ts";
-import { count, INTEGER_MAX, pickFields, queryInteger, sha256, timestamp, voucherId } from "./fields.ts";
-import { sandbox } from "./sandbox.ts";
+import { count, INTEGER_MAX, pickFields, queryInteger, sandbox, sha256, timestamp, voucherId } from "./fields.ts";
 
 const EVENT_TYPES = Object.keys(EVENT_CODES) as [EventType, ...EventType[]];
 

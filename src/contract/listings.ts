@@ -11,11 +11,11 @@ import {
   productKey,
   productName,
   queryInteger,
+  sandbox,
   timestamp,
   usageUnitLabel,
   usd,
 } from "./fields.ts";
-import { sandbox } from "./sandbox.ts";
 
 /** Maximum number of listings on one page. */
 const LISTINGS_LIMIT_MAX = 100;

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
-import { timestamp, verifyUrl } from "./fields.ts";
-import { sandbox } from "./sandbox.ts";
+import { sandbox, timestamp, verifyUrl } from "./fields.ts";
 import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
 
 const reservation = z

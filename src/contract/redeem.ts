@@ -7,6 +7,7 @@ import {
   productName,
   redeemCode,
   reference,
+  sandbox,
   serial,
   textUpTo,
   ticket,
@@ -15,7 +16,6 @@ import {
   verifyUrl,
   voucherId,
 } from "./fields.ts";
-import { sandbox } from "./sandbox.ts";
 
 const TOKEN_MAX = 128;
 const NOTE_MAX = 500;

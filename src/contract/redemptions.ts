@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
-import { queryCursor, queryInteger, queryTime, timestamp, verifyUrl } from "./fields.ts";
+import { queryCursor, queryInteger, queryTime, sandbox, timestamp, verifyUrl } from "./fields.ts";
 import { REDEEMED_VOUCHER, redeemedVoucher } from "./redeem.ts";
-import { sandbox } from "./sandbox.ts";
 
 /** Maximum number of redemptions on one page. */
 const REDEMPTIONS_LIMIT_MAX = 1_000;

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
-import { textUpTo, ticket } from "./fields.ts";
-import { sandbox } from "./sandbox.ts";
+import { sandbox, textUpTo, ticket } from "./fields.ts";
 
 const REASON_MAX = 200;
 

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
-import { code, timestamp, voucherId } from "./fields.ts";
-import { sandbox } from "./sandbox.ts";
+import { code, sandbox, timestamp, voucherId } from "./fields.ts";
 
 export const reserveRequest = z.object({ code }).meta({ id: "ReserveRequest" });
 

@@ -1,8 +1,17 @@
 import { z } from "zod";
 import { partnerEvent } from "./events.ts";
 import { EXAMPLE } from "./example.ts";
-import { brand, productKey, productName, redeemCode, serial, timestamp, verifyUrl, voucherId } from "./fields.ts";
-import { sandbox } from "./sandbox.ts";
+import {
+  brand,
+  productKey,
+  productName,
+  redeemCode,
+  sandbox,
+  serial,
+  timestamp,
+  verifyUrl,
+  voucherId,
+} from "./fields.ts";
 import { voucherView } from "./voucher.ts";
 
 // Only operators see these, so the API reference does not describe them.

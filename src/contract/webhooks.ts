@@ -7,12 +7,12 @@ import {
   queryInteger,
   queryTime,
   redeemCode,
+  sandbox,
   sha256,
   textUpTo,
   timestamp,
   voucherId,
 } from "./fields.ts";
-import { sandbox } from "./sandbox.ts";
 
 /** The event types that an endpoint can subscribe to. Migration 00019 has the same list. */
 export const WEBHOOK_EVENT_TYPES = [

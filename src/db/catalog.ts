@@ -1,4 +1,4 @@
-import { markSandbox } from "../contract/sandbox.ts";
+import { markSandbox } from "../contract/fields.ts";
 import type { Window, WindowKind } from "../domain/offer.ts";
 import type { Audience, VoucherType } from "../domain/voucher.ts";
 import { bigint, boolean, integer, numeric, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";

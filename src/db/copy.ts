@@ -1,8 +1,7 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { from as copyFrom } from "pg-copy-streams";
-import type { SealedEvent } from "./events.ts";
-import type { LogBatch } from "./log-batches.ts";
+import { addLeaf, appendLeaves, type LeafBatch, type SealedEvent } from "./events.ts";
 import type { Transaction } from "./pool.ts";
 import { write } from "./transaction.ts";
 
@@ -24,7 +23,7 @@ const COPY_EVENTS = `COPY voucher_events (voucher_id, sequence, event_type, occu
   log_slot) FROM STDIN`;
 
 /** Inserts vouchers and their first events with COPY, the fastest way to insert, and adds the events to the log's batch. */
-export async function copyVouchers(tx: Transaction, vouchers: readonly NewVoucher[], batch: LogBatch): Promise<void> {
+export async function copyVouchers(tx: Transaction, vouchers: readonly NewVoucher[], batch: LeafBatch): Promise<void> {
   await copy(
     tx,
     COPY_VOUCHERS,
@@ -51,9 +50,9 @@ export async function copyVouchers(tx: Transaction, vouchers: readonly NewVouche
     `\\x${seal.previousHash}`,
     `\\x${seal.recordHash}`,
     seal.payload,
-    String(batch.add(seal.recordHash)),
+    String(addLeaf(batch, seal.recordHash)),
   ]);
-  await write(tx, batch.writes());
+  await write(tx, appendLeaves(batch));
 }
 
 async function copy<Row>(

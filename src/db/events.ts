@@ -1,6 +1,5 @@
 import type { EventContent, EventType, Seal, StoredEvent } from "../domain/chain.ts";
 import { bigint, boolean, bytea, integer, json, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
-import { BATCH_LEAVES_MAX } from "./log-batches.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import {
   columnsOf,
@@ -68,6 +67,8 @@ export const sql = loadStatements(new URL("./events.sql", import.meta.url), {
   select_logged_in_order: LOGGED_HASH,
   select_unlogged_events: UNLOGGED_EVENT,
   write_log_slots: {},
+  next_log_batch: { id: bigint },
+  insert_log_batch: {},
   select_canon_preserved_since: { canonPreservedSince: timestamptz },
 });
 
@@ -196,4 +197,31 @@ export function writeLogSlots(events: readonly UnloggedEvent[], slots: readonly 
 /** The time since which this deployment stores the exact event payloads. */
 export async function selectCanonPreservedSince(db: Queryable): Promise<Date> {
   return (await readRequiredRow(db, sql.select_canon_preserved_since, [])).canonPreservedSince;
+}
+
+/** Most leaves of a batch: the lowest twelve bits of a slot are the leaf's position in its batch. */
+const BATCH_LEAVES_MAX = 4_096;
+
+/** The leaves that a transaction adds to the log, in the order in which it seals its events. */
+export interface LeafBatch {
+  id: number;
+  /** The `recordHash` of each event. */
+  hashes: string[];
+}
+
+/** Opens the batch of a transaction. Must be sent after the statement that locks its vouchers. */
+export async function openLeafBatch(tx: Transaction): Promise<LeafBatch> {
+  return { id: (await readRequiredRow(tx, sql.next_log_batch, [])).id, hashes: [] };
+}
+
+/** Adds an event to a batch. Returns its slot: the batch and the leaf's position in it, as one number. */
+export function addLeaf({ id, hashes }: LeafBatch, recordHash: string): number {
+  if (hashes.length === BATCH_LEAVES_MAX) throw new Error(`a batch of the log has at most ${BATCH_LEAVES_MAX} leaves`);
+  return id * BATCH_LEAVES_MAX + hashes.push(recordHash) - 1;
+}
+
+/** Statements that add a batch of leaves to the log. */
+export function appendLeaves({ id, hashes }: LeafBatch): PreparedStatements {
+  if (hashes.length === 0) return [];
+  return [prepare(sql.insert_log_batch, [id, hashes.length, Buffer.from(hashes.join(""), "hex")])];
 }

@@ -1,6 +1,6 @@
 import pg from "pg";
 import type { Logger } from "pino";
-import { writeOnceATurn } from "../batching/write-once-a-turn.ts";
+import { writeOnceATurn } from "../batching/batcher.ts";
 
 /** Runs statements: the pool, or one connection inside a transaction. */
 export interface Queryable {

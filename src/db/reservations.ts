@@ -1,5 +1,6 @@
 import type { Reservation } from "../domain/reservation.ts";
 import { bigint, integer, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
+import { announceExpiredReservations } from "./outbox.ts";
 import type { Queryable } from "./pool.ts";
 import {
   columnsOf,
@@ -9,7 +10,6 @@ import {
   readRequiredRow,
   readRows,
 } from "./statements.ts";
-import { announceExpiredReservations } from "./webhook-deliveries.ts";
 
 /** A live reservation. Durations are milliseconds by the database's clock. */
 const LIVE_RESERVATION = {

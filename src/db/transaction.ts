@@ -134,3 +134,17 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 export function mayBeFromOneItem(error: unknown): boolean {
   return !isDatabaseUnavailable(error) && !isLockTimeout(error);
 }
+
+/** Most attempts in one call. A batch that fails is then split, and each item gets as many. */
+const ATTEMPTS_MAX = 3;
+
+/** Runs a transaction, and runs it again after a conflict with another one. `run` must read its state in the transaction. */
+export async function retryConflicts<T>(run: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!isRetryable(error) || attempt === ATTEMPTS_MAX) throw error;
+    }
+  }
+}

@@ -69,8 +69,6 @@ const REPLAYABLE = { eventId: text, voucherId: text };
 const BACKLOG = { pending: integer, outbox: integer, oldestDueMs: bigint };
 
 export const sql = loadStatements(new URL("./webhook-deliveries.sql", import.meta.url), {
-  announce_events: {},
-  announce_expired_reservations: {},
   try_fan_out: { locked: boolean },
   select_outbox: { id: bigint, organizationId: text, events: integer },
   lock_endpoints_of: { id: text },
@@ -95,23 +93,6 @@ export const sql = loadStatements(new URL("./webhook-deliveries.sql", import.met
   wait_for_earlier: {},
   measure_webhooks: BACKLOG,
 });
-
-/** A sealed event by its place in its chain. */
-export interface AnnouncedEvent {
-  voucherId: string;
-  sequence: number;
-}
-
-/** Statements that announce sealed events of locked vouchers to the endpoints of their organizations. */
-export function announceEvents(events: readonly AnnouncedEvent[]): PreparedStatements {
-  if (events.length === 0) return [];
-  return [prepare(sql.announce_events, columnsOf(events, "voucherId", "sequence"))];
-}
-
-/** Statements that announce reservations that the transaction has expired. */
-export function announceExpiredReservations(tickets: readonly string[]): PreparedStatements {
-  return tickets.length === 0 ? [] : [prepare(sql.announce_expired_reservations, [tickets])];
-}
 
 /** Locks the fan-out until the end of the transaction. False: another process has it. */
 export async function tryFanOut(tx: Transaction): Promise<boolean> {

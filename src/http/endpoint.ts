@@ -1,13 +1,13 @@
 import type { z } from "zod";
-import { BODY_ERRORS, ERRORS_OF, type ErrorCode } from "../contract/errors.ts";
+import { AppError, BODY_ERRORS, ERRORS_OF, type ErrorCode } from "../contract/errors.ts";
 import type { Examples } from "../contract/example.ts";
+import { ID_INPUT_MAX } from "../contract/fields.ts";
 import type { TEXT } from "../contract/receipt.ts";
 import type { ApiContext } from "../open-api.ts";
 import type { Access } from "./access.ts";
 import { allowOrigins } from "./middleware/allow-origins.ts";
 import { jsonBody } from "./middleware/json-body.ts";
 import { type Method, type Route, respondJson, respondText } from "./route.ts";
-import { validate } from "./validate.ts";
 
 /** Names of the parameters in a path: `/r/:code/claim` has `code`. */
 type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Rest}`
@@ -122,4 +122,20 @@ export function endpoint<
       },
     }),
   };
+}
+
+/** Parses input; ignores unknown fields. @throws AppError `invalid_request` naming the first invalid field. */
+export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const field = issue?.path.join(".");
+  const sentence = issue?.message ?? "is not valid";
+  throw new AppError("invalid_request", field ? `${field} ${sentence}.` : `${sentence}.`);
+}
+
+/** An id or link code from the path. An id that is too long or contains NUL becomes the empty string, which matches no row. */
+export function pathId(value: unknown): string {
+  const id = String(value);
+  return id.length > ID_INPUT_MAX || id.includes("\0") ? "" : id;
 }

@@ -3,7 +3,7 @@ import { BatcherFull } from "../batching/batcher.ts";
 import { AppError, statusOf } from "../contract/errors.ts";
 import { isDatabaseUnavailable, isLockTimeout } from "../db/transaction.ts";
 import { sendPage } from "./pages/offer-page.ts";
-import { sendJson } from "./send-json.ts";
+import { sendJson } from "./route.ts";
 
 /** Refuses requests that no route matches. Mount it after all routes. */
 export const unknownPath: RequestHandler = () => {

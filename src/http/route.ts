@@ -1,7 +1,6 @@
 import type { Request, RequestHandler, Response, Router } from "express";
 import { AppError } from "../contract/errors.ts";
 import { TEXT } from "../contract/receipt.ts";
-import { sendJson } from "./send-json.ts";
 
 export type Method = "get" | "post" | "patch" | "delete";
 
@@ -52,4 +51,14 @@ export function respondText(handler: (request: Request, response: Response) => P
 /** Sends the handler's result as JSON with status 200. */
 export function respondJson(handler: (request: Request, response: Response) => Promise<unknown>): RequestHandler {
   return async (request, response) => sendJson(response, 200, await handler(request, response));
+}
+
+/** Sends JSON that must not be cached, because it may contain codes. Unlike Express's `json`, writes head and body together. */
+export function sendJson(response: Response, status: number, body: unknown): void {
+  const text = JSON.stringify(body);
+  response.statusCode = status;
+  response.setHeader("Cache-Control", "no-store");
+  response.setHeader("Content-Type", "application/json; charset=utf-8");
+  response.setHeader("Content-Length", Buffer.byteLength(text));
+  response.end(response.req.method === "HEAD" ? undefined : text);
 }

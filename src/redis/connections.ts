@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Cluster, type ClusterOptions, Redis, type RedisOptions, ReplyError } from "ioredis";
 import type { Logger } from "pino";
-import { writeOnceATurn } from "../batching/write-once-a-turn.ts";
+import { writeOnceATurn } from "../batching/batcher.ts";
 import { parseRedisUrl } from "./addresses.ts";
 import { logErrors } from "./log-errors.ts";
 

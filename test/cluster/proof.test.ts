@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { lockReferences } from "../../src/db/reference-ends.ts";
+import { lockReferences } from "../../src/db/redemptions.ts";
 import { inTransaction } from "../../src/db/transaction.ts";
 import { workerOptions } from "../../src/open-worker-service.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";

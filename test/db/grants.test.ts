@@ -2,7 +2,6 @@ import { readdirSync } from "node:fs";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { copyVouchers } from "../../src/db/copy.ts";
-import { LogBatch } from "../../src/db/log-batches.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { ROLES, type RoleName } from "../../src/db/roles/apply-roles.ts";
 import { readStatements, type Statement } from "../../src/db/statements.ts";
@@ -115,7 +114,7 @@ function workOf(role: RoleName): Work[] {
   if (role === "pva_log") return statements;
   const work = [...statements, { name: "sequence", run: () => owner.query("EXECUTE next_log_batch") }];
   // Issuing a batch inserts its vouchers with COPY.
-  const copy = { name: "copy", run: () => copyVouchers(owner, [], new LogBatch(1, false)) };
+  const copy = { name: "copy", run: () => copyVouchers(owner, [], { id: 1, hashes: [] }) };
   return role === "pva_admin" ? [...work, copy] : work;
 }
 

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readRedemptions } from "../../src/db/redemptions.ts";
-import { lockReferences } from "../../src/db/reference-ends.ts";
+import { lockReferences, readRedemptions } from "../../src/db/redemptions.ts";
 import { inTransaction } from "../../src/db/transaction.ts";
 import { findVoucherInOrganization, resolveVouchers } from "../../src/db/vouchers.ts";
 import { partnerClient } from "../support/client.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../src/db/reference-ends.ts";
+import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../src/db/redemptions.ts";
 import { inTransaction } from "../../src/db/transaction.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";

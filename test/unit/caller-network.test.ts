@@ -1,7 +1,7 @@
 import { isIPv6 } from "node:net";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { networkOf, withoutPorts } from "../../src/http/middleware/caller-network.ts";
+import { networkOf, withoutPorts } from "../../src/http/middleware/request-headers.ts";
 
 describe("a list of forwarded addresses", () => {
   it.each([

@@ -1,6 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import { AppError } from "../../contract/errors.ts";
-import { markSandbox } from "../../contract/sandbox.ts";
+import { markSandbox } from "../../contract/fields.ts";
 import type { Scope } from "../../domain/api-keys.ts";
 import type { ApiContext } from "../../open-api.ts";
 import type { Caller } from "../../services/auth/caller.ts";

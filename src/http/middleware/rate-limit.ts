@@ -3,7 +3,7 @@ import type { Request, RequestHandler } from "express";
 import { AppError } from "../../contract/errors.ts";
 import type { RateLimiter, Verdict } from "../../limits/rate-limiter.ts";
 import type { ApiContext } from "../../open-api.ts";
-import { networkOf } from "./caller-network.ts";
+import { networkOf } from "./request-headers.ts";
 
 type Deps = Pick<ApiContext, "limits">;
 

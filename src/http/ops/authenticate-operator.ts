@@ -4,8 +4,8 @@ import type { Request, RequestHandler } from "express";
 import { RateLimiterMemory } from "rate-limiter-flexible";
 import { AppError } from "../../contract/errors.ts";
 import type { ApiContext } from "../../open-api.ts";
-import { networkOf } from "../middleware/caller-network.ts";
 import { consumeRefusalLimit } from "../middleware/rate-limit.ts";
+import { networkOf } from "../middleware/request-headers.ts";
 
 /** Wrong passwords that each process allows per address in 15 minutes. Only keeps the log short: OPS_TOKEN is too long to guess. */
 const WRONG_PASSWORDS_MAX = 10;

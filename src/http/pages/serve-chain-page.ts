@@ -3,8 +3,8 @@ import { eventsPageQuery } from "../../contract/events.ts";
 import type { ApiContext } from "../../open-api.ts";
 import { readPublicChain } from "../../services/chain/read-chain.ts";
 import { findCheckpoint } from "../../services/log/read-log.ts";
+import { validate } from "../endpoint.ts";
 import { consumeAddressLimit } from "../middleware/rate-limit.ts";
-import { validate } from "../validate.ts";
 import { renderChainPage } from "./chain-page.ts";
 import { sendPage, wantsPage } from "./offer-page.ts";
 

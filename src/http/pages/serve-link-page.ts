@@ -1,8 +1,8 @@
 import type { RequestHandler } from "express";
 import type { ApiContext } from "../../open-api.ts";
 import { viewLink } from "../../services/marketplace/view-link.ts";
+import { pathId } from "../endpoint.ts";
 import { consumeAddressLimit } from "../middleware/rate-limit.ts";
-import { pathId } from "../validate.ts";
 import { renderLinkPage } from "./link-page.ts";
 import { sendPage, wantsPage } from "./offer-page.ts";
 

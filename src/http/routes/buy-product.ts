@@ -1,9 +1,8 @@
 import { acquireResponse, buyRequest } from "../../contract/acquire.ts";
 import { productId } from "../../contract/fields.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
-import { endpoint } from "../endpoint.ts";
+import { endpoint, pathId } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
-import { pathId } from "../validate.ts";
 
 export const buyProduct = endpoint({
   method: "post",

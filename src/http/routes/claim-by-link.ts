@@ -1,8 +1,7 @@
 import { acquireResponse, claimRequest, linkCode } from "../../contract/acquire.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
-import { endpoint } from "../endpoint.ts";
+import { endpoint, pathId } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
-import { pathId } from "../validate.ts";
 
 export const claimByLink = endpoint({
   method: "post",

@@ -1,8 +1,7 @@
 import { listingId, listingResponse } from "../../contract/listings.ts";
 import { viewOneListing } from "../../services/marketplace/view-listings.ts";
-import { endpoint } from "../endpoint.ts";
+import { endpoint, pathId } from "../endpoint.ts";
 import { anyUser } from "../middleware/authenticate-user.ts";
-import { pathId } from "../validate.ts";
 
 export const listing = endpoint({
   method: "get",

@@ -1,6 +1,5 @@
 import type pg from "pg";
-import { pickFields } from "../../contract/fields.ts";
-import { markSandbox } from "../../contract/sandbox.ts";
+import { markSandbox, pickFields } from "../../contract/fields.ts";
 import { type FoundVoucher, type FoundVouchers, foundVoucher } from "../../contract/voucher-history.ts";
 import { type Transaction, usePlansOfService } from "../../db/pool.ts";
 import { onSnapshot } from "../../db/transaction.ts";

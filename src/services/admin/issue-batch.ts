@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { AppError } from "../../contract/errors.ts";
-import { markSandbox } from "../../contract/sandbox.ts";
+import { markSandbox } from "../../contract/fields.ts";
 import { type BatchTerms, insertBatch } from "../../db/catalog.ts";
 import { copyVouchers, type NewVoucher } from "../../db/copy.ts";
+import { openLeafBatch } from "../../db/events.ts";
 import { insertWindow } from "../../db/listings.ts";
-import { openLogBatch } from "../../db/log-batches.ts";
 import { violates } from "../../db/transaction.ts";
 import { GENESIS_HASH, makeNonce, sealEvent } from "../../domain/chain.ts";
 import { CODE_KEY_MAX, CODE_KEY_MIN, isPathWord, makeVoucherCode, normaliseCode } from "../../domain/codes.ts";
@@ -63,7 +63,7 @@ export async function issueBatch(
       for (const [kind, window] of windows) await insertWindow(tx, id, kind, window);
       const codes = input.codes === null ? newCodes(ctx, input.count) : printedCodes(input.codes, input.count);
       const write = async (vouchers: readonly NewVoucher[]) => {
-        await copyVouchers(tx, vouchers, await openLogBatch(tx));
+        await copyVouchers(tx, vouchers, await openLeafBatch(tx));
         await onChunk(vouchers.map(({ issued, code, serial }) => ({ id: issued.event.voucherId, code, serial })));
       };
       let chunk: NewVoucher[] = [];

@@ -8,7 +8,7 @@ import { selectReservationsOfVoucher } from "../../db/reservations.ts";
 import { onSnapshot } from "../../db/transaction.ts";
 import { isTicket } from "../../domain/ids.ts";
 import { viewEvent } from "../chain/read-chain.ts";
-import { verifyUrl } from "../voucher/voucher-view.ts";
+import { verifyUrl } from "../voucher/resolve-voucher.ts";
 import { findVouchersIn, type VoucherQuery } from "./find-vouchers.ts";
 
 /** Events in one history; a chain has a few. */

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
-import { markSandbox } from "../../contract/sandbox.ts";
+import { markSandbox } from "../../contract/fields.ts";
 import { findOrganization } from "../../db/catalog.ts";
 import { resolveVouchers, type Voucher } from "../../db/vouchers.ts";
 import { CODE_SYMBOLS, hasValidCheckSymbol, normaliseCode } from "../../domain/codes.ts";

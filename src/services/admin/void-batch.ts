@@ -1,6 +1,5 @@
 import { AppError } from "../../contract/errors.ts";
 import { findBatchSize } from "../../db/catalog.ts";
-import { openLogBatch } from "../../db/log-batches.ts";
 import { type Transaction, usePlansOfService } from "../../db/pool.ts";
 import { endReservations } from "../../db/reservations.ts";
 import { write } from "../../db/transaction.ts";
@@ -13,11 +12,11 @@ import {
 } from "../../db/vouchers.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
-import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "../chain/seal-events.ts";
+import { appendEvents, openSinks, readPending } from "../chain/seal-events.ts";
 import { endedByVoid, voidedEvent } from "./void-voucher.ts";
 
-/** Vouchers voided in one transaction, which keeps their rows locked for some 300 ms. */
-const RANGE = 2_000;
+/** Vouchers voided in one transaction, which keeps their rows locked for some 150 ms. All its events fit into one batch of leaves. */
+const RANGE = 1_000;
 /** Vouchers for whose locks one transaction waits. */
 const BUSY_RANGE = 100;
 
@@ -101,18 +100,13 @@ async function voidLocked(
   if (voucherIds.length === 0) return 0;
   const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
   const active = [...vouchers.values()].filter((voucher) => finalRefusal(voucher, now) === null);
-  const heads = headsOf(active);
-  // All these events may exceed one batch of the log, so there are two.
-  const [sealedBatch, voidedBatch] = [await openLogBatch(tx), await openLogBatch(tx)];
-  const seals = sealPending(heads, sealedBatch, await readPending(tx, active));
-  const events = appendSealed(
-    heads,
-    voidedBatch,
+  const { writes, advances } = appendEvents(
+    await openSinks(tx),
+    active,
+    await readPending(tx, active),
     active.map((voucher) => voidedEvent(ctx, voucher, now, reason)),
   );
   const ended = active.flatMap((voucher) => endedByVoid(voucher, now));
-  const voided = voidVouchers(advancesOf(active, heads));
-  const leaves = [...sealedBatch.writes(), ...voidedBatch.writes()];
-  await write(tx, [...endReservations(ended, now), ...seals, ...events, ...voided, ...leaves]);
+  await write(tx, [...endReservations(ended, now), ...writes, ...voidVouchers(advances)]);
   return active.length;
 }

@@ -2,8 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { Batcher } from "../../batching/batcher.ts";
 import { awaitStandbys } from "../../db/durability.ts";
-import { type ExternalRef, type ReadRedemption, readRedemptions, refKey } from "../../db/redemptions.ts";
-import { endReferences, lockReferencesToEnd } from "../../db/reference-ends.ts";
+import {
+  type ExternalRef,
+  endReferences,
+  lockReferencesToEnd,
+  type ReadRedemption,
+  readRedemptions,
+  refKey,
+} from "../../db/redemptions.ts";
 import { mayBeFromOneItem, readThenWrite } from "../../db/transaction.ts";
 
 /** What is certain about a reference. */

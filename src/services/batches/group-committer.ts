@@ -8,10 +8,10 @@ import {
   isDatabaseUnavailable,
   isLockTimeout,
   readThenWrite,
+  retryConflicts,
   waitForLocks,
 } from "../../db/transaction.ts";
 import { lockFreeVouchers, lockVoucher } from "../../db/vouchers.ts";
-import { retryConflicts } from "./retry-conflicts.ts";
 import { runInTurn } from "./run-in-turn.ts";
 
 /** Why a transaction did not decide an item. */

@@ -8,8 +8,7 @@ import {
   partnerEvent,
   publicEvent,
 } from "../../contract/events.ts";
-import { pickFields } from "../../contract/fields.ts";
-import { markSandbox } from "../../contract/sandbox.ts";
+import { markSandbox, pickFields } from "../../contract/fields.ts";
 import { selectCanonPreservedSince, selectEventsPage } from "../../db/events.ts";
 import { findVoucherSandbox } from "../../db/sandbox.ts";
 import { ANCHOR_NAMESPACE, ENTITY_TYPE, EVENT_CODES, type EventType, type StoredEvent } from "../../domain/chain.ts";

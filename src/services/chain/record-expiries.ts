@@ -1,5 +1,4 @@
 import type pg from "pg";
-import { openLogBatch } from "../../db/log-batches.ts";
 import type { Transaction } from "../../db/pool.ts";
 import { inTransaction, write } from "../../db/transaction.ts";
 import {
@@ -12,7 +11,7 @@ import {
 import { nextEvent } from "../../domain/chain.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
-import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "./seal-events.ts";
+import { appendEvents, openSinks, readPending } from "./seal-events.ts";
 
 interface Deps {
   pool: pg.Pool;
@@ -64,14 +63,11 @@ async function recordRange(
 async function recordLocked(ctx: Deps, tx: Transaction, voucherIds: readonly string[]): Promise<number> {
   const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
   const expired = [...vouchers.values()].filter((voucher) => finalRefusal(voucher, now) === "voucher_expired");
-  const heads = headsOf(expired);
-  const batch = await openLogBatch(tx);
-  const seals = sealPending(heads, batch, await readPending(tx, expired));
   const events = expired.map((voucher) => {
     const validUntil = voucher.validUntil.toISOString();
     return nextEvent(ctx.randomBytes, voucher, "voucher.instance.expired", now, { validUntil });
   });
-  const appended = appendSealed(heads, batch, events);
-  await write(tx, [...seals, ...appended, ...advanceChains(advancesOf(expired, heads)), ...batch.writes()]);
+  const { writes, advances } = appendEvents(await openSinks(tx), expired, await readPending(tx, expired), events);
+  await write(tx, [...writes, ...advanceChains(advances)]);
   return expired.length;
 }

@@ -22,10 +22,7 @@ export function openSealCommitter(
   return openVoucherCommitter({
     pool: ctx.pool,
     read: (tx, jobs) => readUnsealed(tx, [...new Set(idsOf(jobs))]),
-    decide: async (jobs, unsealed) => {
-      const decided = sealChains(idsOf(jobs), unsealed);
-      return { ...decided, afterCommit: unsealed.batch.announces ? ctx.onAnnounced : undefined };
-    },
+    decide: async (jobs, unsealed) => sealChains(idsOf(jobs), unsealed, ctx.onAnnounced),
     busy: null,
     observer: observeBatches(ctx, "seals"),
     lockWaitMs: LOCK_WAIT_MS,

@@ -1,6 +1,15 @@
 import type pg from "pg";
-import { insertSealedEvents, type SealedEvent, selectPendingEvents, writeSeals } from "../../db/events.ts";
-import { type LogBatch, openLogBatch } from "../../db/log-batches.ts";
+import {
+  addLeaf,
+  appendLeaves,
+  insertSealedEvents,
+  type LeafBatch,
+  openLeafBatch,
+  type SealedEvent,
+  selectPendingEvents,
+  writeSeals,
+} from "../../db/events.ts";
+import { announceEvents, hasEnabledEndpoints } from "../../db/outbox.ts";
 import type { Transaction } from "../../db/pool.ts";
 import type { PreparedStatements } from "../../db/statements.ts";
 import { type Decided, readThenWrite, waitForLocks } from "../../db/transaction.ts";
@@ -12,103 +21,116 @@ interface LockedChain extends ChainHead {
   id: string;
 }
 
-/** Heads of locked chains by voucher id. They advance as events are sealed. */
-type ChainHeads = Map<string, ChainHead>;
-
-/** Returns the heads of locked chains as they were read. */
-export function headsOf(chains: readonly LockedChain[]): ChainHeads {
-  return new Map(
-    chains.map(({ id, lastSequence, sealedSequence, sealedHash }) => [
-      id,
-      { lastSequence, sealedSequence, sealedHash },
-    ]),
-  );
-}
-
 /** Reads the Pending events of locked chains in order of voucher and sequence. Makes no query when there are none. */
 export async function readPending(tx: Transaction, chains: readonly LockedChain[]): Promise<EventContent[]> {
   const unsealed = chains.filter((chain) => chain.sealedSequence < chain.lastSequence).map((chain) => chain.id);
   return unsealed.length === 0 ? [] : selectPendingEvents(tx, unsealed);
 }
 
-/**
- * Statements that seal Pending events of locked vouchers, in chain order; advances `heads` and `batch`. The caller must write both to the
- * database.
- */
-export function sealPending(heads: ChainHeads, batch: LogBatch, pending: readonly EventContent[]): PreparedStatements {
-  return writeSeals(pending.map((event) => sealNext(heads, batch, event)));
+/** Where a transaction's sealed events go besides their chains: its leaves in the log, and the outbox if any webhook endpoint is enabled. */
+export interface EventSinks {
+  leaves: LeafBatch;
+  hasEndpoints: boolean;
 }
 
-/**
- * Statements that append one sealed event to each locked chain that has no Pending events; advances `heads` and `batch`. The caller must
- * write both to the database.
- */
-export function appendSealed(heads: ChainHeads, batch: LogBatch, events: readonly EventContent[]): PreparedStatements {
-  const sealed = events.map((event) => {
-    const head = selectHead(heads, event.voucherId);
-    heads.set(event.voucherId, { ...head, lastSequence: head.lastSequence + 1 });
-    return sealNext(heads, batch, event);
-  });
-  return insertSealedEvents(sealed);
+/** Opens the sinks of a transaction. Must be sent after the statement that locks its vouchers. */
+export async function openSinks(tx: Transaction): Promise<EventSinks> {
+  const [leaves, hasEndpoints] = await Promise.all([openLeafBatch(tx), hasEnabledEndpoints(tx)]);
+  return { leaves, hasEndpoints };
 }
 
-/** Returns how far `heads` has advanced since the chains were read. */
-export function advancesOf(chains: readonly LockedChain[], heads: ChainHeads): ChainAdvance[] {
-  return chains.map((chain) => ({
-    voucherId: chain.id,
-    lastSequenceBefore: chain.lastSequence,
-    after: selectHead(heads, chain.id),
-  }));
+/** What a transaction writes for its sealed events. */
+interface Appended {
+  /** Statements that write the events, their leaves and their places in the outbox. */
+  writes: PreparedStatements;
+  /** How far the chains' heads advance. The caller must write this to the vouchers. */
+  advances: ChainAdvance[];
+  /** Whether webhook endpoints are to get events. */
+  announces: boolean;
 }
 
-function sealNext(heads: ChainHeads, batch: LogBatch, event: EventContent): SealedEvent {
-  const head = selectHead(heads, event.voucherId);
-  if (event.sequence !== head.sealedSequence + 1) {
-    throw new Error(
-      `cannot seal event ${event.sequence} of ${event.voucherId}: event ${head.sealedSequence} is the last sealed one`,
-    );
-  }
-  const seal = sealEvent(event, head.sealedHash ?? GENESIS_HASH);
-  if (event.eventType !== "voucher.instance.issued") batch.announce(event);
-  heads.set(event.voucherId, { ...head, sealedSequence: event.sequence, sealedHash: seal.recordHash });
-  return { event, seal, logSlot: batch.add(seal.recordHash) };
-}
-
-function selectHead(heads: ChainHeads, voucherId: string): ChainHead {
-  const head = heads.get(voucherId);
-  if (head === undefined) throw new Error(`the chain of ${voucherId} is not locked`);
-  return head;
+/** Seals the Pending events of locked chains, in chain order, and then appends one sealed event each to some of them. */
+export function appendEvents(
+  { leaves, hasEndpoints }: EventSinks,
+  chains: readonly LockedChain[],
+  pending: readonly EventContent[],
+  events: readonly EventContent[] = [],
+): Appended {
+  const heads = new Map(
+    chains.map(({ id, lastSequence, sealedSequence, sealedHash }): [string, ChainHead] => [
+      id,
+      { lastSequence, sealedSequence, sealedHash },
+    ]),
+  );
+  const headOf = (voucherId: string): ChainHead => {
+    const head = heads.get(voucherId);
+    if (head === undefined) throw new Error(`the chain of ${voucherId} is not locked`);
+    return head;
+  };
+  const seal = (event: EventContent): SealedEvent => {
+    const { voucherId, sequence } = event;
+    const { lastSequence, sealedSequence, sealedHash } = headOf(voucherId);
+    if (sequence !== sealedSequence + 1) {
+      throw new Error(`cannot seal event ${sequence} of ${voucherId}: event ${sealedSequence} is the last sealed one`);
+    }
+    const sealed = sealEvent(event, sealedHash ?? GENESIS_HASH);
+    const { recordHash } = sealed;
+    heads.set(voucherId, {
+      lastSequence: Math.max(lastSequence, sequence),
+      sealedSequence: sequence,
+      sealedHash: recordHash,
+    });
+    return { event, seal: sealed, logSlot: addLeaf(leaves, recordHash) };
+  };
+  const seals = pending.map(seal);
+  const appended = events.map(seal);
+  const announced = [...pending, ...events].filter(
+    ({ eventType }) => hasEndpoints && eventType !== "voucher.instance.issued",
+  );
+  return {
+    writes: [
+      ...writeSeals(seals),
+      ...insertSealedEvents(appended),
+      ...appendLeaves(leaves),
+      ...announceEvents(announced),
+    ],
+    advances: chains.map(({ id, lastSequence }) => ({
+      voucherId: id,
+      lastSequenceBefore: lastSequence,
+      after: headOf(id),
+    })),
+    announces: announced.length > 0,
+  };
 }
 
 /** Heads of the chains that were read, and their Pending events in chain order. Some chains may have no Pending events. */
 export interface UnsealedChains {
   chains: readonly LockedChain[];
   pending: readonly EventContent[];
-  /** The leaves that the transaction adds to the log. */
-  batch: LogBatch;
+  sinks: EventSinks;
 }
 
 /** Reads the heads and Pending events of chains. The caller must have sent the statement that locks their vouchers. */
 export async function readUnsealed(tx: Transaction, voucherIds: readonly string[]): Promise<UnsealedChains> {
-  const [chains, pending, batch] = await Promise.all([
+  const [chains, pending, sinks] = await Promise.all([
     readChainHeads(tx, voucherIds),
     selectPendingEvents(tx, voucherIds),
-    openLogBatch(tx),
+    openSinks(tx),
   ]);
-  return { chains, pending, batch };
+  return { chains, pending, sinks };
 }
 
 /** Seals the Pending events of locked vouchers. Returns the number of sealed events per entry of `voucherIds`; 0 for repeated ids. */
 export function sealChains(
   voucherIds: readonly string[],
-  { chains, pending, batch }: UnsealedChains,
+  { chains, pending, sinks }: UnsealedChains,
+  onAnnounced?: () => void,
 ): Decided<number[]> {
   const byVoucher = Map.groupBy(pending, ({ voucherId }) => voucherId);
   const locked = chains.filter(({ id }) => voucherIds.includes(id) && byVoucher.has(id));
-  const heads = headsOf(locked);
-  const seals = sealPending(
-    heads,
-    batch,
+  const { writes, advances, announces } = appendEvents(
+    sinks,
+    locked,
     locked.flatMap(({ id }) => byVoucher.get(id) ?? []),
   );
   const result = voucherIds.map((voucherId) => {
@@ -116,7 +138,7 @@ export function sealChains(
     byVoucher.delete(voucherId);
     return sealed;
   });
-  return { result, writes: [...seals, ...advanceChains(advancesOf(locked, heads)), ...batch.writes()] };
+  return { result, writes: [...writes, ...advanceChains(advances)], afterCommit: announces ? onAnnounced : undefined };
 }
 
 /** Longest wait of {@link sealVoucher} for the voucher's row. Milliseconds. */

@@ -1,5 +1,4 @@
-import { selectUnloggedEvents, writeLogSlots } from "../../db/events.ts";
-import { openLogBatch } from "../../db/log-batches.ts";
+import { addLeaf, appendLeaves, openLeafBatch, selectUnloggedEvents, writeLogSlots } from "../../db/events.ts";
 import { write } from "../../db/transaction.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 
@@ -26,9 +25,9 @@ export async function backfillLog(ctx: AuditContext, onProgress: (events: number
           const events = await selectUnloggedEvents(tx, after);
           const last = events.at(-1);
           if (last === undefined) break;
-          const batch = await openLogBatch(tx);
-          const slots = events.map(({ recordHash }) => batch.add(recordHash));
-          await write(tx, [...writeLogSlots(events, slots), ...batch.writes()]);
+          const batch = await openLeafBatch(tx);
+          const slots = events.map(({ recordHash }) => addLeaf(batch, recordHash));
+          await write(tx, [...writeLogSlots(events, slots), ...appendLeaves(batch)]);
           added += events.length;
           after = last;
         }

@@ -5,8 +5,15 @@ import { HASH_BYTES, TILE_WIDTH } from "../../../packages/tlog/src/merkle.ts";
 import { isSignedBy } from "../../../packages/tlog/src/note.ts";
 import { edgeTiles, TreeAppender } from "../../../packages/tlog/src/tree.ts";
 import { AppError } from "../../contract/errors.ts";
-import { selectOverdueSeals, selectUnloggedEvents, type UnloggedEvent, writeLogSlots } from "../../db/events.ts";
-import { openLogBatch } from "../../db/log-batches.ts";
+import {
+  addLeaf,
+  appendLeaves,
+  openLeafBatch,
+  selectOverdueSeals,
+  selectUnloggedEvents,
+  type UnloggedEvent,
+  writeLogSlots,
+} from "../../db/events.ts";
 import {
   growTree,
   insertLostLeaves,
@@ -144,9 +151,9 @@ async function addUnlogged(tx: Transaction, unclaimed: ReadonlyMap<string, numbe
     after = last;
     const copied = events.filter(({ recordHash }) => unclaimed.has(keyOf(Buffer.from(recordHash, "hex"), 0)));
     if (copied.length === 0) continue;
-    const batch = await openLogBatch(tx);
-    const slots = copied.map(({ recordHash }) => batch.add(recordHash));
-    await write(tx, [...writeLogSlots(copied, slots), ...batch.writes()]);
+    const batch = await openLeafBatch(tx);
+    const slots = copied.map(({ recordHash }) => addLeaf(batch, recordHash));
+    await write(tx, [...writeLogSlots(copied, slots), ...appendLeaves(batch)]);
   }
 }
 

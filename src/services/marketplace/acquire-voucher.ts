@@ -2,15 +2,14 @@ import type { Logger } from "pino";
 import type { Config } from "../../config.ts";
 import type { AcquireResponse } from "../../contract/acquire.ts";
 import { AppError, voucherBusy } from "../../contract/errors.ts";
+import { markSandbox } from "../../contract/fields.ts";
 import type { SealJob, SealReply } from "../../contract/jobs.ts";
-import { markSandbox } from "../../contract/sandbox.ts";
 import { isLockTimeout } from "../../db/transaction.ts";
 import type { AwaitedQueue } from "../../queues/awaited-queue.ts";
 import { sealQueue } from "../../queues/catalog.ts";
 import type { Traces } from "../../traces/traces.ts";
 import { confirmRead, type ReferenceEnds } from "../batches/end-references.ts";
-import type { VoucherReads } from "../voucher/resolve-voucher.ts";
-import { verifyUrl, viewVoucher } from "../voucher/voucher-view.ts";
+import { type VoucherReads, verifyUrl, viewVoucher } from "../voucher/resolve-voucher.ts";
 import type { AcquisitionCommitter } from "./acquisition-committer.ts";
 import type { AcquisitionRequest } from "./decide-acquisitions.ts";
 

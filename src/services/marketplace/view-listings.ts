@@ -1,13 +1,12 @@
 import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
-import { pickFields } from "../../contract/fields.ts";
+import { markSandbox, pickFields } from "../../contract/fields.ts";
 import {
   AVAILABLE_MAX,
   type ListingResponse,
   type ListingsResponse,
   listingResponse,
 } from "../../contract/listings.ts";
-import { markSandbox } from "../../contract/sandbox.ts";
 import { findListing, type Listing, selectListings } from "../../db/listings.ts";
 import { canBuy } from "../../domain/offer.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";

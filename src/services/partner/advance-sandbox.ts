@@ -2,7 +2,8 @@ import { hostname } from "node:os";
 import type pg from "pg";
 import type { Logger } from "pino";
 import { AppError, voucherBusy } from "../../contract/errors.ts";
-import type { AdvanceResponse } from "../../contract/sandbox.ts";
+import type { AdvanceResponse } from "../../contract/fields.ts";
+import { announceExpiredReservations } from "../../db/outbox.ts";
 import { moveSandbox } from "../../db/sandbox.ts";
 import {
   inTransaction,
@@ -12,7 +13,6 @@ import {
   waitForLocks,
   write,
 } from "../../db/transaction.ts";
-import { announceExpiredReservations } from "../../db/webhook-deliveries.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import { type Leases, releaseLease } from "../../holds/lease.ts";
 import type { Caller } from "../auth/caller.ts";

@@ -4,8 +4,7 @@ import type { LookUpResponse } from "../../contract/look-up.ts";
 import type { ResolvedVoucher } from "../../db/vouchers.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
-import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
-import { verifyUrl, viewVoucher } from "../voucher/voucher-view.ts";
+import { resolveVoucher, type VoucherReads, verifyUrl, viewVoucher } from "../voucher/resolve-voucher.ts";
 
 /** Returns a voucher's value, status and live reservation. Works without Redis. @throws AppError `voucher_not_found`, `too_many_misses`. */
 export async function lookUpVoucher(

@@ -16,7 +16,7 @@ import type { TokenSecret } from "../../domain/reservation-token.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
 import { confirmRead, type ReferenceEnds } from "../batches/end-references.ts";
-import { verifyUrl } from "../voucher/voucher-view.ts";
+import { verifyUrl } from "../voucher/resolve-voucher.ts";
 import { redemptionResponse } from "./redeem-voucher.ts";
 
 /** How long a process reuses the time before which redemptions are complete. An older time is correct, but lists fewer redemptions. Milliseconds. */

@@ -3,12 +3,9 @@ import type { Logger } from "pino";
 import type { Config } from "../../config.ts";
 import type { RedeemJob, RedeemReply } from "../../contract/jobs.ts";
 import type { Deployment } from "../../db/deployment.ts";
-import { type LogBatch, openLogBatch } from "../../db/log-batches.ts";
 import type { Transaction } from "../../db/pool.ts";
-import { insertRedemptions, type NewRedemption, refKey } from "../../db/redemptions.ts";
-import { lockReferences } from "../../db/reference-ends.ts";
+import { insertRedemptions, lockReferences, type NewRedemption, refKey } from "../../db/redemptions.ts";
 import { type EndedReservation, endReservations } from "../../db/reservations.ts";
-import type { PreparedStatements } from "../../db/statements.ts";
 import type { Decided } from "../../db/transaction.ts";
 import { type LockedVoucher, type LockedVouchers, readLockedVouchers, redeemVouchers } from "../../db/vouchers.ts";
 import { type EventContent, nextEvent } from "../../domain/chain.ts";
@@ -20,7 +17,7 @@ import { hashToken, reservationToken, type TokenSecret } from "../../domain/rese
 import { type Leases, releaseLease } from "../../holds/lease.ts";
 import { type GroupCommitter, openVoucherCommitter } from "../batches/group-committer.ts";
 import { type Observing, observeBatches } from "../batches/observe-batches.ts";
-import { advancesOf, appendSealed, headsOf, readPending, sealPending } from "../chain/seal-events.ts";
+import { appendEvents, type EventSinks, openSinks, readPending } from "../chain/seal-events.ts";
 
 /** One attempt: its job, the job's id, and its origin. */
 type RedeemRequest = RedeemJob & { attemptId: string; origin: string };
@@ -37,8 +34,7 @@ interface RedeemState extends LockedVouchers {
   confirmations: Map<string, Confirmation>;
   /** Ids of the attempts whose references were ended since their first read. */
   ended: Set<string>;
-  /** The leaves that the transaction adds to the log. */
-  logBatch: LogBatch;
+  sinks: EventSinks;
 }
 
 type RedeemCommitter = GroupCommitter<RedeemRequest, RedeemJobResult>;
@@ -86,10 +82,10 @@ export async function runRedeemJob(
 }
 
 async function readRedeemState(tx: Transaction, requests: readonly RedeemRequest[]): Promise<RedeemState> {
-  const [references, locked, logBatch] = await Promise.all([
+  const [references, locked, sinks] = await Promise.all([
     lockReferences(tx, requests),
     readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]),
-    openLogBatch(tx),
+    openSinks(tx),
   ]);
   const confirmations = new Map<string, Confirmation>();
   const ended = new Set<string>();
@@ -98,7 +94,7 @@ async function readRedeemState(tx: Transaction, requests: readonly RedeemRequest
     if (confirmation !== null) confirmations.set(refKey(request), confirmation);
     if (isEnded) ended.add(request.attemptId);
   }
-  return { ...locked, confirmations, ended, logBatch };
+  return { ...locked, confirmations, ended, sinks };
 }
 
 /**
@@ -114,7 +110,7 @@ async function redeemBatch(
   },
   tx: Transaction,
   requests: readonly RedeemRequest[],
-  { now, closedUntil, vouchers, confirmations, ended, logBatch }: RedeemState,
+  { now, closedUntil, vouchers, confirmations, ended, sinks }: RedeemState,
 ): Promise<Decided<RedeemJobResult[]>> {
   const redeemedAt = closedUntil > now ? closedUntil : now;
   const requestedIds = new Set(requests.map((request) => request.voucherId));
@@ -161,50 +157,26 @@ async function redeemBatch(
         return { reply: { kind: decision.kind }, consumedTicket: null };
     }
   });
-  const pending = await readPending(
-    tx,
-    decided.map((one) => one.voucher),
-  );
-  const writes = writeRedemptions(ctx, decided, expired, pending, logBatch, redeemedAt);
-  return { result, writes, afterCommit: logBatch.announces ? ctx.onAnnounced : undefined };
-}
-
-function redeemed(redeemCode: string, redeemedAt: Date): RedeemReply {
-  return { kind: "redeemed", redeemCode, redeemedAtMs: redeemedAt.getTime() };
-}
-
-/**
- * Statements that write the redemptions, end reservations, seal Pending events and append the redeemed events. Redemptions come first: only
- * they can wait for another transaction, and at that point this one has written nothing that others wait for.
- */
-function writeRedemptions(
-  ctx: { randomBytes: RandomBytes },
-  decided: readonly DecidedRedeem[],
-  expired: readonly EndedReservation[],
-  pending: readonly EventContent[],
-  logBatch: LogBatch,
-  redeemedAt: Date,
-): PreparedStatements {
+  const chains = decided.map((one) => one.voucher);
+  const pending = await readPending(tx, chains);
+  const events = decided.map((one) => redeemedEvent(ctx, one, redeemedAt));
+  const appended = appendEvents(sinks, chains, pending, events);
   const redemptions = decided.map((one) => one.redemption);
   const consumed = redemptions.flatMap(({ ticket }): EndedReservation[] =>
     ticket ? [{ ticket, state: "Consumed" }] : [],
   );
-  const chains = decided.map((one) => one.voucher);
-  const heads = headsOf(chains);
-  const seals = sealPending(heads, logBatch, pending);
-  const events = appendSealed(
-    heads,
-    logBatch,
-    decided.map((one) => redeemedEvent(ctx, one, redeemedAt)),
-  );
-  return [
+  // Redemptions come first: only they can wait for another transaction, and at that point this one has written nothing that others wait for.
+  const writes = [
     ...insertRedemptions(redemptions, redeemedAt),
     ...endReservations([...consumed, ...expired], redeemedAt),
-    ...seals,
-    ...events,
-    ...redeemVouchers(advancesOf(chains, heads), redeemedAt),
-    ...logBatch.writes(),
+    ...appended.writes,
+    ...redeemVouchers(appended.advances, redeemedAt),
   ];
+  return { result, writes, afterCommit: appended.announces ? ctx.onAnnounced : undefined };
+}
+
+function redeemed(redeemCode: string, redeemedAt: Date): RedeemReply {
+  return { kind: "redeemed", redeemCode, redeemedAtMs: redeemedAt.getTime() };
 }
 
 function redeemedEvent(

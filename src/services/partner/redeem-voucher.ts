@@ -17,8 +17,7 @@ import { redeemQueue } from "../../queues/catalog.ts";
 import type { Traces } from "../../traces/traces.ts";
 import type { Caller } from "../auth/caller.ts";
 import { confirmRead, endReference, type ReferenceEnds } from "../batches/end-references.ts";
-import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
-import { verifyUrl } from "../voucher/voucher-view.ts";
+import { resolveVoucher, type VoucherReads, verifyUrl } from "../voucher/resolve-voucher.ts";
 
 interface Deps {
   voucherReads: VoucherReads;

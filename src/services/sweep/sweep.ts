@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { Config } from "../../config.ts";
 import type { SweepReport } from "../../contract/jobs.ts";
 import { endOverdueContracts } from "../../db/contracts.ts";
-import { deleteOldEnds } from "../../db/reference-ends.ts";
+import { deleteOldEnds } from "../../db/redemptions.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import type { Leases } from "../../holds/lease.ts";
 import type { SealRequests } from "../../queues/seal-requests.ts";

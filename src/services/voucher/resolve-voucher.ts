@@ -1,10 +1,15 @@
 import type pg from "pg";
 import { Batcher } from "../../batching/batcher.ts";
+import type { Config } from "../../config.ts";
 import { AppError } from "../../contract/errors.ts";
+import { pickFields } from "../../contract/fields.ts";
+import { type VoucherView, voucherView } from "../../contract/voucher.ts";
 import { mayBeFromOneItem } from "../../db/transaction.ts";
-import { type ResolvedVoucher, resolveVouchers, type WantedVoucher } from "../../db/vouchers.ts";
+import { type ResolvedVoucher, resolveVouchers, type Voucher, type WantedVoucher } from "../../db/vouchers.ts";
+import { ENTITY_TYPE } from "../../domain/chain.ts";
 import { normaliseCode } from "../../domain/codes.ts";
 import { isTicket } from "../../domain/ids.ts";
+import { statusAt } from "../../domain/voucher.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
 import { type Observing, observeBatches } from "../batches/observe-batches.ts";
@@ -65,4 +70,19 @@ export async function resolveVoucher(
   throw new AppError("too_many_misses", undefined, {
     retryAfterSeconds: Math.max(1, Math.ceil(guarded.resetMs / 1_000)),
   });
+}
+
+/** A voucher as responses show it, with its status at `now`. */
+export function viewVoucher(voucher: Voucher, now: Date): VoucherView {
+  return pickFields(voucherView, {
+    ...voucher,
+    validUntil: voucher.validUntil.toISOString(),
+    status: statusAt(voucher, now),
+    redeemedAt: voucher.redeemedAt?.toISOString() ?? null,
+  });
+}
+
+/** Where anyone who knows a voucher's id can verify its chain. */
+export function verifyUrl({ config }: { config: Pick<Config, "baseUrl"> }, voucherId: string): string {
+  return `${config.baseUrl}/integrity/events/${ENTITY_TYPE}/${voucherId}`;
 }

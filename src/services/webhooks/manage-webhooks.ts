@@ -1,5 +1,5 @@
 import { AppError } from "../../contract/errors.ts";
-import { markSandbox } from "../../contract/sandbox.ts";
+import { markSandbox } from "../../contract/fields.ts";
 import type {
   DeliveriesResponse,
   DeliveryState,

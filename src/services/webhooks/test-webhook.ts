@@ -1,5 +1,5 @@
 import { AppError } from "../../contract/errors.ts";
-import { markSandbox } from "../../contract/sandbox.ts";
+import { markSandbox } from "../../contract/fields.ts";
 import { type TestedWebhook, WEBHOOK_TEST_TYPE, type WebhookEvent } from "../../contract/webhooks.ts";
 import { findOrganization } from "../../db/catalog.ts";
 import type { Queryable } from "../../db/pool.ts";

@@ -1,4 +1,4 @@
-import { markSandbox } from "../../contract/sandbox.ts";
+import { markSandbox } from "../../contract/fields.ts";
 import type { WebhookEvent } from "../../contract/webhooks.ts";
 import type { DueDelivery } from "../../db/webhook-deliveries.ts";
 

@@ -6,7 +6,6 @@ import type { LookUpResponse } from "../../../src/contract/look-up.ts";
 import type { RedeemResponse } from "../../../src/contract/redeem.ts";
 import type { ReserveResponse } from "../../../src/contract/reserve.ts";
 import { Deployment } from "../../../src/db/deployment.ts";
-import { openLogBatch } from "../../../src/db/log-batches.ts";
 import { openPool, type Transaction } from "../../../src/db/pool.ts";
 import { type Redemption, readRedemptions } from "../../../src/db/redemptions.ts";
 import { endReservations, openReservations } from "../../../src/db/reservations.ts";
@@ -20,9 +19,9 @@ import { decideRedeem } from "../../../src/domain/redeem.ts";
 import { decideReservation, liveReservation, type Reservation } from "../../../src/domain/reservation.ts";
 import { hashToken, reservationToken, signingSecret, type TokenSecret } from "../../../src/domain/reservation-token.ts";
 import type { Caller } from "../../../src/services/auth/caller.ts";
-import { headsOf, readPending, sealPending } from "../../../src/services/chain/seal-events.ts";
+import { appendEvents, openSinks, readPending } from "../../../src/services/chain/seal-events.ts";
 import { redemptionResponse } from "../../../src/services/partner/redeem-voucher.ts";
-import { verifyUrl, viewVoucher } from "../../../src/services/voucher/voucher-view.ts";
+import { verifyUrl, viewVoucher } from "../../../src/services/voucher/resolve-voucher.ts";
 
 // A simple service with the same guarantees: one transaction per request. It sends BEGIN, the lock and the read together, writes a
 // redemption in one statement, and sends COMMIT after the answer to that. Rules, seals, tables, pool settings and answers are the
@@ -141,13 +140,10 @@ async function redeem(
   const ticket = decision.consumed?.ticket ?? null;
   const ended =
     reservation === null ? [] : [{ ticket: reservation.ticket, state: ticket ? "Consumed" : "Expired" } as const];
-  const heads = headsOf([row]);
   const pending = await readPending(tx, [row]);
-  if (pending.length > 0) {
-    const batch = await openLogBatch(tx);
-    await write(tx, [...sealPending(heads, batch, pending), ...batch.writes()]);
-  }
-  const sealedHash = heads.get(row.id)?.sealedHash ?? GENESIS_HASH;
+  const { writes, advances } = appendEvents(await openSinks(tx), [row], pending);
+  await write(tx, writes);
+  const sealedHash = advances[0]?.after.sealedHash ?? GENESIS_HASH;
   const redeemCode = makeRedeemCode(ctx.randomBytes);
   const sequence = row.lastSequence + 1;
   const seal = sealEvent(

@@ -1,5 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
+import type { ApiMetrics } from "../../metrics/metrics.ts";
+import type { Traces } from "../../traces/traces.ts";
 
 /** What middleware and handlers record for the log line of a request. */
 interface RequestFacts {
@@ -68,4 +70,40 @@ export function finalStatus(response: Response): number {
 function levelOf(status: number): "info" | "warn" | "error" {
   if (status < 500) return "info";
   return status === 500 ? "error" : "warn";
+}
+
+/** The label of requests that match no route. Their paths are not labels, because callers can send any path. */
+const NO_ROUTE = "none";
+/** Methods that have their own label. All others share one, because callers can send any method. */
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/** Records every request when its response is finished or its caller has disconnected. */
+export function measureRequests({ requestDuration, refusals }: ApiMetrics): RequestHandler {
+  return (request, response, next) => {
+    const startedAt = performance.now();
+    response.once("close", () => {
+      const { route = NO_ROUTE, errorCode } = response.locals;
+      const method = METHODS.includes(request.method) ? request.method : "other";
+      const durationMs = performance.now() - startedAt;
+      requestDuration.with(route, method, String(finalStatus(response))).observe(durationMs / 1_000);
+      if (errorCode !== undefined) refusals.with(errorCode).inc();
+    });
+    next();
+  };
+}
+
+/** Runs each request in a span, if traces are on. The span ends when the response ends or the caller disconnects. */
+export function traceRequests(traces: Traces): RequestHandler {
+  return (request, response, next) => {
+    traces.request(request, (traced) => {
+      if (traced !== null) {
+        response.locals.traceId = traced.traceId;
+        response.once("close", () => {
+          const { route, errorCode } = response.locals;
+          traced.end({ route, errorCode, status: finalStatus(response) });
+        });
+      }
+      next();
+    });
+  };
 }

@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
 import type { RequestHandler } from "express";
+import { AppError } from "../../contract/errors.ts";
 
 /** `203.0.113.7:51234`, `[2001:db8::1]:51234` and `[2001:db8::1]`: an address as the first or second group. */
 const ADDRESS_AND_PORT = /^ *(?:(\d+(?:\.\d+){3}):\d+|\[([\da-f]*:[\da-f]*:[\da-f:.]*)\](?::\d+)?) *$/i;
@@ -46,3 +47,24 @@ function toIPv4(high: string, low: string): string {
   const bytes = Buffer.from(high.padStart(4, "0") + low.padStart(4, "0"), "hex");
   return bytes.join(".");
 }
+
+/** Refuses an HTTP/1.1 request without Host, as RFC 9112, section 3.2, requires. */
+export const requireHost: RequestHandler = (request, _response, next) => {
+  if (request.httpVersion === "1.1" && request.headers.host === undefined) {
+    throw new AppError("invalid_http", "A request must have a Host header.");
+  }
+  next();
+};
+
+/** Headers for ranges and conditional writes. */
+const IGNORED = ["range", "if-range", "if-match", "if-unmodified-since"] as const;
+
+/**
+ * Removes the headers that make Express answer 206, 412 or 416, because the API does not document these statuses. Also removes
+ * `If-None-Match: *`, but keeps `If-None-Match` with entity tags.
+ */
+export const ignoreConditions: RequestHandler = ({ headers }, _response, next) => {
+  for (const name of IGNORED) if (headers[name] !== undefined) delete headers[name];
+  if (headers["if-none-match"]?.includes("*")) delete headers["if-none-match"];
+  next();
+};
