@@ -1,6 +1,6 @@
 import express, { type Express } from "express";
 import { ERRORS } from "./contract/errors.ts";
-import type { Endpoint } from "./http/endpoint.ts";
+import { type Endpoint, joinRoutes, mount } from "./http/endpoint.ts";
 import { ENDPOINTS } from "./http/endpoints.ts";
 import { errorHandler, unknownPath } from "./http/errors.ts";
 import { measureRequests, requestLog, traceRequests } from "./http/middleware/observe-requests.ts";
@@ -12,7 +12,6 @@ import { mountOperatorPages } from "./http/ops/mount-operator-pages.ts";
 import { mountPages } from "./http/pages/mount-pages.ts";
 import { offerPage } from "./http/pages/offer-page.ts";
 import { pageHeaders } from "./http/pages/page-headers.ts";
-import { joinRoutes, mount } from "./http/route.ts";
 import { logRoutes } from "./http/routes/log.ts";
 import type { ApiContext } from "./open-api.ts";
 

@@ -2,8 +2,8 @@ import type { ErrorRequestHandler, RequestHandler } from "express";
 import { BatcherFull } from "../batching/batcher.ts";
 import { AppError, statusOf } from "../contract/errors.ts";
 import { isDatabaseUnavailable, isLockTimeout } from "../db/transaction.ts";
+import { sendJson } from "./endpoint.ts";
 import { sendPage } from "./pages/offer-page.ts";
-import { sendJson } from "./route.ts";
 
 /** Refuses requests that no route matches. Mount it after all routes. */
 export const unknownPath: RequestHandler = () => {

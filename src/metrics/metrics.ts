@@ -1,4 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { BatchObserver } from "../batching/batcher.ts";
+import type { Traces } from "../traces/traces.ts";
 import { METRICS, type MetricDefinition } from "./catalog.ts";
 
 const CLASSES = { counter: Counter, gauge: Gauge, histogram: Histogram };
@@ -96,6 +98,34 @@ export function openMetrics<Process extends "api" | "worker">(
     async scrape() {
       await measure(metrics);
       return registry.metrics();
+    },
+  };
+}
+
+/** Where batches are recorded. `metrics` is null without METRICS_PORT. */
+export interface Observing {
+  metrics: Pick<ServiceMetrics, "batchItems" | "batchDuration"> | null;
+  traces: Traces;
+}
+
+/** Makes an observer that measures the size and duration of one kind of batch and traces it. */
+export function observeBatches(
+  ctx: Observing,
+  name: "redeem" | "reservations" | "lookups" | "acquisitions" | "seals",
+): BatchObserver {
+  const items = ctx.metrics?.batchItems.with(name);
+  const duration = ctx.metrics?.batchDuration.with(name);
+  return {
+    // The items of every observed batch are objects.
+    submitted: (item) => ctx.traces.recordSubmission(item as object),
+    async run(batch, work) {
+      const startedAt = performance.now();
+      try {
+        return await ctx.traces.runBatch(name, batch as object[], work);
+      } finally {
+        items?.observe(batch.length);
+        duration?.observe((performance.now() - startedAt) / 1_000);
+      }
     },
   };
 }

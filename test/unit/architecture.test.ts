@@ -41,7 +41,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   redis: ["batching"],
   holds: ["contract", "domain", "batching", "redis"],
   queues: ["contract", "domain", "batching", "redis"],
-  metrics: ["contract", "queues"],
+  metrics: ["contract", "batching", "queues", "traces"],
   traces: ["config", "log"],
   limits: ["contract", "domain", "batching", "redis"],
   services: [

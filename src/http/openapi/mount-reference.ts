@@ -1,12 +1,11 @@
 import type { Router } from "express";
 import type { ApiContext } from "../../open-api.ts";
-import type { Endpoint } from "../endpoint.ts";
+import { type Endpoint, mount } from "../endpoint.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
 import { DOCUMENTS, renderDocument, type ServedDocument } from "../pages/documents.ts";
 import type { Html } from "../pages/html.ts";
 import { sendPage } from "../pages/offer-page.ts";
 import { headersOf, pageHeaders } from "../pages/page-headers.ts";
-import { mount } from "../route.ts";
 import { describeApi } from "./describe-api.ts";
 import { renderReferencePage } from "./reference-page.ts";
 

@@ -1,6 +1,6 @@
 import type { Router } from "express";
 import type { ApiContext } from "../../open-api.ts";
-import { mount } from "../route.ts";
+import { mount } from "../endpoint.ts";
 import { offerPage } from "./offer-page.ts";
 import { pageHeaders, sealedPageHeaders } from "./page-headers.ts";
 import { assetsRoute } from "./serve-assets.ts";

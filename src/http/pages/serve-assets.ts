@@ -1,5 +1,5 @@
 import { AppError } from "../../contract/errors.ts";
-import type { Route } from "../route.ts";
+import type { Route } from "../endpoint.ts";
 import { findAsset } from "./assets.ts";
 
 /** One year. A changed file gets a new name. */

@@ -1,8 +1,8 @@
 import { AppError } from "../../contract/errors.ts";
 import { ENTITY_TYPE } from "../../domain/chain.ts";
 import type { ApiContext } from "../../open-api.ts";
+import type { Route } from "../endpoint.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
-import type { Route } from "../route.ts";
 import { CHECK_INPUT_MAX, CHECK_PATH, readVoucherId, renderCheckPage } from "./check-form.ts";
 import { offerPage, sendPage, wantsPage } from "./offer-page.ts";
 import { pageHeaders } from "./page-headers.ts";

@@ -1,6 +1,6 @@
 import type { ApiContext } from "../../open-api.ts";
+import { type Route, respondJson } from "../endpoint.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
-import { type Route, respondJson } from "../route.ts";
 import { renderLandingPage } from "./landing-page.ts";
 import { GUIDE_PATH } from "./layout.ts";
 import { offerPage, sendPage, wantsPage } from "./offer-page.ts";

@@ -2,8 +2,8 @@ import type { RequestHandler } from "express";
 import { TEXT } from "../../contract/receipt.ts";
 import type { ApiContext } from "../../open-api.ts";
 import { readPublished, readTile } from "../../services/log/read-log.ts";
+import type { Route } from "../endpoint.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
-import type { Route } from "../route.ts";
 
 /** A tile never changes. */
 const FOR_EVER = "public, max-age=31536000, immutable";

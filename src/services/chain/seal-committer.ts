@@ -1,8 +1,8 @@
 import type pg from "pg";
 import type { Config } from "../../config.ts";
 import type { SealJob, SealReply } from "../../contract/jobs.ts";
+import { type Observing, observeBatches } from "../../metrics/metrics.ts";
 import { type GroupCommitter, openVoucherCommitter } from "../batches/group-committer.ts";
-import { type Observing, observeBatches } from "../batches/observe-batches.ts";
 import { readUnsealed, sealChains } from "./seal-events.ts";
 
 /** Longest wait for the lock of a voucher's row. After it, the seal job fails, and the sweeper requests the seal again. Milliseconds. */

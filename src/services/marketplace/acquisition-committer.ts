@@ -3,8 +3,8 @@ import { Batcher } from "../../batching/batcher.ts";
 import { pickFreeVouchers, pickVoucher } from "../../db/acquisitions.ts";
 import type { Transaction } from "../../db/pool.ts";
 import { isLockTimeout, mayBeFromOneItem, readThenWrite, waitForLocks } from "../../db/transaction.ts";
+import { type Observing, observeBatches } from "../../metrics/metrics.ts";
 import { GroupCommitter, type Undecided } from "../batches/group-committer.ts";
-import { type Observing, observeBatches } from "../batches/observe-batches.ts";
 import {
   type AcquisitionOutcome,
   type AcquisitionRequest,

@@ -15,8 +15,8 @@ import { type Confirmation, decideRedeem } from "../../domain/redeem.ts";
 import { liveReservation, type Reservation } from "../../domain/reservation.ts";
 import { hashToken, reservationToken, type TokenSecret } from "../../domain/reservation-token.ts";
 import { type Leases, releaseLease } from "../../holds/lease.ts";
+import { type Observing, observeBatches } from "../../metrics/metrics.ts";
 import { type GroupCommitter, openVoucherCommitter } from "../batches/group-committer.ts";
-import { type Observing, observeBatches } from "../batches/observe-batches.ts";
 import { appendEvents, type EventSinks, openSinks, readPending } from "../chain/seal-events.ts";
 
 /** One attempt: its job, the job's id, and its origin. */

@@ -13,8 +13,8 @@ import {
   type ReservationOutcome,
   type ReservationRequest,
 } from "../../domain/reservation.ts";
+import { type Observing, observeBatches } from "../../metrics/metrics.ts";
 import { type GroupCommitter, openVoucherCommitter } from "../batches/group-committer.ts";
-import { type Observing, observeBatches } from "../batches/observe-batches.ts";
 
 /** A call that reserves a voucher, or one that releases a reservation by its ticket. */
 type ReservationMove =

@@ -11,8 +11,8 @@ import { normaliseCode } from "../../domain/codes.ts";
 import { isTicket } from "../../domain/ids.ts";
 import { statusAt } from "../../domain/voucher.ts";
 import type { Limits } from "../../limits/open-limits.ts";
+import { type Observing, observeBatches } from "../../metrics/metrics.ts";
 import type { Caller } from "../auth/caller.ts";
-import { type Observing, observeBatches } from "../batches/observe-batches.ts";
 
 /** Look-ups in one statement. */
 const BATCH_MAX = 256;

@@ -1,9 +1,8 @@
 import type { Request } from "express";
 import type { Scope } from "../../../src/domain/api-keys.ts";
-import { type Endpoint, validate } from "../../../src/http/endpoint.ts";
+import { type Endpoint, respondJson, validate } from "../../../src/http/endpoint.ts";
 import { partnerKey } from "../../../src/http/middleware/authenticate.ts";
 import { jsonBody } from "../../../src/http/middleware/json-body.ts";
-import { respondJson } from "../../../src/http/route.ts";
 import type { ApiContext } from "../../../src/open-api.ts";
 import type { Caller } from "../../../src/services/auth/caller.ts";
 
