@@ -2,7 +2,6 @@ import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
 import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
 import { COSIGNATURE_MAX_AGE, openLogSource } from "../../packages/tlog/src/log-source.ts";
 import { monitorLog } from "../../packages/tlog/src/monitor.ts";
-import type { Policy } from "../../packages/tlog/src/policy.ts";
 import { describeAge } from "../../packages/tlog/src/report.ts";
 import { readLogConfig } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
@@ -10,27 +9,17 @@ import { countIssuedVouchers } from "../db/catalog.ts";
 import { readDeploymentId } from "../db/deployment.ts";
 import { findPublished } from "../db/log-checkpoints.ts";
 import { findLogTree } from "../db/log-tree.ts";
-import { onSnapshot } from "../db/transaction.ts";
-import { askOutside, auditLog } from "../services/log/audit-log.ts";
-import { auditServedLog } from "../services/log/audit-served-log.ts";
 import { backfillLog } from "../services/log/backfill-log.ts";
 import { exportLog } from "../services/log/export-log.ts";
 import { initLog } from "../services/log/init-log.ts";
 import { type LogSettings, LogSettingsError, readLogSettings } from "../services/log/log-settings.ts";
 import { recoverLog } from "../services/log/recover-log.ts";
 import { retireLog } from "../services/log/retire-log.ts";
-import {
-  action,
-  actionWithoutServers,
-  type CommandContext,
-  type Interaction,
-  type Noun,
-  withServers,
-} from "./command.ts";
-import { EXIT, UsageError } from "./exit-code.ts";
+import { action, actionWithoutServers, type CommandContext, type Noun, withServers } from "./command.ts";
+import { UsageError } from "./exit-code.ts";
 import { formatCount, pluralize } from "./format.ts";
+import { auditDatabase, auditUrl } from "./log-audit.ts";
 import { collect, integer } from "./option-parsers.ts";
-import { paint } from "./paint.ts";
 import { readPolicy, readText } from "./receipt.ts";
 import { withRedis } from "./with-redis.ts";
 
@@ -249,60 +238,6 @@ leaves. Run it again if it was interrupted.`,
     );
   },
 };
-
-async function auditDatabase(ctx: CommandContext): Promise<void> {
-  const progress = ctx.progress("Compared", "events", (await findLogTree(ctx.pool))?.size ?? 0);
-  const { anchors, policyFile } = readLogConfig(process.env);
-  const begun = await askOutside(ctx.pool, anchors, policyFile === null ? null : await readPolicy(policyFile));
-  const onEvents = (events: number) => {
-    ctx.signal.throwIfAborted();
-    progress.advance(events);
-  };
-  const audit = await onSnapshot(ctx.pool, (tx) => auditLog(tx, onEvents, begun));
-  printAudit(
-    ctx,
-    audit,
-    `${pluralize(audit.leaves, "leaf", "leaves")}, ${pluralize(audit.events, "event")}, ${formatCount(audit.waiting)} waiting, ${formatCount(audit.lost)} lost, ${pluralize(audit.retirements, "retired log")}.
-Compared with ${pluralize(audit.anchors, "anchor")} and ${pluralize(audit.witnesses, "witness", "witnesses")}; ${formatCount(audit.silentWitnesses)} did not answer`,
-  );
-}
-
-async function auditUrl(
-  ctx: Interaction,
-  url: string,
-  options: { policy: Policy; vouchers: string[]; maxAge: number },
-): Promise<void> {
-  const address = url.replace(/\/$/, "");
-  const progress = ctx.progress("Read", "leaves", 0);
-  const audit = await auditServedLog({
-    log: openLogSource(`${address}/log`),
-    histories: openLogSource(`${address}/integrity/events`),
-    ...options,
-    onLeaves: (leaves) => {
-      ctx.signal.throwIfAborted();
-      progress.advance(leaves);
-    },
-  });
-  const events =
-    options.vouchers.length === 0
-      ? "no voucher named"
-      : `${pluralize(audit.events, "public event")} compared, ${formatCount(audit.waiting)} waiting`;
-  printAudit(
-    ctx,
-    audit,
-    `${audit.origin}: ${pluralize(audit.leaves, "leaf", "leaves")}, ${pluralize(audit.tiles, "tile")}, ${events}. ${describeAge(audit.cosignedAge)} In all`,
-  );
-}
-
-function printAudit(ctx: Interaction, audit: { problems: string[]; problemCount: number }, summary: string): void {
-  ctx.print(audit, () =>
-    [
-      ...audit.problems.map((problem) => `${paint("red", "WRONG")} ${problem}`),
-      `${summary}: ${pluralize(audit.problemCount, "problem")}.`,
-    ].join("\n"),
-  );
-  if (audit.problemCount > 0) process.exitCode = EXIT.refused;
-}
 
 /**
  * Refuses while a worker of the queue `log` runs. Without REDIS_URL, checks nothing. A worker that still runs may then sign one more

@@ -4,11 +4,9 @@ import {
   DELIVERY_STATES,
   type DeliveryState,
   REPLAY_MAX,
-  WEBHOOK_EVENT_TYPES,
   type WebhookDeliveryView,
-  type WebhookEventType,
-  type WebhookView,
-} from "../contract/webhooks.ts";
+} from "../contract/webhook-deliveries.ts";
+import { WEBHOOK_EVENT_TYPES, type WebhookEventType, type WebhookView } from "../contract/webhooks.ts";
 import {
   createEndpoint,
   disableEndpoint,

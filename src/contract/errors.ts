@@ -10,270 +10,224 @@ interface ErrorDescription {
   retryAfterSeconds?: number;
 }
 
+function describe(status: number, meaning: string, sentence: string, retryAfterSeconds?: number): ErrorDescription {
+  return { status, meaning, sentence, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+}
+
 /** Why a voucher that the caller may see cannot be reserved or redeemed. */
 const REFUSALS = {
-  voucher_used: {
-    status: 409,
-    meaning: "The voucher was redeemed under another reference; this is final",
-    sentence: "This voucher has already been used.",
-  },
-  voucher_voided: {
-    status: 409,
-    meaning: "The issuer cancelled the voucher; this is final",
-    sentence: "This voucher has been cancelled by its issuer.",
-  },
-  voucher_expired: {
-    status: 409,
-    meaning: "The voucher's `validUntil` has passed; this is final",
-    sentence: "This voucher has expired.",
-  },
-  reservation_ended: {
-    status: 409,
-    meaning: "This ticket's reservation has expired or was released; the voucher itself may still be valid",
-    sentence: "This reservation has ended. Look the voucher up again by its code.",
-  },
-  token_mismatch: {
-    status: 409,
-    meaning: "The voucher has no live reservation, or the token belongs to another one",
-    sentence: "The reservation token does not match this voucher's reservation.",
-  },
-  voucher_reserved: {
-    status: 409,
-    meaning: "Another key of the same organization has reserved the voucher",
-    sentence: "This voucher is reserved by another checkout at the moment.",
-  },
-} as const satisfies Record<string, ErrorDescription>;
+  voucher_used: describe(
+    409,
+    "The voucher was redeemed under another reference; this is final",
+    "This voucher has already been used.",
+  ),
+  voucher_voided: describe(
+    409,
+    "The issuer cancelled the voucher; this is final",
+    "This voucher has been cancelled by its issuer.",
+  ),
+  voucher_expired: describe(409, "The voucher's `validUntil` has passed; this is final", "This voucher has expired."),
+  reservation_ended: describe(
+    409,
+    "This ticket's reservation has expired or was released; the voucher itself may still be valid",
+    "This reservation has ended. Look the voucher up again by its code.",
+  ),
+  token_mismatch: describe(
+    409,
+    "The voucher has no live reservation, or the token belongs to another one",
+    "The reservation token does not match this voucher's reservation.",
+  ),
+  voucher_reserved: describe(
+    409,
+    "Another key of the same organization has reserved the voucher",
+    "This voucher is reserved by another checkout at the moment.",
+  ),
+};
 
 /** Every code that an error body may carry. Codes are stable: partners branch on them. */
 export const ERRORS = {
-  invalid_http: {
-    status: 400,
-    meaning: "The request is not valid HTTP, or has no Host header",
-    sentence: "This is not an HTTP request.",
-  },
-  headers_too_large: {
-    status: 431,
-    meaning: "The address and the headers together are longer than 16 KiB",
-    sentence: "The request's address or headers are too long.",
-  },
-  request_timeout: {
-    status: 408,
-    meaning: "The headers did not arrive within 10 seconds, or the whole request within 15",
-    sentence: "The request did not arrive in time.",
-  },
-  invalid_json: {
-    status: 400,
-    meaning: "The body is not a JSON object in UTF-8",
-    sentence: "The body must be a JSON object.",
-  },
-  invalid_request: {
-    status: 400,
-    meaning: "A field is missing, of the wrong type or too long; the sentence names it",
-    sentence: "externalRef is required.",
-  },
-  body_too_large: {
-    status: 413,
-    meaning: "The body is larger than 16 KiB",
-    sentence: "The body must not be larger than 16 KiB.",
-  },
-  unsupported_encoding: {
-    status: 415,
-    meaning: "The body is not in UTF-8, or is compressed by a method that the service does not support",
-    sentence: "The body must be JSON in UTF-8, plain or compressed with gzip, deflate, br or zstd.",
-  },
-  missing_key: {
-    status: 401,
-    meaning: "The request has no API key",
-    sentence: "Send your API key in the X-Api-Key header.",
-  },
-  unknown_key: {
-    status: 401,
-    meaning: "The key is mistyped, unknown, revoked or expired",
-    sentence: "This API key is unknown or no longer works.",
-  },
-  missing_scope: {
-    status: 401,
-    meaning: "The key is valid but lacks the scope that this endpoint requires",
-    sentence: "This API key lacks the scope voucher.redeem.",
-  },
-  missing_token: {
-    status: 401,
-    meaning: "The request has no user token",
-    sentence: "Send your token in the Authorization header, after the word Bearer.",
-  },
-  invalid_token: {
-    status: 401,
-    meaning: "The token's signature is wrong, the token has expired, or it was issued for another service",
-    sentence: "This sign-in is invalid or has expired. Please sign in again.",
-  },
-  missing_password: {
-    status: 401,
-    meaning: "The operator pages and the queue dashboard require the operations token as the HTTP Basic password",
-    sentence: "Sign in with the operations token as the password, under any user name.",
-  },
-  wrong_password: {
-    status: 401,
-    meaning: "The password sent to the operator pages or the queue dashboard is not the operations token",
-    sentence: "This is not the operations token.",
-  },
-  cross_site: {
-    status: 403,
-    meaning:
-      "The browser sent a change to the operator pages or the queue dashboard on behalf of a page of another site",
-    sentence: "This request was sent from a page of another site.",
-  },
-  referrers_only: {
-    status: 403,
-    meaning:
-      "Only users with an active referrer contract with the brand can claim or buy these vouchers, and the caller has none",
-    sentence: "Only referrers with an active contract can get this voucher. Ask a referrer for their link.",
-  },
-  key_without_organization: {
-    status: 403,
-    meaning: "The key is valid but is not bound to an organization",
-    sentence: "This API key is not bound to an organization.",
-  },
-  address_not_allowed: {
-    status: 403,
-    meaning: "The key may not be used from the caller's address",
-    sentence: "This API key may not be used from your address.",
-  },
-  sandbox_only: {
-    status: 403,
-    meaning: "The endpoint is for keys of sandbox organizations, which begin with `pvt_`; this key is live",
-    sentence: "Only keys of sandbox organizations can do this. This key is live.",
-  },
-  not_found: {
-    status: 404,
-    meaning: "There is nothing at this address",
-    sentence: "There is nothing at this address.",
-  },
-  voucher_not_found: {
-    status: 404,
-    meaning:
-      "No voucher of the caller's brands has this code or ticket; vouchers of other organizations get the same response",
-    sentence: "No voucher of your brands matches this code or ticket.",
-  },
-  entity_not_found: {
-    status: 404,
-    meaning: "No entity with this type and id has a history",
-    sentence: "No voucher has this id.",
-  },
-  redemption_not_found: {
-    status: 404,
-    meaning:
-      "The caller's organization has redeemed nothing under this reference yet; references of other organizations get the same response",
-    sentence: "Nothing has been redeemed under this reference.",
-  },
-  listing_not_found: {
-    status: 404,
-    meaning: "There is no such listing",
-    sentence: "There is no such listing.",
-  },
-  product_not_found: {
-    status: 404,
-    meaning: "There is no such product",
-    sentence: "There is no such product.",
-  },
-  link_not_found: {
-    status: 404,
-    meaning: "There is no such link, or its contract is no longer active",
-    sentence: "This link is invalid or has expired.",
-  },
-  webhook_not_found: {
-    status: 404,
-    meaning:
-      "The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response",
-    sentence: "Your organization has no webhook endpoint with this id.",
-  },
-  webhooks_off: {
-    status: 404,
-    meaning: "The operator of this deployment has not switched webhooks on",
-    sentence: "Webhooks are not switched on here. Ask the operator.",
-  },
-  method_not_allowed: {
-    status: 405,
-    meaning: "The address does not accept this method; the `Allow` header lists those it accepts",
-    sentence: "This address does not accept this method. The Allow header lists those it accepts.",
-  },
+  invalid_http: describe(400, "The request is not valid HTTP, or has no Host header", "This is not an HTTP request."),
+  headers_too_large: describe(
+    431,
+    "The address and the headers together are longer than 16 KiB",
+    "The request's address or headers are too long.",
+  ),
+  request_timeout: describe(
+    408,
+    "The headers did not arrive within 10 seconds, or the whole request within 15",
+    "The request did not arrive in time.",
+  ),
+  invalid_json: describe(400, "The body is not a JSON object in UTF-8", "The body must be a JSON object."),
+  invalid_request: describe(
+    400,
+    "A field is missing, of the wrong type or too long; the sentence names it",
+    "externalRef is required.",
+  ),
+  body_too_large: describe(413, "The body is larger than 16 KiB", "The body must not be larger than 16 KiB."),
+  unsupported_encoding: describe(
+    415,
+    "The body is not in UTF-8, or is compressed by a method that the service does not support",
+    "The body must be JSON in UTF-8, plain or compressed with gzip, deflate, br or zstd.",
+  ),
+  missing_key: describe(401, "The request has no API key", "Send your API key in the X-Api-Key header."),
+  unknown_key: describe(
+    401,
+    "The key is mistyped, unknown, revoked or expired",
+    "This API key is unknown or no longer works.",
+  ),
+  missing_scope: describe(
+    401,
+    "The key is valid but lacks the scope that this endpoint requires",
+    "This API key lacks the scope voucher.redeem.",
+  ),
+  missing_token: describe(
+    401,
+    "The request has no user token",
+    "Send your token in the Authorization header, after the word Bearer.",
+  ),
+  invalid_token: describe(
+    401,
+    "The token's signature is wrong, the token has expired, or it was issued for another service",
+    "This sign-in is invalid or has expired. Please sign in again.",
+  ),
+  missing_password: describe(
+    401,
+    "The operator pages and the queue dashboard require the operations token as the HTTP Basic password",
+    "Sign in with the operations token as the password, under any user name.",
+  ),
+  wrong_password: describe(
+    401,
+    "The password sent to the operator pages or the queue dashboard is not the operations token",
+    "This is not the operations token.",
+  ),
+  cross_site: describe(
+    403,
+    "The browser sent a change to the operator pages or the queue dashboard on behalf of a page of another site",
+    "This request was sent from a page of another site.",
+  ),
+  referrers_only: describe(
+    403,
+    "Only users with an active referrer contract with the brand can claim or buy these vouchers, and the caller has none",
+    "Only referrers with an active contract can get this voucher. Ask a referrer for their link.",
+  ),
+  key_without_organization: describe(
+    403,
+    "The key is valid but is not bound to an organization",
+    "This API key is not bound to an organization.",
+  ),
+  address_not_allowed: describe(
+    403,
+    "The key may not be used from the caller's address",
+    "This API key may not be used from your address.",
+  ),
+  sandbox_only: describe(
+    403,
+    "The endpoint is for keys of sandbox organizations, which begin with `pvt_`; this key is live",
+    "Only keys of sandbox organizations can do this. This key is live.",
+  ),
+  not_found: describe(404, "There is nothing at this address", "There is nothing at this address."),
+  voucher_not_found: describe(
+    404,
+    "No voucher of the caller's brands has this code or ticket; vouchers of other organizations get the same response",
+    "No voucher of your brands matches this code or ticket.",
+  ),
+  entity_not_found: describe(404, "No entity with this type and id has a history", "No voucher has this id."),
+  redemption_not_found: describe(
+    404,
+    "The caller's organization has redeemed nothing under this reference yet; references of other organizations get the same response",
+    "Nothing has been redeemed under this reference.",
+  ),
+  listing_not_found: describe(404, "There is no such listing", "There is no such listing."),
+  product_not_found: describe(404, "There is no such product", "There is no such product."),
+  link_not_found: describe(
+    404,
+    "There is no such link, or its contract is no longer active",
+    "This link is invalid or has expired.",
+  ),
+  webhook_not_found: describe(
+    404,
+    "The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response",
+    "Your organization has no webhook endpoint with this id.",
+  ),
+  webhooks_off: describe(
+    404,
+    "The operator of this deployment has not switched webhooks on",
+    "Webhooks are not switched on here. Ask the operator.",
+  ),
+  method_not_allowed: describe(
+    405,
+    "The address does not accept this method; the `Allow` header lists those it accepts",
+    "This address does not accept this method. The Allow header lists those it accepts.",
+  ),
   ...REFUSALS,
-  not_logged_yet: {
-    status: 409,
-    meaning: "The event is not covered by the log's checkpoint yet, or this deployment has no log",
-    sentence: "This event is not in the log yet. Please try again in a moment.",
-    retryAfterSeconds: 1,
-  },
-  webhook_limit: {
-    status: 409,
-    meaning:
-      "The organization has 20 webhook endpoints, or the endpoint has ten earlier secrets that still sign: the most",
-    sentence:
-      "There can be at most 20 webhook endpoints, and ten earlier secrets of one. Delete an endpoint, or rotate later.",
-  },
-  webhook_disabled: {
-    status: 409,
-    meaning: "The webhook endpoint is disabled; the sentence says who can enable it",
-    sentence: "The operator has disabled this webhook endpoint, and only the operator can enable it again.",
-  },
-  sold_out: {
-    status: 409,
-    meaning: "The window is open, but no voucher is left",
-    sentence: "No vouchers are left.",
-  },
-  window_closed: {
-    status: 409,
-    meaning: "There is no such window, or it is not open now",
-    sentence: "This offer is not open at the moment.",
-  },
-  rate_limited: {
-    status: 429,
-    meaning: "The caller sent too many requests; `Retry-After` says when to try again",
-    sentence: "There were too many requests. Please try again in a moment.",
-  },
-  too_many_misses: {
-    status: 429,
-    meaning:
-      "The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work",
-    sentence: "Too many codes that do not exist were tried. Please try again later.",
-  },
-  redeem_timeout: {
-    status: 503,
-    meaning:
-      "The redemption did not complete. Nothing was redeemed under the reference, and no attempt made before this response ever will; a later one may",
-    sentence: "The voucher could not be redeemed in time. This attempt redeemed nothing. Please try again.",
-    retryAfterSeconds: 2,
-  },
-  redeem_unknown: {
-    status: 503,
-    meaning: "It is not known yet whether the voucher was redeemed; retry with the same reference to find out",
-    sentence:
-      "It is not known yet whether the voucher was redeemed. Retry with the same externalRef to find out. It is never redeemed twice.",
-    retryAfterSeconds: 2,
-  },
-  voucher_busy: {
-    status: 503,
-    meaning: "Another operation has locked the voucher; the request was not carried out",
-    sentence: "This voucher is being changed at the moment. Please try again.",
-    retryAfterSeconds: 1,
-  },
-  overloaded: {
-    status: 503,
-    meaning: "Too many requests are waiting; the request was not carried out",
-    sentence: "The service is busy. Please try again.",
-    retryAfterSeconds: 1,
-  },
-  unavailable: {
-    status: 503,
-    meaning: "The service cannot reach a server that it depends on",
-    sentence: "The service is not available at the moment. Please try again.",
-    retryAfterSeconds: 2,
-  },
-  internal_error: {
-    status: 500,
-    meaning: "The service failed unexpectedly; quote the `requestId` when you report it",
-    sentence: "Something went wrong on our side.",
-  },
-} as const satisfies Record<string, ErrorDescription>;
+  not_logged_yet: describe(
+    409,
+    "The event is not covered by the log's checkpoint yet, or this deployment has no log",
+    "This event is not in the log yet. Please try again in a moment.",
+    1,
+  ),
+  webhook_limit: describe(
+    409,
+    "The organization has 20 webhook endpoints, or the endpoint has ten earlier secrets that still sign: the most",
+    "There can be at most 20 webhook endpoints, and ten earlier secrets of one. Delete an endpoint, or rotate later.",
+  ),
+  webhook_disabled: describe(
+    409,
+    "The webhook endpoint is disabled; the sentence says who can enable it",
+    "The operator has disabled this webhook endpoint, and only the operator can enable it again.",
+  ),
+  sold_out: describe(409, "The window is open, but no voucher is left", "No vouchers are left."),
+  window_closed: describe(
+    409,
+    "There is no such window, or it is not open now",
+    "This offer is not open at the moment.",
+  ),
+  rate_limited: describe(
+    429,
+    "The caller sent too many requests; `Retry-After` says when to try again",
+    "There were too many requests. Please try again in a moment.",
+  ),
+  too_many_misses: describe(
+    429,
+    "The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work",
+    "Too many codes that do not exist were tried. Please try again later.",
+  ),
+  redeem_timeout: describe(
+    503,
+    "The redemption did not complete. Nothing was redeemed under the reference, and no attempt made before this response ever will; a later one may",
+    "The voucher could not be redeemed in time. This attempt redeemed nothing. Please try again.",
+    2,
+  ),
+  redeem_unknown: describe(
+    503,
+    "It is not known yet whether the voucher was redeemed; retry with the same reference to find out",
+    "It is not known yet whether the voucher was redeemed. Retry with the same externalRef to find out. It is never redeemed twice.",
+    2,
+  ),
+  voucher_busy: describe(
+    503,
+    "Another operation has locked the voucher; the request was not carried out",
+    "This voucher is being changed at the moment. Please try again.",
+    1,
+  ),
+  overloaded: describe(
+    503,
+    "Too many requests are waiting; the request was not carried out",
+    "The service is busy. Please try again.",
+    1,
+  ),
+  unavailable: describe(
+    503,
+    "The service cannot reach a server that it depends on",
+    "The service is not available at the moment. Please try again.",
+    2,
+  ),
+  internal_error: describe(
+    500,
+    "The service failed unexpectedly; quote the `requestId` when you report it",
+    "Something went wrong on our side.",
+  ),
+};
 
 export type ErrorCode = keyof typeof ERRORS;
 type RefusalCode = keyof typeof REFUSALS;
@@ -283,70 +237,6 @@ export function statusOf(code: ErrorCode): number {
 }
 
 export const REFUSAL_CODES = Object.keys(REFUSALS) as RefusalCode[];
-
-const ACQUISITION = [
-  "referrers_only",
-  "window_closed",
-  "sold_out",
-  "voucher_busy",
-  "overloaded",
-  "unavailable",
-] as const;
-const VOUCHER_READ = ["voucher_not_found", "too_many_misses", "overloaded", "unavailable"] as const;
-
-const WEBHOOK = ["webhook_not_found", "webhooks_off", "overloaded", "unavailable"] as const;
-
-/** The errors of each operation, without those of authentication, of input validation and of {@link ANY_ADDRESS_ERRORS}. */
-export const ERRORS_OF = {
-  lookUpVoucher: VOUCHER_READ,
-  readVoucherEvents: VOUCHER_READ,
-  reserveVoucher: [...VOUCHER_READ, ...REFUSAL_CODES.filter((code) => code !== "token_mismatch"), "voucher_busy"],
-  redeemVoucher: [...VOUCHER_READ, ...REFUSAL_CODES, "redeem_timeout", "redeem_unknown", "voucher_busy"],
-  advanceSandbox: ["voucher_busy", "overloaded", "unavailable"],
-  releaseReservation: ["voucher_busy", "overloaded", "unavailable"],
-  listRedemptions: ["overloaded", "unavailable"],
-  readRedemption: ["redemption_not_found", "overloaded", "unavailable"],
-  createWebhook: ["webhooks_off", "webhook_limit", "overloaded", "unavailable"],
-  listWebhooks: ["webhooks_off", "overloaded", "unavailable"],
-  readWebhook: WEBHOOK,
-  changeWebhook: [...WEBHOOK, "webhook_disabled"],
-  deleteWebhook: WEBHOOK,
-  testWebhook: [...WEBHOOK, "webhook_disabled"],
-  rotateWebhook: [...WEBHOOK, "webhook_limit"],
-  replayWebhook: [...WEBHOOK, "webhook_disabled"],
-  listWebhookDeliveries: WEBHOOK,
-  readPublicEvents: ["entity_not_found", "overloaded", "unavailable"],
-  readRedemptionReceipt: ["redemption_not_found", "not_logged_yet", "overloaded", "unavailable"],
-  readEventReceipt: [...VOUCHER_READ, "not_logged_yet"],
-  readEventProof: ["entity_not_found", "not_logged_yet", "overloaded", "unavailable"],
-  readListings: ["overloaded", "unavailable"],
-  readListing: ["listing_not_found", "overloaded", "unavailable"],
-  buyListing: ["listing_not_found", ...ACQUISITION],
-  buyProduct: ["product_not_found", ...ACQUISITION],
-  claimProduct: ["product_not_found", ...ACQUISITION],
-  claimByLink: ["link_not_found", ...ACQUISITION.filter((code) => code !== "referrers_only")],
-  health: [],
-  readiness: ["unavailable"],
-} as const satisfies Record<string, readonly ErrorCode[]>;
-
-/** Errors that every endpoint with a body can return. */
-export const BODY_ERRORS: readonly ErrorCode[] = [
-  "invalid_json",
-  "invalid_request",
-  "body_too_large",
-  "unsupported_encoding",
-];
-
-/** Errors that every address can return. */
-export const ANY_ADDRESS_ERRORS: readonly ErrorCode[] = [
-  "not_found",
-  "method_not_allowed",
-  "rate_limited",
-  "invalid_http",
-  "request_timeout",
-  "headers_too_large",
-  "internal_error",
-];
 
 /** Codes whose message must name the problem, so each `AppError` needs its own. Their `sentence` in {@link ERRORS} is an example. */
 type NamingCode = "invalid_request" | "missing_scope";

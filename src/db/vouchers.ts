@@ -9,7 +9,6 @@ import {
   orNull,
   outerJoined,
   type Row,
-  real,
   text,
   textOf,
   timestamptz,
@@ -21,8 +20,6 @@ import {
   loadStatements,
   type PreparedStatements,
   prepare,
-  readRequiredRow,
-  readRow,
   readRows,
   type Values,
 } from "./statements.ts";
@@ -53,7 +50,7 @@ const RESERVATION = outerJoined({
   tokenSecretId: text,
 });
 
-const CHAIN_HEAD = { lastSequence: integer, sealedSequence: integer, sealedHash: orNull(text) };
+export const CHAIN_HEAD = { lastSequence: integer, sealedSequence: integer, sealedHash: orNull(text) };
 
 const LOCKED_VOUCHER = {
   id: text,
@@ -68,32 +65,6 @@ const LOCKED_VOUCHER = {
   sandbox: boolean,
   /** The reservation row in state Live, even past its end. */
   reservation: RESERVATION,
-};
-
-const VOUCHER_OF_BATCH = { id: text, code: text, serial: integer, status: textOf<StoredStatus>() };
-
-/** A voucher as operators find it, with its redemption. */
-const FOUND_VOUCHER = {
-  id: text,
-  code: text,
-  serial: integer,
-  organizationId: text,
-  batchId: text,
-  status: textOf<StoredStatus>(),
-  redeemedAt: orNull(timestamptz),
-  validUntil: timestamptz,
-  productName: text,
-  productKey: text,
-  brand: text,
-  externalRef: orNull(text),
-  redeemCode: orNull(text),
-};
-
-const EXPIRED_BATCH = {
-  batchId: text,
-  /** Serial up to which every expiry is recorded. */
-  recordedTo: integer,
-  voucherCount: integer,
 };
 
 export const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), {
@@ -112,16 +83,7 @@ export const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), {
   advance_chains: {},
   redeem_vouchers: {},
   void_vouchers: {},
-  select_vouchers_of_batch: VOUCHER_OF_BATCH,
-  find_voucher_in_organization: { id: text },
-  find_vouchers: { now: timestamptz, sandbox: boolean, ...FOUND_VOUCHER },
-  find_range_end: { lastId: orNull(text) },
-  select_chain_heads_of_range: { voucherId: text, ...CHAIN_HEAD },
   read_chain_heads: { id: text, ...CHAIN_HEAD },
-  lock_expired_batch: EXPIRED_BATCH,
-  lock_unrecorded_expiries: { id: text },
-  advance_expiry: { recordedTo: integer },
-  estimate_voucher_count: { estimate: real },
 });
 
 /** A voucher named by its normalized code or by a ticket; the other one is null. If both are null, nothing matches. */
@@ -233,71 +195,6 @@ export function voidVouchers(advances: readonly ChainAdvance[]): PreparedStateme
   return advances.length === 0 ? [] : [prepare(sql.void_vouchers, chainColumns(advances))];
 }
 
-/** At most `limit` vouchers of a batch after a serial, in order of serials. */
-export function selectVouchersOfBatch(
-  db: Queryable,
-  batchId: string,
-  afterSerial: number,
-  limit: number,
-): Promise<Row<typeof VOUCHER_OF_BATCH>[]> {
-  return readRows(db, sql.select_vouchers_of_batch, [batchId, afterSerial, limit]);
-}
-
-/** A voucher's id by its normalized code, or null. */
-export async function findVoucherInOrganization(
-  db: Queryable,
-  organizationId: string,
-  codeKey: string | null,
-): Promise<string | null> {
-  return (await readRow(db, sql.find_voucher_in_organization, [organizationId, codeKey]))?.id ?? null;
-}
-
-/** What an operator searches a voucher by. One field is not null, or the two fields `batchId` and `serial`. */
-export interface VoucherCriteria {
-  codeKey: string | null;
-  ticket: string | null;
-  voucherId: string | null;
-  externalRef: string | null;
-  redeemCode: string | null;
-  batchId: string | null;
-  serial: number | null;
-}
-
-/** At most `limit` vouchers that meet the criteria, in one organization or (null) in all, with the database's time. For operators only. */
-export function selectVouchersBy(
-  db: Queryable,
-  organizationId: string | null,
-  criteria: VoucherCriteria,
-  limit: number,
-): Promise<Row<typeof sql.find_vouchers.columns>[]> {
-  const { codeKey, ticket, voucherId, externalRef, redeemCode, batchId, serial } = criteria;
-  return readRows(db, sql.find_vouchers, [
-    organizationId,
-    codeKey,
-    ticket,
-    voucherId,
-    externalRef,
-    redeemCode,
-    batchId,
-    serial,
-    limit,
-  ]);
-}
-
-/** The last of the next `limit` vouchers in id order after `afterId`, or null when there is none. */
-export async function findRangeEnd(db: Queryable, afterId: string, limit: number): Promise<string | null> {
-  return (await readRequiredRow(db, sql.find_range_end, [afterId, limit])).lastId;
-}
-
-/** The chain heads of the vouchers with ids after `afterId` and up to `lastId`, in id order. */
-export function selectChainHeadsOfRange(
-  db: Queryable,
-  afterId: string,
-  lastId: string,
-): Promise<(ChainHead & { voucherId: string })[]> {
-  return readRows(db, sql.select_chain_heads_of_range, [afterId, lastId]);
-}
-
 /** The chain heads of these vouchers, in no order. Leaves out ids without a voucher. */
 export function readChainHeads(db: Queryable, voucherIds: readonly string[]): Promise<(ChainHead & { id: string })[]> {
   return readRows(db, sql.read_chain_heads, [voucherIds]);
@@ -306,45 +203,4 @@ export function readChainHeads(db: Queryable, voucherIds: readonly string[]): Pr
 /** A voucher's chain head, or null when there is no such voucher. */
 export async function findChainHead(db: Queryable, voucherId: string): Promise<ChainHead | null> {
   return (await readChainHeads(db, [voucherId]))[0] ?? null;
-}
-
-/** A batch past its `validUntil`, locked by this transaction. */
-type ExpiredBatch = Row<typeof EXPIRED_BATCH>;
-
-/**
- * Locks the next batch with expiries to record, one of `only` (null: any) and none of `except`; null when every such batch is locked or
- * there is none.
- */
-export function lockExpiredBatch(
-  tx: Transaction,
-  only: readonly string[] | null,
-  except: readonly string[],
-): Promise<ExpiredBatch | null> {
-  return readRow(tx, sql.lock_expired_batch, [except, only]);
-}
-
-/** Locks the Active vouchers of a serial range whose expiry is not recorded, without waiting for locked ones; returns their ids. */
-export async function lockUnrecordedExpiries(
-  tx: Transaction,
-  batchId: string,
-  afterSerial: number,
-  lastSerial: number,
-): Promise<string[]> {
-  const rows = await readRows(tx, sql.lock_unrecorded_expiries, [batchId, afterSerial, lastSerial]);
-  return rows.map((row) => row.id);
-}
-
-/** Advances a locked batch's `recordedTo` to the last serial before the first unrecorded expiry in the range; returns it. */
-export async function advanceExpiry(
-  tx: Transaction,
-  batchId: string,
-  afterSerial: number,
-  lastSerial: number,
-): Promise<number> {
-  return (await readRequiredRow(tx, sql.advance_expiry, [batchId, afterSerial, lastSerial])).recordedTo;
-}
-
-/** About how many vouchers there were at the last ANALYZE; 0 before the first one. */
-export async function estimateVoucherCount(db: Queryable): Promise<number> {
-  return Math.max(0, (await readRequiredRow(db, sql.estimate_voucher_count, [])).estimate);
 }

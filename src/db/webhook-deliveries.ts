@@ -1,4 +1,5 @@
-import type { DeliveryFailure, DeliveryState, WebhookEventType } from "../contract/webhooks.ts";
+import type { DeliveryFailure, DeliveryState } from "../contract/webhook-deliveries.ts";
+import type { WebhookEventType } from "../contract/webhooks.ts";
 import { arrayOf, bigint, boolean, integer, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import {

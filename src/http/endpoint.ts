@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response, Router } from "express";
 import type { z } from "zod";
-import { AppError, BODY_ERRORS, ERRORS_OF, type ErrorCode } from "../contract/errors.ts";
+import { AppError, type ErrorCode } from "../contract/errors.ts";
+import { BODY_ERRORS, ERRORS_OF } from "../contract/errors-of.ts";
 import type { Examples } from "../contract/example.ts";
 import { ID_INPUT_MAX } from "../contract/fields.ts";
 import { TEXT } from "../contract/receipt.ts";

@@ -1,4 +1,5 @@
 import { SWEEP_TASKS } from "../contract/jobs.ts";
+import type { MetricDefinition } from "./definition.ts";
 
 /** Seconds; from a look-up on a quiet machine to a redeem that timed out. */
 const REQUEST_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
@@ -15,22 +16,6 @@ const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /** Most brands that one process reports by name. Each one is a series in Prometheus until the process ends. */
 const BRANDS_MAX = 100;
-
-/** One metric, as Prometheus sees it. */
-export interface MetricDefinition {
-  name: string;
-  type: "counter" | "gauge" | "histogram";
-  /** The processes that report it. */
-  process: "api" | "worker" | "every";
-  help: string;
-  labels: readonly string[];
-  /** Upper bounds of a histogram. */
-  buckets?: readonly number[];
-  /** Most label values that one process reports; further ones are counted under `other`. For labels whose values customers choose. */
-  valuesMax?: number;
-  /** Values of its only label that are reported as 0 from the start: `rate` does not see the first increase of a counter that begins at 1. */
-  zero?: readonly string[];
-}
 
 /** Declares every metric of the service. Code refers to a metric by its key here. */
 export const METRICS = {

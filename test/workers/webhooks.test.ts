@@ -1,7 +1,8 @@
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { FairSlots } from "../../src/batching/fair-slots.ts";
-import { type ReplayRequest, webhookEvent } from "../../src/contract/webhooks.ts";
+import type { ReplayRequest } from "../../src/contract/webhook-deliveries.ts";
+import { webhookEvent } from "../../src/contract/webhooks.ts";
 import { selectDueDeliveries } from "../../src/db/webhook-deliveries.ts";
 import { voidBatch } from "../../src/services/admin/void-batch.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";

@@ -1,6 +1,7 @@
-import type { Call, Fault, Faults, FaultyProxy } from "./faulty-proxy.ts";
-import { ClientFault, type ClientResult, type ClientStep, runClient } from "./run-client.ts";
-import type { SandboxService, SeenVoucher } from "./service.ts";
+import { ADVANCE_SECONDS_MAX, CheckRun, type CheckSetup, NO_FAULTS, NotTried, References } from "./check-run.ts";
+import type { Fault, Faults } from "./faulty-proxy.ts";
+import { ClientFault } from "./run-client.ts";
+import type { SeenVoucher } from "./service.ts";
 
 /** The result of a check. */
 export interface CheckResult {
@@ -15,47 +16,15 @@ export interface CheckResult {
 /** Unused vouchers that the checks need. */
 export const VOUCHERS_NEEDED = 8;
 
-/** Maximum number of runs of a step. If its outcome is then still unknown, the check ends with a ClientFault. */
-const RUNS_MAX = 4;
 /** How long a slow response takes. Milliseconds. */
 const SLOW_MS = 3_000;
 /** `Retry-After` of the made-up 503s. */
 const RETRY_AFTER_SECONDS = 2;
-/** Furthest that one call moves the times of a sandbox: 400 days, as the reference says. */
-const ADVANCE_SECONDS_MAX = 34_560_000;
-/** How early a call may arrive, because timers are not exact. Milliseconds. */
-const EARLY_MS = 100;
-
-interface CheckSetup {
-  command: string;
-  key: string;
-  proxy: FaultyProxy;
-  service: SandboxService;
-  signal: AbortSignal;
-  /** Prefix of order numbers, unique to this run. */
-  run: string;
-  /** Codes, all unused at the start. */
-  codes: readonly string[];
-  /** Whether the last check may expire the sandbox's vouchers. */
-  expireVouchers: boolean;
-}
-
-/** The last result of a step, and the calls of all its runs. */
-interface Settled {
-  result: ClientResult;
-  calls: readonly Call[];
-}
-
 interface Check {
   name: string;
   about: string;
   run(check: CheckRun): Promise<void>;
 }
-
-/** Thrown by a check that cannot be tried. */
-class NotTried extends Error {}
-
-const NO_FAULTS: Faults = () => null;
 
 /** Applies a fault to the first `count` redeem calls of a step. */
 const onRedeem =
@@ -88,167 +57,6 @@ export async function runChecks(setup: CheckSetup, onResult: (result: CheckResul
     onResult(result);
   }
   return results;
-}
-
-/** The references that the client has sent in all checks so far. */
-class References {
-  /** The order that a reference belongs to. */
-  readonly orders = new Map<string, string>();
-  /** The references of an order for one code. */
-  readonly #used = new Map<string, Set<string>>();
-
-  usedFor(order: string, code: string): Set<string> {
-    const key = `${order} ${code}`;
-    const used = this.#used.get(key) ?? new Set();
-    this.#used.set(key, used);
-    return used;
-  }
-}
-
-/** One check in progress. */
-class CheckRun {
-  readonly setup: CheckSetup;
-  readonly sentences: string[] = [];
-  readonly #references: References;
-
-  constructor(setup: CheckSetup, references: References) {
-    this.setup = setup;
-    this.#references = references;
-  }
-
-  /** Adds a sentence about what is wrong, unless it is there already. */
-  say(sentence: string): void {
-    if (!this.sentences.includes(sentence)) this.sentences.push(sentence);
-  }
-
-  order(number: number): string {
-    return `${this.setup.run}-${number}`;
-  }
-
-  code(index: number): string {
-    const code = this.setup.codes[index];
-    if (code === undefined) throw new Error(`there is no code ${index}`);
-    return code;
-  }
-
-  async lookUp(code: string): Promise<SeenVoucher> {
-    const seen = await this.setup.service.lookUp(code);
-    if (seen === null) throw new Error("a voucher has disappeared");
-    return seen;
-  }
-
-  /** Runs a step, and repeats it without faults while its outcome is unknown. */
-  async settle(
-    step: Pick<ClientStep, "step" | "order" | "code"> & { state?: unknown },
-    faults = NO_FAULTS,
-  ): Promise<Settled> {
-    const { command, key, proxy, signal } = this.setup;
-    const all: Call[] = [];
-    let state = step.state ?? null;
-    for (let run = 1; ; run++) {
-      proxy.begin(run === 1 ? faults : NO_FAULTS);
-      const result = await runClient(command, { ...step, state, api: proxy.url, key }, signal);
-      const calls = proxy.calls();
-      all.push(...calls);
-      this.#checkWaits(calls);
-      if (result.outcome === "unsupported") {
-        if (step.step === "checkout")
-          throw new ClientFault('The client has no step "checkout", which every client needs.');
-        throw new NotTried(`The client has no step "${step.step}".`);
-      }
-      state = result.state ?? state;
-      if (result.outcome === "unknown" && run < RUNS_MAX) continue;
-      this.#checkReferences(step.order, step.code, all);
-      if (result.outcome === "unknown") {
-        throw new ClientFault(
-          `The client reported an unknown outcome ${RUNS_MAX} times, although the service answered in the end.`,
-        );
-      }
-      return { result, calls: all };
-    }
-  }
-
-  /** After a response with `Retry-After`, the next call of the same kind must wait that long. Reports only the first one that did not. */
-  #checkWaits(calls: readonly Call[]): void {
-    for (const [index, call] of calls.entries()) {
-      const next = calls.slice(index + 1).find(({ kind }) => kind === call.kind);
-      if (next === undefined || call.retryAfterMs === 0 || next.at - call.at >= call.retryAfterMs - EARLY_MS) continue;
-      const waited = ((next.at - call.at) / 1_000).toFixed(1);
-      this.say(
-        `It called again ${waited} seconds after a ${call.status} with Retry-After: ${call.retryAfterMs / 1_000}. Wait as long as Retry-After says.`,
-      );
-      return;
-    }
-  }
-
-  /** All attempts of an order for a voucher must use one reference, which no other order uses. */
-  #checkReferences(order: string, code: string, calls: readonly Call[]): void {
-    const used = this.#references.usedFor(order, code);
-    for (const { kind, request } of calls) if (kind === "redeem") used.add(String(request.externalRef));
-    if (used.size > 1) {
-      this.say(
-        `It used ${used.size} references for one order: ${[...used].join(", ")}. Send every retry with the same externalRef; a new one is a new redemption.`,
-      );
-    }
-    for (const reference of used) {
-      const owner = this.#references.orders.get(reference) ?? order;
-      this.#references.orders.set(reference, owner);
-      if (owner === order) continue;
-      this.say(
-        `It used the reference ${reference} for the orders ${owner} and ${order}. A reference redeems one voucher, ever: each order needs its own.`,
-      );
-    }
-  }
-
-  /** The client must report that it redeemed this voucher, and the voucher must be redeemed. */
-  async expectRedeemed({ result, calls }: Settled, code: string): Promise<void> {
-    const { voucher } = await this.lookUp(code);
-    const answer = calls.findLast(({ kind, status }) => kind === "redeem" && status === 200)?.response;
-    if (result.outcome !== "redeemed") {
-      if (voucher.status !== "Redeemed") {
-        return this.say(
-          `It reported "${result.outcome}", and the voucher is ${voucher.status}. It should have redeemed the voucher.`,
-        );
-      }
-      if (answer?.alreadyConfirmed === true) {
-        return this.say(
-          `It reported "${result.outcome}" after a response with alreadyConfirmed: true. That is a success: an earlier call of the order redeemed the voucher.`,
-        );
-      }
-      return this.say(
-        `It reported "${result.outcome}", but the voucher is redeemed for this order. Without a final response the outcome is unknown: send the same call again.`,
-      );
-    }
-    if (voucher.status !== "Redeemed") return this.sayNotRedeemed(code);
-    if (typeof answer?.redeemCode === "string" && result.redeemCode !== answer.redeemCode) {
-      this.say(
-        `It returned the redeemCode ${result.redeemCode ?? "(none)"}, but the service's response has ${answer.redeemCode}. The customer needs it.`,
-      );
-    }
-  }
-
-  /** The client must report that the voucher cannot be used, after at most one 409 to a redeem. */
-  expectRefused({ result, calls }: Settled, what: string): void {
-    if (result.outcome !== "refused")
-      this.say(`It reported "${result.outcome}" for ${what}. It must report "refused".`);
-    const refusals = calls.filter(({ kind, status }) => kind === "redeem" && status === 409).length;
-    if (refusals > 1)
-      this.say(
-        `It sent the redeem ${refusals} times although each response was a 409. A 409 is an answer: do not retry it.`,
-      );
-  }
-
-  /** The client's report must match the voucher's state. */
-  async expectReportMatches(settled: Settled, code: string): Promise<void> {
-    const { voucher } = await this.lookUp(code);
-    if (settled.result.outcome === "redeemed" || voucher.status === "Redeemed")
-      await this.expectRedeemed(settled, code);
-    else if (settled.result.outcome !== "refused") this.expectRefused(settled, `a voucher that is ${voucher.status}`);
-  }
-
-  sayNotRedeemed(code: string): void {
-    this.say(`It reported that the voucher ${code} is redeemed, but it is not.`);
-  }
 }
 
 export const CHECKS: readonly Check[] = [

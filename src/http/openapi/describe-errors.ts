@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
 import { errorResponse } from "../../contract/error-response.ts";
-import { ANY_ADDRESS_ERRORS, ERRORS, type ErrorCode, statusOf } from "../../contract/errors.ts";
+import { ERRORS, type ErrorCode, statusOf } from "../../contract/errors.ts";
+import { ANY_ADDRESS_ERRORS } from "../../contract/errors-of.ts";
 import { EXAMPLE } from "../../contract/example.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { ALLOW, RATE_LIMIT, REQUEST_ID, RETRY_AFTER, WWW_AUTHENTICATE } from "./response-headers.ts";

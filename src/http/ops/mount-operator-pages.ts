@@ -1,6 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, Router } from "express";
 import { AppError } from "../../contract/errors.ts";
-import { DELIVERY_STATES } from "../../contract/webhooks.ts";
+import { DELIVERY_STATES } from "../../contract/webhook-deliveries.ts";
 import type { ApiContext } from "../../open-api.ts";
 import { readBatch } from "../../services/admin/read-batch.ts";
 import {

@@ -1,9 +1,5 @@
-import {
-  DELIVERIES_KEPT_DAYS,
-  DELIVERY_STATES,
-  type WebhookDeliveryView,
-  type WebhookDisabledReason,
-} from "../../contract/webhooks.ts";
+import { DELIVERIES_KEPT_DAYS, DELIVERY_STATES, type WebhookDeliveryView } from "../../contract/webhook-deliveries.ts";
+import type { WebhookDisabledReason } from "../../contract/webhooks.ts";
 import type { WebhookRow } from "../../db/webhook-endpoints.ts";
 import type { WebhookPage, WebhookSummary } from "../../services/webhooks/read-webhook.ts";
 import { type Html, html } from "../pages/html.ts";

@@ -33,6 +33,11 @@ function readStatic(name: string): Asset {
   return readAsset(pathOf(`./static/${name}`));
 }
 
+/** Reads the parts of one script. */
+function readParts(...names: string[]): Buffer<ArrayBuffer> {
+  return Buffer.concat(names.map((name) => readStatic(name).content));
+}
+
 function pathOf(file: string): string {
   return fileURLToPath(new URL(file, import.meta.url));
 }
@@ -48,7 +53,7 @@ function readReceiptScript(): Asset {
 export const ASSETS = {
   style: readStatic("pages.css"),
   icon: readStatic("icon.svg"),
-  chainScript: readStatic("check-chain.js"),
+  chainScript: readAsset("check-chain.js", readParts("check-chain.js", "check-payload.js")),
   receiptScript: readReceiptScript(),
   receiptStyle: readStatic("receipt-verifier.css"),
   referenceStyle: readStatic("reference.css"),

@@ -1,4 +1,5 @@
-import { replayRequest, replayResponse, webhookId } from "../../contract/webhooks.ts";
+import { replayRequest, replayResponse } from "../../contract/webhook-deliveries.ts";
+import { webhookId } from "../../contract/webhooks.ts";
 import { replayWebhook as replay } from "../../services/webhooks/replay-webhook.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";

@@ -1,4 +1,5 @@
-import { deliveriesQuery, deliveriesResponse, webhookId } from "../../contract/webhooks.ts";
+import { deliveriesQuery, deliveriesResponse } from "../../contract/webhook-deliveries.ts";
+import { webhookId } from "../../contract/webhooks.ts";
 import { readDeliveries } from "../../services/webhooks/read-webhooks.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";

@@ -1,4 +1,4 @@
-import { selectVouchersOfBatch } from "../../db/vouchers.ts";
+import { selectVouchersOfBatch } from "../../db/voucher-ranges.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import type { IssuedVoucher } from "./issue-batch.ts";
 

@@ -3,7 +3,7 @@ import { markSandbox, pickFields } from "../../contract/fields.ts";
 import { type FoundVoucher, type FoundVouchers, foundVoucher } from "../../contract/voucher-history.ts";
 import { type Transaction, usePlansOfService } from "../../db/pool.ts";
 import { onSnapshot } from "../../db/transaction.ts";
-import { selectVouchersBy, type VoucherCriteria } from "../../db/vouchers.ts";
+import { selectVouchersBy, type VoucherCriteria } from "../../db/voucher-ranges.ts";
 import { normaliseCode, normaliseRedeemCode } from "../../domain/codes.ts";
 import { statusAt } from "../../domain/voucher.ts";
 

@@ -3,13 +3,8 @@ import { findBatchSize } from "../../db/catalog.ts";
 import { type Transaction, usePlansOfService } from "../../db/pool.ts";
 import { endReservations } from "../../db/reservations.ts";
 import { write } from "../../db/transaction.ts";
-import {
-  lockFreeVouchers,
-  lockVoucher,
-  readLockedVouchers,
-  selectVouchersOfBatch,
-  voidVouchers,
-} from "../../db/vouchers.ts";
+import { selectVouchersOfBatch } from "../../db/voucher-ranges.ts";
+import { lockFreeVouchers, lockVoucher, readLockedVouchers, voidVouchers } from "../../db/vouchers.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { appendEvents, openSinks, readPending } from "../chain/seal-events.ts";

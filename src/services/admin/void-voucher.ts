@@ -2,13 +2,8 @@ import { AppError, refusal } from "../../contract/errors.ts";
 import { insertPendingEvents } from "../../db/events.ts";
 import { type EndedReservation, endReservations } from "../../db/reservations.ts";
 import { write } from "../../db/transaction.ts";
-import {
-  findVoucherInOrganization,
-  type LockedVoucher,
-  lockVoucher,
-  readLockedVouchers,
-  voidVouchers,
-} from "../../db/vouchers.ts";
+import { findVoucherInOrganization } from "../../db/voucher-ranges.ts";
+import { type LockedVoucher, lockVoucher, readLockedVouchers, voidVouchers } from "../../db/vouchers.ts";
 import { type EventContent, nextEvent } from "../../domain/chain.ts";
 import { normaliseCode, type RandomBytes } from "../../domain/codes.ts";
 import { liveReservation } from "../../domain/reservation.ts";

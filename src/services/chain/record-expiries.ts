@@ -1,13 +1,8 @@
 import type pg from "pg";
 import type { Transaction } from "../../db/pool.ts";
 import { inTransaction, write } from "../../db/transaction.ts";
-import {
-  advanceChains,
-  advanceExpiry,
-  lockExpiredBatch,
-  lockUnrecordedExpiries,
-  readLockedVouchers,
-} from "../../db/vouchers.ts";
+import { advanceExpiry, lockExpiredBatch, lockUnrecordedExpiries } from "../../db/voucher-ranges.ts";
+import { advanceChains, readLockedVouchers } from "../../db/vouchers.ts";
 import { nextEvent } from "../../domain/chain.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import { finalRefusal } from "../../domain/voucher.ts";

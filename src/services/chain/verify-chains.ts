@@ -2,7 +2,8 @@ import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
 import { selectEventsOfRange, selectEventsPage } from "../../db/events.ts";
 import { onSnapshot } from "../../db/transaction.ts";
-import { findChainHead, findRangeEnd, selectChainHeadsOfRange } from "../../db/vouchers.ts";
+import { findRangeEnd, selectChainHeadsOfRange } from "../../db/voucher-ranges.ts";
+import { findChainHead } from "../../db/vouchers.ts";
 import { type ChainHead, type StoredEvent, verifyChain } from "../../domain/chain.ts";
 
 /** Vouchers verified from one snapshot. Their payloads take a few megabytes. */

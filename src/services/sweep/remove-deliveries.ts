@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { DELIVERIES_KEPT_DAYS } from "../../contract/webhooks.ts";
+import { DELIVERIES_KEPT_DAYS } from "../../contract/webhook-deliveries.ts";
 import { inTransaction } from "../../db/transaction.ts";
 import { deleteDeletedEndpoints, deleteOldDeliveries, endPendingDeliveries } from "../../db/webhook-deliveries.ts";
 

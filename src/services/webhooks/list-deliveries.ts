@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
-import { DELIVERY_STATES, type DeliveriesResponse, type DeliveryState } from "../../contract/webhooks.ts";
+import { DELIVERY_STATES, type DeliveriesResponse, type DeliveryState } from "../../contract/webhook-deliveries.ts";
 import { type DeliveryPosition, type ListedDelivery, selectDeliveries } from "../../db/webhook-deliveries.ts";
 
 interface ListInput {

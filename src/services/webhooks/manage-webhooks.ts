@@ -3,14 +3,10 @@ import { markSandbox } from "../../contract/fields.ts";
 import type {
   DeliveriesResponse,
   DeliveryState,
-  NewWebhook,
-  NewWebhookView,
   ReplayRequest,
   ReplayResponse,
-  RotatedWebhook,
-  WebhookList,
-  WebhookView,
-} from "../../contract/webhooks.ts";
+} from "../../contract/webhook-deliveries.ts";
+import type { NewWebhook, NewWebhookView, RotatedWebhook, WebhookList, WebhookView } from "../../contract/webhooks.ts";
 import { findOrganization } from "../../db/catalog.ts";
 import { disableWebhookEndpoint, enableWebhookEndpoint, selectWebhookEndpoints } from "../../db/webhook-endpoints.ts";
 import { newId } from "../../domain/ids.ts";

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
-import type { DeliveriesResponse, DeliveryState } from "../../contract/webhooks.ts";
+import type { DeliveriesResponse, DeliveryState } from "../../contract/webhook-deliveries.ts";
 import { findWebhookEndpoint, type WebhookRow } from "../../db/webhook-endpoints.ts";
 import { listDeliveries } from "./list-deliveries.ts";
 

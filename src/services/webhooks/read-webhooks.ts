@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
-import type { DeliveriesQuery, DeliveriesResponse, WebhookList, WebhookView } from "../../contract/webhooks.ts";
+import type { DeliveriesQuery, DeliveriesResponse } from "../../contract/webhook-deliveries.ts";
+import type { WebhookList, WebhookView } from "../../contract/webhooks.ts";
 import type { Queryable } from "../../db/pool.ts";
 import { findWebhookEndpoint, selectWebhookEndpoints, type WebhookRow } from "../../db/webhook-endpoints.ts";
 import { listDeliveries } from "./list-deliveries.ts";

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Logger } from "pino";
 import { Batcher } from "../../batching/batcher.ts";
-import type { DeliveryFailure } from "../../contract/webhooks.ts";
+import type { DeliveryFailure } from "../../contract/webhook-deliveries.ts";
 import { readThenWrite, waitForLocks } from "../../db/transaction.ts";
 import { type DueDelivery, lockEndpoints, recordAttempts } from "../../db/webhook-deliveries.ts";
 import type { RandomBytes } from "../../domain/codes.ts";

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
-import { REPLAY_MAX, type ReplayRequest, type ReplayResponse } from "../../contract/webhooks.ts";
+import { REPLAY_MAX, type ReplayRequest, type ReplayResponse } from "../../contract/webhook-deliveries.ts";
 import type { Transaction } from "../../db/pool.ts";
 import { inTransaction, waitForLocks } from "../../db/transaction.ts";
 import { lockEndpoints, type ReplayChoice, replayFinished } from "../../db/webhook-deliveries.ts";

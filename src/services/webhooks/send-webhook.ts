@@ -1,7 +1,7 @@
 import { lookup, Resolver } from "node:dns/promises";
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import { Agent, buildConnector, errors, request } from "undici";
-import type { DeliveryFailure } from "../../contract/webhooks.ts";
+import type { DeliveryFailure } from "../../contract/webhook-deliveries.ts";
 import { findUrlProblem, hostOf, isPublicAddress } from "../../domain/webhook-url.ts";
 
 const USER_AGENT = "Partner-Voucher-API-Webhooks";

@@ -1,6 +1,7 @@
 import { AppError } from "../../contract/errors.ts";
 import { markSandbox } from "../../contract/fields.ts";
-import { type TestedWebhook, WEBHOOK_TEST_TYPE, type WebhookEvent } from "../../contract/webhooks.ts";
+import type { TestedWebhook } from "../../contract/webhook-deliveries.ts";
+import { WEBHOOK_TEST_TYPE, type WebhookEvent } from "../../contract/webhooks.ts";
 import { findOrganization } from "../../db/catalog.ts";
 import type { Queryable } from "../../db/pool.ts";
 import { newId } from "../../domain/ids.ts";

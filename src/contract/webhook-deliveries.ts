@@ -1,0 +1,173 @@
+import { z } from "zod";
+import { EXAMPLE, examples } from "./example.ts";
+import { count, queryCursor, queryInteger, queryTime, sandbox, timestamp, voucherId } from "./fields.ts";
+import { sequence, WEBHOOK_EVENT_TYPES } from "./webhooks.ts";
+
+/** States of a delivery. Failed: the service stopped retrying, or the endpoint was disabled. */
+export const DELIVERY_STATES = ["Pending", "Delivered", "Failed"] as const;
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+/** Why an attempt failed. The words are fixed, so that no text from the endpoint is stored or shown. */
+const DELIVERY_FAILURES = [
+  "timeout",
+  "refused_address",
+  "unknown_host",
+  "connection",
+  "tls",
+  "redirect",
+  "status",
+  "invalid_response",
+] as const;
+export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
+
+/** How long deliveries are kept. Days. */
+export const DELIVERIES_KEPT_DAYS = 30;
+/** Maximum number of deliveries that one call replays. */
+export const REPLAY_MAX = 10_000;
+/** Maximum number of event ids in one call, so that the request stays below the size limit of bodies. */
+const REPLAY_IDS_MAX = 200;
+const DELIVERIES_LIMIT_MAX = 1_000;
+const EVENT_ID_MAX = 128;
+
+const lastStatus = z
+  .int()
+  .nullable()
+  .meta({ description: "The HTTP status of the last attempt; null when it got no answer.", examples: [204] });
+const lastFailure = z
+  .enum(DELIVERY_FAILURES)
+  .nullable()
+  .meta({ description: "Why the last attempt failed; null when it did not." });
+
+export const testedWebhook = z
+  .object({
+    delivered: z.boolean().meta({ description: "Whether it answered with a status from 200 to 299." }),
+    status: lastStatus,
+    failure: lastFailure,
+    durationMs: count(0, "How long it took. Milliseconds.", 87),
+    sandbox,
+  })
+  .meta({ id: "WebhookTestResult" });
+export type TestedWebhook = z.output<typeof testedWebhook>;
+
+examples.add(testedWebhook, {
+  delivered: { summary: "It works", value: { delivered: true, status: 204, failure: null, durationMs: 87 } },
+  refused: { summary: "It answered 500", value: { delivered: false, status: 500, failure: "status", durationMs: 31 } },
+  timeout: {
+    summary: "It did not answer",
+    value: { delivered: false, status: null, failure: "timeout", durationMs: 15_000 },
+  },
+});
+
+const eventId = z.string().meta({
+  description: "The `webhook-id` header: the same in every attempt.",
+  examples: [`${EXAMPLE.voucherId}-2`],
+});
+
+const webhookDelivery = z
+  .object({
+    eventId,
+    eventType: z.enum(WEBHOOK_EVENT_TYPES).meta({ description: "What happened." }),
+    voucherId,
+    sequence: sequence.nullable().meta({ description: "Null for `reservation.expired`." }),
+    state: z.enum(DELIVERY_STATES).meta({
+      description:
+        "Delivered: it answered with a status from 200 to 299. Failed: no attempt follows, unless it is replayed.",
+    }),
+    attempts: count(0, "Number of attempts.", 1),
+    nextAttemptAt: timestamp(
+      "When the next attempt is due; null when none follows, or while an earlier event of the voucher is not finished.",
+      EXAMPLE.redeemedAt,
+    ).nullable(),
+    lastStatus,
+    lastFailure,
+    createdAt: timestamp("When the event was queued.", EXAMPLE.redeemedAt),
+    finishedAt: timestamp("When it was delivered or given up; null before.", EXAMPLE.redeemedAt).nullable(),
+  })
+  .meta({ id: "WebhookDelivery" });
+export type WebhookDeliveryView = z.output<typeof webhookDelivery>;
+
+export const deliveriesQuery = z.object({
+  state: z
+    .enum(DELIVERY_STATES, `must be one of ${DELIVERY_STATES.join(", ")}`)
+    .optional()
+    .meta({ description: "Only deliveries in this state." }),
+  cursor: queryCursor("The previous page's `nextCursor`; omit it for the first page."),
+  limit: queryInteger(1, DELIVERIES_LIMIT_MAX, 100, "Maximum number of deliveries on the page."),
+});
+export type DeliveriesQuery = z.output<typeof deliveriesQuery>;
+
+export const deliveriesResponse = z
+  .object({
+    deliveries: z
+      .array(webhookDelivery)
+      .meta({ description: `Newest first, of the last ${DELIVERIES_KEPT_DAYS} days.` }),
+    nextCursor: z
+      .string()
+      .nullable()
+      .meta({ description: "Send it as `cursor` for the next page; null on the last one." }),
+    sandbox,
+  })
+  .meta({ id: "WebhookDeliveries" });
+export type DeliveriesResponse = z.output<typeof deliveriesResponse>;
+
+examples.add(deliveriesResponse, {
+  last: {
+    summary: "The last page",
+    value: {
+      deliveries: [
+        {
+          eventId: `${EXAMPLE.voucherId}-2`,
+          eventType: "voucher.instance.redeemed",
+          voucherId: EXAMPLE.voucherId,
+          sequence: 2,
+          state: "Delivered",
+          attempts: 1,
+          nextAttemptAt: null,
+          lastStatus: 204,
+          lastFailure: null,
+          createdAt: EXAMPLE.redeemedAt,
+          finishedAt: EXAMPLE.redeemedAt,
+        },
+      ],
+      nextCursor: null,
+    },
+  },
+});
+
+export const replayRequest = z
+  .object({
+    from: queryTime("Replays events that were queued at or after this time.", "2026-11-21T00:00:00+01:00"),
+    to: queryTime("Replays events that were queued before this time.", "2026-11-22T00:00:00+01:00"),
+    eventIds: z
+      .array(z.string({ error: "must be a list of event ids" }).max(EVENT_ID_MAX, "has an entry that is no event id"), {
+        error: "must be a list of event ids",
+      })
+      .min(1, "must not be empty")
+      .max(REPLAY_IDS_MAX, `must have at most ${REPLAY_IDS_MAX} entries`)
+      .optional()
+      .meta({ description: "Replays these events.", examples: [[`${EXAMPLE.voucherId}-2`]] }),
+  })
+  .refine(
+    ({ from, to, eventIds }) => (eventIds === undefined ? from !== undefined && to !== undefined : !from && !to),
+    "either eventIds, or from and to, are required",
+  )
+  .refine(({ from, to }) => from === undefined || to === undefined || from < to, "from must be before to")
+  .meta({ id: "ReplayWebhookRequest" });
+export type ReplayRequest = z.output<typeof replayRequest>;
+
+examples.add(replayRequest, {
+  time: {
+    summary: "By time",
+    value: { from: "2026-11-21T00:00:00+01:00", to: "2026-11-22T00:00:00+01:00" },
+  },
+  ids: { summary: "By ids", value: { eventIds: [`${EXAMPLE.voucherId}-2`] } },
+});
+
+export const replayResponse = z
+  .object({ replayed: count(0, `Deliveries that are sent again: at most ${REPLAY_MAX}, oldest first.`, 12), sandbox })
+  .meta({ id: "WebhookReplay" });
+export type ReplayResponse = z.output<typeof replayResponse>;
+
+examples.add(replayResponse, {
+  replayed: { summary: "Twelve are sent again", value: { replayed: 12 } },
+});

@@ -1,0 +1,101 @@
+-- name: select_vouchers_of_batch
+-- The next vouchers of a batch in order of serials.
+-- $1 batch_id text, $2 after serial int (exclusive), $3 limit int
+SELECT v.id, v.code, v.serial, v.status FROM vouchers AS v
+ WHERE v.batch_id = $1::text AND v.serial > $2::int ORDER BY v.serial LIMIT $3::int;
+
+-- name: find_voucher_in_organization
+-- A voucher's id by its code within one organization.
+-- $1 organization_id text, $2 code_key text
+SELECT v.id FROM vouchers AS v WHERE v.organization_id = $1::text AND v.code_key = $2::text;
+
+-- name: find_vouchers
+-- Finds vouchers for operators, in id order, by one of $2 to $6 or by $7 and $8; the others are null. A code, a reference and a redeem code
+-- are unique only within an organization. Without an organization, each organization that has brands is searched, with one index scan per
+-- organization. Additional indexes would make every issue and every redemption slower.
+-- $1 organization_id text or null, $2 code_key text, $3 ticket text, $4 voucher_id text, $5 external_ref text, $6 redeem_code text,
+-- $7 batch_id text, $8 serial int, $9 limit int
+WITH searched AS (
+  SELECT $1::text AS id WHERE $1::text IS NOT NULL
+   UNION
+  SELECT br.organization_id FROM brands AS br WHERE $1::text IS NULL
+)
+SELECT clock.now, v.id, v.code, v.serial, v.organization_id AS "organizationId", v.batch_id AS "batchId", v.status,
+       v.redeemed_at AS "redeemedAt", b.valid_until AS "validUntil", p.name AS "productName", p.key AS "productKey", br.name AS brand,
+       rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", og.sandbox
+  FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
+ CROSS JOIN LATERAL (
+       SELECT i.id FROM vouchers AS i WHERE i.id = $4::text
+        UNION ALL
+       SELECT s.id FROM vouchers AS s WHERE s.batch_id = $7::text AND s.serial = $8::int
+        UNION ALL
+       SELECT r.voucher_id FROM reservations AS r WHERE r.ticket = $3::text
+        UNION ALL
+       SELECT c.id FROM searched AS o JOIN vouchers AS c ON c.organization_id = ANY (ARRAY[o.id]) AND c.code_key = $2::text
+        WHERE $2::text IS NOT NULL
+        UNION ALL
+       SELECT d.voucher_id FROM searched AS o JOIN redemptions AS d ON d.organization_id = ANY (ARRAY[o.id]) AND d.external_ref = $5::text
+        WHERE $5::text IS NOT NULL
+        UNION ALL
+       SELECT d.voucher_id FROM searched AS o
+         JOIN redemptions AS d ON d.redeem_code || ' ' || d.organization_id = ANY (ARRAY[$6::text || ' ' || o.id])
+        WHERE $6::text IS NOT NULL
+       ) AS found
+  JOIN vouchers AS v ON v.id = ANY (ARRAY[found.id]) AND v.organization_id IS NOT DISTINCT FROM coalesce($1::text, v.organization_id)
+  JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
+  JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
+  JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+  JOIN organizations AS og ON og.id = ANY (ARRAY[v.organization_id])
+  LEFT JOIN redemptions AS rd ON rd.voucher_id = ANY (ARRAY[v.id])
+ ORDER BY found.id LIMIT $9::int;
+
+-- name: find_range_end
+-- The last of the next vouchers in id order; null when there is none.
+-- $1 after voucher_id text (exclusive; '' for the first), $2 limit int
+SELECT max(n.id) AS "lastId" FROM (SELECT v.id FROM vouchers AS v WHERE v.id > $1::text ORDER BY v.id LIMIT $2::int) AS n;
+
+-- name: select_chain_heads_of_range
+-- The chain heads of the vouchers in an id range, in id order.
+-- $1 after voucher_id text (exclusive), $2 last voucher_id text
+SELECT v.id AS "voucherId", v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence",
+       encode(v.sealed_hash, 'hex') AS "sealedHash"
+  FROM vouchers AS v WHERE v.id > $1::text AND v.id <= $2::text ORDER BY v.id;
+
+-- name: lock_expired_batch
+-- Of the batches with expiries to record, locks the one that expired first. Skips batches that another transaction has locked. Only sweepers
+-- and advance_sandbox lock batches, always before vouchers, so no transaction waits for a batch while it has a voucher locked.
+-- $1 batch_id text[] to leave out, $2 batch_id text[] to choose from or null for all
+SELECT b.id AS "batchId", b.expiry_recorded_to AS "recordedTo", b.voucher_count AS "voucherCount" FROM batches AS b
+ WHERE b.expiry_recorded_to < b.voucher_count AND b.valid_until <= (SELECT clock_timestamp()) AND b.id <> ALL ($1::text[])
+   AND ($2::text[] IS NULL OR b.id IN (SELECT unnest($2::text[])))
+ ORDER BY b.valid_until, b.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: lock_unrecorded_expiries
+-- Locks the Active vouchers of a serial range whose expiry is not recorded, in id order. Skips locked ones, and damaged ones, whose chains have
+-- an event beyond the head and take no other. OFFSET 0 keeps a plan that was made while there were no expiries from reading all of them.
+-- $1 batch_id text, $2 after serial int (exclusive), $3 last serial int
+SELECT v.id FROM vouchers AS v
+ WHERE v.id = ANY (ARRAY(SELECT r.id FROM vouchers AS r WHERE r.batch_id = $1::text AND r.serial > $2::int AND r.serial <= $3::int))
+   AND v.status = 'Active'
+   AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0)
+   AND NOT EXISTS (SELECT 1 FROM voucher_events AS d WHERE d.voucher_id = v.id AND d.sequence > v.last_sequence OFFSET 0)
+ ORDER BY v.id FOR NO KEY UPDATE OF v SKIP LOCKED;
+
+-- name: advance_expiry
+-- Sets the serial up to which the expiries of a locked batch are recorded: the serial before the first Active voucher in a range whose expiry
+-- is not recorded, or the end of the range if there is none. Damaged vouchers and OFFSET 0 as in lock_unrecorded_expiries.
+-- $1 batch_id text, $2 after serial int (exclusive), $3 last serial int
+UPDATE batches AS b
+   SET expiry_recorded_to = coalesce((
+         SELECT min(v.serial) - 1 FROM vouchers AS v
+          WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.serial <= $3::int AND v.status = 'Active'
+            AND NOT EXISTS (
+                  SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0)
+            AND NOT EXISTS (SELECT 1 FROM voucher_events AS d WHERE d.voucher_id = v.id AND d.sequence > v.last_sequence OFFSET 0)
+       ), $3::int)
+ WHERE b.id = $1::text
+RETURNING b.expiry_recorded_to AS "recordedTo";
+
+-- name: estimate_voucher_count
+-- An estimate of the number of vouchers, from the last ANALYZE; -1 before the first ANALYZE.
+SELECT c.reltuples AS estimate FROM pg_class AS c WHERE c.oid = 'vouchers'::regclass;
