@@ -15,6 +15,8 @@ export interface LocalPostgres {
   password: string;
   /** Extra server settings, as `name=value`. */
   settings?: string[];
+  /** More variables for the server's processes. */
+  env?: Record<string, string>;
 }
 
 const USER = "postgres";
@@ -41,7 +43,11 @@ export async function startPostgres(server: LocalPostgres): Promise<void> {
   ];
   const log = join(server.directory, "server.log");
   const options = settings.map((setting) => `-c ${setting}`).join(" ");
-  await run(pgCtl(), ["start", "-w", "-t", "60", "-D", server.directory, "-l", log, "-o", options], asOwner());
+  const env = { ...process.env, ...server.env };
+  await run(pgCtl(), ["start", "-w", "-t", "60", "-D", server.directory, "-l", log, "-o", options], {
+    env,
+    ...asOwner(),
+  });
 }
 
 /** Stops the cluster and closes its connections. Does nothing when it is not running. */

@@ -12,6 +12,7 @@ import type { FaultyDatabase } from "./fault-postgres.ts";
 import { childrenOf, findPostmaster, freezePostgres, killPostgres } from "./postgres-processes.ts";
 import { signal } from "./process-list.ts";
 import type { SeededRandom } from "./seeded-random.ts";
+import { SteppedClock } from "./stepped-clock.ts";
 
 const HAPROXY_CONFIG = fileURLToPath(new URL("../../docs/ha/haproxy.cfg", import.meta.url));
 const DEBIAN_POSTGRES = "/usr/lib/postgresql";
@@ -54,6 +55,7 @@ function findPrograms(): string | null {
 
 /** Three Postgres nodes under Patroni with a synchronous standby, and HAProxy in front. */
 export class PatroniPostgres implements FaultyDatabase {
+  readonly clock = new SteppedClock();
   readonly nodes: readonly PatroniNode[];
   readonly #port: number;
   readonly #others: readonly ChildProcess[];
