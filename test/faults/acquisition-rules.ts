@@ -1,5 +1,6 @@
 import { type AskFor, acquisitionOf, type Exchange, type History } from "./history.ts";
 import type { RecordedAcquisition, Records } from "./records.ts";
+import type { SteppedClock } from "./stepped-clock.ts";
 import type { Violation } from "./violation.ts";
 
 type Acquire = Exchange<AskFor<"acquire">>;
@@ -14,12 +15,12 @@ export function checkAcquisitions(history: History, records: Records): Violation
   const byBatch = Map.groupBy(records.acquisitions.values(), (acquisition) => acquisition.batchId);
   return [
     ...[...byAcquisition].flatMap(([acquisition, answers]) =>
-      checkAcquisition(acquisition, answers, records.acquisitions.get(acquisition)),
+      checkAcquisition(acquisition, answers, records.acquisitions.get(acquisition), records.clock),
     ),
     ...[...records.acquisitions.values()].flatMap((recorded) =>
-      checkAcquisitionWasRequested(recorded, byAcquisition.get(recorded.acquisition) ?? []),
+      checkAcquisitionWasRequested(recorded, byAcquisition.get(recorded.acquisition) ?? [], records.clock),
     ),
-    ...calls.flatMap((call) => checkSoldOut(call, byBatch.get(call.ask.offer.batchId) ?? [])),
+    ...calls.flatMap((call) => checkSoldOut(call, byBatch.get(call.ask.offer.batchId) ?? [], records.clock)),
     ...checkSupply(calls, byBatch),
   ];
 }
@@ -28,6 +29,7 @@ function checkAcquisition(
   acquisition: string,
   calls: readonly Acquire[],
   recorded: RecordedAcquisition | undefined,
+  clock: SteppedClock,
 ): Violation[] {
   const violations: Violation[] = [];
   const report = (rule: string, detail: string, exchanges: Acquire[]) =>
@@ -45,16 +47,20 @@ function checkAcquisition(
 
   const denied = calls.filter(
     ({ status, sentAtMs }) =>
-      status === 409 && recorded !== undefined && recorded.acquiredAtMs < sentAtMs - ROUNDING_MS,
+      status === 409 && recorded !== undefined && clock.last(recorded.acquiredAtMs) < sentAtMs - ROUNDING_MS,
   );
   if (denied.length > 0) report("a repeated acquisition is recognised", "the repeat was refused", denied);
   return violations;
 }
 
-function checkAcquisitionWasRequested(recorded: RecordedAcquisition, calls: readonly Acquire[]): Violation[] {
+function checkAcquisitionWasRequested(
+  recorded: RecordedAcquisition,
+  calls: readonly Acquire[],
+  clock: SteppedClock,
+): Violation[] {
   const mayHaveAcquired = calls.some(
     ({ status, failure, body, sentAtMs }) =>
-      sentAtMs <= recorded.acquiredAtMs + ROUNDING_MS &&
+      sentAtMs <= clock.last(recorded.acquiredAtMs) + ROUNDING_MS &&
       failure !== "refused" &&
       (status === null || status >= 500 || (status === 200 && body.alreadyConfirmed === false)),
   );
@@ -64,9 +70,9 @@ function checkAcquisitionWasRequested(recorded: RecordedAcquisition, calls: read
 }
 
 /** Supply never grows, so "sold out" is true if nothing is left when the answer arrives. */
-function checkSoldOut(call: Acquire, acquired: readonly RecordedAcquisition[]): Violation[] {
+function checkSoldOut(call: Acquire, acquired: readonly RecordedAcquisition[], clock: SteppedClock): Violation[] {
   if (call.code !== "sold_out") return [];
-  const gone = acquired.filter(({ acquiredAtMs }) => acquiredAtMs <= call.endedAtMs + ROUNDING_MS).length;
+  const gone = acquired.filter(({ acquiredAtMs }) => clock.first(acquiredAtMs) <= call.endedAtMs + ROUNDING_MS).length;
   if (gone >= call.ask.offer.supply) return [];
   const detail = `${call.ask.offer.supply - gone} vouchers of ${call.ask.offer.batchId} were left`;
   return [{ rule: "sold out means that nothing is left", detail, exchanges: [call] }];

@@ -64,7 +64,10 @@ function checkLookUp(
   if (body.id !== ask.voucher.id) return "it shows another voucher";
   if (body.status === "Redeemed") {
     if (redeem === undefined) return "the voucher was never redeemed";
-    if (Date.parse(body.redeemedAt) !== redeem.redeemedAtMs || redeem.redeemedAtMs > endedAtMs + ROUNDING_MS)
+    if (
+      Date.parse(body.redeemedAt) !== redeem.redeemedAtMs ||
+      records.clock.first(redeem.redeemedAtMs) > endedAtMs + ROUNDING_MS
+    )
       return "the voucher was redeemed at another time";
     return body.reservation === null ? null : "a redeemed voucher is reserved";
   }

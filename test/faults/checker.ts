@@ -10,6 +10,7 @@ import { exchangeOnce } from "./partner.ts";
 import { readRecords } from "./records.ts";
 import { checkRedeems } from "./redeem-rules.ts";
 import { checkReservations } from "./reservation-rules.ts";
+import type { SteppedClock } from "./stepped-clock.ts";
 import type { Violation } from "./violation.ts";
 
 /** Time in which everything must answer again after the last fault. Milliseconds. */
@@ -62,11 +63,15 @@ async function isReady(api: ApiProcess): Promise<boolean> {
 }
 
 /** Checks every answer and the database. The service must be healthy and idle. */
-export async function checkEverything(deployment: Deployment, history: History): Promise<Violation[]> {
+export async function checkEverything(
+  deployment: Deployment,
+  history: History,
+  clock: SteppedClock,
+): Promise<Violation[]> {
   const violations: Violation[] = [];
   for (const [rule, query] of Object.entries(MUST_BECOME_EMPTY))
     violations.push(...(await checkSwept(deployment.db, rule, query)));
-  const records = await readRecords(deployment.db);
+  const records = await readRecords(deployment.db, clock);
   violations.push(
     ...checkRedeems(history, records, deployment.options.redeemWaitMs),
     ...checkAcquisitions(history, records),
@@ -75,7 +80,7 @@ export async function checkEverything(deployment: Deployment, history: History):
   );
   // Last, because repeats of false answers change the database.
   violations.push(...(await repeatConfirmed(deployment.apis, history)));
-  violations.push(...(await checkDatabase(deployment.db)));
+  violations.push(...(await checkDatabase(deployment.db, clock)));
   for (const accident of deployment.accidents)
     violations.push({ rule: "no process ends by itself", detail: accident, exchanges: [] });
   return violations;

@@ -10,6 +10,7 @@ import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { FaultPostgres, type FaultyDatabase } from "./fault-postgres.ts";
 import { FaultRedis } from "./fault-redis.ts";
 import { ServiceProcess } from "./service-process.ts";
+import type { Violation } from "./violation.ts";
 
 export interface ClusterOptions {
   redeemWaitMs: number;
@@ -18,6 +19,8 @@ export interface ClusterOptions {
   env?: Record<string, string>;
   /** Folder to which the processes' logs are copied at the end. */
   keepLogsIn?: string | undefined;
+  /** What the embedded Postgres can do beside failing. */
+  postgres?: ConstructorParameters<typeof FaultPostgres>[2];
   /** Opens a Postgres other than the embedded one, in a folder that does not exist yet, with its logs in another. */
   openPostgres?: (directory: string, logs: string) => Promise<FaultyDatabase>;
   /** Uses a Redis Cluster of three masters with a replica each, and two shards per master, instead of one Redis. */
@@ -58,6 +61,11 @@ export interface Cluster extends Deployment {
    * service may be running. The worker may refuse to work and exit; that is not an accident.
    */
   addCopy(): Promise<Deployment>;
+  /**
+   * Starts a physical copy of the running embedded Postgres with a worker that shares the Redis by mistake. `stop` returns a violation if
+   * the copy redeemed anything.
+   */
+  startHotCopy(): Promise<{ db: pg.Pool; stop(): Promise<Violation[]> }>;
   /** Adds, but does not start, a worker process of the log, with the variables of its key, anchor and policy. */
   addLogWorker(env: Record<string, string>): ServiceProcess;
   /** Adds, but does not start, a worker process with extra environment variables. */
@@ -84,7 +92,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   const postgresFolder = join(directory, "postgres");
   const postgres =
     (await options.openPostgres?.(postgresFolder, join(directory, "logs"))) ??
-    new FaultPostgres(postgresFolder, await findSteadyPort());
+    new FaultPostgres(postgresFolder, await findSteadyPort(), options.postgres);
   const redis = new FaultRedis(join(directory, "redis"), await findSteadyPort());
   const replica = new FaultRedis(join(directory, "replica"), await findSteadyPort());
   const workerWire = await openTcpProxy(redis.url);
@@ -181,6 +189,27 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
       const worker = makeProcess("copy-worker", "workers/main.ts", { DATABASE_URL: serviceUrl(url) }, accidents);
       return { options, apis: [], workers: [worker], db, accidents };
     },
+    async startHotCopy() {
+      if (!(postgres instanceof FaultPostgres)) throw new Error("this needs the embedded Postgres");
+      const copy = await postgres.startHotCopy();
+      const url = copy.urlOf("postgres");
+      const db = new pg.Pool({ connectionString: url, max: 2 });
+      const count = async () => Number((await db.query("SELECT count(*) FROM redemptions")).rows[0].count);
+      const before = await count();
+      const worker = makeProcess("hot-copy-worker", "workers/main.ts", { DATABASE_URL: serviceUrl(url) }, []);
+      worker.start();
+      return {
+        db,
+        async stop() {
+          await worker.kill();
+          const made = (await count()) - before;
+          await db.end();
+          await copy.close();
+          const detail = `the copy made ${made} redemptions`;
+          return made === 0 ? [] : [{ rule: "a hot copy of the database redeems nothing", detail, exchanges: [] }];
+        },
+      };
+    },
     async heal() {
       const ours = processesOf(main);
       for (const frozen of [postgres, redis, ...ours]) frozen.thaw();
@@ -216,6 +245,7 @@ export function processesOf({ apis, workers }: Pick<Deployment, "apis" | "worker
   return [...apis.map((api) => api.process), ...workers];
 }
 
-function serviceUrl(ownerUrl: string, username = "pva_api"): string {
+/** The address of a database, with the rights of the service. */
+export function serviceUrl(ownerUrl: string, username = "pva_api"): string {
   return Object.assign(new URL(ownerUrl), { username, password: SERVICE_PASSWORD }).href;
 }

@@ -73,10 +73,19 @@ export interface Exchange<A extends Ask = Ask> {
 /** Every request of a run, in the order in which they ended. */
 export class History {
   readonly exchanges: Exchange[] = [];
+  /** When an answer first confirmed that a ticket was released or a voucher redeemed. */
+  readonly endings = { releasedAtMs: new Map<string, number>(), redeemedAtMs: new Map<string, number>() };
 
   add(exchange: Omit<Exchange, "number">): Exchange {
     const numbered = { number: this.exchanges.length + 1, ...exchange };
     this.exchanges.push(numbered);
+    const { ask, status, body, endedAtMs } = numbered;
+    const { releasedAtMs, redeemedAtMs } = this.endings;
+    const note = (ends: Map<string, number>, id: string) => {
+      if (!ends.has(id)) ends.set(id, endedAtMs);
+    };
+    if (status === 200 && ask.operation === "release" && body.released === true) note(releasedAtMs, ask.ticket);
+    if (status === 200 && ask.operation === "redeem") note(redeemedAtMs, body.voucherInstanceId);
     return numbered;
   }
 

@@ -1,24 +1,30 @@
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
+import pLimit, { type LimitFunction } from "p-limit";
+import { HOSTILE_KINDS, type HostileKind } from "../support/hostile-receiver.ts";
 import { besideTransaction } from "../support/outside-transaction.ts";
 import type { ClusterNode } from "../support/redis-cluster.ts";
 import { until } from "../support/until.ts";
 import { type Cluster, type Deployment, processesOf } from "./cluster.ts";
+import { FaultPostgres, type FaultyDatabase } from "./fault-postgres.ts";
 import type { SeededRandom } from "./seeded-random.ts";
+import type { Violation } from "./violation.ts";
 
-/** A planned fault. */
+/** A fault of a target's sequence. */
 export type Fault = {
-  /** From the start of the run. Milliseconds. */
-  atMs: number;
   /** Duration. Milliseconds. */
   forMs: number;
 } & (
   | { target: "api" | "worker"; index: number; action: "kill" | "freeze" | "terminate" }
-  | { target: "allWorkers"; action: "kill" }
+  | { target: "allWorkers"; action: "kill" | "freeze" }
   | { target: "redis"; action: "kill" | "killAndLoseTail" | "killAndLoseEverything" | "freeze" | "failOver" }
-  | { target: "postgres"; action: "kill" | "killOne" | "freeze" | "lockRows" | "stallCommits" }
+  | { target: "postgres"; action: keyof typeof POSTGRES_ACTIONS }
+  | { target: "sessions"; action: "cancel" | "terminate" }
+  | { target: "clock"; action: "step"; toMs: number }
+  | { target: "receivers"; action: HostileKind }
   | { target: "redisCluster"; action: "killMaster" | "killReplyMaster" | "freezeMaster" | "promoteStale" | "moveSlots" }
   | { target: "postgresNodes"; action: "kill" | "killOne" | "freeze" | "lockRows" }
-  | { target: "secondDeployment" | "copyOfDatabase"; action: "share" }
+  | { target: "secondDeployment" | "copyOfDatabase" | "hotCopy"; action: "share" }
 );
 
 /** The targets of the faults. */
@@ -28,180 +34,210 @@ export interface Stage {
   copyOfDatabase: Deployment;
   /** Vouchers that partners will use next. */
   upcomingVouchers: () => string[];
+  /** Turns an organization's hostile receivers of one kind on or off. */
+  enableReceivers: (kind: HostileKind, enabled: boolean) => Promise<unknown>;
+  counts: FaultCounts;
+  violations: Violation[];
 }
 
 /** Number of faults by kind. */
 export type FaultCounts = Record<string, number>;
 
-const TARGETS = {
-  "api 0": 3,
-  "api 1": 3,
-  "worker 0": 4,
-  "worker 1": 4,
-  allWorkers: 2,
-  redis: 5,
-  postgres: 6,
-  secondDeployment: 2,
-  copyOfDatabase: 2,
+/** Longest pause between two faults of one target. Targets are independent of each other. Milliseconds. */
+const PAUSE_MAX_MS = {
+  "api 0": 4_000,
+  "api 1": 4_000,
+  "worker 0": 1_500,
+  "worker 1": 1_500,
+  allWorkers: 10_000,
+  redis: 4_000,
+  postgres: 5_000,
+  sessions: 130,
+  clock: 4_000,
+  receivers: 600,
+  secondDeployment: 15_000,
+  copyOfDatabase: 15_000,
+  hotCopy: 15_000,
+  redisCluster: 6_000,
+  postgresNodes: 15_000,
 };
+export type TargetName = keyof typeof PAUSE_MAX_MS;
+const ALL_TARGETS = Object.keys(PAUSE_MAX_MS) as TargetName[];
 /** Targets of a deployment whose servers fail over. */
-const CLUSTER_TARGETS = { redisCluster: 6, postgresNodes: 6 };
-const WEIGHTS = { ...TARGETS, ...CLUSTER_TARGETS };
-export type TargetName = keyof typeof WEIGHTS;
-export const TARGET_NAMES = Object.keys(TARGETS) as TargetName[];
+const CLUSTER_TARGETS: TargetName[] = ["redisCluster", "postgresNodes"];
+/** Targets that need the embedded Postgres. */
+const EMBEDDED_TARGETS: TargetName[] = ["postgres", "clock", "hotCopy"];
+export const TARGET_NAMES = ALL_TARGETS.filter((name) => !CLUSTER_TARGETS.includes(name));
 
 /** The targets on a Redis Cluster, with or without a Postgres that fails over. */
 export function targetsOnCluster(postgresFailsOver: boolean): TargetName[] {
-  const replaced = { redis: "redisCluster", postgres: postgresFailsOver ? "postgresNodes" : "postgres" } as const;
-  return TARGET_NAMES.map((name) => (name === "redis" || name === "postgres" ? replaced[name] : name));
+  const without: TargetName[] = ["redis", ...(postgresFailsOver ? EMBEDDED_TARGETS : CLUSTER_TARGETS.slice(1))];
+  return ALL_TARGETS.filter((name) => !without.includes(name));
 }
 
 const PROCESS_ACTIONS = { kill: 5, freeze: 4, terminate: 1 };
-const REDIS_ACTIONS = { kill: 2, killAndLoseTail: 3, killAndLoseEverything: 1, freeze: 3, failOver: 3 };
+const REDIS_ACTIONS = { kill: 2, killAndLoseTail: 3, killAndLoseEverything: 1, freeze: 3, failOver: 1 };
 const REDIS_CLUSTER_ACTIONS = { killMaster: 3, killReplyMaster: 2, freezeMaster: 2, promoteStale: 3, moveSlots: 2 };
 const POSTGRES_NODES_ACTIONS = { kill: 4, killOne: 2, freeze: 3, lockRows: 1 };
 /** Long enough that a replica or a standby takes over: they notice the loss after two or three seconds. Milliseconds. */
 const TAKEOVER_MS = { min: 4_000, max: 7_000 };
-const POSTGRES_ACTIONS = { kill: 3, killOne: 2, freeze: 2, lockRows: 3, stallCommits: 3 };
+const POSTGRES_ACTIONS = { kill: 3, killOne: 3, freeze: 2, lockRows: 3, stallCommits: 3, crashAndPromote: 2 };
+/** How far the database's clock may be from the host's. Milliseconds. */
+const CLOCK_MAX_MS = 8_000;
 
-/**
- * Probability that a worker is frozen for longer than its jobs stay locked (15 s, checked every 5 s), if the run is long enough and the
- * other worker is not frozen like that.
- */
-const LONG_FREEZE_CHANCE = 0.2;
+/** Probability that a freeze of the first worker outlives the locks of its jobs (15 s, checked every 5 s). */
+const LONG_FREEZE_CHANCE = 0.1;
 const LONG_FREEZE_MS = { min: 16_000, max: 24_000 };
-/** Pause between two faults of one target, so that some faults hit a working service. */
-const RECOVERY_MS = { min: 100, max: 3_000 };
-/** Pause between two faults; every fifth starts together with the one before. */
-const GAP_MS = { min: 100, max: 2_600 };
-const TOGETHER_CHANCE = 0.2;
+/** Longer than the wait of a redeem, so that frozen jobs outlive their deadlines. Milliseconds. */
+const PAST_DEADLINE_MS = { min: 3_500, max: 5_500 };
 
-/**
- * Plans the faults of a run, in order. The same seed gives the same faults at the same times. What the service does at those times
- * depends on the machine, so a repeated run is never identical.
- */
-export function planFaults(
-  random: SeededRandom,
-  runMs: number,
-  targets: readonly TargetName[] = TARGET_NAMES,
-): Fault[] {
-  const faults: Fault[] = [];
-  const busyUntilMs = new Map<TargetName, number>();
-  let longFreezeUntilMs = 0;
-  const weights = Object.fromEntries(targets.map((name) => [name, WEIGHTS[name]])) as Record<TargetName, number>;
-  for (let atMs = 1_000; ; ) {
-    if (!random.chance(TOGETHER_CHANCE)) atMs += random.between(GAP_MS.min, GAP_MS.max);
-    if (atMs >= runMs) return faults;
-    const target = random.weigh(weights);
-    const fault = planFault(random, target, atMs);
-    const long = fault.forMs >= LONG_FREEZE_MS.min;
-    const refused = (busyUntilMs.get(target) ?? 0) > atMs || (long && longFreezeUntilMs > atMs);
-    if (refused || atMs + fault.forMs > runMs) {
-      // Rejected draws must advance the time as well.
-      atMs += 10;
-      continue;
+/** The endless sequence of a target's faults. The same seed gives the same sequence; its timing depends on the machine. */
+export function* faultsOf(target: TargetName, random: SeededRandom): Generator<Fault, never> {
+  for (;;) yield nextFault(target, random);
+}
+
+function nextFault(target: TargetName, random: SeededRandom): Fault {
+  switch (target) {
+    case "redis": {
+      const action = random.weigh(REDIS_ACTIONS);
+      // Long enough for callers to get their answers before the failover ends.
+      const forMs = action === "failOver" ? random.between(3_500, 5_000) : random.between(0, 1_200);
+      return { target, action, forMs };
     }
-    busyUntilMs.set(target, atMs + fault.forMs + random.between(RECOVERY_MS.min, RECOVERY_MS.max));
-    if (long) longFreezeUntilMs = atMs + fault.forMs;
-    faults.push(fault);
+    case "postgres": {
+      const action = random.weigh(POSTGRES_ACTIONS);
+      return { target, action, forMs: action === "killOne" ? 0 : random.between(100, 2_500) };
+    }
+    case "redisCluster":
+      return {
+        target,
+        action: random.weigh(REDIS_CLUSTER_ACTIONS),
+        forMs: random.between(TAKEOVER_MS.min, TAKEOVER_MS.max),
+      };
+    case "postgresNodes":
+      return {
+        target,
+        action: random.weigh(POSTGRES_NODES_ACTIONS),
+        forMs: random.between(TAKEOVER_MS.min, TAKEOVER_MS.max),
+      };
+    case "sessions":
+      return { target, action: random.pick(["cancel", "terminate"] as const), forMs: 0 };
+    case "clock":
+      return { target, action: "step", toMs: random.between(-CLOCK_MAX_MS, CLOCK_MAX_MS), forMs: 0 };
+    case "receivers":
+      return { target, action: random.pick(HOSTILE_KINDS), forMs: random.between(0, 2_000) };
+    case "secondDeployment":
+    case "copyOfDatabase":
+    case "hotCopy":
+      return { target, action: "share", forMs: random.between(5_000, 9_000) };
+    case "allWorkers":
+      return random.chance(0.5)
+        ? { target, action: "kill", forMs: random.between(500, 3_000) }
+        : { target, action: "freeze", forMs: random.between(PAST_DEADLINE_MS.min, PAST_DEADLINE_MS.max) };
+    default: {
+      const [kind, index] = target.split(" ") as ["api" | "worker", string];
+      const action = random.weigh(PROCESS_ACTIONS);
+      const long = target === "worker 0" && random.chance(LONG_FREEZE_CHANCE);
+      const { min, max } = long ? LONG_FREEZE_MS : { min: 100, max: 2_500 };
+      const forMs = action === "freeze" ? random.between(min, max) : random.between(0, 500);
+      return { target: kind, index: Number(index), action, forMs };
+    }
   }
 }
 
-function planFault(random: SeededRandom, target: TargetName, atMs: number): Fault {
-  if (target === "redis") {
-    const action = random.weigh(REDIS_ACTIONS);
-    const down = random.between(0, 1_500);
-    // Long enough for callers to get their answers before the failover ends.
-    const forMs =
-      { freeze: random.between(200, 4_000), failOver: random.between(3_500, 5_000) }[action as string] ?? down;
-    return { target, action, atMs, forMs };
-  }
-  if (target === "postgres") {
-    const action = random.weigh(POSTGRES_ACTIONS);
-    const forMs = {
-      kill: random.between(0, 1_500),
-      killOne: 0,
-      freeze: random.between(200, 4_500),
-      lockRows: random.between(500, 4_500),
-      stallCommits: random.between(500, 4_500),
-    }[action];
-    return { target, action, atMs, forMs };
-  }
-  if (target === "redisCluster" || target === "postgresNodes") {
-    const forMs = random.between(TAKEOVER_MS.min, TAKEOVER_MS.max);
-    return target === "redisCluster"
-      ? { target, action: random.weigh(REDIS_CLUSTER_ACTIONS), atMs, forMs }
-      : { target, action: random.weigh(POSTGRES_NODES_ACTIONS), atMs, forMs };
-  }
-  if (target === "allWorkers") return { target, action: "kill", atMs, forMs: random.between(1_000, 4_000) };
-  if (target === "secondDeployment" || target === "copyOfDatabase")
-    return { target, action: "share", atMs, forMs: random.between(6_000, 11_000) };
-  const [kind, index] = target.split(" ") as ["api" | "worker", string];
-  const action = random.weigh(PROCESS_ACTIONS);
-  const long = kind === "worker" && random.chance(LONG_FREEZE_CHANCE);
-  const { min, max } = long ? LONG_FREEZE_MS : { min: 200, max: 4_000 };
-  const forMs = action === "freeze" ? random.between(min, max) : random.between(0, 1_500);
-  return { target: kind, index: Number(index), action, atMs, forMs };
+/** When the faults end. */
+export interface FaultLimits {
+  forMs: number;
+  count?: number | undefined;
 }
 
 /**
- * Starts each planned fault at its time and ends it after its duration. Resolves when the last one has ended.
+ * Inflicts each target's faults one after another, all targets at once, until a limit is met. Undoes every fault.
  * @throws when a fault could not be inflicted.
  */
 export async function inflictFaults(
   stage: Stage,
-  faults: readonly Fault[],
+  targets: readonly TargetName[],
   random: SeededRandom,
-  counts: FaultCounts,
-  signal: AbortSignal,
+  { forMs, count = Number.POSITIVE_INFINITY }: FaultLimits,
+  interrupted: AbortSignal,
 ): Promise<void> {
-  const startedAt = performance.now();
-  /** Faults of one target run one after another, even when a recovery takes longer than planned. */
-  const lastOn = new Map<string, Promise<void>>();
-  const pause: Pause = (ms) => sleep(ms, undefined, { signal }).catch(() => undefined);
-  for (const fault of faults) {
-    await pause(Math.max(0, fault.atMs - (performance.now() - startedAt)));
-    if (signal.aborted) break;
-    const target = "index" in fault ? `${fault.target} ${fault.index}` : fault.target;
-    const done = (lastOn.get(target) ?? Promise.resolve()).then(() => inflict(stage, fault, random, counts, pause));
-    done.catch(() => undefined);
-    lastOn.set(target, done);
-  }
-  await Promise.all(lastOn.values());
+  const enough = new AbortController();
+  const over = AbortSignal.any([interrupted, enough.signal, AbortSignal.timeout(forMs)]);
+  setMaxListeners(0, over);
+  const pause: Pause = (ms) => sleep(ms, undefined, { signal: over }).catch(() => undefined);
+  const postgresTurn = pLimit(1);
+  let inflicted = 0;
+  const endure = async (target: TargetName) => {
+    const own = random.fork(target);
+    for (const fault of faultsOf(target, own)) {
+      await pause(own.between(50, PAUSE_MAX_MS[target]));
+      if (over.aborted) return;
+      if (!(await inflict(stage, fault, own, { pause, postgresTurn }))) continue;
+      const name = `${fault.target} ${fault.action}`;
+      stage.counts[name] = (stage.counts[name] ?? 0) + 1;
+      inflicted += 1;
+      if (inflicted >= count) enough.abort();
+    }
+  };
+  const endAll = (error: unknown) => {
+    enough.abort();
+    throw error;
+  };
+  const ends = await Promise.allSettled(targets.map((target) => endure(target).catch(endAll)));
+  if (stage.cluster.postgres.clock.hasStepped) await stage.cluster.postgres.clock.set(0);
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
 }
 
-/** Waits, or returns at once when the run was aborted, so that faults are still undone. */
+interface Timing {
+  /** Waits, or returns at once when the run is over, so that faults are still undone. */
+  pause: Pause;
+  /** Copies of the server's files are made while nothing else happens to it. */
+  postgresTurn: LimitFunction;
+}
 type Pause = (ms: number) => Promise<void>;
 
-async function inflict(
-  stage: Stage,
-  fault: Fault,
-  random: SeededRandom,
-  counts: FaultCounts,
-  pause: Pause,
-): Promise<void> {
+/** Returns false if there was nothing to inflict the fault on. */
+async function inflict(stage: Stage, fault: Fault, random: SeededRandom, timing: Timing): Promise<boolean> {
   const { cluster } = stage;
-  const name = `${fault.target} ${fault.action}`;
-  counts[name] = (counts[name] ?? 0) + 1;
+  const { pause, postgresTurn } = timing;
   switch (fault.target) {
     case "api":
     case "worker":
-      return inflictOnProcess(cluster, fault, pause);
+      await inflictOnProcess(cluster, fault, pause);
+      break;
     case "redis":
-      return inflictOnRedis(cluster, fault, pause);
+      await inflictOnRedis(cluster, fault, pause);
+      break;
     case "redisCluster":
       return inflictOnRedisCluster(cluster, fault, random, pause);
     case "postgres":
-      return inflictOnPostgres(stage, fault, random, pause);
+      await postgresTurn(() => inflictOnPostgres(stage, fault, random, pause));
+      break;
     case "postgresNodes":
       await inflictOnPostgres(stage, fault, random, pause);
       // The next fault needs standbys.
-      return cluster.postgres.start();
-    case "allWorkers":
-      await Promise.all(cluster.workers.map((worker) => worker.kill()));
+      await cluster.postgres.start();
+      break;
+    case "sessions":
+      return interruptSession(cluster, fault.action);
+    case "clock":
+      await cluster.postgres.clock.set(fault.toMs);
+      break;
+    case "receivers":
+      await stage.enableReceivers(fault.action, true);
       await pause(fault.forMs);
-      for (const worker of cluster.workers) worker.start();
-      return;
+      await stage.enableReceivers(fault.action, false);
+      break;
+    case "allWorkers":
+      await inflictOnAllWorkers(cluster, fault, pause);
+      break;
+    case "hotCopy": {
+      const copy = await postgresTurn(() => cluster.startHotCopy());
+      await pause(fault.forMs);
+      stage.violations.push(...(await copy.stop()));
+      break;
+    }
     case "secondDeployment":
     case "copyOfDatabase": {
       const processes = processesOf(stage[fault.target]);
@@ -210,6 +246,32 @@ async function inflict(
       await Promise.all(processes.map((process) => process.kill()));
     }
   }
+  return true;
+}
+
+async function inflictOnAllWorkers(
+  { workers }: Cluster,
+  { action, forMs }: Extract<Fault, { target: "allWorkers" }>,
+  pause: Pause,
+): Promise<void> {
+  if (action === "kill") await Promise.all(workers.map((worker) => worker.kill()));
+  else for (const worker of workers) worker.freeze();
+  await pause(forMs);
+  for (const worker of workers) {
+    worker.thaw();
+    worker.start();
+  }
+}
+
+/** Cancels a statement of the service, or ends one of its connections. Returns false if it has none. */
+async function interruptSession({ db }: Cluster, action: "cancel" | "terminate"): Promise<boolean> {
+  const busy = action === "cancel" ? "AND state <> 'idle'" : "";
+  const ended = await db
+    .query(
+      `SELECT pg_${action}_backend(pid) FROM pg_stat_activity WHERE usename LIKE 'pva\\_%' ${busy} ORDER BY random() LIMIT 1`,
+    )
+    .catch(() => null);
+  return (ended?.rowCount ?? 0) > 0;
 }
 
 /** Time for a process to drain after SIGTERM: 15 s, and some more on a busy machine. Milliseconds. */
@@ -272,25 +334,29 @@ async function inflictOnRedis(
   await redis.start();
 }
 
+/** Returns false if there was no slot to move. */
 async function inflictOnRedisCluster(
   { redisCluster }: Cluster,
   fault: Extract<Fault, { target: "redisCluster" }>,
   random: SeededRandom,
   pause: Pause,
-): Promise<void> {
+): Promise<boolean> {
   if (redisCluster === null) throw new Error("there is no Redis Cluster");
   const masters = await redisCluster.masters();
   const anyMaster = random.pick(masters);
   if (fault.action === "moveSlots") {
     // Most keys are those of queues.
     const key = await anyMaster.client.randomkey();
-    const slot = key === null ? 0 : await anyMaster.client.cluster("KEYSLOT", key);
-    return redisCluster.moveSlots([slot], random.pick(masters.filter((master) => master !== anyMaster)));
+    if (key === null) return false;
+    const slot = await anyMaster.client.cluster("KEYSLOT", key);
+    await redisCluster.moveSlots([slot], random.pick(masters.filter((master) => master !== anyMaster)));
+    return true;
   }
   if (fault.action === "freezeMaster") {
     anyMaster.freeze();
     await pause(fault.forMs);
-    return redisCluster.heal();
+    await redisCluster.heal();
+    return true;
   }
   const master = fault.action === "killReplyMaster" ? ((await findReplyMaster(masters)) ?? anyMaster) : anyMaster;
   if (fault.action === "promoteStale") {
@@ -303,7 +369,8 @@ async function inflictOnRedisCluster(
     replica.thaw();
   } else await master.kill();
   await pause(fault.forMs);
-  return redisCluster.heal();
+  await redisCluster.heal();
+  return true;
 }
 
 /** The master that carries the replies to an API process. */
@@ -314,6 +381,8 @@ async function findReplyMaster(masters: readonly ClusterNode[]): Promise<Cluster
   return masters.find((_, index) => (channels[index] as string[]).length > 0);
 }
 
+/** Time for a restarted Postgres to recover and for callers to repeat their requests. Milliseconds. */
+const RETRIED_MS = 2_500;
 /** Time for Postgres to recover before a fault that needs it. Milliseconds. */
 const RECOVERED_MS = 30_000;
 
@@ -323,30 +392,57 @@ async function inflictOnPostgres(
   random: SeededRandom,
   pause: Pause,
 ): Promise<void> {
-  if (fault.action === "killOne") return postgres.killOne(random);
-  if (fault.action === "freeze") {
-    await postgres.freeze();
-    await pause(fault.forMs);
-    postgres.thaw();
-    return;
-  }
-  if (fault.action === "lockRows" || fault.action === "stallCommits") {
-    if (fault.action === "lockRows") {
+  switch (fault.action) {
+    case "killOne":
+      return postgres.killOne(random);
+    case "freeze":
+      await postgres.freeze();
+      await pause(fault.forMs);
+      return postgres.thaw();
+    case "lockRows":
       await until(() => db.query("SELECT 1").catch(() => null), RECOVERED_MS);
       return besideTransaction(db, async (outside) => {
         const lock = "SELECT id FROM vouchers WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED";
         await outside.query(lock, [upcomingVouchers()]);
         await pause(fault.forMs);
       });
-    }
-    // Commits wait for a standby that does not exist and keep their rows locked; reads go on.
-    await waitForStandby(db, "nowhere");
-    await pause(fault.forMs);
-    return waitForStandby(db, "");
+    case "stallCommits":
+      // Commits wait for a standby that does not exist and keep their rows locked; reads go on.
+      await waitForStandby(db, "nowhere");
+      await pause(fault.forMs);
+      return waitForStandby(db, embedded(postgres).standbyNames);
+    case "crashAndPromote":
+      return crashAndPromote(embedded(postgres), random, fault.forMs, pause);
+    case "kill":
+      await postgres.kill();
+      await pause(fault.forMs);
+      await postgres.start();
   }
-  await postgres.kill();
-  await pause(fault.forMs);
+}
+
+/** The primary crashes while commits wait for a standby that is cut off. It answers again, and then is lost: the standby takes over. */
+async function crashAndPromote(
+  postgres: FaultPostgres,
+  random: SeededRandom,
+  forMs: number,
+  pause: Pause,
+): Promise<void> {
+  postgres.cutOffStandby();
+  await pause(forMs);
+  if (random.chance(0.5)) await postgres.killOne(random);
+  else {
+    await postgres.kill();
+    await postgres.start();
+  }
+  // Callers repeat what was not answered.
+  await pause(RETRIED_MS);
+  await postgres.promoteStandby();
   await postgres.start();
+}
+
+function embedded(postgres: FaultyDatabase): FaultPostgres {
+  if (postgres instanceof FaultPostgres) return postgres;
+  throw new Error("this needs the embedded Postgres");
 }
 
 async function waitForStandby(db: Cluster["db"], name: string): Promise<void> {

@@ -1,5 +1,6 @@
 import type pg from "pg";
 import type { History } from "./history.ts";
+import type { SteppedClock } from "./stepped-clock.ts";
 
 /** A row of `redemptions`. */
 export interface RecordedRedemption {
@@ -40,9 +41,11 @@ export interface Records {
   reservationsByTicket: Map<string, RecordedReservation>;
   reservationsByVoucher: Map<string, RecordedReservation[]>;
   acquisitions: Map<string, RecordedAcquisition>;
+  /** The clock of all these times. Rules translate them into the host's, and doubt what a step leaves open. */
+  clock: SteppedClock;
 }
 
-export async function readRecords(db: pg.Pool): Promise<Records> {
+export async function readRecords(db: pg.Pool, clock: SteppedClock): Promise<Records> {
   const redemptions = await db.query<RecordedRedemption>(
     `SELECT voucher_id AS "voucherId", organization_id AS "organizationId", key_id AS "keyId", ticket,
             redeem_code AS "redeemCode", external_ref AS "externalRef",
@@ -71,23 +74,29 @@ export async function readRecords(db: pg.Pool): Promise<Records> {
     reservationsByTicket: new Map(reservations.rows.map((reservation) => [reservation.ticket, reservation])),
     reservationsByVoucher: Map.groupBy(reservations.rows, (reservation) => reservation.voucherId),
     acquisitions: new Map(acquisitions.rows.map((row) => [row.acquisition, row])),
+    clock,
   };
 }
 
 /**
- * The latest time at which a reservation may have looked live: its `expiresAt`, or the first answer that confirmed its end. `ended_at` is
- * too early for that, because it is read before the commit, which may take as long as a server is frozen. Exact only before `atMs`.
+ * The latest time of the host at which a reservation may have looked live: its `expiresAt`, or the first answer that confirmed its end.
+ * `ended_at` is too early for that, because it is read before the commit, which may take as long as a server is frozen. Exact only before
+ * `atMs`.
  */
-export function seenUntil(reservation: RecordedReservation, history: History, atMs: number): number {
-  const end = endOf(reservation);
+export function seenUntil(
+  reservation: RecordedReservation,
+  { clock }: Records,
+  history: History,
+  atMs: number,
+): number {
+  const end = clock.last(endOf(reservation));
   if (end >= atMs) return end;
-  const released = history
-    .of("release")
-    .filter(({ ask, status, body }) => ask.ticket === reservation.ticket && status === 200 && body.released === true);
-  const redeemed = history
-    .of("redeem")
-    .filter(({ status, body }) => status === 200 && body.voucherInstanceId === reservation.voucherId);
-  return Math.min(reservation.expiresAtMs, ...[...released, ...redeemed].map(({ endedAtMs }) => endedAtMs));
+  const { releasedAtMs, redeemedAtMs } = history.endings;
+  return Math.min(
+    clock.last(reservation.expiresAtMs),
+    releasedAtMs.get(reservation.ticket) ?? Number.POSITIVE_INFINITY,
+    redeemedAtMs.get(reservation.voucherId) ?? Number.POSITIVE_INFINITY,
+  );
 }
 
 /** When a reservation ended, whether or not its row says so. */

@@ -1,5 +1,6 @@
 import { type AskFor, type Exchange, type History, refOf } from "./history.ts";
 import { endOf, type RecordedRedemption, type Records, seenUntil } from "./records.ts";
+import type { SteppedClock } from "./stepped-clock.ts";
 import type { Violation } from "./violation.ts";
 
 type Redeem = Exchange<AskFor<"redeem">>;
@@ -40,7 +41,7 @@ function checkRef(ref: string, redeems: readonly Redeem[], records: Records): Vi
     if (redemption === undefined || !agrees(redeem, redemption)) {
       const recorded = redemption === undefined ? "nothing" : JSON.stringify(redemption);
       report("a 200 stays true", `the database contains ${recorded}`, [redeem]);
-    } else if (redemption.redeemedAtMs > redeem.endedAtMs + ROUNDING_MS) {
+    } else if (records.clock.first(redemption.redeemedAtMs) > redeem.endedAtMs + ROUNDING_MS) {
       report("a redemption is confirmed after it is decided", "the answer is older", [redeem]);
     }
   }
@@ -51,7 +52,7 @@ function checkRef(ref: string, redeems: readonly Redeem[], records: Records): Vi
   );
   if (refusedLater.length > 0) report("a confirmed reference is confirmed", "a later retry was refused", refusedLater);
 
-  const denied = redeems.filter((redeem) => redemption !== undefined && denies(redeem, redemption));
+  const denied = redeems.filter((redeem) => redemption !== undefined && denies(redeem, redemption, records.clock));
   if (denied.length > 0) {
     const at = new Date(redemption?.redeemedAtMs ?? 0).toISOString();
     report("a denied redemption does not exist", `it was redeemed at ${at}`, denied);
@@ -68,9 +69,9 @@ function saysNotRedeemed({ status, code }: Redeem): boolean {
  * Whether an answer denies a redemption that was made before the answer was decided. It is decided after the request is sent, and reads
  * every redemption that was decided before.
  */
-function denies(redeem: Redeem, redemption: RecordedRedemption): boolean {
+function denies(redeem: Redeem, redemption: RecordedRedemption, clock: SteppedClock): boolean {
   if (!saysNotRedeemed(redeem) || redeem.ask.voucher.id !== redemption.voucherId) return false;
-  return redemption.redeemedAtMs <= redeem.sentAtMs - ROUNDING_MS;
+  return clock.last(redemption.redeemedAtMs) <= redeem.sentAtMs - ROUNDING_MS;
 }
 
 /** Whether a call was ended: another call with its reference, sent after the call's first read, was told that nothing was redeemed. */
@@ -105,12 +106,13 @@ function checkRefusal(
   ticketOfToken: ReadonlyMap<string, string>,
 ): Violation[] {
   const { ask, code, sentAtMs, endedAtMs } = redeem;
+  const { clock } = records;
   const refuse = (rule: string, detail: string): Violation[] => [{ rule, detail, exchanges: [redeem] }];
   const reservations = records.reservationsByVoucher.get(ask.voucher.id) ?? [];
   switch (code) {
     case "voucher_used": {
       const redemption = records.redemptionsByVoucher.get(ask.voucher.id);
-      if (redemption === undefined || redemption.redeemedAtMs > endedAtMs + ROUNDING_MS)
+      if (redemption === undefined || clock.first(redemption.redeemedAtMs) > endedAtMs + ROUNDING_MS)
         return refuse("used means redeemed", "the voucher was not redeemed by then");
       if (`${redemption.organizationId} ${redemption.externalRef}` === refOf(ask))
         return refuse("used means redeemed by another reference", "the same reference redeemed it");
@@ -120,15 +122,15 @@ function checkRefusal(
       const reservedByOther = reservations.some(
         (reservation) =>
           reservation.keyId !== ask.key.id &&
-          reservation.startedAtMs <= endedAtMs + ROUNDING_MS &&
-          seenUntil(reservation, history, sentAtMs) >= sentAtMs - ROUNDING_MS,
+          clock.first(reservation.startedAtMs) <= endedAtMs + ROUNDING_MS &&
+          seenUntil(reservation, records, history, sentAtMs) >= sentAtMs - ROUNDING_MS,
       );
       return reservedByOther ? [] : refuse("reserved means reserved by another key", "no other key had reserved it");
     }
     case "reservation_ended": {
       const reservation = "ticket" in ask.by ? records.reservationsByTicket.get(ask.by.ticket) : undefined;
       if (reservation === undefined) return refuse("only a reservation ends", "the ticket is missing or unknown");
-      return endOf(reservation) <= endedAtMs + ROUNDING_MS
+      return clock.first(endOf(reservation)) <= endedAtMs + ROUNDING_MS
         ? []
         : refuse("an ended reservation has ended", "the reservation was live");
     }
@@ -137,7 +139,7 @@ function checkRefusal(
       const reservation = records.reservationsByTicket.get(ticketOfToken.get(ask.token) ?? "");
       if (reservation === undefined)
         return refuse("a token belongs to a reservation", "its reservation does not exist");
-      return endOf(reservation) <= endedAtMs + ROUNDING_MS
+      return clock.first(endOf(reservation)) <= endedAtMs + ROUNDING_MS
         ? []
         : refuse("a valid token matches", "its reservation was live all the time");
     }
@@ -157,11 +159,13 @@ function checkRedemptionWasRequested(
   records: Records,
   redeemWaitMs: number,
 ): Violation[] {
+  const { clock } = records;
+  const [fromMs, untilMs] = [clock.first(redemption.redeemedAtMs), clock.last(redemption.redeemedAtMs)];
   const attempts = redeems.filter(
-    ({ ask, sentAtMs }) => ask.voucher.id === redemption.voucherId && sentAtMs <= redemption.redeemedAtMs + ROUNDING_MS,
+    ({ ask, sentAtMs }) => ask.voucher.id === redemption.voucherId && sentAtMs <= untilMs + ROUNDING_MS,
   );
   const violations: Violation[] = [];
-  const able = attempts.filter((redeem) => mayHaveRedeemed(redeem, redemption, redeemWaitMs));
+  const able = attempts.filter((redeem) => mayHaveRedeemed(redeem, redemption, clock, redeemWaitMs));
   const at = new Date(redemption.redeemedAtMs).toISOString();
   if (able.length === 0) {
     const detail = `${ref}: no attempt can have redeemed it at ${at}`;
@@ -172,8 +176,8 @@ function checkRedemptionWasRequested(
   }
   const reservedByOther = (records.reservationsByVoucher.get(redemption.voucherId) ?? []).find(
     (reservation) =>
-      reservation.startedAtMs <= redemption.redeemedAtMs &&
-      endOf(reservation) > redemption.redeemedAtMs &&
+      clock.last(reservation.startedAtMs) <= fromMs &&
+      clock.first(endOf(reservation)) > untilMs &&
       reservation.keyId !== redemption.keyId,
   );
   const consumed = redemption.ticket === null ? undefined : records.reservationsByTicket.get(redemption.ticket);
@@ -192,9 +196,14 @@ function checkRedemptionWasRequested(
   return violations;
 }
 
-function mayHaveRedeemed(redeem: Redeem, redemption: RecordedRedemption, redeemWaitMs: number): boolean {
-  const { ask, failure, body } = redeem;
+function mayHaveRedeemed(
+  redeem: Redeem,
+  redemption: RecordedRedemption,
+  clock: SteppedClock,
+  redeemWaitMs: number,
+): boolean {
+  const { ask, failure, body, sentAtMs } = redeem;
   if (failure === "refused" || saysNotRedeemed(redeem) || body?.alreadyConfirmed === true) return false;
   if (ask.key.id !== redemption.keyId || ("ticket" in ask.by && ask.by.ticket !== redemption.ticket)) return false;
-  return redemption.redeemedAtMs <= firstReadByMs(redeem) + redeemWaitMs + ROUNDING_MS;
+  return redemption.redeemedAtMs <= clock.latestShown(sentAtMs, firstReadByMs(redeem)) + redeemWaitMs + ROUNDING_MS;
 }

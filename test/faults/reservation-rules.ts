@@ -12,6 +12,7 @@ export function checkReservations(history: History, records: Records): Violation
 
 function checkTickets(history: History, records: Records): Violation[] {
   const reserves = history.of("reserve");
+  const { clock } = records;
   const violations: Violation[] = [];
   const report = (rule: string, detail: string, exchanges: Exchange[]) =>
     void violations.push({ rule, detail, exchanges });
@@ -32,14 +33,14 @@ function checkTickets(history: History, records: Records): Violation[] {
           reserve,
         ]);
       else if (
-        reservation.startedAtMs > endedAtMs + ROUNDING_MS ||
-        seenUntil(reservation, history, sentAtMs) < sentAtMs - ROUNDING_MS
+        clock.first(reservation.startedAtMs) > endedAtMs + ROUNDING_MS ||
+        seenUntil(reservation, records, history, sentAtMs) < sentAtMs - ROUNDING_MS
       )
         report("a returned ticket is live", "the reservation was not live", [reserve]);
     }
     if (reserve.code === "voucher_used") {
       const redemption = records.redemptionsByVoucher.get(ask.voucher.id);
-      if (redemption === undefined || redemption.redeemedAtMs > endedAtMs + ROUNDING_MS)
+      if (redemption === undefined || clock.first(redemption.redeemedAtMs) > endedAtMs + ROUNDING_MS)
         report("used means redeemed", "the voucher was not redeemed by then", [reserve]);
     }
     if (reserve.code === "voucher_reserved") {
@@ -62,19 +63,20 @@ function checkReleases(releases: readonly Exchange<AskFor<"release">>[], records
   const violations: Violation[] = [];
   const report = (rule: string, detail: string, exchanges: Exchange[]) =>
     void violations.push({ rule, detail, exchanges });
-  for (const [ticket, answers] of Map.groupBy(releases, (release) => release.ask.ticket)) {
+  const byTicket = Map.groupBy(releases, (release) => release.ask.ticket);
+  for (const [ticket, answers] of byTicket) {
     const reservation = records.reservationsByTicket.get(ticket);
     const released = answers.filter(({ status, body }) => status === 200 && body.released === true);
     if (released.length > 1) report("a reservation is released once", `${ticket} was released twice`, released);
     if (released.length > 0 && reservation?.state !== "Released")
       report("a release stays true", `${ticket} is ${reservation?.state}`, released);
     for (const answer of answers.filter(({ status, body }) => status === 200 && body.released === false)) {
-      if (reservation !== undefined && endOf(reservation) > answer.endedAtMs + ROUNDING_MS)
+      if (reservation !== undefined && records.clock.first(endOf(reservation)) > answer.endedAtMs + ROUNDING_MS)
         report("nothing to release means no reservation", `${ticket} was live`, [answer]);
     }
   }
   for (const reservation of records.reservationsByTicket.values()) {
-    if (reservation.state === "Released" && !releases.some(({ ask }) => ask.ticket === reservation.ticket))
+    if (reservation.state === "Released" && !byTicket.has(reservation.ticket))
       report("a release has a call", `no call released ${reservation.ticket}`, []);
   }
   return violations;

@@ -1,8 +1,12 @@
-import { describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
 import { checkAcquisitions } from "./acquisition-rules.ts";
 import { type Ask, type AskFor, type Exchange, History } from "./history.ts";
 import type { RecordedAcquisition, RecordedRedemption, Records } from "./records.ts";
 import { checkRedeems } from "./redeem-rules.ts";
+import { SteppedClock } from "./stepped-clock.ts";
 
 // Checks the rules of the campaign with hand-made histories.
 
@@ -62,6 +66,7 @@ function recordsOf(redemptions: RecordedRedemption[], acquisitions: RecordedAcqu
     reservationsByTicket: new Map(),
     reservationsByVoucher: new Map(),
     acquisitions: new Map(acquisitions.map((row) => [row.acquisition, row])),
+    clock: new SteppedClock(),
   };
 }
 
@@ -268,4 +273,27 @@ describe("the rules for claims and purchases", () => {
     const each = users.map((user) => acquired(user, `vch_of_${user}`));
     expect(brokenRules(each, ...calls)).toEqual([rule]);
   });
+});
+
+it("the host's times of a stepped clock enclose every moment at which it may have shown a time", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "stepped-clock-"));
+  try {
+    const clock = new SteppedClock(join(directory, "offset"));
+    for (const [atMs, offsetMs] of [
+      [2_000, 5_000],
+      [3_000, -5_000],
+      [4_000, 0],
+    ] as const) {
+      vi.useFakeTimers({ toFake: ["Date"], now: atMs });
+      await clock.set(offsetMs);
+    }
+    // It showed 7 to 8 s after 2 s of the host, and -2 to -1 s after 3 s.
+    expect([clock.first(1_500), clock.last(1_500)]).toEqual([1_500, 4_000]);
+    expect([clock.first(7_500), clock.last(7_500)]).toEqual([2_500, 7_500]);
+    expect([clock.first(9_000), clock.last(9_000)]).toEqual([9_000, 9_000]);
+    expect(clock.latestShown(2_500, 3_500)).toBe(8_000);
+  } finally {
+    vi.useRealTimers();
+    rmSync(directory, { recursive: true });
+  }
 });

@@ -7,6 +7,8 @@ import { describeViolation } from "./violation.ts";
 const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "10" },
+    /** Ends the faults after this number, or after the minutes. */
+    faults: { type: "string" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     /** Limits the targets: `--only redis --only allWorkers`. */
     only: { type: "string", multiple: true },
@@ -18,11 +20,17 @@ const { values } = parseArgs({
 });
 const minutes = Number(values.minutes);
 const seed = Number(values.seed);
+const faultsMax = values.faults === undefined ? undefined : Number(values.faults);
 const targets = values.only?.map((name) => name as TargetName);
 const known = values.cluster ? targetsOnCluster(true) : TARGET_NAMES;
 const unknownTarget = targets?.some((name) => !known.includes(name)) ?? false;
-if (unknownTarget || !(minutes > 0 && minutes <= 24 * 60) || !Number.isSafeInteger(seed)) {
-  say("usage: run.ts [--minutes N] [--seed WHOLE_NUMBER] [--cluster] [--only TARGET]... [--logs FOLDER]");
+if (
+  unknownTarget ||
+  !(minutes > 0 && minutes <= 24 * 60) ||
+  !Number.isSafeInteger(seed) ||
+  !(Number(values.faults ?? 1) > 0)
+) {
+  say("usage: run.ts [--minutes N] [--faults N] [--seed WHOLE_NUMBER] [--cluster] [--only TARGET]... [--logs FOLDER]");
   say(`targets: ${known.map((name) => JSON.stringify(name)).join(", ")}`);
   process.exit(2);
 }
@@ -35,6 +43,7 @@ try {
   const totals = await runCampaign({
     seed,
     faultsMs: minutes * 60_000,
+    faultsMax,
     targets,
     onCluster: values.cluster,
     keepLogsIn: values.logs,

@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import { countJobs, readQueuePrefix } from "../support/redeem-jobs.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { untilStarted } from "../support/until.ts";
-import { type ApiProcess, type Cluster, openCluster } from "./cluster.ts";
+import { type ApiProcess, type Cluster, type ClusterOptions, openCluster } from "./cluster.ts";
 import { type Answer, type Outcome, sendCall } from "./http-call.ts";
 
 /** A cluster with one organization, two keys and vouchers, for tests of a single fault. */
@@ -36,8 +36,12 @@ const VOUCHERS = 5_000;
 /** Longer than any answer may take. Milliseconds. */
 const CALL_TIMEOUT_MS = 20_000;
 
-export async function openScenario(env: Record<string, string> = {}): Promise<Scenario> {
+export async function openScenario(
+  env: Record<string, string> = {},
+  options: Partial<ClusterOptions> = {},
+): Promise<Scenario> {
   const cluster = await openCluster({
+    ...options,
     redeemWaitMs: REDEEM_WAIT_MS,
     reservationSeconds: RESERVATION_SECONDS,
     // Logs each accepted request.
