@@ -99,6 +99,11 @@ export function isRetryable(error: unknown): boolean {
   return [SERIALIZATION_FAILURE, DEADLOCK_DETECTED, DECIDED_ON_OLD_STATE].some((code) => hasSqlState(error, code));
 }
 
+/** Whether the recovery of a standby may have cancelled a read, as that of a new connection shortly before a promotion. */
+export function isRecoveryConflict(error: unknown): boolean {
+  return hasSqlState(error, SERIALIZATION_FAILURE);
+}
+
 /** Whether a lock was not granted within `lock_timeout`. */
 export function isLockTimeout(error: unknown): boolean {
   return hasSqlState(error, LOCK_NOT_AVAILABLE);

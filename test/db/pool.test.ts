@@ -1,8 +1,12 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import express from "express";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Deployment } from "../../src/db/deployment.ts";
 import { openPool } from "../../src/db/pool.ts";
 import { inTransaction, isDatabaseUnavailable } from "../../src/db/transaction.ts";
+import { errorHandler } from "../../src/http/errors.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { until } from "../support/until.ts";
 
@@ -47,6 +51,18 @@ it("a connection that is lost in a transaction fails the transaction, does not e
     process.off("uncaughtException", recordUncaught);
     await pool.end();
   }
+});
+
+it("a read that conflicts with the recovery of a standby is answered 503", async () => {
+  const conflict =
+    "DO $$ BEGIN RAISE 'canceling statement due to conflict with recovery' USING ERRCODE = '40001'; END $$";
+  const app = express().use(() => servers.db.query(conflict), errorHandler);
+  const server = app.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  server.close();
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ code: "unavailable" });
 });
 
 it("JIT is off for partner-facing statements, even if the server turns it on", async () => {
