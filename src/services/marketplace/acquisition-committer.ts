@@ -2,7 +2,7 @@ import type pg from "pg";
 import { Batcher } from "../../batching/batcher.ts";
 import { pickFreeVouchers, pickVoucher } from "../../db/acquisitions.ts";
 import type { Transaction } from "../../db/pool.ts";
-import { isLockTimeout, mayBeFromOneItem, readThenWrite, waitForLocks } from "../../db/transaction.ts";
+import { isLockTimeout, mayBeFromOneItem, readThenWrite, violates, waitForLocks } from "../../db/transaction.ts";
 import { type Observing, observeBatches } from "../../metrics/metrics.ts";
 import { GroupCommitter, type Undecided } from "../batches/group-committer.ts";
 import {
@@ -77,8 +77,8 @@ async function commitAcquisitions(
   candidates: readonly Candidate[],
   waitMs: number | null,
 ): Promise<(AcquisitionOutcome | Undecided)[]> {
-  try {
-    return await readThenWrite(
+  const commit = (checksChains: boolean) =>
+    readThenWrite(
       deps.pool,
       async (tx) => {
         const [first] = await Promise.all([
@@ -89,9 +89,15 @@ async function commitAcquisitions(
       },
       async (first, tx) => {
         const picked = await pickOthers(tx, first, waitMs !== null);
-        return decideAcquisitions(deps, candidates, await readPickedState(tx, candidates, picked));
+        return decideAcquisitions(deps, candidates, await readPickedState(tx, candidates, picked, checksChains));
       },
     );
+  try {
+    return await commit(false).catch((error) => {
+      // A picked voucher already has an event with the next sequence.
+      if (violates(error, "voucher_events_pkey")) return commit(true);
+      throw error;
+    });
   } catch (error) {
     if (isLockTimeout(error)) return candidates.map(() => "crossed" as const);
     throw error;

@@ -133,17 +133,19 @@ function isSoldOut({ offers }: Source, open: readonly OpenBatch[]): boolean {
   return open.every(({ batchId }) => offers.find((offer) => offer.batchId === batchId)?.left === false);
 }
 
+/** Reads the state of picked vouchers. @param checksChains whether to find damaged vouchers: only after an insert has failed because of one. */
 export async function readPickedState(
   tx: Transaction,
   candidates: readonly Candidate[],
   picked: Picked,
+  checksChains: boolean,
 ): Promise<PickedState> {
   const ids = [...picked.values()].flat();
   const isShort = ids.length < distinctByKey(candidates).length;
   const requests = candidates.map(({ request }) => request);
   const [locked, damaged, sources, standings] = await Promise.all([
     ids.length === 0 ? null : readLockedVouchers(tx, ids),
-    findDamaged(tx, ids),
+    checksChains ? findDamaged(tx, ids) : ([] as string[]),
     // Sources first, as in the shared read.
     readDistinctSources(tx, requests, isShort ? ids : null),
     readStandings(
