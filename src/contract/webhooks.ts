@@ -2,7 +2,7 @@ import { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
 import { count, filledTextUpTo, redeemCode, sandbox, sha256, textUpTo, timestamp, voucherId } from "./fields.ts";
 
-/** The event types that an endpoint can subscribe to. Migration 00019 has the same list. */
+/** The event types that an endpoint can subscribe to. The table webhook_endpoints has the same list. */
 export const WEBHOOK_EVENT_TYPES = [
   "voucher.instance.redeemed",
   "voucher.instance.voided",

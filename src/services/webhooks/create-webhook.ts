@@ -11,7 +11,7 @@ import { newId } from "../../domain/ids.ts";
 import { deriveWebhookSecret } from "../../domain/webhook-signature.ts";
 import { assertWebhookUrl, requireWebhookSecret, viewWebhook, type WebhookDeps } from "./webhook-view.ts";
 
-/** Most endpoints of an organization. Migration 00019 defines the same number of places. */
+/** Most endpoints of an organization. The table defines the same number of places. */
 const ENDPOINTS_MAX = 20;
 /** While places are free, an insert fails only when a concurrent one took the same place. So this many attempts suffice unless endpoints are deleted. */
 const ATTEMPTS_MAX = ENDPOINTS_MAX + 1;
