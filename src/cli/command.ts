@@ -72,7 +72,11 @@ export function actionWithoutServers<Options>(
       const options = given.at(-2) as Options & { json?: boolean };
       const json = options.json === true;
       let progress = NO_PROGRESS;
-      const audited = auditedCommand(`${command.parent?.name()} ${command.name()}`, argumentsOf(command));
+      const audited = auditedCommand(`${command.parent?.name()} ${command.name()}`, argumentsOf(command), {
+        // A container does not know who has started it, or where.
+        user: process.env.VOUCHERCTL_USER,
+        host: process.env.VOUCHERCTL_HOST,
+      });
       const signal = abortOnSignal(audited);
       try {
         await run(

@@ -21,7 +21,7 @@ export interface ComposeTool {
 }
 
 const COMMANDS = [["docker", "compose"], ["docker-compose"]];
-const PROFILES = ["admin", "ha", "ha-admin", "log", "observability", "test", "tls"].flatMap((profile) => [
+const PROFILES = ["admin", "ha", "ha-admin", "ha-log", "log", "observability", "test", "tls"].flatMap((profile) => [
   "--profile",
   profile,
 ]);

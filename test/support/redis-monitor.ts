@@ -17,13 +17,16 @@ export interface RedisMonitor {
  * `monitor` throws when another connection sends a command while it starts.
  */
 export async function watchCommands(
-  server: { host: string; port: number },
+  server: { host: string; port: number; password?: string | undefined },
   onLine: (line: string) => void,
 ): Promise<Socket> {
   const socket = connect(server.port, server.host);
   const lines = createInterface({ input: socket });
-  socket.write("MONITOR\r\n");
-  await once(lines, "line");
+  for (const command of [...(server.password ? [`AUTH ${server.password}`] : []), "MONITOR"]) {
+    socket.write(`${command}\r\n`);
+    const [reply] = await once(lines, "line");
+    if (reply !== "+OK") throw new Error(`Redis refuses ${command.split(" ")[0]}: ${reply}`);
+  }
   lines.on("line", onLine);
   return socket;
 }
@@ -35,13 +38,13 @@ export async function monitorRedis(redisUrl: string): Promise<RedisMonitor> {
   const commands: string[][] = [];
   const sockets: Socket[] = [];
   for (const { options } of masters) {
-    const { host = "", port = 0, db = 0 } = options;
+    const { host = "", port = 0, db = 0, password } = options;
     // +1795335603.881700 [1 127.0.0.1:34438] "get" "key"
     const record = (line: string) => {
       if (!line.slice(0, 40).includes(`[${db} `)) return;
       commands.push(Array.from(line.matchAll(/"((?:[^"\\]|\\.)*)"/g), ([, text = ""]) => text));
     };
-    sockets.push(await watchCommands({ host, port }, record));
+    sockets.push(await watchCommands({ host, port, password }, record));
   }
   let marks = 0;
   return {

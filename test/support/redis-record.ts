@@ -10,9 +10,12 @@ export interface RedisRecord {
 
 /** Starts to record every command that a server receives. */
 export async function recordRedis(redisUrl: string): Promise<RedisRecord> {
-  const { hostname, port } = new URL(redisUrl);
+  const { hostname, port, password } = new URL(redisUrl);
   const lines: string[] = [];
-  const socket = await watchCommands({ host: hostname, port: Number(port) }, (line) => lines.push(line));
+  const socket = await watchCommands(
+    { host: hostname, port: Number(port), password: decodeURIComponent(password) },
+    (line) => lines.push(line),
+  );
   return { text: () => lines.join("\n"), close: () => void socket.destroy() };
 }
 

@@ -26,9 +26,22 @@ export interface AuditContext {
   audited: AuditedCommand;
 }
 
-/** Describes a command that the operating system's current user runs. `args` must contain no secret and no voucher code. */
-export function auditedCommand(command: string, args: Record<string, unknown>): AuditedCommand {
-  return { command, arguments: args, osUser: userName(), host: hostname(), mayHaveWritten: false };
+/**
+ * Describes a command that the operating system's current user runs, unless `by` names a user and a host. `args` must contain no secret and no
+ * voucher code.
+ */
+export function auditedCommand(
+  command: string,
+  args: Record<string, unknown>,
+  by: { user?: string | undefined; host?: string | undefined } = {},
+): AuditedCommand {
+  return {
+    command,
+    arguments: args,
+    osUser: by.user || userName(),
+    host: by.host || hostname(),
+    mayHaveWritten: false,
+  };
 }
 
 function userName(): string {
