@@ -172,7 +172,9 @@ describe("the page of the log", () => {
       await page.goto(`${api.url}/ops/log`);
       return (await page.locator(".verdict.bad").count()) === 1;
     });
-    expect(await page.locator(".verdict.bad").innerText()).toMatch(/An anchor has 10000 leaves, the database \d+/);
+    expect(await page.locator(".verdict.bad").innerText()).toMatch(
+      /A signed checkpoint has 10000 leaves, the database \d+/,
+    );
     expect(await page.getByRole("table", { name: "Anchors" }).innerText()).toContain("Larger than the database");
     expect(await findAxeViolations(page)).toEqual([]);
     await photograph(page, "operators, a refused log");
