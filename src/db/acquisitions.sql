@@ -36,7 +36,7 @@ SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "prod
         WHERE b.product_id = p.id AND b.id = coalesce(s.batch_id, b.id) AND b.valid_until > clock.now OFFSET 0
        ) AS o ON true;
 
--- name: read_standings
+-- name: read_acquirers
 -- For each request, finds the user's role in the organization, Active contract with the brand, and the voucher that the user got earlier by
 -- the same claim or purchase. Returns one row per request, in any order.
 -- $1 user_id text[], $2 organization_id text[], $3 brand_id text[], $4 product_id text[], $5 payment_ref text[], null for claims:

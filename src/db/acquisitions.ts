@@ -23,7 +23,7 @@ const LINK = {
 
 const ACQUIRED_VOUCHER = { id: text, organizationId: text, codeKey: orNull(text) };
 
-const STANDING = {
+const ACQUIRER = {
   role: orNull(textOf<MemberRole>()),
   contract: outerJoined({ id: text, status: textOf<ContractStatus>(), endsAt: orNull(timestamptz) }),
   earlier: outerJoined(ACQUIRED_VOUCHER),
@@ -44,7 +44,7 @@ export const sql = loadStatements(new URL("./acquisitions.sql", import.meta.url)
       left: orNull(boolean),
     }),
   },
-  read_standings: { n: integer, ...STANDING },
+  read_acquirers: { n: integer, ...ACQUIRER },
   pick_free_vouchers: { id: text },
   pick_voucher: { id: text },
   find_damaged: { id: text },
@@ -107,12 +107,12 @@ export interface AcquisitionKey {
 /** An acquired voucher. Its organization and normalized code are the keys to look it up. */
 export type AcquiredVoucher = Row<typeof ACQUIRED_VOUCHER>;
 
-/** A user's role in an organization, their contract with its brand, and the voucher that an earlier call of the same claim or purchase acquired. */
-export type Standing = Row<typeof STANDING>;
+/** An acquiring user: the role in an organization, the contract with its brand, and the voucher that an earlier call of the same claim or purchase acquired. */
+export type Acquirer = Row<typeof ACQUIRER>;
 
-/** Reads many users' standings in one statement; results are in the order of `keys`. */
-export async function readStandings(db: Queryable, keys: readonly AcquisitionKey[]): Promise<Standing[]> {
-  const rows = await readRows(db, sql.read_standings, [
+/** Reads many users in one statement; results are in the order of `keys`. */
+export async function readAcquirers(db: Queryable, keys: readonly AcquisitionKey[]): Promise<Acquirer[]> {
+  const rows = await readRows(db, sql.read_acquirers, [
     keys.map(({ userId }) => userId),
     keys.map(({ product }) => product.organizationId),
     keys.map(({ product }) => product.brandId),
@@ -120,9 +120,9 @@ export async function readStandings(db: Queryable, keys: readonly AcquisitionKey
     keys.map(({ paymentRef }) => paymentRef),
   ]);
   if (rows.length !== keys.length) throw new Error(`expected ${keys.length} rows, got ${rows.length}`);
-  const standings: Standing[] = new Array(keys.length);
-  for (const { n, ...standing } of rows) standings[n] = standing;
-  return standings;
+  const acquirers: Acquirer[] = new Array(keys.length);
+  for (const { n, ...acquirer } of rows) acquirers[n] = acquirer;
+  return acquirers;
 }
 
 /** Locks at most `limit` unlocked vouchers that users can acquire from a batch, except `except`. Returns their ids in order of serials. */

@@ -62,12 +62,12 @@ describe("a referrer contract", () => {
 
 describe("the audience rule", () => {
   it("opens OpenToAll to everyone", () => {
-    const standings = [
+    const eligibilities = [
       STRANGER,
       OWNER,
       ...STATUSES.flatMap((status) => moments.map((end) => withContract(status, end))),
     ];
-    for (const eligibility of standings) expect(audienceRule("OpenToAll", eligibility, NOW)).toBe("open_to_all");
+    for (const eligibility of eligibilities) expect(audienceRule("OpenToAll", eligibility, NOW)).toBe("open_to_all");
   });
 
   it("closes ReferrerOnly to users without a relation to the brand", () => {

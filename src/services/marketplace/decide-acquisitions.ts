@@ -2,14 +2,14 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import {
   type AcquiredVoucher,
+  type Acquirer,
   type AcquisitionKey,
   findDamaged,
   insertAcquisitions,
   type NewAcquisition,
+  readAcquirers,
   readSources,
-  readStandings,
   type Source,
-  type Standing,
   setDamagedAside,
   type WantedSource,
 } from "../../db/acquisitions.ts";
@@ -60,7 +60,7 @@ interface PickedState {
   /** The one time that the transaction uses, in decisions and in what it writes. */
   now: Date;
   sources: Map<string, Source>;
-  standings: readonly Standing[];
+  acquirers: readonly Acquirer[];
   /** Locked vouchers without a live reservation by batch, in order of serials. Without the damaged ones. */
   free: Map<string, LockedVoucher[]>;
   /** Ids of locked vouchers whose chains take no further event. They are set aside, so that they stop no other acquisition. */
@@ -83,21 +83,21 @@ export async function answerFromRead(
     const source = sources.get(sourceKey(request)) as Source;
     return source.product === null ? [] : [{ request, source, key: { ...request, product: source.product } }];
   });
-  const standings =
+  const acquirers =
     keyed.length === 0
       ? []
-      : await readStandings(
+      : await readAcquirers(
           pool,
           keyed.map(({ key }) => key),
         );
   const answers = new Map(
     keyed.map(({ request, source, key }, index): [AcquisitionRequest, AcquisitionOutcome | Candidate] => {
-      const standing = standings[index] as Standing;
-      if (standing.earlier !== null) {
+      const acquirer = acquirers[index] as Acquirer;
+      if (acquirer.earlier !== null) {
         const { sandbox } = key.product;
-        return [request, { kind: "acquired", voucher: standing.earlier, sandbox, alreadyConfirmed: true }];
+        return [request, { kind: "acquired", voucher: acquirer.earlier, sandbox, alreadyConfirmed: true }];
       }
-      const decision = findOpenBatches(request, source, standing, source.now);
+      const decision = findOpenBatches(request, source, acquirer, source.now);
       if (decision.kind === "refused") return [request, decision];
       if (isSoldOut(source, decision.batches)) return [request, { kind: "refused", code: "sold_out" }];
       const left = decision.batches.filter((batch) => !isSoldOut(source, [batch]));
@@ -120,7 +120,7 @@ const NOT_FOUND = {
 function findOpenBatches(
   { way }: AcquisitionRequest,
   { product, offers, link }: Source,
-  { role, contract }: Standing,
+  { role, contract }: Acquirer,
   now: Date,
 ): { kind: "open"; batches: readonly OpenBatch[] } | Refused {
   const isInsider = role !== null || (contract !== null && isContractActive(contract, now));
@@ -143,12 +143,12 @@ export async function readPickedState(
   const ids = [...picked.values()].flat();
   const isShort = ids.length < distinctByKey(candidates).length;
   const requests = candidates.map(({ request }) => request);
-  const [locked, damaged, sources, standings] = await Promise.all([
+  const [locked, damaged, sources, acquirers] = await Promise.all([
     ids.length === 0 ? null : readLockedVouchers(tx, ids),
     checksChains ? findDamaged(tx, ids) : ([] as string[]),
     // Sources first, as in the shared read.
     readDistinctSources(tx, requests, isShort ? ids : null),
-    readStandings(
+    readAcquirers(
       tx,
       candidates.map(({ key }) => key),
     ),
@@ -164,25 +164,25 @@ export async function readPickedState(
       }),
     ]),
   );
-  return { now, sources, standings, free, damaged };
+  return { now, sources, acquirers, free, damaged };
 }
 
 /** Decides candidates one after another on the state in memory. All acquisitions are written together. */
 export function decideAcquisitions(
   deps: DecideDeps,
   candidates: readonly Candidate[],
-  { now, sources, standings, free, damaged }: PickedState,
+  { now, sources, acquirers, free, damaged }: PickedState,
 ): Decided<(AcquisitionOutcome | Undecided)[]> {
   const acquisitions: NewAcquisition[] = [];
   const events: EventContent[] = [];
   const acquired = new Map<string, AcquiredVoucher>();
   const result = candidates.map(({ request, key }, index): AcquisitionOutcome | Undecided => {
     const source = sources.get(sourceKey(request)) as Source;
-    const standing = standings[index] as Standing;
-    const earlier = standing.earlier ?? acquired.get(acquisitionKey(key));
+    const acquirer = acquirers[index] as Acquirer;
+    const earlier = acquirer.earlier ?? acquired.get(acquisitionKey(key));
     const { sandbox } = key.product;
     if (earlier !== undefined) return { kind: "acquired", voucher: earlier, sandbox, alreadyConfirmed: true };
-    const decision = findOpenBatches(request, source, standing, now);
+    const decision = findOpenBatches(request, source, acquirer, now);
     if (decision.kind === "refused") return decision;
     const batch = decision.batches.find(({ batchId }) => free.get(batchId)?.length);
     const voucher = batch && free.get(batch.batchId)?.shift();
@@ -190,7 +190,7 @@ export function decideAcquisitions(
       return isSoldOut(source, decision.batches) ? { kind: "refused", code: "sold_out" } : "locked";
     }
     acquisitions.push({ ...key, voucher });
-    events.push(eventOf(deps, request, source, standing, batch, voucher, now));
+    events.push(eventOf(deps, request, source, acquirer, batch, voucher, now));
     const { id, organizationId, code } = voucher;
     const given = { id, organizationId, codeKey: normaliseCode(code) };
     acquired.set(acquisitionKey(key), given);
@@ -207,7 +207,7 @@ function eventOf(
   { randomBytes }: DecideDeps,
   { way, id, userId, paymentRef }: AcquisitionRequest,
   { link }: Source,
-  { role, contract }: Standing,
+  { role, contract }: Acquirer,
   { audience, rule }: OpenBatch,
   voucher: LockedVoucher,
   now: Date,
