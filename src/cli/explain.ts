@@ -110,7 +110,9 @@ const FILE_PROBLEM: Record<string, string> = {
 function explainSystemError(error: unknown): Explanation {
   const { code = "", path, message = String(error) } = error as NodeJS.ErrnoException;
   const problem = FILE_PROBLEM[code];
-  if (path !== undefined && problem !== undefined) return { message: `${path}: ${problem}.`, exitCode: EXIT.refused };
+  // Node names no path when reading an open directory fails.
+  if (problem !== undefined && (path !== undefined || code === "EISDIR"))
+    return { message: `${path ?? "The file cannot be read"}: ${problem}.`, exitCode: EXIT.refused };
   if (code === "EADDRINUSE") return { message: "Another process listens on this port.", exitCode: EXIT.refused };
   return { message, hint: "This is a bug in voucherctl. Please report it.", exitCode: EXIT.fault };
 }
