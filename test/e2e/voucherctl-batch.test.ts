@@ -1,0 +1,476 @@
+import { spawn } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { startNode, startNpm } from "../support/child-process.ts";
+import { partnerClient } from "../support/client.ts";
+import { dumpRows } from "../support/row-dump.ts";
+import { startWorkers } from "../support/service.ts";
+import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { until, untilStarted } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
+import { useVoucherctl } from "../support/voucherctl.ts";
+
+const { db, servers, partner, api } = useService({ workers: [] });
+const voucherctl = useVoucherctl(servers);
+
+const directory = mkdtempSync(join(tmpdir(), "voucherctl-batch-"));
+const filesLike = (part: string) => readdirSync(directory).filter((name) => name.includes(part));
+afterEach(() => expect(filesLike("unfinished")).toEqual([]));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+/** A file in this test's directory. */
+function file(name: string, content?: string): string {
+  const path = join(directory, name);
+  if (content !== undefined) writeFileSync(path, content);
+  return path;
+}
+
+const issue = (options: string, product = partner.productId) =>
+  `batch issue --product ${product} --valid-until 2099-12-31T23:59:59Z ${options}`;
+const readVouchers = async (batchId: string) =>
+  (await db.query("SELECT id, code, serial, code_key FROM vouchers WHERE batch_id = $1 ORDER BY serial", [batchId]))
+    .rows;
+const readBatch = async (batchId: string) => (await db.query("SELECT * FROM batches WHERE id = $1", [batchId])).rows[0];
+
+describe("voucherctl batch issue", () => {
+  it("batch issue makes a different random code for each voucher", async () => {
+    const { id } = await voucherctl.json(issue("--count 3"));
+    const codes = (await readVouchers(id)).map(({ code }) => code);
+    expect(new Set(codes).size).toBe(3);
+    for (const code of codes) expect(code).toMatch(/^[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){3}$/);
+  });
+
+  it("batch issue --audience sets an audience that cannot be changed later", async () => {
+    const { id } = await voucherctl.json(issue("--count 1 --audience ReferrerOnly"));
+    expect(await readBatch(id)).toMatchObject({ audience: "ReferrerOnly" });
+    const change = db.query("UPDATE batches SET audience = 'OpenToAll' WHERE id = $1", [id]);
+    await expect(change).rejects.toThrow(/audience/);
+  });
+
+  it.each([
+    ["with Z", "2099-06-30T12:00:00Z", "2099-06-30T12:00:00Z"],
+    ["with an offset", "2099-06-30T12:00:00.250+02:00", "2099-06-30T10:00:00.250Z"],
+    ["as a date, which means 00:00 UTC", "2099-06-30", "2099-06-30T00:00:00Z"],
+    ["as a leap day", "2096-02-29", "2096-02-29T00:00:00Z"],
+  ])("batch issue reads a time given %s", async (_, text, moment) => {
+    const { id } = await voucherctl.json(issue(`--count 1 --valid-until ${text}`));
+    expect((await readBatch(id)).valid_until).toEqual(new Date(moment));
+  });
+
+  it("batch issue --out writes id, code and serial of every voucher to a file that only its owner can read, in more than one chunk", async () => {
+    const out = file("out.csv");
+    const made = await voucherctl.json(issue(`--count 2001 --out ${out}`));
+    expect(made).toMatchObject({ count: 2_001, firstSerial: 1, lastSerial: 2_001 });
+    const rows = await readVouchers(made.id);
+    expect(rows).toHaveLength(2_001);
+    expect(readFileSync(out, "utf8")).toBe(
+      ["id,code,serial\n", ...rows.map((row) => `${row.id},${row.code},${row.serial}\n`)].join(""),
+    );
+    expect(statSync(out).mode & 0o777).toBe(0o600);
+    expect(filesLike("out.csv")).toEqual(["out.csv"]);
+  });
+
+  it.each([
+    ["that nothing saved the codes", "", [/^Warning: these codes were not saved, .* batch export bat_\w+ --out FILE$/]],
+    ["that the vouchers have expired", "--valid-until 2020-01-01 --force --claim", [/^Warning: .* already expired\.$/]],
+    ["the name of the file", "--out {told.csv}", [/told\.csv/]],
+    ["nothing about codes from a file", "--codes {told.txt}", []],
+    ["nothing when users can claim", "--claim", []],
+    ["nothing when users can buy", "--buy", []],
+  ])("batch issue says %s", async (_, options, lines) => {
+    file("told.txt", "TOLD-0001\n");
+    const text = await voucherctl.text(issue(`--count 1 ${options.replace(/\{(.*)\}/, file("$1"))}`));
+    expect(text.split("\n").slice(1, -1)).toEqual(lines.map((line) => expect.stringMatching(line)));
+  });
+
+  it("batch issue renames an existing file, and refuses to overwrite the unfinished file of another run", async () => {
+    const again = issue(`--count 1 --out ${file("again.csv", "")}`);
+    const ids: string[] = [];
+    for (const line of [/Only you can read this file\.\n$/, /to \S+again\.csv\.1\.\n$/, /to \S+again\.csv\.2\.\n$/]) {
+      const text = await voucherctl.text(again);
+      expect(text).toMatch(line);
+      ids.push(/bat_\w+/.exec(text)?.[0] ?? "");
+    }
+    for (const [index, name] of ["again.csv.1", "again.csv.2", "again.csv"].entries()) {
+      const [{ id, code }] = await readVouchers(ids[index] ?? "");
+      expect(readFileSync(file(name), "utf8")).toBe(`id,code,serial\n${id},${code},1\n`);
+    }
+    const unfinished = file("killed.csv.unfinished", "id,code,serial\n");
+    await voucherctl.fails(
+      1,
+      /another run .* or one was killed.*\n.*voucher show CODE --org ID.*\n.*remove it\. Then run this again\.\n$/,
+      issue(`--count 1 --out ${file("killed.csv")}`),
+    );
+    expect(filesLike("killed")).toEqual(["killed.csv.unfinished"]);
+    expect(readFileSync(unfinished, "utf8")).toBe("id,code,serial\n");
+    rmSync(unfinished);
+  });
+
+  const startIssue = (options: string) =>
+    startNode(["src/cli/main.ts", ...issue(options).split(" ")], { DATABASE_URL: servers.adminUrl });
+
+  /** Starts a run that has opened its file and is blocked before it issues anything. */
+  async function startBlocked(out: string, options = "") {
+    const lock = await db.connect();
+    await lock.query("BEGIN");
+    await lock.query("LOCK TABLE batches IN SHARE MODE");
+    const issuing = startIssue(`--count 2 --out ${out} ${options}`.trim());
+    // Before its first write, it has checked for an existing file.
+    await untilStarted(() => existsSync(`${out}.unfinished`) && statSync(`${out}.unfinished`).size > 0);
+    return {
+      issuing,
+      unblock: async () => {
+        await lock.query("ROLLBACK");
+        lock.release();
+        return issuing.ended;
+      },
+    };
+  }
+
+  it("of two concurrent runs of batch issue with the same --out, only one writes the file", async () => {
+    const out = file("two.csv");
+    const { unblock } = await startBlocked(out, "--json");
+    await voucherctl.fails(1, /another run/, issue(`--count 1 --out ${out}`));
+    const { exitCode, stdout } = await unblock();
+    expect({ exitCode, count: JSON.parse(stdout).count }).toEqual({ exitCode: 0, count: 2 });
+    expect(readFileSync(out, "utf8").split("\n")).toHaveLength(4);
+  });
+
+  it.each(["", "--json"])("batch issue %s says where the codes are when their file cannot be renamed", async (json) => {
+    const out = file(`renamed${json}.csv`);
+    const { unblock } = await startBlocked(out, json);
+    mkdirSync(out);
+    const { exitCode, stdout, stderr } = await unblock();
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(
+      /^The file could not be renamed \(.*\)\. The codes are in \S+\.csv\.unfinished\.\n(Next: .*\n)?$/,
+    );
+    if (json !== "") expect(JSON.parse(stdout)).toMatchObject({ count: 2 });
+    else expect(stdout).toContain(`The codes are in ${out}.unfinished. Only you can read this file.\n`);
+    expect(readFileSync(`${out}.unfinished`, "utf8").split("\n")).toHaveLength(4);
+    rmSync(`${out}.unfinished`);
+  });
+
+  it("batch issue ends within five seconds of an interrupt when the database does not answer, and leaves no file", async () => {
+    const { issuing, unblock } = await startBlocked(file("blocked.csv"));
+    issuing.child.kill("SIGINT");
+    // The lock is held until the process has ended.
+    const { exitCode, stdout, stderr } = await issuing.ended;
+    await unblock();
+    expect({ exitCode, stdout }).toEqual({ exitCode: 69, stdout: "" });
+    expect(stderr).toMatch(
+      /did not end within five seconds .*\nRun voucherctl audit list to see whether anything was done\.\n$/,
+    );
+    expect(filesLike("blocked")).toEqual([]);
+  });
+
+  it("batch issue leaves neither rows nor a file when npm forwards Ctrl-C a second time", async () => {
+    const before = await dumpRows(db);
+    for (const round of [1, 2, 3]) {
+      const out = file(`npm-${round}.csv`);
+      const command = ["run", "-s", "voucherctl", "--", ...issue(`--count 1000000 --out ${out}`).split(" ")];
+      const issuing = startNpm(command, { DATABASE_URL: servers.adminUrl });
+      await untilStarted(() => existsSync(`${out}.unfinished`) && statSync(`${out}.unfinished`).size > 10_000);
+      // A terminal sends its signals to the whole process group.
+      process.kill(-(issuing.child.pid as number), "SIGINT");
+      expect(await issuing.ended).toEqual({ exitCode: 130, stdout: "", stderr: "Interrupted.\n" });
+      expect(filesLike("npm-")).toEqual([]);
+    }
+    expect(await dumpRows(db)).toEqual(before);
+  });
+
+  it("batch issue ends with 130 while more signals arrive", async () => {
+    const out = file("flood.csv");
+    const issuing = startIssue(`--count 1000000 --out ${out}`);
+    await untilStarted(() => existsSync(`${out}.unfinished`));
+    const flood = setInterval(() => issuing.child.kill("SIGINT"), 1);
+    expect(await issuing.ended).toMatchObject({ exitCode: 130, stderr: "Interrupted.\n" });
+    clearInterval(flood);
+  });
+
+  it("batch issue keeps the codes when the database disconnects during the commit, which may have succeeded", async () => {
+    await db.query(`
+      CREATE FUNCTION go_away() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'terminating connection' USING ERRCODE = 'admin_shutdown'; END $$;
+      CREATE CONSTRAINT TRIGGER go_away AFTER INSERT ON batches DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION go_away()`);
+    onTestFinished(async () => void (await db.query("DROP TRIGGER go_away ON batches; DROP FUNCTION go_away")));
+    const out = file("doubtful.csv");
+    await voucherctl.fails(
+      69,
+      /^If the batch was issued after all, its codes are in \S+doubtful\.csv\.unfinished\.\nThe database does not answer .*\n.*audit list to see whether anything was done\.\n$/,
+      issue(`--count 2 --out ${out}`),
+    );
+    expect(readFileSync(`${out}.unfinished`, "utf8").split("\n")).toHaveLength(4);
+    rmSync(`${out}.unfinished`);
+  });
+});
+
+describe("voucherctl batch issue --codes", () => {
+  const codes = (content: string, count: number, options = "") =>
+    issue(`--count ${count} --codes ${file(`${crypto.randomUUID()}.txt`, content)} ${options}`);
+
+  it("batch issue --codes imports printed codes unchanged, in file order, and finds them in every spelling", async () => {
+    const made = await voucherctl.json(codes("First-Code 01\nsecond/code?\n ~third~ \n", 3));
+    expect(await readVouchers(made.id)).toMatchObject([
+      { code: "First-Code 01", code_key: "F1RSTC0DE01" },
+      { code: "second/code?", code_key: "SEC0ND/C0DE?" },
+      { code: "~third~", code_key: "~TH1RD~" },
+    ]);
+    const client = partnerClient(api.url, (await makeKey(db, partner.organizationId)).key);
+    expect((await client.lookUp("fIRST CODE-OL")).body.voucher).toMatchObject({ code: "First-Code 01", serial: 1 });
+  });
+
+  it.each([
+    ["a file that ends its lines with CRLF", "CRLF-0001\r\nCRLF-0002\r\n", ["CRLF-0001", "CRLF-0002"]],
+    ["a file without a newline at its end", "BARE-0001\nBARE-0002", ["BARE-0001", "BARE-0002"]],
+    ["a file that begins with a byte order mark", "\ufeffMARK-0001\nMARK-0002\n", ["MARK-0001", "MARK-0002"]],
+    [
+      "codes of 4 and 64 symbols without spaces and hyphens",
+      `A-B C--D\n${"X-".repeat(63)}X\n`,
+      ["A-B C--D", `${"X-".repeat(63)}X`],
+    ],
+  ])("batch issue --codes accepts %s", async (_, content, expected) => {
+    const { id } = await voucherctl.json(codes(content, 2));
+    const found = (await readVouchers(id)).map(({ code }) => code);
+    expect(found).toEqual(expected);
+  });
+
+  it("batch issue --out quotes codes that contain commas and quotes", async () => {
+    const out = file("quoted.csv");
+    const [one, two] = await readVouchers(
+      (await voucherctl.json(codes('COMMA,CODE\nQUOTE"CODE\n', 2, `--out ${out}`))).id,
+    );
+    expect(readFileSync(out, "utf8")).toBe(`id,code,serial\n${one?.id},"COMMA,CODE",1\n${two?.id},"QUOTE""CODE",2\n`);
+  });
+
+  it("batch issue --codes accepts a code that another organization has, and refuses one that its own has in any spelling", async () => {
+    await issueVouchers(db, await makePartner(db), 1, { codes: ["SHARED-AMONG-TWO"] });
+    await voucherctl.json(codes("SHARED-AMONG-TWO\n", 1));
+    await voucherctl.fails(1, /already/, codes("NEW-0001\nshared among twO\n", 2));
+  });
+
+  it.each([
+    ["fewer codes than --count", "FEWER-1\nFEWER-2\n", 3, /2.*3|3.*2/],
+    ["more codes than --count", "MORE-1\nMORE-2\nMORE-3\n", 2, /more than 2/],
+    ["no codes at all", "", 1, /0/],
+    ["the same code twice", "TWICE-1\nTWICE-2\nTWICE-1\n", 3, /twice/],
+    ["the same code twice once normalised", "NORM-O1L0\nnorm 0 i 1 o\n", 2, /twice/],
+    ["a code of 3 symbols", "FINE-0001\nA-B-C\n", 2, /Line 2/],
+    ["a code of 65 symbols", `FINE-0002\n${"X".repeat(65)}\n`, 2, /Line 2/],
+    ["an empty line", "FINE-0003\n\nFINE-0004\n", 3, /Line 2/],
+    ["letters beyond ASCII", "FINE-0005\nGRÖSSE-1\n", 2, /Line 2/],
+    ["a tab inside a code", "FINE-0006\nTAB\tBED-1\n", 2, /Line 2/],
+    ["a code that is the name of a call, in any spelling", "FINE-0009\nRe-1ease\n", 2, /Line 2 is Re-1ease/],
+    ["a code that begins like a ticket", "FINE-0007\nrsv_12345\n", 2, /Line 2/],
+    ["a code that begins like a ticket in upper case", "RSV_12345\n", 1, /Line 1/],
+    ["a code that normalises to the prefix of a ticket", "FINE-0008\nr-sv_12345\n", 2, /Line 2/],
+  ])("batch issue --codes refuses a file with %s, and leaves neither a row nor a file", async (_, content, count, sentence) => {
+    await voucherctl.fails(1, sentence, codes(content, count, `--out ${file("refused.csv")}`));
+    expect(filesLike("refused")).toEqual([]);
+  });
+
+  it.each([
+    ["--codes {missing.txt}", 1, /missing\.txt/],
+    ["--codes {.}", 1, /^The file cannot be read: it is a directory\.\n$/],
+    ["--out {nowhere/out.csv}", 1, /nowhere\/out\.csv\.unfinished: there is no such file or directory\.\n$/],
+    ["--out {a-directory}", 1, /a-directory/],
+    ["--product prd_unknown --out {never.csv}", 1, /prd_unknown/],
+    ["--valid-until 2020-01-01 --out {never.csv}", 2, /in the past.*--force/],
+  ])("batch issue %s fails and leaves no file", async (options, exitCode, sentence) => {
+    mkdirSync(file("a-directory"), { recursive: true });
+    await voucherctl.fails(exitCode, sentence, issue(`--count 2 ${options.replace(/\{(.*)\}/, file("$1"))}`));
+    expect(filesLike("never")).toEqual([]);
+  });
+});
+
+describe("voucherctl batch issue with windows", () => {
+  it.each([
+    ["no window without --claim and --buy", "", [], 0],
+    ["a claim window at once and without end", "--claim", [{ kind: "claim", opens_at: null, closes_at: null }], 2],
+    [
+      "a buy window until a time",
+      "--buy --closes-at 2028-01-01",
+      [{ kind: "buy", opens_at: null, closes_at: new Date("2028-01-01T00:00:00Z") }],
+      2,
+    ],
+    [
+      "both windows between two times",
+      "--claim --buy --opens-at 2027-01-01 --closes-at 2028-01-01T00:00:00+01:00",
+      ["buy", "claim"].map((kind) => ({
+        kind,
+        opens_at: new Date("2027-01-01T00:00:00Z"),
+        closes_at: new Date("2027-12-31T23:00:00Z"),
+      })),
+      2,
+    ],
+  ])("batch issue opens %s", async (_, options, windows, pickable) => {
+    const { id } = await voucherctl.json(issue(`--count 2 ${options}`));
+    const query = "SELECT kind, opens_at, closes_at FROM batch_windows WHERE batch_id = $1 ORDER BY kind";
+    expect((await db.query(query, [id])).rows).toEqual(windows);
+    const count = "SELECT count(*) FILTER (WHERE pickable)::int AS n FROM vouchers WHERE batch_id = $1";
+    expect((await db.query(count, [id])).rows[0].n).toBe(pickable);
+  });
+
+  it("batch show prints windows and the number of vouchers left in them", async () => {
+    const { id } = await voucherctl.json(issue("--count 2 --claim --buy --closes-at 2098-01-01"));
+    const [voucher] = await readVouchers(id);
+    await voucherctl.json(`voucher void ${voucher.code} --org ${partner.organizationId}`);
+    const window = { opensAt: null, closesAt: "2098-01-01T00:00:00.000Z" };
+    const show = `batch show ${id}`;
+    expect(await voucherctl.json(show)).toMatchObject({ active: 1, windows: { claim: window, buy: window }, left: 1 });
+    const describe = async (change: string) => {
+      await db.query(`UPDATE batch_windows SET ${change} WHERE batch_id = $1 AND kind = 'buy'`, [id]);
+      return voucherctl.text(show);
+    };
+    const open = "  Claim window  open until 2098-01-01 00:00:00 UTC\n";
+    expect(await describe("opens_at = '2097-01-01Z'")).toContain(
+      `${open}  Buy window    opens at 2097-01-01 00:00:00 UTC, closes at 2098-01-01 00:00:00 UTC\n  Available     1 voucher\n`,
+    );
+    expect(await describe("opens_at = NULL, closes_at = '2020-01-01Z'")).toContain(
+      `${open}  Buy window    closed since 2020-01-01 00:00:00 UTC\n  Available     1 voucher\n`,
+    );
+    await db.query("UPDATE batches SET valid_until = '2021-01-01Z' WHERE id = $1", [id]);
+    expect(await voucherctl.json(show)).toMatchObject({ expired: 1, left: 0 });
+    expect(await voucherctl.text(show)).toContain("  Claim window  closed since 2021-01-01 00:00:00 UTC\n");
+  });
+});
+
+it("batch show prints a batch and counts its vouchers by their status now", async () => {
+  const made = await voucherctl.json(issue("--count 4"));
+  const [voided, redeemed] = await readVouchers(made.id);
+  await voucherctl.json(`voucher void ${voided.code} --org ${partner.organizationId}`);
+  const worker = await startWorkers(servers);
+  const till = partnerClient(api.url, (await makeKey(db, partner.organizationId)).key);
+  expect((await till.redeem({ code: redeemed.code, externalRef: "batch-show" })).status).toBe(200);
+  await worker.close();
+  const shown = {
+    id: made.id,
+    productId: partner.productId,
+    productName: "Pass",
+    audience: "OpenToAll",
+    count: 4,
+    validUntil: "2099-12-31T23:59:59.000Z",
+    retailPriceUsd: 50,
+    priceUsd: 40.25,
+    benefitMonths: 6,
+    usageUnitLabel: "visit",
+    createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    windows: { claim: null, buy: null },
+    left: null,
+    ...{ active: 2, expired: 0, redeemed: 1, voided: 1 },
+  };
+  expect(await voucherctl.json(`batch show ${made.id}`)).toStrictEqual(shown);
+  await db.query("UPDATE batches SET valid_until = '2020-01-01Z' WHERE id = $1", [made.id]);
+  const later = { ...shown, validUntil: "2020-01-01T00:00:00.000Z", active: 0, expired: 2 };
+  expect(await voucherctl.json(`batch show ${made.id}`)).toStrictEqual(later);
+  const text = await voucherctl.text(`batch show ${made.id}`);
+  expect(text).toContain("4: 0 active, 2 expired, 1 redeemed, 1 voided");
+  expect(text).not.toMatch(/window|Available/);
+});
+
+describe("voucherctl batch export", () => {
+  it("batch export writes the same file as batch issue, including the codes of used vouchers, and records the export", async () => {
+    const issued = file("issued.csv");
+    const { id } = await voucherctl.json(issue(`--count 5100 --out ${issued}`));
+    await db.query("UPDATE vouchers SET status = 'Voided' WHERE batch_id = $1 AND serial = 7", [id]);
+    // A voided voucher without an event breaks the invariants.
+    onTestFinished(async () => {
+      await db.query("ALTER TABLE vouchers DISABLE TRIGGER vouchers_status_final");
+      await db.query("UPDATE vouchers SET status = 'Active' WHERE batch_id = $1", [id]);
+      await db.query("ALTER TABLE vouchers ENABLE TRIGGER vouchers_status_final");
+    });
+    const out = file("exported.csv", "older");
+    expect(await voucherctl.json(`batch export ${id} --out ${out}`)).toEqual({ id, count: 5_100 });
+    expect(readFileSync(out, "utf8")).toBe(readFileSync(issued, "utf8"));
+    expect(statSync(out).mode & 0o777).toBe(0o600);
+    expect(readFileSync(`${out}.1`, "utf8")).toBe("older");
+    const { acts } = await voucherctl.json(`audit list --entity ${id}`);
+    expect(acts[0]).toMatchObject({ command: "batch export", after: { codesExported: 5_100 } });
+  });
+
+  it("batch export leaves no file when its audit entry cannot be written or the batch is unknown", async () => {
+    const { id } = await voucherctl.json(issue("--count 3"));
+    await voucherctl.fails(1, /bat_unknown/, `batch export bat_unknown --out ${file("un.csv")}`);
+    await db.query("ALTER TABLE audit_entries ADD CONSTRAINT full_up CHECK (false) NOT VALID");
+    onTestFinished(async () => void (await db.query("ALTER TABLE audit_entries DROP CONSTRAINT full_up")));
+    await voucherctl.fails(1, /full_up/, `batch export ${id} --out ${file("un.csv")}`);
+    expect(filesLike("un.csv")).toEqual([]);
+  });
+});
+
+describe("voucherctl batch void", () => {
+  const count = async (batchId: string, status: string): Promise<number> => {
+    const query = "SELECT count(*)::int AS n FROM vouchers WHERE batch_id = $1 AND status = $2";
+    return (await db.query(query, [batchId, status])).rows[0].n;
+  };
+
+  it("batch void says how many vouchers were final before", async () => {
+    const { id } = await voucherctl.json(issue("--count 20"));
+    await voucherctl.json(`batch void ${id}`);
+    const text = `Batch ${id}: 0 vouchers voided. 20 were redeemed, voided or expired before.\n`;
+    expect(await voucherctl.text(`batch void ${id}`)).toBe(text);
+  });
+
+  it("batch void stops on Ctrl-C, says how many it voided, and voids the rest when it runs again", async () => {
+    const { id } = await voucherctl.json(issue("--count 20000"));
+    const voiding = startNode(["src/cli/main.ts", "batch", "void", id], { DATABASE_URL: servers.adminUrl });
+    await untilStarted(async () => (await count(id, "Voided")) > 0);
+    voiding.child.kill("SIGINT");
+    const ended = await voiding.ended;
+    const first = await count(id, "Voided");
+    const soFar = `Voided so far: ${first.toLocaleString("en-US")}. The same command voids the rest.\nInterrupted.\n`;
+    expect(ended).toEqual({ exitCode: 130, stdout: "", stderr: soFar });
+    expect(first).toBeLessThan(20_000);
+    expect(await voucherctl.json(`batch void ${id}`)).toEqual({ voided: 20_000 - first, alreadyFinal: first });
+  });
+
+  it("batch void asks for confirmation on a terminal, and voids nothing without it", async () => {
+    const { id } = await voucherctl.json(issue("--count 2"));
+    const question = /all active vouchers of batch bat_\w+ \(2 in total\)/;
+    const refused = { exitCode: 1, output: expect.stringMatching(question) };
+    expect(await onTerminal(`batch void ${id}`, "n\n")).toMatchObject(refused);
+    expect(await count(id, "Active")).toBe(2);
+    expect((await onTerminal(`batch void ${id}`, "y\n")).exitCode).toBe(0);
+    await until(async () => (await count(id, "Active")) === 0);
+  });
+});
+
+/** Runs a command in a terminal, which script(1) provides, and answers its question. */
+function onTerminal(line: string, answer: string): Promise<{ exitCode: number | null; output: string }> {
+  const child = spawn("script", ["-qec", `'${process.execPath}' src/cli/main.ts ${line}`, "/dev/null"], {
+    env: { PATH: process.env.PATH, TERM: "dumb", DATABASE_URL: servers.adminUrl, NO_COLOR: "1" },
+  });
+  let output = "";
+  child.stdout.on("data", (text) => {
+    output += text;
+    if (/\[y\/N\] $/.test(output)) child.stdin.write(answer);
+  });
+  return new Promise((resolve) => child.once("close", (exitCode) => resolve({ exitCode, output })));
+}
+
+it("org create with a name in use asks on a terminal: y creates another one, any other answer creates nothing", async () => {
+  const create = "org create --name Asked";
+  await voucherctl.json(create);
+  const organizations = async () =>
+    (await db.query("SELECT count(*)::int AS n FROM organizations WHERE name = 'Asked'")).rows[0].n;
+  const refused = await onTerminal(create, "\n");
+  expect(refused.output).toMatch(/There is already org_\w+ with the name Asked\. Create another one\? \[y\/N\]/);
+  expect(refused.exitCode).toBe(1);
+  expect((await onTerminal(create, "\x04")).exitCode).toBe(1);
+  expect((await onTerminal(create, "\x03")).exitCode).toBe(130);
+  expect(await organizations()).toBe(1);
+  expect((await onTerminal(create, "y\n")).exitCode).toBe(0);
+  expect(await organizations()).toBe(2);
+});
