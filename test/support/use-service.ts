@@ -123,6 +123,28 @@ export function useService({ apis = [{}], workers = [{}], contexts = 0, env = {}
   };
 }
 
+/** Opens the servers of a file's tests with two partners and no process of the service, and closes them after the tests. */
+export function useDatabase() {
+  let opened: { servers: TestServers; partner: TestPartner; stranger: TestPartner } | null = null;
+  const now = () => {
+    if (opened === null) throw new Error("the database is not open: use it inside a test or a hook");
+    return opened;
+  };
+  beforeAll(async () => {
+    const servers = await openTestServers();
+    opened = { servers, partner: await makePartner(servers.db), stranger: await makePartner(servers.db) };
+  });
+  afterAll(() => opened?.servers.close());
+  return {
+    servers: lazily(() => now().servers),
+    db: lazily(() => now().servers.db),
+    partner: lazily(() => now().partner),
+    stranger: lazily(() => now().stranger),
+    /** Issues one voucher of the partner. */
+    issue: (options?: { validUntil?: Date }) => issueVoucher(now().servers.db, now().partner, options),
+  };
+}
+
 /** An object whose properties are read from another one that does not exist yet. */
 function lazily<T extends object>(find: () => T): T {
   return new Proxy({} as T, {
