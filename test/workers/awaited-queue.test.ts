@@ -135,6 +135,31 @@ function work(process: (jobId: string, data: Sum) => Promise<object>, of = deplo
 
 const add = async (_jobId: string, { a, b }: Sum) => ({ sum: a + b });
 
+/** Adds two numbers through the queue. */
+const call = (a: number, b: number) => awaited.addAndWait(newJobId(), { a, b }, NO_TIMEOUT_MS);
+
+/** Starts a worker whose jobs wait at a gate. */
+function workAtGate() {
+  const gate = makeGate();
+  work(async (id, data) => {
+    await gate.pass();
+    return add(id, data);
+  });
+  return gate;
+}
+
+/** Starts a worker, and returns the ids of the jobs that it has run. */
+function workAndRecord(of = deployment): string[] {
+  const ran: string[] = [];
+  work(async (id, data) => {
+    ran.push(id);
+    return add(id, data);
+  }, of);
+  return ran;
+}
+
+const isReply = (sum: number) => ({ kind: "reply", reply: { sum } });
+
 /** The lists and keys of a job in Redis. A withdrawn job has none. */
 async function findJob(jobId: string): Promise<string[]> {
   const lists = ["wait", "active", "paused"];
@@ -144,52 +169,36 @@ async function findJob(jobId: string): Promise<string[]> {
 }
 
 describe("a reply", () => {
-  it("reaches its caller", async () => {
-    work(add);
-    expect(await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({
-      kind: "reply",
-      reply: { sum: 3 },
-    });
-  });
-
-  it("reaches exactly its caller among 200 that wait at once", async () => {
+  it("a reply reaches exactly its caller among 200 that wait at once", async () => {
     work(add);
     const callers = Array.from({ length: 200 }, (_, n) => n);
-    const answers = await Promise.all(
-      callers.map((n) => awaited.addAndWait(newJobId(), { a: n, b: 1_000 }, NO_TIMEOUT_MS)),
-    );
-    expect(answers).toMatchObject(callers.map((n) => ({ kind: "reply", reply: { sum: n + 1_000 } })));
+    const answers = await Promise.all(callers.map((n) => call(n, 1_000)));
+    expect(answers).toMatchObject(callers.map((n) => isReply(n + 1_000)));
   });
 
-  it("reaches only the process that added the job", async () => {
+  it("a reply reaches only the process that added the job", async () => {
     work(add);
     const otherInbox = new ReplyInbox(servers.redisUrl, log);
     const otherQueue = new AwaitedQueue(sumQueue, { ...links(outside), inbox: otherInbox });
     await untilStarted(() => otherQueue.isOpen);
     const [own, foreign] = await Promise.all([
-      awaited.addAndWait(newJobId(), { a: 1, b: 1 }, NO_TIMEOUT_MS),
+      call(1, 1),
       otherQueue.addAndWait(newJobId(), { a: 2, b: 2 }, NO_TIMEOUT_MS),
     ]);
     await otherQueue.close();
     await otherInbox.close();
-    expect([own, foreign]).toMatchObject([
-      { kind: "reply", reply: { sum: 2 } },
-      { kind: "reply", reply: { sum: 4 } },
-    ]);
+    expect([own, foreign]).toMatchObject([isReply(2), isReply(4)]);
   });
 
-  it("reaches its caller even when Redis did not acknowledge the job", async () => {
+  it("a reply reaches its caller even when Redis did not acknowledge the job", async () => {
     work(add);
-    await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
+    await call(1, 2);
     proxy.muffle();
-    expect(await awaited.addAndWait(newJobId(), { a: 2, b: 3 }, NO_TIMEOUT_MS)).toMatchObject({
-      kind: "reply",
-      reply: { sum: 5 },
-    });
+    expect(await call(2, 3)).toMatchObject(isReply(5));
   });
 
-  it("reports how long the job waited and how long it ran", async () => {
-    const asked = awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
+  it("a reply reports how long the job waited and how long it ran", async () => {
+    const asked = call(1, 2);
     await until(async () => (await queue.getWaitingCount()) === 1);
     await sleep(50);
     work(async (id, data) => {
@@ -203,7 +212,7 @@ describe("a reply", () => {
     expect(answer.workedMs).toBeGreaterThanOrEqual(59);
   });
 
-  it("shares one message with all replies that the worker sends at the same time", async () => {
+  it("one message has all replies that a worker sends at the same time", async () => {
     const gate = makeGate();
     let started = 0;
     work(async (id, data) => {
@@ -216,7 +225,7 @@ describe("a reply", () => {
     const messages: string[] = [];
     listener.on("smessage", (_channel: string, message: string) => messages.push(message));
     await listener.ssubscribe(inbox.channel);
-    const asked = Array.from({ length: 10 }, (_, n) => awaited.addAndWait(newJobId(), { a: n, b: 1 }, NO_TIMEOUT_MS));
+    const asked = Array.from({ length: 10 }, (_, n) => call(n, 1));
     await until(() => started === 10);
     gate.open();
     await Promise.all(asked);
@@ -225,29 +234,27 @@ describe("a reply", () => {
     listener.disconnect();
   });
 
-  it.each(["reply", "failure"])("that was lost is read from the queue: a %s", async (ending) => {
+  it.each(["reply", "failure"])("a %s whose message was lost is read from the queue", async (ending) => {
     const gate = makeGate();
     work(async (id, data) => {
       await gate.pass();
       if (ending === "failure") throw new Error("out of paper");
       return add(id, data);
     });
-    const asked = awaited.addAndWait(newJobId(), { a: 5, b: 6 }, NO_TIMEOUT_MS);
+    const asked = call(5, 6);
     await gate.reached;
     replyProxy.cut();
     await until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === 0);
     gate.open();
     expect(await asked).toMatchObject(
-      ending === "reply"
-        ? { kind: "reply", reply: { sum: 11 } }
-        : { kind: "unknown", cause: { message: "out of paper" } },
+      ending === "reply" ? isReply(11) : { kind: "unknown", cause: { message: "out of paper" } },
     );
   });
 
   it.each([
     ["invalid JSON", { returnvalue: "{" }],
     ["invalid times", { processedOn: "yesterday" }],
-  ])("that was lost, and is stored with %s, is unknown and does not affect other jobs", async (_title, malformed) => {
+  ])("a reply that was lost, and is stored with %s, is unknown and does not affect other jobs", async (_title, malformed) => {
     const jobId = newJobId();
     const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, NO_TIMEOUT_MS);
     await until(async () => (await queue.getWaitingCount()) === 1);
@@ -258,40 +265,34 @@ describe("a reply", () => {
       cause: { message: expect.stringContaining("cannot be read") },
     });
     work(add);
-    expect(await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ reply: { sum: 3 } });
+    expect(await call(1, 2)).toMatchObject(isReply(3));
   });
 
-  it("arrives by message again after a reconnect", async () => {
+  it("replies arrive by message again after a reconnect", async () => {
     work(add);
     replyProxy.cut();
     await until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === 0);
     replyProxy.mend();
     await until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === 1);
-    expect(await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ reply: { sum: 3 } });
+    expect(await call(1, 2)).toMatchObject(isReply(3));
   });
 
-  it("that is malformed does not affect the next one", async () => {
+  it("a malformed message does not affect the next reply", async () => {
     work(add);
     for (const nonsense of ["{", "[]", '[{"jobId":1}]', "null"]) await servers.redis.spublish(inbox.channel, nonsense);
-    expect(await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ reply: { sum: 3 } });
+    expect(await call(1, 2)).toMatchObject(isReply(3));
   });
 
-  it("that does not match the schema is unknown", async () => {
-    work(async () => ({ total: 3 }));
-    const answer = await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
-    expect(answer).toEqual({ kind: "unknown", cause: expect.any(z.ZodError) });
+  it.each([{ total: 3 }, {}])("a reply of %j, which does not match the schema, is unknown", async (reply) => {
+    work(async () => reply);
+    expect(await call(1, 2)).toEqual({ kind: "unknown", cause: expect.any(z.ZodError) });
   });
 
-  it("that is an empty object is unknown", async () => {
-    work(async () => ({}));
-    expect(await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
-  });
-
-  it("of a failed job is unknown, with the reason as its cause", async () => {
+  it("the reply of a failed job is unknown, with the reason as its cause", async () => {
     work(async () => {
       throw new Error("out of paper");
     });
-    const answer = await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
+    const answer = await call(1, 2);
     expect(answer).toMatchObject({ kind: "unknown", cause: { message: "out of paper" } });
   });
 });
@@ -299,14 +300,10 @@ describe("a reply", () => {
 describe("a copy of the database on the same Redis", () => {
   const copy = { ...deployment, origin: "test/2" };
 
-  it("runs none of the original's jobs and counts those that it refuses", async () => {
+  it("a copy of the database runs none of the original's jobs and counts those that it refuses", async () => {
     const before = foreignJobs;
-    const ran: string[] = [];
-    work(async (id, data) => {
-      ran.push(id);
-      return add(id, data);
-    }, copy);
-    const answer = await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
+    const ran = workAndRecord(copy);
+    const answer = await call(1, 2);
     expect(answer).toMatchObject({
       kind: "unknown",
       cause: { message: "the job is from another deployment or database" },
@@ -314,7 +311,7 @@ describe("a copy of the database on the same Redis", () => {
     expect([ran, foreignJobs - before]).toEqual([[], 1]);
   });
 
-  it("cannot answer the original's jobs: its replies are counted and ignored", async () => {
+  it("a copy of the database cannot answer the original's jobs: its replies are counted and ignored", async () => {
     const before = foreignReplies;
     const jobId = newJobId();
     const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, NO_TIMEOUT_MS);
@@ -328,67 +325,53 @@ describe("a copy of the database on the same Redis", () => {
   });
 });
 
-describe("a job whose wake-up went to a killed worker", () => {
-  /** Counts the connections that block on this queue's marker: other test files have blocked connections to the same server. */
-  const blocked = async () => {
-    const clients = String(await servers.redis.client("LIST")).split("\n");
-    const db = ` db=${servers.redis.options.db ?? 0} `;
-    return clients.filter((line) => line.includes(db) && / flags=\w*b/.test(line)).length;
-  };
+/** Counts the connections that block on this queue's marker: other test files have blocked connections to the same server. */
+const blocked = async () => {
+  const clients = String(await servers.redis.client("LIST")).split("\n");
+  const db = ` db=${servers.redis.options.db ?? 0} `;
+  return clients.filter((line) => line.includes(db) && / flags=\w*b/.test(line)).length;
+};
 
-  it("runs on an idle worker in under a second", async () => {
-    // It blocks first, so it gets the marker and ignores it, like a dying process.
-    const killed = servers.redis.duplicate();
-    const marker = killed.bzpopmin(`${PREFIX}:sum:marker`, 60);
-    await until(async () => (await blocked()) === 1);
-    work(add);
-    // All of its fetchers are blocked.
-    await until(async () => (await blocked()) === 1 + 8);
-    const addedAt = performance.now();
-    expect(await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ reply: { sum: 3 } });
-    expect(performance.now() - addedAt).toBeLessThan(1_000);
-    expect(await marker).toMatchObject([`${PREFIX}:sum:marker`, "0", expect.anything()]);
-    killed.disconnect();
-  });
+it("a job whose wake-up went to a killed worker runs on an idle worker in under a second", async () => {
+  // It blocks first, so it gets the marker and ignores it, like a dying process.
+  const killed = servers.redis.duplicate();
+  const marker = killed.bzpopmin(`${PREFIX}:sum:marker`, 60);
+  await until(async () => (await blocked()) === 1);
+  work(add);
+  // All of its fetchers are blocked.
+  await until(async () => (await blocked()) === 1 + 8);
+  const addedAt = performance.now();
+  expect(await call(1, 2)).toMatchObject(isReply(3));
+  expect(performance.now() - addedAt).toBeLessThan(1_000);
+  expect(await marker).toMatchObject([`${PREFIX}:sum:marker`, "0", expect.anything()]);
+  killed.disconnect();
 });
 
 describe("a caller whose wait ends", () => {
-  it("withdraws a job that no worker has started, so that it never runs", async () => {
+  it("a caller whose wait ends withdraws a job that no worker has started, so that it never runs", async () => {
     const jobId = newJobId();
     expect(await awaited.addAndWait(jobId, { a: 1, b: 2 }, 100)).toMatchObject({ kind: "unknown" });
     expect(await findJob(jobId)).toEqual([]);
-    const ran: string[] = [];
-    work(async (id, data) => {
-      ran.push(id);
-      return add(id, data);
-    });
+    const ran = workAndRecord();
     const later = newJobId();
     await awaited.addAndWait(later, { a: 1, b: 1 }, NO_TIMEOUT_MS);
     expect(ran).toEqual([later]);
   });
 
-  it("withdraws no job but its own", async () => {
+  it("a caller whose wait ends withdraws no job but its own", async () => {
     const others = [newJobId(), newJobId()];
     await queue.add(sumQueue.name, { a: 1, b: 1, origin: deployment.origin }, { jobId: others[0] as string });
     const asked = awaited.addAndWait(newJobId(), { a: 2, b: 2 }, 1_000);
     await until(async () => (await queue.getWaitingCount()) === 2);
     await queue.add(sumQueue.name, { a: 3, b: 3, origin: deployment.origin }, { jobId: others[1] as string });
     expect(await asked).toMatchObject({ kind: "unknown" });
-    const ran: string[] = [];
-    work(async (id, data) => {
-      ran.push(id);
-      return add(id, data);
-    });
+    const ran = workAndRecord();
     await until(() => ran.length === 2);
     expect(ran).toEqual(others);
   });
 
-  it("gets unknown for a running job, and the late reply is ignored", async () => {
-    const gate = makeGate();
-    work(async (id, data) => {
-      await gate.pass();
-      return add(id, data);
-    });
+  it("a caller whose wait ends gets unknown for a running job, and the late reply is ignored", async () => {
+    const gate = workAtGate();
     const jobId = newJobId();
     const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, 2_000);
     await gate.reached;
@@ -396,13 +379,10 @@ describe("a caller whose wait ends", () => {
     expect(await findJob(jobId)).toContain("active");
     gate.open();
     await until(async () => (await queue.getJobState(jobId)) === "completed");
-    expect(await awaited.addAndWait(newJobId(), { a: 4, b: 4 }, NO_TIMEOUT_MS)).toMatchObject({
-      kind: "reply",
-      reply: { sum: 8 },
-    });
+    expect(await call(4, 4)).toMatchObject(isReply(8));
   });
 
-  it("gets unknown for a job that was started and put back, which stays in the queue", async () => {
+  it("a caller whose wait ends gets unknown for a job that was started and put back, which stays in the queue", async () => {
     const jobId = newJobId();
     const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, 1_000);
     await until(async () => (await queue.getWaitingCount()) === 1);
@@ -411,7 +391,7 @@ describe("a caller whose wait ends", () => {
     expect(await findJob(jobId)).toContain("wait");
   });
 
-  it("gets unknown when Redis is unavailable for the withdrawal", async () => {
+  it("a caller whose wait ends gets unknown when Redis is unavailable for the withdrawal", async () => {
     const jobId = newJobId();
     const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, 1_000);
     await until(async () => (await queue.getWaitingCount()) === 1);
@@ -420,7 +400,7 @@ describe("a caller whose wait ends", () => {
     expect(await findJob(jobId)).toContain("wait");
   });
 
-  it("gets a reply only from a job that ran", async () => {
+  it("a caller gets a reply only from a job that ran", async () => {
     const ran = new Set<string>();
     work(async (id, data) => {
       ran.add(id);
@@ -452,120 +432,96 @@ describe("while Redis cannot be reached", () => {
     early.disconnect();
   });
 
-  it("a process that started without Redis opens its queue when Redis becomes available", async () => {
+  it.each([
+    "cannot be reached",
+    "does not answer",
+  ])("a process that starts while Redis %s opens its queue when Redis answers again", async (how) => {
     const late = await openTcpProxy(servers.redisUrl);
-    late.cut();
+    if (how === "cannot be reached") late.cut();
     const connection = openFailFast(late.url, "late", log);
+    if (how === "does not answer") {
+      await untilReady(connection);
+      late.muffle();
+    }
     const patient = new AwaitedQueue(sumQueue, links(connection));
-    expect(await patient.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
+    const ask = () => patient.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
+    // The commands that open the queue were sent before this one, and fail before it.
+    await expect(connection.ping()).rejects.toThrow();
+    expect(patient.isOpen).toBe(false);
+    if (how === "cannot be reached") expect(await ask()).toMatchObject({ kind: "unknown" });
     work(add);
     late.mend();
     await until(() => patient.isOpen);
-    expect(await patient.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({
-      kind: "reply",
-      reply: { sum: 3 },
-    });
+    expect(await ask()).toMatchObject(isReply(3));
     await patient.close();
     connection.disconnect();
     await late.close();
   });
 
-  it("a process whose queue failed to open opens it when Redis answers again", async () => {
-    const slow = await openTcpProxy(servers.redisUrl);
-    const connection = openFailFast(slow.url, "slow", log);
-    await untilReady(connection);
-    slow.muffle();
-    const patient = new AwaitedQueue(sumQueue, links(connection));
-    // The commands that open the queue were sent before this one and time out before it.
-    await expect(connection.ping()).rejects.toThrow(/timed out/i);
-    expect(patient.isOpen).toBe(false);
-    work(add);
-    slow.mend();
-    await until(() => patient.isOpen);
-    expect(await patient.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({
-      kind: "reply",
-      reply: { sum: 3 },
-    });
-    await patient.close();
-    connection.disconnect();
-    await slow.close();
-  });
-
   it("a caller gets unknown at once and adds no job, and a call after the reconnect gets its reply", async () => {
     work(add);
-    await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
+    await call(1, 2);
     proxy.cut();
     await until(() => redis.status !== "ready");
     const jobId = newJobId();
     expect(await awaited.addAndWait(jobId, { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
     proxy.mend();
     await untilReady(redis);
-    expect(await awaited.addAndWait(newJobId(), { a: 3, b: 3 }, NO_TIMEOUT_MS)).toMatchObject({
-      kind: "reply",
-      reply: { sum: 6 },
-    });
+    expect(await call(3, 3)).toMatchObject(isReply(6));
     expect(await findJob(jobId)).toEqual([]);
   });
 
   it("a caller gets unknown when Redis does not acknowledge the job", async () => {
     proxy.jam();
-    const answer = await awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
+    const answer = await call(1, 2);
     expect(answer).toMatchObject({ kind: "unknown", cause: { message: expect.stringMatching(/timed out/i) } });
   });
 
   it("a caller gets its reply when the command connection is lost after adding the job", async () => {
-    const gate = makeGate();
-    work(async (id, data) => {
-      await gate.pass();
-      return add(id, data);
-    });
-    const asked = awaited.addAndWait(newJobId(), { a: 5, b: 6 }, NO_TIMEOUT_MS);
+    const gate = workAtGate();
+    const asked = call(5, 6);
     await gate.reached;
     proxy.cut();
     gate.open();
-    expect(await asked).toMatchObject({ kind: "reply", reply: { sum: 11 } });
+    expect(await asked).toMatchObject(isReply(11));
   });
 });
 
-describe("a worker of six shards", () => {
-  it("runs a job of a shard in which a quarter of its jobs wait", async () => {
-    const gate = makeGate();
-    let waiting = 0;
-    const shard = openQueue(sumQueue, findShard(deployment.id, 0, 6), outside, log);
-    const data = { ...SUM, origin: deployment.origin };
-    const process = async (id: string, sum: Sum) => {
-      if (id !== "free") {
-        waiting += 1;
-        await gate.pass();
-      }
-      return add(id, sum);
-    };
-    work(process, deployment, 6);
-    try {
-      for (let n = 0; n < CONCURRENCY / 4; n++) await shard.add(sumQueue.name, data);
-      await until(() => waiting === CONCURRENCY / 4);
-      await shard.add(sumQueue.name, data, { jobId: "free" });
-      await until(async () => (await shard.getJobState("free")) === "completed");
-    } finally {
-      gate.open();
-      await shard.close();
+it("a worker of six shards runs a job of a shard in which a quarter of its jobs wait", async () => {
+  const gate = makeGate();
+  let waiting = 0;
+  const shard = openQueue(sumQueue, findShard(deployment.id, 0, 6), outside, log);
+  const data = { ...SUM, origin: deployment.origin };
+  const process = async (id: string, sum: Sum) => {
+    if (id !== "free") {
+      waiting += 1;
+      await gate.pass();
     }
-  });
+    return add(id, sum);
+  };
+  work(process, deployment, 6);
+  try {
+    for (let n = 0; n < CONCURRENCY / 4; n++) await shard.add(sumQueue.name, data);
+    await until(() => waiting === CONCURRENCY / 4);
+    await shard.add(sumQueue.name, data, { jobId: "free" });
+    await until(async () => (await shard.getJobState("free")) === "completed");
+  } finally {
+    gate.open();
+    await shard.close();
+  }
 });
 
-describe("a job with too much data", () => {
-  it("is unknown at once and is not added", async () => {
-    const data = { a: 1, b: 2, padding: "x".repeat(500) };
-    const jobId = newJobId();
-    expect(await awaited.addAndWait(jobId, data, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
-    expect(await findJob(jobId)).toEqual([]);
-  });
+it("a job with too much data is unknown at once and is not added", async () => {
+  const data = { a: 1, b: 2, padding: "x".repeat(500) };
+  const jobId = newJobId();
+  expect(await awaited.addAndWait(jobId, data, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
+  expect(await findJob(jobId)).toEqual([]);
 });
 
 describe("an awaited queue", () => {
-  it("has room for 2000 callers, and answers unknown to all of them when it closes", async () => {
+  it("a queue has room for 2000 callers, and answers unknown to all of them when it closes", async () => {
     const asked: Promise<WaitResult<SumReply>>[] = [];
-    const ask = () => asked.push(awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS));
+    const ask = () => asked.push(call(1, 2));
     // In portions, so that no command waits longer for Redis than its timeout.
     while (asked.length < 1_975) {
       for (let n = 0; n < 25; n++) ask();
@@ -582,8 +538,8 @@ describe("an awaited queue", () => {
     expect(awaited.hasRoomFor(SUM)).toBe(true);
   });
 
-  it("has room again after an answer", async () => {
-    const asked = Array.from({ length: 2_000 }, () => awaited.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS));
+  it("a full queue has room again after an answer", async () => {
+    const asked = Array.from({ length: 2_000 }, () => call(1, 2));
     expect(awaited.hasRoomFor(SUM)).toBe(false);
     work(add);
     await Promise.race(asked);
@@ -591,7 +547,7 @@ describe("an awaited queue", () => {
     await Promise.all(asked);
   });
 
-  it("has no room while the queue is full, and has room again after that", async () => {
+  it("a caller has no room while the list of waiting jobs is full, and has room again after that", async () => {
     const key = `${PREFIX}:${sumQueue.name}:wait`;
     expect(awaited.hasRoomFor(SUM)).toBe(true);
     await servers.redis.rpush(key, ...Array.from({ length: sumQueue.waitingMax }, (_, n) => `job-${n}`));
