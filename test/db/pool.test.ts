@@ -1,33 +1,26 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import express from "express";
-import { pino } from "pino";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { Deployment } from "../../src/db/deployment.ts";
 import { openPool } from "../../src/db/pool.ts";
 import { inTransaction, isDatabaseUnavailable } from "../../src/db/transaction.ts";
 import { errorHandler } from "../../src/http/errors.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { openLog } from "../../src/log.ts";
 import { until } from "../support/until.ts";
+import { useDatabase } from "../support/use-service.ts";
 
-let servers: TestServers;
+const { servers } = useDatabase();
 
-beforeAll(async () => {
-  servers = await openTestServers();
-});
-
-afterAll(async () => {
-  await servers.close();
-});
+function openOne(databaseUrl: string) {
+  const log = openLog("silent", "test");
+  const pool = openPool({ databaseUrl, max: 1, applicationName: "test", deployment: new Deployment(log), log });
+  onTestFinished(() => pool.end());
+  return pool;
+}
 
 it("a connection that is lost in a transaction fails the transaction, does not end the process, and is replaced", async () => {
-  const pool = openPool({
-    databaseUrl: servers.databaseUrl,
-    max: 1,
-    applicationName: "lost",
-    deployment: new Deployment(pino({ level: "silent" })),
-    log: pino({ level: "silent" }),
-  });
+  const pool = openOne(servers.databaseUrl);
   // An error event without a listener becomes an uncaught exception.
   const uncaught: unknown[] = [];
   const recordUncaught = (error: unknown) => void uncaught.push(error);
@@ -49,7 +42,6 @@ it("a connection that is lost in a transaction fails the transaction, does not e
     expect((await pool.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
   } finally {
     process.off("uncaughtException", recordUncaught);
-    await pool.end();
   }
 });
 
@@ -67,38 +59,16 @@ it("a read that conflicts with the recovery of a standby is answered 503", async
 
 it("JIT is off for partner-facing statements, even if the server turns it on", async () => {
   await servers.db.query(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET jit = on', current_database()); END $$`);
-  const log = pino({ level: "silent" });
-  const pool = openPool({
-    databaseUrl: servers.databaseUrl,
-    max: 1,
-    applicationName: "jit",
-    deployment: new Deployment(pino({ level: "silent" })),
-    log,
-  });
-  try {
-    expect((await pool.query("SHOW jit")).rows).toEqual([{ jit: "off" }]);
-  } finally {
-    await pool.end();
-  }
+  const pool = openOne(servers.databaseUrl);
+  expect((await pool.query("SHOW jit")).rows).toEqual([{ jit: "off" }]);
 });
 
 it("the options in DATABASE_URL are added after the pool's own, so they take precedence", async () => {
   const url = new URL(servers.ownerUrl);
   url.searchParams.set("options", "-c plan_cache_mode=auto -c work_mem=7MB");
-  const log = pino({ level: "silent" });
-  const pool = openPool({
-    databaseUrl: url.href,
-    max: 1,
-    applicationName: "options",
-    deployment: new Deployment(log),
-    log,
-  });
-  try {
-    const { rows } = await pool.query(
-      "SELECT current_setting('plan_cache_mode') AS mode, current_setting('work_mem') AS memory, current_setting('enable_seqscan') AS scans",
-    );
-    expect(rows).toEqual([{ mode: "auto", memory: "7MB", scans: "off" }]);
-  } finally {
-    await pool.end();
-  }
+  const pool = openOne(url.href);
+  const { rows } = await pool.query(
+    "SELECT current_setting('plan_cache_mode') AS mode, current_setting('work_mem') AS memory, current_setting('enable_seqscan') AS scans",
+  );
+  expect(rows).toEqual([{ mode: "auto", memory: "7MB", scans: "off" }]);
 });

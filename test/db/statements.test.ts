@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Columns } from "../../src/db/columns.ts";
 import type { TypedStatement } from "../../src/db/statements.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { useDatabase } from "../support/use-service.ts";
 
 const DIRECTORY = new URL("../../src/db/", import.meta.url);
 
@@ -40,15 +40,7 @@ async function readBlocks(file: string): Promise<Block[]> {
   });
 }
 
-let servers: TestServers;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-});
-
-afterAll(async () => {
-  await servers.close();
-});
+const { servers } = useDatabase();
 
 /** Has Postgres parse a statement and describe its result, without running it. */
 function describeResult(client: pg.Client, text: string): Promise<{ name: string; dataTypeID: number }[]> {

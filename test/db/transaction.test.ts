@@ -1,16 +1,15 @@
 import type pg from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Deployment } from "../../src/db/deployment.ts";
 import { openPool } from "../../src/db/pool.ts";
 import { inTransaction, isRetryable, readThenWrite, violates, waitForLocks } from "../../src/db/transaction.ts";
 import { openLog } from "../../src/log.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { useDatabase } from "../support/use-service.ts";
 
-let servers: TestServers;
+const { servers } = useDatabase();
 let pool: pg.Pool;
 
 beforeAll(async () => {
-  servers = await openTestServers();
   await servers.db.query("CREATE TABLE notes (text text PRIMARY KEY)");
 });
 
@@ -26,7 +25,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => pool.end());
-afterAll(() => servers.close());
 
 async function notes(): Promise<string[]> {
   const { rows } = await servers.db.query<{ text: string }>("SELECT text FROM notes ORDER BY text");

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { insertAcquisitions } from "../../src/db/acquisitions.ts";
 import { type SealedEvent, writeSeals } from "../../src/db/events.ts";
 import { insertRedemptions } from "../../src/db/redemptions.ts";
@@ -8,20 +8,15 @@ import { inTransaction, write } from "../../src/db/transaction.ts";
 import { advanceChains, readLockedVouchers, redeemVouchers, voidVouchers } from "../../src/db/vouchers.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { issueVouchers, makeKey } from "../support/supply.ts";
+import { useDatabase } from "../support/use-service.ts";
 
-let servers: TestServers;
-let partner: TestPartner;
+const { servers, partner } = useDatabase();
 let keyId: string;
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  partner = await makePartner(servers.db);
   keyId = (await makeKey(servers.db, partner.organizationId)).id;
 });
-
-afterAll(() => servers.close());
 
 /** Two vouchers in a window, as read under their locks. */
 async function twoVouchers() {

@@ -56,7 +56,7 @@ afterEach(() => {
 });
 
 describe("a batcher", () => {
-  it("hands a lone item over in the same turn of the event loop and sets no timer", async () => {
+  it("a batcher hands a lone item over in the same turn of the event loop and sets no timer", async () => {
     const timers = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "setInterval")];
     const { batcher, begun } = startBatcher();
     const result = batcher.submit("a");
@@ -67,15 +67,7 @@ describe("a batcher", () => {
     for (const timer of timers) expect(timer).not.toHaveBeenCalled();
   });
 
-  it("hands over together what is submitted in one turn", async () => {
-    const { batcher, begun, next } = startBatcher();
-    const results = ["a", "b", "c"].map((item) => batcher.submit(item));
-    (await next()).succeed();
-    expect(await Promise.all(results)).toEqual(["done a", "done b", "done c"]);
-    expect(begun.map((batch) => batch.items)).toEqual([["a", "b", "c"]]);
-  });
-
-  it("collects what is submitted while a batch is under way and hands it over as one batch, in order", async () => {
+  it("a batcher collects what is submitted while a batch is under way and hands it over as one batch, in order", async () => {
     const { batcher, begun, next } = startBatcher();
     const first = batcher.submit("a");
     const running = await next();
@@ -92,14 +84,14 @@ describe("a batcher", () => {
     expect(await Promise.all(later)).toEqual(["done b", "done c", "done d"]);
   });
 
-  it("gives every submitter the result in its own place", async () => {
+  it("a batcher gives every submitter the result in its own place", async () => {
     const { batcher, next } = startBatcher();
     const results = ["a", "b", "c"].map((item) => batcher.submit(item));
     (await next()).succeed(["first", "second", "third"]);
     expect(await Promise.all(results)).toEqual(["first", "second", "third"]);
   });
 
-  it("hands over at most batchMax items at once and keeps the order of submission over batches", async () => {
+  it("a batcher hands over at most batchMax items at once and keeps the order of submission over batches", async () => {
     const { batcher, begun, next } = startBatcher({ batchMax: 2 });
     const results = ["a", "b", "c", "d", "e"].map((item) => batcher.submit(item));
     for (const items of [["a", "b"], ["c", "d"], ["e"]]) {
@@ -112,7 +104,7 @@ describe("a batcher", () => {
     expect(await Promise.all(results)).toEqual(["a", "b", "c", "d", "e"].map(resultOf));
   });
 
-  it("refuses with BatcherFull only items that would wait beyond waitingMax", async () => {
+  it("a batcher refuses with BatcherFull only items that would wait beyond waitingMax", async () => {
     const { batcher, next } = startBatcher({ waitingMax: 2 });
     const running = batcher.submit("running");
     const batch = await next();
@@ -129,7 +121,7 @@ describe("a batcher", () => {
     expect(await again).toBe("done c");
   });
 
-  it("counts items that wait for their turn of the event loop among the waiting", async () => {
+  it("a batcher counts items that wait for their turn of the event loop among the waiting", async () => {
     const { batcher, next } = startBatcher({ waitingMax: 1 });
     const first = batcher.submit("a");
     await expect(batcher.submit("b")).rejects.toThrow(BatcherFull);
@@ -137,7 +129,7 @@ describe("a batcher", () => {
     expect(await first).toBe("done a");
   });
 
-  it("keeps exactly as many batches under way as its concurrency allows", async () => {
+  it("a batcher keeps exactly as many batches under way as its concurrency allows", async () => {
     const { batcher, begun, next } = startBatcher({ concurrency: 2, batchMax: 1 });
     const results = ["a", "b", "c", "d"].map((item) => batcher.submit(item));
     const [first, second] = [await next(), await next()];
@@ -155,17 +147,6 @@ describe("a batcher", () => {
     fourth.succeed();
     first.succeed();
     expect(await Promise.all(results)).toEqual(["a", "b", "c", "d"].map(resultOf));
-  });
-
-  it("runs one batch at a time by default", async () => {
-    const { batcher, begun, next } = startBatcher({ batchMax: 1 });
-    const results = ["a", "b"].map((item) => batcher.submit(item));
-    const first = await next();
-    await settle();
-    expect(begun).toHaveLength(1);
-    first.succeed();
-    (await next()).succeed();
-    await Promise.all(results);
   });
 
   it("a result that is a promise delays its own submitter alone", async () => {
@@ -195,7 +176,7 @@ describe("a batcher", () => {
 });
 
 describe("a batch that fails", () => {
-  it("fails for all its items when the error is not worth a second try, and is not run again", async () => {
+  it("a batch that fails, fails for all its items when the error is not worth a second try, and is not run again", async () => {
     const asked: unknown[] = [];
     const { batcher, begun, next } = startBatcher({
       splitOn: (error) => {
@@ -216,7 +197,7 @@ describe("a batch that fails", () => {
     expect(asked).toEqual([error]);
   });
 
-  it("is not split unless the batcher is told to", async () => {
+  it("a failed batch is not split unless the batcher is told to", async () => {
     const { batcher, begun, next } = startBatcher();
     const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
     (await next()).fail(new Error("broken"));
@@ -225,7 +206,7 @@ describe("a batch that fails", () => {
     expect(begun).toHaveLength(1);
   });
 
-  it("is tried again item by item, in order, so that the poison item fails alone", async () => {
+  it("a failed batch is tried again item by item, in order, so that the poison item fails alone", async () => {
     const { batcher, begun, next } = startBatcher({ splitOn: (error) => String(error).includes("poison") });
     const outcomes = Promise.allSettled(["a", "poison", "c"].map((item) => batcher.submit(item)));
     (await next()).fail(new Error("somewhere is poison"));
@@ -248,7 +229,7 @@ describe("a batch that fails", () => {
     expect(begun).toHaveLength(4);
   });
 
-  it("counts as under way while its items are tried again", async () => {
+  it("a failed batch counts as under way while its items are tried again", async () => {
     const { batcher, begun, next } = startBatcher({ splitOn: () => true });
     const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
     (await next()).fail(new Error("poison"));
@@ -265,7 +246,7 @@ describe("a batch that fails", () => {
     expect(await later).toBe("done later");
   });
 
-  it("is not tried again when it held one item", async () => {
+  it("a failed batch is not tried again when it held one item", async () => {
     const { batcher, begun, next } = startBatcher({ splitOn: () => true });
     const outcome = Promise.allSettled([batcher.submit("a")]);
     (await next()).fail(new Error("poison"));
@@ -274,7 +255,7 @@ describe("a batch that fails", () => {
     expect(begun).toHaveLength(1);
   });
 
-  it("leaves the batcher working for later items", async () => {
+  it("a failed batch leaves the batcher working for later items", async () => {
     const { batcher, next } = startBatcher();
     const failed = Promise.allSettled([batcher.submit("a")]);
     const batch = await next();
@@ -285,7 +266,7 @@ describe("a batch that fails", () => {
     expect(await later).toBe("done b");
   });
 
-  it("may also throw instead of returning a rejected promise", async () => {
+  it("a batch may also throw instead of returning a rejected promise", async () => {
     const batcher = new Batcher<string, string>(
       () => {
         throw new Error("at once");
@@ -300,7 +281,7 @@ describe("a batch that fails", () => {
     ["too few", ["only one"]],
     ["too many", ["one", "two", "three"]],
     ["none", []],
-  ])("includes a batch that returns more or fewer results than it has items: %s", async (_what, results) => {
+  ])("a batch that returns more or fewer results than it has items fails: %s", async (_what, results) => {
     const { batcher, next } = startBatcher();
     const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
     (await next()).succeed(results);
@@ -311,7 +292,7 @@ describe("a batch that fails", () => {
 });
 
 describe("drain", () => {
-  it("resolves at once when nothing waits and nothing runs", async () => {
+  it("drain resolves at once when nothing waits and nothing runs", async () => {
     const { batcher, next } = startBatcher();
     await batcher.drain();
     const result = batcher.submit("a");
@@ -321,7 +302,7 @@ describe("drain", () => {
     await batcher.drain();
   });
 
-  it("waits for submitted items, the batches under way and those after them", async () => {
+  it("drain waits for submitted items, the batches under way and those after them", async () => {
     const { batcher, next } = startBatcher({ batchMax: 1 });
     const results = ["a", "b"].map((item) => batcher.submit(item));
     const drained = batcher.drain();
@@ -336,7 +317,7 @@ describe("drain", () => {
     expect(await Promise.all(results)).toEqual(["done a", "done b"]);
   });
 
-  it("waits for all batches that run at the same time", async () => {
+  it("drain waits for all batches that run at the same time", async () => {
     const { batcher, next } = startBatcher({ concurrency: 2, batchMax: 1 });
     const results = ["a", "b"].map((item) => batcher.submit(item));
     const [first, second] = [await next(), await next()];
@@ -350,7 +331,7 @@ describe("drain", () => {
     await Promise.all(results);
   });
 
-  it("resolves for every waiter, also when the last batch fails", async () => {
+  it("drain resolves for every waiter, also when the last batch fails", async () => {
     const { batcher, next } = startBatcher();
     const failed = Promise.allSettled([batcher.submit("a")]);
     const drained = Promise.all([batcher.drain(), batcher.drain()]);

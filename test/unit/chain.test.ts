@@ -277,7 +277,7 @@ function verify(chain: Chain) {
 }
 
 describe("verifyChain", () => {
-  it("accepts valid chains with any number of pending events at the end", () => {
+  it("verifyChain accepts valid chains with any number of pending events at the end", () => {
     for (let length = 0; length <= CONTENTS.length; length++) {
       for (let pending = 0; pending <= length; pending++) {
         expect(
@@ -297,6 +297,15 @@ describe("verifyChain", () => {
       ["an eventType that does not exist", { eventType: "voucher.instance.refunded" }, /eventType/],
       ["its occurredAt, by a millisecond", { occurredAt: new Date(row.occurredAt.getTime() + 1) }, /occurredAt/],
       ["its actorConnectedId", { actorConnectedId: "key_2" }, /actorConnectedId/],
+      ...(row.actorConnectedId === null
+        ? []
+        : [
+            ["its actorConnectedId, to nothing", { actorConnectedId: null }, /actorConnectedId/] as [
+              string,
+              object,
+              RegExp,
+            ],
+          ]),
       ["its actorIsEmployee", { actorIsEmployee: row.actorIsEmployee === null ? false : null }, /actorIsEmployee/],
       ["its previousHash", { previousHash: "f".repeat(64) }, /previousHash/],
       ["its previousHash, to nothing", { previousHash: null }, /previousHash/],
@@ -306,11 +315,11 @@ describe("verifyChain", () => {
       ["its payload", { payload: (row.payload ?? "").replace(NONCE, NONCE.replace("0", "1")) }, /recordHash/],
       ["its payload, to nothing", { payload: null }, /no payload/],
       ["its payload, to an empty text", { payload: "" }, /recordHash/],
-    ])("reports a change of %s", (_what, changes, problem) => {
+    ])(`verifyChain reports a change of %s in row ${sequence}`, (_what, changes, problem) => {
       expect(verify(withRow(sequence, changes))).toEqual({ sequence, problem: expect.stringMatching(problem) });
     });
 
-    it("reports a removed seal", () => {
+    it("verifyChain reports a removed seal", () => {
       const unsealed = { sealStatus: "Pending", previousHash: null, recordHash: null, payload: null } as const;
       const found = verify(withRow(sequence, unsealed));
       // In the middle of the chain, the next event shows the problem. At the end, the head shows it.
@@ -319,19 +328,12 @@ describe("verifyChain", () => {
     });
   });
 
-  it("reports a removed actor", () => {
-    expect(verify(withRow(3, { actorConnectedId: null }))).toEqual({
-      sequence: 3,
-      problem: expect.stringMatching(/actorConnectedId/),
-    });
-  });
-
-  it("reports a chain that is stored under another voucher", () => {
+  it("verifyChain reports a chain that is stored under another voucher", () => {
     const { head, events } = makeChain();
     expect(verifyChain("vch_other", head, events)).toEqual({ sequence: 1, problem: expect.stringMatching(/entityId/) });
   });
 
-  it("reports an event that was moved from another voucher's chain", () => {
+  it("verifyChain reports an event that was moved from another voucher's chain", () => {
     const other = makeChain(CONTENTS.map((content) => ({ ...content, voucherId: "vch_other" })));
     const { head, events } = makeChain();
     const [first, second] = [events[0] as StoredEvent, other.events[1] as StoredEvent];
@@ -347,79 +349,53 @@ describe("verifyChain", () => {
     ).toEqual({ sequence: 2, problem: expect.stringMatching(/entityId/) });
   });
 
-  it("reports events that were removed from the middle or the beginning", () => {
-    const { head, events } = makeChain();
-    expect(verifyChain(VOUCHER, head, events.toSpliced(1, 1))).toEqual({ sequence: 2, problem: "event 2 is missing" });
-    expect(verifyChain(VOUCHER, head, events.slice(1))).toEqual({ sequence: 1, problem: "event 1 is missing" });
+  const [FIRST, SECOND, THIRD] = makeChain().events as [StoredEvent, StoredEvent, StoredEvent];
+  const UNSEALED = { sealStatus: "Pending", previousHash: null, recordHash: null, payload: null } as const;
+  const moved = (row: StoredEvent, sequence: number) => ({ ...row, sequence });
+  const { head: HEAD } = makeChain();
+  const countOf = (n: number) => ({ ...HEAD, lastSequence: n, sealedSequence: n });
+  const half = makeChain(CONTENTS, 1);
+  const LINK = /previousHash/;
+
+  it.each<[what: string, head: ChainHead, events: StoredEvent[], sequence: number, problem: RegExp]>([
+    ["a removed event in the middle", HEAD, [FIRST, THIRD], 2, /^event 2 is missing$/],
+    ["a removed first event", HEAD, [SECOND, THIRD], 1, /^event 1 is missing$/],
+    ["a removed event, after which the next is renumbered", countOf(2), [FIRST, moved(THIRD, 2)], 2, LINK],
+    [
+      "a removed first event, after which the others are renumbered",
+      countOf(2),
+      [moved(SECOND, 1), moved(THIRD, 2)],
+      1,
+      LINK,
+    ],
+    ["swapped events", HEAD, [FIRST, THIRD, SECOND], 2, /^event 2 is missing$/],
+    ["swapped events with swapped sequences", HEAD, [FIRST, moved(THIRD, 2), moved(SECOND, 3)], 2, LINK],
+    ["an event twice", countOf(4), [FIRST, SECOND, SECOND, THIRD], 3, /^event 3 is missing$/],
+    ["an event twice, renumbered", countOf(4), [FIRST, SECOND, moved(SECOND, 3), moved(THIRD, 4)], 3, LINK],
+    ["a removed last event", HEAD, [FIRST, SECOND], 3, /^the voucher counts 3 events, 2 exist$/],
+    ["a chain without events", HEAD, [], 3, /^the voucher counts 3 events, 0 exist$/],
+    ["a removed pending event", half.head, half.events.slice(0, -1), 3, /events, 2 exist$/],
+    [
+      "an added pending event",
+      half.head,
+      [...half.events, moved(half.events[2] as StoredEvent, 4)],
+      3,
+      /3 events, 4 exist$/,
+    ],
+    [
+      "a seal after a pending event",
+      HEAD,
+      [FIRST, { ...SECOND, ...UNSEALED }, THIRD],
+      3,
+      /^sealed after a pending event$/,
+    ],
+    ["the first of several problems", countOf(9), [{ ...FIRST, payload: "{}" }, THIRD], 1, /./],
+  ])("verifyChain reports %s", (_, head, events, sequence, problem) => {
+    expect(verifyChain(VOUCHER, head, events)).toEqual({ sequence, problem: expect.stringMatching(problem) });
   });
 
-  it("reports a wrong previousHash if the events after a removed one were renumbered", () => {
-    const { head, events } = makeChain();
-    const renumbered = (rows: StoredEvent[]) => rows.map((row, index) => ({ ...row, sequence: index + 1 }));
-    const shorter = { ...head, lastSequence: 2, sealedSequence: 2 };
-    expect(verifyChain(VOUCHER, shorter, renumbered(events.toSpliced(1, 1)))).toEqual({
-      sequence: 2,
-      problem: expect.stringMatching(/previousHash/),
-    });
-    expect(verifyChain(VOUCHER, shorter, renumbered(events.slice(1)))).toEqual({
-      sequence: 1,
-      problem: expect.stringMatching(/previousHash/),
-    });
-  });
-
-  it("reports swapped events, with unchanged and with swapped sequences", () => {
-    const { head, events } = makeChain();
-    const [first, second, third] = events as [StoredEvent, StoredEvent, StoredEvent];
-    expect(verifyChain(VOUCHER, head, [first, third, second])).toEqual({ sequence: 2, problem: "event 2 is missing" });
-    expect(verifyChain(VOUCHER, head, [first, { ...third, sequence: 2 }, { ...second, sequence: 3 }])).toEqual({
-      sequence: 2,
-      problem: expect.stringMatching(/previousHash/),
-    });
-  });
-
-  it("reports a duplicated event, with the same and with the next sequence", () => {
-    const { head, events } = makeChain();
-    const [first, second, third] = events as [StoredEvent, StoredEvent, StoredEvent];
-    const longer = { ...head, lastSequence: 4, sealedSequence: 4 };
-    expect(verifyChain(VOUCHER, longer, [first, second, second, third])).toEqual({
-      sequence: 3,
-      problem: "event 3 is missing",
-    });
-    expect(
-      verifyChain(VOUCHER, longer, [first, second, { ...second, sequence: 3 }, { ...third, sequence: 4 }]),
-    ).toEqual({ sequence: 3, problem: expect.stringMatching(/previousHash/) });
-  });
-
-  it("reports events that were removed from the end, which only the voucher's row reveals", () => {
-    const { head, events } = makeChain();
-    expect(verifyChain(VOUCHER, head, events.slice(0, -1))).toEqual({
-      sequence: 3,
-      problem: "the voucher counts 3 events, 2 exist",
-    });
-    expect(verifyChain(VOUCHER, head, [])).toEqual({ sequence: 3, problem: "the voucher counts 3 events, 0 exist" });
-    // The remaining events form a valid chain. With a head that was changed to match, the removal is not detected.
-    const cut = { lastSequence: 2, sealedSequence: 2, sealedHash: events[1]?.recordHash ?? null };
-    expect(verifyChain(VOUCHER, cut, events.slice(0, -1))).toBeNull();
-  });
-
-  it("reports pending events that were removed from the end or added there", () => {
-    const { head, events } = makeChain(CONTENTS, 1);
-    expect(verifyChain(VOUCHER, head, events.slice(0, -1))).toMatchObject({ sequence: 3 });
-    const added = { ...(events[2] as StoredEvent), sequence: 4 };
-    expect(verifyChain(VOUCHER, head, [...events, added])).toEqual({
-      sequence: 3,
-      problem: "the voucher counts 3 events, 4 exist",
-    });
-  });
-
-  it("reports an event that was sealed after a pending one", () => {
-    const { head, events } = makeChain();
-    const [first, second, third] = events as [StoredEvent, StoredEvent, StoredEvent];
-    const pending = { ...second, sealStatus: "Pending", previousHash: null, recordHash: null, payload: null } as const;
-    expect(verifyChain(VOUCHER, head, [first, pending, third])).toEqual({
-      sequence: 3,
-      problem: "sealed after a pending event",
-    });
+  it("verifyChain accepts a chain without its last event if the head was changed to match", () => {
+    expect(verifyChain(VOUCHER, { ...countOf(2), sealedHash: SECOND.recordHash }, [FIRST, SECOND])).toBeNull();
   });
 
   it.each<[string, Partial<ChainHead>, number, RegExp]>([
@@ -431,7 +407,7 @@ describe("verifyChain", () => {
     ["the hash of an earlier event", { sealedHash: makeChain().events[1]?.recordHash ?? "" }, 3, /sealed head/],
     ["the genesis hash", { sealedHash: GENESIS_HASH }, 3, /sealed head/],
     ["no hash", { sealedHash: null }, 3, /sealed head/],
-  ])("reports a head with %s", (_what, changes, sequence, problem) => {
+  ])("verifyChain reports a head with %s", (_what, changes, sequence, problem) => {
     const { head, events } = makeChain();
     expect(verifyChain(VOUCHER, { ...head, ...changes }, events)).toEqual({
       sequence,
@@ -439,7 +415,7 @@ describe("verifyChain", () => {
     });
   });
 
-  it("reports a head with a hash if no event is sealed", () => {
+  it("verifyChain reports a head with a hash if no event is sealed", () => {
     const { head, events } = makeChain(CONTENTS, 3);
     expect(verifyChain(VOUCHER, { ...head, sealedHash: "f".repeat(64) }, events)).toMatchObject({ sequence: 0 });
   });
@@ -466,13 +442,15 @@ describe("verifyChain", () => {
     ["with a byte order mark", (payload) => `\ufeff${payload}`],
   ];
 
-  it.each(REENCODINGS)("reports a payload that was encoded again %s", (_how, reencode) => {
+  it.each(REENCODINGS)("verifyChain reports a payload that was encoded again %s", (_how, reencode) => {
     const payload = reencode(makeChain().events[2]?.payload ?? "");
     expect(payload).not.toBe(makeChain().events[2]?.payload);
     expect(verify(withRow(3, { payload }))).toEqual({ sequence: 3, problem: expect.stringMatching(/recordHash/) });
   });
 
-  it.each(REENCODINGS)("reports it even if recordHash and head match: %s", (_how, reencode) => {
+  it.each(
+    REENCODINGS,
+  )("verifyChain reports a payload that was encoded again even if recordHash and head match: %s", (_how, reencode) => {
     expect(verify(withPayload(3, reencode))).toEqual({
       sequence: 3,
       problem: expect.stringMatching(/not in canonical form|not JSON/),
@@ -488,14 +466,14 @@ describe("verifyChain", () => {
     ["a text", '"text"'],
     ["null", "null"],
     ["an object without the fields", "{}"],
-  ])("reports a payload that is %s, even if recordHash and head match", (_what, payload) => {
+  ])("verifyChain reports a payload that is %s, even if recordHash and head match", (_what, payload) => {
     expect(verify(withPayload(3, () => payload))).toEqual({
       sequence: 3,
       problem: expect.stringMatching(/payload/),
     });
   });
 
-  it("reports an occurredAt of infinity, which Postgres can store", () => {
+  it("verifyChain reports an occurredAt of infinity, which Postgres can store", () => {
     const occurredAt = Number.POSITIVE_INFINITY as unknown as Date;
     expect(verify(withRow(2, { occurredAt }))).toEqual({ sequence: 2, problem: expect.stringMatching(/occurredAt/) });
   });
@@ -511,7 +489,7 @@ describe("verifyChain", () => {
     "previousHash",
     "actorConnectedId",
     "actorIsEmployee",
-  ])("reports a payload with another %s or without it, even if the hashes match", (field) => {
+  ])("verifyChain reports a payload with another %s or without it, even if the hashes match", (field) => {
     const changed = (change: (content: Record<string, unknown>) => void) =>
       withPayload(3, (payload) => {
         const content = JSON.parse(payload);
@@ -530,7 +508,7 @@ describe("verifyChain", () => {
     });
   });
 
-  it("reports a payload whose previousHash was changed, even if its recordHash matches", () => {
+  it("verifyChain reports a payload whose previousHash was changed, even if its recordHash matches", () => {
     const elsewhere = "f".repeat(64);
     const change = (payload: string) => payload.replace(makeChain().events[1]?.recordHash ?? "", elsewhere);
     expect(verify(withPayload(3, change))).toEqual({
@@ -543,7 +521,7 @@ describe("verifyChain", () => {
     });
   });
 
-  it("reports the event after a forged one, or the head if the last event was forged, even if the recordHash matches", () => {
+  it("verifyChain reports the event after a forged one, or the head if the last event was forged, even if the recordHash matches", () => {
     const forge = (payload: string) => payload.replace(NONCE, "f".repeat(32));
     for (const sequence of [1, 2]) {
       expect(verify(withPayload(sequence, forge))).toEqual({
@@ -558,19 +536,12 @@ describe("verifyChain", () => {
     });
   });
 
-  it("reports the head if the whole chain was forged and sealed again", () => {
+  it("verifyChain reports the head if the whole chain was forged and sealed again", () => {
     const [first, ...rest] = CONTENTS as [EventContent, ...EventContent[]];
     const forged = makeChain([{ ...first, data: { ...first.data, priceUsd: 0 } }, ...rest]);
     expect(verifyChain(VOUCHER, makeChain().head, forged.events)).toEqual({
       sequence: 3,
       problem: "the voucher's sealed head is not the hash of the last sealed event",
-    });
-  });
-
-  it("reports the first of several problems", () => {
-    const chain = withRow(1, { payload: "{}" });
-    expect(verifyChain(VOUCHER, { ...chain.head, lastSequence: 9 }, chain.events.toSpliced(1, 1))).toMatchObject({
-      sequence: 1,
     });
   });
 });

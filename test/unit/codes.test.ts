@@ -32,14 +32,14 @@ function swapAt(text: string, a: number, b: number): string {
 }
 
 describe("a voucher code", () => {
-  it("has four groups of four symbols of an alphabet without I, L, O and U", () => {
+  it("a voucher code has four groups of four symbols of an alphabet without I, L, O and U", () => {
     expect(ALPHABET).toBe(SYMBOLS);
     for (let i = 0; i < 1_000; i++) {
       expect(makeVoucherCode(randomBytes)).toMatch(/^[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){3}$/);
     }
   });
 
-  it("carries 75 random bits: each of the low five bits of 15 bytes changes the symbol of its byte", () => {
+  it("a voucher code carries 75 random bits: each of the low five bits of 15 bytes changes the symbol of its byte", () => {
     const seen = new Set<string>();
     for (let position = 0; position < 15; position++) {
       for (let value = 0; value < 32; value++) {
@@ -53,7 +53,7 @@ describe("a voucher code", () => {
     expect(seen.size).toBe(15 * 31 + 1);
   });
 
-  it("ends with the check symbol of the documented weighted sum over GF(32)", () => {
+  it("a voucher code ends with the check symbol of the documented weighted sum over GF(32)", () => {
     fc.assert(
       fc.property(codeArbitrary, (code) => {
         const values = Array.from(code, (symbol) => SYMBOLS.indexOf(symbol));
@@ -67,12 +67,12 @@ describe("a voucher code", () => {
     );
   });
 
-  it("passes its own check", () => {
+  it("a voucher code passes its own check", () => {
     for (const code of CODES) expect(hasValidCheckSymbol(code)).toBe(true);
     fc.assert(fc.property(codeArbitrary, (code) => hasValidCheckSymbol(code)));
   });
 
-  it("shows every wrong symbol at every position", () => {
+  it("the check symbol shows every wrong symbol at every position", () => {
     for (const code of CODES) {
       for (let position = 0; position < 16; position++) {
         for (const symbol of SYMBOLS) {
@@ -82,15 +82,9 @@ describe("a voucher code", () => {
         }
       }
     }
-    fc.assert(
-      fc.property(codeArbitrary, fc.nat(15), fc.constantFrom(...SYMBOLS), (code, position, symbol) => {
-        fc.pre(symbol !== code.charAt(position));
-        expect(hasValidCheckSymbol(replaceAt(code, position, symbol))).toBe(false);
-      }),
-    );
   });
 
-  it("shows every swap of two different symbols, neighbours or not", () => {
+  it("the check symbol shows every swap of two different symbols, neighbours or not", () => {
     for (const code of CODES) {
       for (let a = 0; a < 16; a++) {
         for (let b = a + 1; b < 16; b++) {
@@ -100,15 +94,9 @@ describe("a voucher code", () => {
         }
       }
     }
-    fc.assert(
-      fc.property(codeArbitrary, fc.nat(15), fc.nat(15), (code, a, b) => {
-        fc.pre(code.charAt(a) !== code.charAt(b));
-        expect(hasValidCheckSymbol(swapAt(code, a, b))).toBe(false);
-      }),
-    );
   });
 
-  it("is checked in every spelling", () => {
+  it("a voucher code is checked in every spelling", () => {
     const code = makeVoucherCode((size) => new Uint8Array(size).map((_, index) => index % 2));
     expect(code.startsWith("0101-0101")).toBe(true);
     expect(hasValidCheckSymbol(code)).toBe(true);
@@ -118,7 +106,7 @@ describe("a voucher code", () => {
     );
   });
 
-  it("fails its check when it is too short, too long, has a symbol outside the alphabet or is no code", () => {
+  it("a voucher code fails its check when it is too short, too long, has a symbol outside the alphabet or is no code", () => {
     const [code = ""] = CODES;
     // Sixteen zeros fit their check symbol, and so would any other number of them.
     expect(hasValidCheckSymbol("0".repeat(16))).toBe(true);
@@ -137,13 +125,13 @@ describe("a voucher code", () => {
 });
 
 describe("a redeem code", () => {
-  it("has three groups of four symbols", () => {
+  it("a redeem code has three groups of four symbols", () => {
     for (let i = 0; i < 1_000; i++) {
       expect(makeRedeemCode(randomBytes)).toMatch(/^[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){2}$/);
     }
   });
 
-  it("is random in all of its twelve symbols", () => {
+  it("a redeem code is random in all of its twelve symbols", () => {
     for (let position = 0; position < 12; position++) {
       const drawn = Array.from({ length: 256 }, (_, byte) => {
         const bytes = new Uint8Array(12);
@@ -161,7 +149,7 @@ describe("a redeem code", () => {
 });
 
 describe("isPathWord", () => {
-  it("recognises the names of the three calls in every spelling of a code, and nothing else", () => {
+  it("isPathWord recognises the names of the three calls in every spelling of a code, and nothing else", () => {
     const keyOf = (code: string) => normaliseCode(code) ?? "";
     for (const name of ["reserve", "REDEEM", "Re-1ease"]) expect(isPathWord(keyOf(name)), name).toBe(true);
     for (const code of ["redeemed", "reserve1", "EVENTS", ""]) expect(isPathWord(keyOf(code)), code).toBe(false);
@@ -179,11 +167,11 @@ describe("normaliseCode", () => {
     ["UUUU-uuuu", "UUUUUUUU"],
     ["~}|{", "~}|{"],
     ["rsv_01jz", "RSV_01JZ"],
-  ])("reads %j as %j", (written, read) => {
+  ])("normaliseCode reads %j as %j", (written, read) => {
     expect(normaliseCode(written)).toBe(read);
   });
 
-  it("counts 4 to 64 characters after normalising, not before", () => {
+  it("normaliseCode counts 4 to 64 characters after normalising, not before", () => {
     expect(normaliseCode("ABC")).toBeNull();
     expect(normaliseCode("A-B - C")).toBeNull();
     expect(normaliseCode("ABCD")).toBe("ABCD");
@@ -193,44 +181,17 @@ describe("normaliseCode", () => {
     expect(normaliseCode("A-".repeat(65))).toBeNull();
   });
 
-  it("finds no code in an empty text or in separators alone", () => {
+  it("normaliseCode finds no code in an empty text or in separators alone", () => {
     expect(normaliseCode("")).toBeNull();
     expect(normaliseCode(" - ".repeat(20))).toBeNull();
   });
 
-  it("finds no code in 10 kB of symbols and is not confused by 10 kB of separators", () => {
+  it("normaliseCode finds no code in 10 kB of symbols and is not confused by 10 kB of separators", () => {
     expect(normaliseCode("A".repeat(10_240))).toBeNull();
     expect(normaliseCode(`${"- ".repeat(5_120)}ABCD`)).toBe("ABCD");
   });
 
-  it.each([
-    ["a dotless i", "ABCD\u0131"],
-    ["a capital I with a dot", "ABCD\u0130"],
-    ["a long s, which upper-cases to S", "ABCD\u017f"],
-    ["a sharp s, which upper-cases to SS", "ABCD\u00df"],
-    ["a ligature, which upper-cases to FI", "ABCD\ufb01"],
-    ["the Kelvin sign, which lower-cases to k", "ABCD\u212a"],
-    ["full-width letters", "\uff21\uff22\uff23\uff24"],
-    ["a full-width zero", "ABCD\uff10"],
-    ["Cyrillic letters that look Latin", "\u0410\u0412\u0421\u0415"],
-    ["a Greek omicron", "ABCD\u039f"],
-    ["a mathematical capital", "ABCD\u{1d400}"],
-    ["an en dash", "ABCD\u2013EFGH"],
-    ["a non-breaking space", "ABCD\u00a0EFGH"],
-    ["a zero-width space", "ABCD\u200bEFGH"],
-    ["a byte order mark", "\ufeffABCD"],
-    ["a combining accent", "ABCDE\u0301"],
-    ["a lone surrogate", "ABCD\ud800"],
-    ["NUL", "ABCD\0"],
-    ["a tab", "ABCD\tEFGH"],
-    ["a line feed after the code", "ABCD\n"],
-    ["a line end inside the code", "ABCD\nEFGH"],
-    ["DEL", "ABCD\x7f"],
-  ])("finds no code in a text with %s", (_name, text) => {
-    expect(normaliseCode(text)).toBeNull();
-  });
-
-  it("admits printable ASCII and no other UTF-16 unit, wherever it stands", () => {
+  it("normaliseCode admits printable ASCII and no other UTF-16 unit, wherever it stands", () => {
     for (let unit = 0; unit <= 0xffff; unit++) {
       const character = String.fromCharCode(unit);
       const admitted = unit >= 0x20 && unit <= 0x7e;
@@ -239,9 +200,11 @@ describe("normaliseCode", () => {
           expect.fail(`U+${unit.toString(16)} in ${JSON.stringify(text)}`);
       }
     }
+    // A mathematical capital, which Unicode's compatibility forms turn into A.
+    expect(normaliseCode("ABCD\u{1d400}")).toBeNull();
   });
 
-  it("leaves what it has normalised as it is", () => {
+  it("normaliseCode leaves what it has normalised as it is", () => {
     const texts = fc.oneof(
       fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((unit) => String.fromCharCode(unit)), maxLength: 80 }),
       fc.string({ unit: "binary", maxLength: 80 }),
@@ -257,7 +220,7 @@ describe("normaliseCode", () => {
     );
   });
 
-  it("reads two writings of a code that differ in case, separators and look-alikes alike", () => {
+  it("normaliseCode reads two writings of a code that differ in case, separators and look-alikes alike", () => {
     const lookAlikes: Record<string, string[]> = { "0": ["0", "O", "o"], "1": ["1", "I", "i", "L", "l"] };
     const written = (symbol: string) =>
       fc
