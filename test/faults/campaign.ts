@@ -23,6 +23,7 @@ import {
 import {
   type FaultCounts,
   inflictFaults,
+  RECOVERED_MS,
   type Stage,
   TARGET_NAMES,
   type TargetName,
@@ -308,17 +309,19 @@ async function addReceivers(
       );
     }
   }
-  // Waits for no standby: one that is cut off returns only once this fault, too, may end.
+  // Waits for no standby: one that is cut off returns only once this fault, too, may end. Commits of the service may hold the rows until then.
   return (kind, enabled) =>
-    until(() =>
-      db
-        .query(
-          `UPDATE webhook_endpoints SET enabled = $2, disabled_reason = CASE WHEN NOT $2 THEN 'partner' END,
-                  disabled_at = CASE WHEN NOT $2 THEN now() END, failing_since = NULL
-             FROM (SELECT set_config('synchronous_commit', 'off', true)) AS local WHERE url LIKE '%/' || $1`,
-          [kind, enabled],
-        )
-        .catch(() => null),
+    until(
+      () =>
+        db
+          .query(
+            `UPDATE webhook_endpoints SET enabled = $2, disabled_reason = CASE WHEN NOT $2 THEN 'partner' END,
+                    disabled_at = CASE WHEN NOT $2 THEN now() END, failing_since = NULL
+               FROM (SELECT set_config('synchronous_commit', 'off', true)) AS local WHERE url LIKE '%/' || $1`,
+            [kind, enabled],
+          )
+          .catch(() => null),
+      RECOVERED_MS,
     );
 }
 

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { statusOf } from "../../src/contract/errors.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { isDatabaseUnavailable, readThenWrite } from "../../src/db/transaction.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
@@ -159,8 +160,8 @@ describe("a primary whose synchronous standby is gone", () => {
       const till = partnerClient(url, key);
       const order = { code: redeemed.code, externalRef: "order-1" };
       const job = redeemJob(own, keyId, redeemed.id, order.externalRef);
-      const acquire = (paymentRef: string | null) =>
-        acquireVoucher(api.ctx, { userId: "user", way: "product", id: own.productId, paymentRef });
+      const acquire = (paymentRef: string | null, userId = "user") =>
+        acquireVoucher(api.ctx, { userId, way: "product", id: own.productId, paymentRef });
       const repeats: [string, () => Promise<unknown>][] = [
         ["a redeem", () => till.redeem(order)],
         ["its redemption", () => till.redemption(order.externalRef)],
@@ -168,6 +169,7 @@ describe("a primary whose synchronous standby is gone", () => {
         ["a reservation", () => till.reserve(held.code)],
         ["a claim", () => acquire(null)],
         ["a purchase", () => acquire("payment-1")],
+        ["that nothing is left", () => acquire(null, "another user").catch(({ code }) => ({ status: statusOf(code) }))],
       ];
       await Promise.all([till.reserve(held.code), acquire(null), acquire("payment-1")]);
       await setStandby("nobody");

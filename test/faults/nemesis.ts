@@ -384,7 +384,7 @@ async function findReplyMaster(masters: readonly ClusterNode[]): Promise<Cluster
 /** Time for a restarted Postgres to recover and for callers to repeat their requests. Milliseconds. */
 const RETRIED_MS = 2_500;
 /** Time for Postgres to recover before a fault that needs it. Milliseconds. */
-const RECOVERED_MS = 30_000;
+export const RECOVERED_MS = 120_000;
 
 async function inflictOnPostgres(
   { cluster: { postgres, db }, upcomingVouchers }: Stage,

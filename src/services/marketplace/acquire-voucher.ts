@@ -36,6 +36,8 @@ export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Pr
   const outcome = await ctx.acquisitions.submit(request).catch((error: unknown) => {
     throw isLockTimeout(error) ? voucherBusy() : error;
   });
+  // A failover may give back the last voucher, if its acquisition has not reached the standby.
+  if (outcome.kind === "refused" && outcome.code === "sold_out") await confirmRead(ctx);
   if (outcome.kind === "refused") throw new AppError(outcome.code);
   const { alreadyConfirmed, sandbox } = outcome;
   const { id, organizationId, codeKey } = outcome.voucher;
