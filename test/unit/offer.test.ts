@@ -167,6 +167,7 @@ describe("for every supply and caller", () => {
           expect(decision.code).toBe(open.length === 0 ? "window_closed" : "referrers_only");
           return;
         }
+        expect(mine).not.toEqual([]);
         expect(decision.batches.map(({ batchId }) => batchId).sort()).toEqual(
           mine.map(({ batchId }) => batchId).sort(),
         );
