@@ -10,11 +10,8 @@ import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { readSnippets, type Snippet } from "../support/document-snippets.ts";
 import { hasProgram } from "../support/has-program.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import { appendPending } from "../support/pending-events.ts";
 import { readRecorded } from "../support/recorded.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
 import {
   issueVoucher,
   issueVouchers,
@@ -24,6 +21,7 @@ import {
   type TestPartner,
 } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
 // Runs every snippet of docs/integration.md as its reader would, in an empty folder, against a running service.
 
@@ -38,9 +36,7 @@ const RUNNABLE = SNIPPETS.filter(({ language }) => language in PROGRAM_OF);
 const HAS = { bash: hasProgram("curl") && hasProgram("jq"), js: true, python: hasProgram("python3") };
 const LANGUAGES = (Object.keys(HAS) as (keyof typeof HAS)[]).filter((language) => HAS[language]);
 
-let servers: TestServers;
-let api: TestApi;
-let worker: TestWorker;
+const { db, api } = useService();
 let partner: TestPartner;
 let keys: { shop: string; till: string };
 let shop: PartnerClient;
@@ -48,26 +44,19 @@ let directory: string;
 const ran = new Set<string>();
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  [api, worker] = await Promise.all([startApi(servers), startWorkers(servers)]);
   await openShop();
   directory = mkdtempSync(join(tmpdir(), "voucher-guide-"));
   for (const { name, code } of RUNNABLE) writeFileSync(join(directory, fileOf(name)), code);
 });
 
-afterAll(async () => {
-  rmSync(directory, { recursive: true });
-  await assertInvariants(servers.db);
-  await Promise.all([api.close(), worker.close()]);
-  await servers.close();
-});
+afterAll(() => rmSync(directory, { recursive: true }));
 
 /** Creates a new organization, for which the snippets run from now on. */
 async function openShop(): Promise<void> {
-  partner = await makePartner(servers.db);
+  partner = await makePartner(db);
   const [shopKey, tillKey] = await Promise.all([
-    makeKey(servers.db, partner.organizationId),
-    makeKey(servers.db, partner.organizationId),
+    makeKey(db, partner.organizationId),
+    makeKey(db, partner.organizationId),
   ]);
   keys = { shop: shopKey.key, till: tillKey.key };
   shop = partnerClient(api.url, keys.shop);
@@ -114,11 +103,11 @@ function runFile(language: string, file: string, env: Record<string, string>): P
   });
 }
 
-const issue = () => issueVoucher(servers.db, partner);
+const issue = () => issueVoucher(db, partner);
 
 /** The redemption of a voucher in the database. */
 async function redeemOf(voucherId: string) {
-  return (await readRecorded(servers.db, voucherId)).redemption;
+  return (await readRecorded(db, voucherId)).redemption;
 }
 
 /** Runs a server while `work` runs. */
@@ -134,7 +123,7 @@ async function serving<T>(listener: RequestListener, work: (url: string) => Prom
 }
 
 describe.runIf(HAS.bash)("the checkout in the shell", () => {
-  it("looks up, reserves and redeems, and leaves no reservation to release", async () => {
+  it("the checkout in the shell looks up, reserves and redeems, and leaves no reservation to release", async () => {
     const { id, code } = await issue();
     const { exitCode, stdout } = await run("bash", "A checkout by hand", { CODE: code });
     expect(exitCode).toBe(0);
@@ -142,7 +131,7 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
     expect(await redeemOf(id)).toMatchObject({ externalRef: "shop-10001", ticket: expect.stringMatching(/^rsv_/) });
   });
 
-  it("stops when the reference has redeemed another voucher", async () => {
+  it("the checkout in the shell stops when the reference has redeemed another voucher", async () => {
     await openShop();
     const second = await issue();
     for (const externalRef of ["shop-10001", "till-4-20002"]) {
@@ -156,7 +145,7 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
     await openShop();
   });
 
-  it("can be finished by a till with the shop's token", async () => {
+  it("the checkout in the shell can be finished by a till with the shop's token", async () => {
     const { id, code } = await issue();
     const { exitCode, stdout } = await run("bash", "Shop and till", { CODE: code, TILL_KEY: keys.till });
     expect({ exitCode, answer: JSON.parse(stdout) }).toMatchObject({ exitCode: 0, answer: { redeemed: true } });
@@ -176,7 +165,7 @@ describe.each(CLIENTS)("the client in $language", ({ language, checkout, client,
     rmSync(join(directory, `order-${externalRef}.json`), { force: true });
   });
 
-  it("redeems once although responses get lost, and gives the customer the code of that redemption", async () => {
+  it(`the client in ${language} redeems once although responses get lost, and gives the customer the code of that redemption`, async () => {
     const { id, code } = await issue();
     const requests: string[] = [];
     // The first call arrives too slowly, the second is rate-limited, the response of the first redeem is lost, and the second redeem
@@ -217,7 +206,7 @@ describe.each(CLIENTS)("the client in $language", ({ language, checkout, client,
     ran.add(client);
   });
 
-  it("repeats the redeem after a crash, and gives the customer the code of the redemption before it", async () => {
+  it(`the client in ${language} repeats the redeem after a crash, and gives the customer the code of the redemption before it`, async () => {
     const { id, code } = await issue();
     // The first run is killed after its redeem has succeeded and before the response arrives.
     let hasRedeemed = () => {};
@@ -245,14 +234,14 @@ describe.each(CLIENTS)("the client in $language", ({ language, checkout, client,
     });
   });
 
-  it("shows the customer the service's refusal and does not retry", async () => {
+  it(`the client in ${language} shows the customer the service's refusal and does not retry`, async () => {
     const { code } = await issue();
-    await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
+    await voidVoucher(provisioning(db), partner.organizationId, code, null);
     const { exitCode, stdout } = await run(language, checkout, { CODE: code });
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "This voucher has been cancelled by its issuer.\n" });
   });
 
-  it("stops and delivers nothing when the order's reference has redeemed another voucher", async () => {
+  it(`the client in ${language} stops and delivers nothing when the order's reference has redeemed another voucher`, async () => {
     const [first, second] = [await issue(), await issue()];
     expect((await shop.redeem({ code: first.code, externalRef })).status).toBe(200);
     // A service that does not send otherVoucher is found out by the voucher's id.
@@ -275,9 +264,9 @@ describe.each(CLIENTS)("the client in $language", ({ language, checkout, client,
     expect((await shop.lookUp(second.code)).body.voucher.status).toBe("Active");
   });
 
-  it("adds up a day to the cent once it is complete, and reports a day that is not", async () => {
+  it(`the client in ${language} adds up a day to the cent once it is complete, and reports a day that is not`, async () => {
     const settle = { js: "settle-day.mjs", python: "settle_day.py" }[language] ?? "";
-    const vouchers = await issueVouchers(servers.db, partner, 3);
+    const vouchers = await issueVouchers(db, partner, 3);
     const times: string[] = [];
     for (const { code, serial } of vouchers) {
       times.push((await shop.redeem({ code, externalRef: `day-${serial}` })).body.redeemedAt);
@@ -293,7 +282,7 @@ describe.each(CLIENTS)("the client in $language", ({ language, checkout, client,
     expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining("Not complete") });
   });
 
-  it("leaves the order undecided when no response arrives before it gives up", async () => {
+  it(`the client in ${language} leaves the order undecided when no response arrives before it gives up`, async () => {
     const script = {
       js: [
         "hopeless.mjs",
@@ -373,10 +362,10 @@ const VERIFIERS = { bash: "verify-chain.sh", js: "verify-chain.mjs", python: "ve
 describe.each(LANGUAGES)("the verifier in %s", (language) => {
   const verify = (env: Record<string, string>) => run(language, VERIFIERS[language], env);
 
-  it("accepts each event of a real chain and reports an unsealed one as pending", async () => {
+  it(`the verifier in ${language} accepts each event of a real chain and reports an unsealed one as pending`, async () => {
     const { id, code } = await issue();
     await shop.redeem({ code, externalRef: `verified in ${language}`, note: 'für "Jürgen" 😀\\n\n\u0085' });
-    await appendPending(servers.db, id, 1);
+    await appendPending(db, id, 1);
     const { exitCode, stdout, stderr } = await verify({ CODE: code });
     expect({ exitCode, stderr, lines: stdout.trimEnd().split("\n") }).toEqual({
       exitCode: 0,
@@ -391,7 +380,7 @@ describe.each(LANGUAGES)("the verifier in %s", (language) => {
       (url) => verify({ CODE: "any", API: url }),
     );
 
-  it("rejects a chain with a payload that is not JSON", async () => {
+  it(`the verifier in ${language} rejects a chain with a payload that is not JSON`, async () => {
     const [event] = vectors.chains[0]?.events ?? [];
     const bare = { ...(event as object), payload: "{", recordHash: createHash("sha256").update("{").digest("hex") };
     expect((await served([bare])).exitCode).not.toBe(0);
