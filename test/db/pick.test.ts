@@ -1,11 +1,8 @@
 import type pg from "pg";
-import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { Deployment } from "../../src/db/deployment.ts";
-import { openPool } from "../../src/db/pool.ts";
 import { readStatements } from "../../src/db/statements.ts";
 import { newId } from "../../src/domain/ids.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { openServicePool, openTestServers, type TestServers } from "../support/servers.ts";
 import { makePartner, type TestPartner } from "../support/supply.ts";
 
 /** Vouchers of the large batch, and how many of them are left. */
@@ -39,13 +36,7 @@ let batchId: string;
 
 beforeAll(async () => {
   servers = await openTestServers();
-  pool = openPool({
-    databaseUrl: servers.databaseUrl,
-    max: 2,
-    applicationName: "plans",
-    deployment: new Deployment(pino({ level: "silent" })),
-    log: pino({ level: "silent" }),
-  });
+  pool = openServicePool(servers.databaseUrl, 2);
   partner = await makePartner(servers.db);
   early = await prepared();
   for (const { execute } of PICKS) await early.query(execute(""));

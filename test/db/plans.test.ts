@@ -1,11 +1,8 @@
 import { readdirSync } from "node:fs";
 import type pg from "pg";
-import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Deployment } from "../../src/db/deployment.ts";
-import { openPool } from "../../src/db/pool.ts";
 import { readStatements } from "../../src/db/statements.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { openServicePool, openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 
 const SQL = new URL("../../src/db/", import.meta.url);
@@ -85,13 +82,7 @@ describe.each(Object.entries(STATES))("planned while the tables %s:", (_, fill) 
     servers = await openTestServers();
     await fill(servers);
     columns = await readIndexColumns(servers.db);
-    pool = openPool({
-      databaseUrl: servers.ownerUrl,
-      max: 1,
-      applicationName: "plans",
-      deployment: new Deployment(pino({ level: "silent" })),
-      log: pino({ level: "silent" }),
-    });
+    pool = openServicePool(servers.ownerUrl);
   });
 
   afterAll(async () => {

@@ -2,19 +2,16 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import express from "express";
 import { expect, it, onTestFinished } from "vitest";
-import { Deployment } from "../../src/db/deployment.ts";
-import { openPool } from "../../src/db/pool.ts";
 import { inTransaction, isDatabaseUnavailable } from "../../src/db/transaction.ts";
 import { errorHandler } from "../../src/http/errors.ts";
-import { openLog } from "../../src/log.ts";
+import { openServicePool } from "../support/servers.ts";
 import { until } from "../support/until.ts";
 import { useDatabase } from "../support/use-service.ts";
 
 const { servers } = useDatabase();
 
 function openOne(databaseUrl: string) {
-  const log = openLog("silent", "test");
-  const pool = openPool({ databaseUrl, max: 1, applicationName: "test", deployment: new Deployment(log), log });
+  const pool = openServicePool(databaseUrl);
   onTestFinished(() => pool.end());
   return pool;
 }

@@ -1,11 +1,8 @@
 import type pg from "pg";
-import { pino } from "pino";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { Deployment } from "../../src/db/deployment.ts";
-import { openPool } from "../../src/db/pool.ts";
 import { readStatements } from "../../src/db/statements.ts";
 import { newId } from "../../src/domain/ids.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { openServicePool, openTestServers, type TestServers } from "../support/servers.ts";
 import { makePartner, type TestPartner } from "../support/supply.ts";
 
 /** Redemptions of each of two organizations. */
@@ -26,13 +23,7 @@ let partners: TestPartner[];
 
 beforeAll(async () => {
   servers = await openTestServers();
-  pool = openPool({
-    databaseUrl: servers.databaseUrl,
-    max: 2,
-    applicationName: "pages",
-    deployment: new Deployment(pino({ level: "silent" })),
-    log: pino({ level: "silent" }),
-  });
+  pool = openServicePool(servers.databaseUrl, 2);
   early = await prepared();
   partners = [await makePartner(servers.db), await makePartner(servers.db)];
   for (const { organizationId, productId } of partners) {

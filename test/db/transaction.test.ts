@@ -1,9 +1,7 @@
 import type pg from "pg";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Deployment } from "../../src/db/deployment.ts";
-import { openPool } from "../../src/db/pool.ts";
 import { inTransaction, isRetryable, readThenWrite, violates, waitForLocks } from "../../src/db/transaction.ts";
-import { openLog } from "../../src/log.ts";
+import { openServicePool } from "../support/servers.ts";
 import { useDatabase } from "../support/use-service.ts";
 
 const { servers } = useDatabase();
@@ -15,13 +13,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   await servers.db.query("DELETE FROM notes");
-  pool = openPool({
-    databaseUrl: servers.ownerUrl,
-    max: 1,
-    applicationName: "test",
-    deployment: new Deployment(openLog("silent", "test")),
-    log: openLog("silent", "test"),
-  });
+  pool = openServicePool(servers.ownerUrl);
 });
 
 afterEach(() => pool.end());

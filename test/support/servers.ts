@@ -2,8 +2,10 @@ import { once } from "node:events";
 import { Cluster, Redis } from "ioredis";
 import pg from "pg";
 import { inject, it } from "vitest";
-import { adoptDatabase } from "../../src/db/deployment.ts";
+import { adoptDatabase, Deployment } from "../../src/db/deployment.ts";
+import { openPool } from "../../src/db/pool.ts";
 import { leaseKey } from "../../src/holds/lease.ts";
+import { openLog } from "../../src/log.ts";
 import { findShard, listShards, type Shard, shardOf } from "../../src/queues/shards.ts";
 import { parseRedisUrl } from "../../src/redis/addresses.ts";
 import { mastersOf } from "../../src/redis/connections.ts";
@@ -110,6 +112,12 @@ export async function openTestServers(shardCount = inject("queueShards")): Promi
       await administer(`DROP DATABASE ${name} WITH (FORCE)`);
     },
   };
+}
+
+/** Opens a pool as the service does. */
+export function openServicePool(databaseUrl: string, max = 1): pg.Pool {
+  const log = openLog("silent", "test");
+  return openPool({ databaseUrl, max, applicationName: "test", deployment: new Deployment(log), log });
 }
 
 function withPath(url: string, path: string): string {

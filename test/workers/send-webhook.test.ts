@@ -90,15 +90,9 @@ describe("a healthy endpoint", () => {
 describe("an address that is not public", () => {
   const guarded = { mayConnectTo: isPublicAddress };
 
-  it.each([
-    "127.0.0.1",
-    "[::1]",
-    "[::ffff:127.0.0.1]",
-    "2130706433",
-    "0x7f.1",
-    "169.254.169.254",
-    "[64:ff9b::7f00:1]",
-  ])("is refused in a URL: %s", async (host) => {
+  it.each(
+    "127.0.0.1 [::1] [::ffff:127.0.0.1] 2130706433 0x7f.1 169.254.169.254 [64:ff9b::7f00:1]".split(" "),
+  )("is refused in a URL: %s", async (host) => {
     const { port } = await receive();
     expect(await makeSender(guarded)(`http://${host}:${port}/`)).toEqual(failed("refused_address"));
   });

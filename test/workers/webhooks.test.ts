@@ -112,7 +112,7 @@ async function reserveInThePast(voucherId: string): Promise<void> {
 }
 
 describe("an event", () => {
-  it("is delivered, signed and with a minimal body, to each endpoint of its organization that is subscribed to it", async () => {
+  it("an event is delivered, signed and with a minimal body, to each endpoint of its organization that is subscribed to it", async () => {
     const stranger = await makePartner(servers.db);
     const all = await receiver.addEndpoint(servers.db, partner.organizationId);
     const other = await receiver.addEndpoint(servers.db, partner.organizationId, ["voucher.instance.voided"]);
@@ -131,7 +131,7 @@ describe("an event", () => {
     expect([...receiver.of(other), ...receiver.of(foreign)]).toEqual([]);
   });
 
-  it('has "sandbox": true in its data if its organization is a sandbox', async () => {
+  it('an event has "sandbox": true in its data if its organization is a sandbox', async () => {
     partner = await makePartner(servers.db, { sandbox: true });
     const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
     const [redeemed, held] = (await issueVouchers(servers.db, partner, 2)).map(({ id }) => id) as [string, string];
@@ -145,7 +145,7 @@ describe("an event", () => {
     }
   });
 
-  it("is announced by every transaction that writes one: void, void of a batch, expiry, and the end of a reservation", async () => {
+  it("an event is announced by every transaction that writes one: void, void of a batch, expiry, and the end of a reservation", async () => {
     const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
     const [voided, held] = await issueVouchers(servers.db, partner, 2);
     if (voided === undefined || held === undefined) throw new Error("no vouchers");
@@ -174,7 +174,7 @@ describe("an event", () => {
     expect(text).not.toMatch(/rsv_/);
   });
 
-  it("is written to the outbox only for organizations with an enabled endpoint", async () => {
+  it("an event is written to the outbox only for organizations with an enabled endpoint", async () => {
     const voucher = await issueVoucher(servers.db, partner);
     await worker.ctx.fanOut?.close();
     await redeem(voucher.id);
@@ -189,7 +189,7 @@ describe("an event", () => {
   });
 });
 
-it("sends an event that becomes due by the end of its voucher's earlier one, when the run has just read that nothing is due", async () => {
+it("a run sends an event that becomes due by the end of its voucher's earlier one, when the run has just read that nothing is due", async () => {
   const webhooks = openDeliveries();
   const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
   const voucher = await issueVoucher(servers.db, partner);
@@ -221,7 +221,7 @@ it("sends an event that becomes due by the end of its voucher's earlier one, whe
 });
 
 describe("a delivery that fails", () => {
-  it("is repeated with the same id and body after 5 s and 5 min ± 20 %, later if Retry-After says so, up to twice the step", async () => {
+  it("a delivery that fails is repeated with the same id and body after 5 s and 5 min ± 20 %, later if Retry-After says so, up to twice the step", async () => {
     const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
     answer = () => 500;
     await redeem((await issueVoucher(servers.db, partner)).id);
@@ -244,7 +244,7 @@ describe("a delivery that fails", () => {
     expect(rows).toEqual([{ failing_since: null }]);
   });
 
-  it("has one attempt if two processes send it at the same time: the first result that is recorded counts", async () => {
+  it("a delivery has one attempt if two processes send it at the same time: the first result that is recorded counts", async () => {
     const [endpoint = ""] = await addEndpointsWithDue(1, 1);
     const [delivery] = await selectDueDeliveries(servers.db, endpoint, [], 1);
     if (delivery === undefined) throw new Error("nothing is due");
@@ -261,16 +261,12 @@ describe("a delivery that fails", () => {
     expect(rows).toEqual([{ attempts: 1, state: "Pending", last_status: 500 }]);
   });
 
-  it("is given up after ten attempts; only then does the next event of its voucher follow", async () => {
+  it("a delivery is given up after ten attempts; only then does the next event of its voucher follow", async () => {
     const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
     const [voucher, other] = await issueVouchers(servers.db, partner, 2);
     if (voucher === undefined || other === undefined) throw new Error("no vouchers");
     answer = ({ voucherId, type }) => (voucherId === voucher.id && type === "reservation.expired" ? 500 : 204);
-    await servers.db.query(
-      `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-       VALUES (now() - interval '2 minutes', now() - interval '1 minute', 'rsv_' || $1, $1, $2, 'key', 'Live', 'secret')`,
-      [voucher.id, partner.organizationId],
-    );
+    await reserveInThePast(voucher.id);
     await expireReservations(worker.ctx, performance.now() + 2_000);
     await redeem(voucher.id);
     await redeem(other.id);
@@ -289,7 +285,7 @@ describe("a delivery that fails", () => {
     expect(failed).toMatchObject({ state: "Failed", attempts: 10, sequence: null, nextAttemptAt: null });
   });
 
-  it("disables the endpoint at once after 410, and after five days without a success; the sweeper ends its waiting deliveries", async () => {
+  it("a failing delivery disables the endpoint at once after 410, and after five days without a success; the sweeper ends its waiting deliveries", async () => {
     const [gone, failing] = [
       await receiver.addEndpoint(servers.db, partner.organizationId),
       await receiver.addEndpoint(servers.db, partner.organizationId),
@@ -338,7 +334,7 @@ describe("a delivery that fails", () => {
 });
 
 describe("a run", () => {
-  it("sends at most four requests at once to an endpoint, one to a failing one, and leaves slots to other organizations", async () => {
+  it("a run sends at most four requests at once to an endpoint, one to a failing one, and leaves slots to other organizations", async () => {
     // Longer than the test may take.
     const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 200_000, attemptMaxMs: 200_000 });
     const requests = new FairSlots(REQUESTS_MAX);
@@ -365,7 +361,7 @@ describe("a run", () => {
     expect((await deliveries(slow[0] ?? "")).every(({ attempts }) => attempts === 0)).toBe(true);
   });
 
-  it("ends within five seconds when its process stops while endpoints hang", async () => {
+  it("a run ends within five seconds when its process stops while endpoints hang", async () => {
     answer = () => null;
     const ids = await addEndpointsWithDue(20, 1);
     const stopping = await startWorkers(servers, WEBHOOK_ENV);
@@ -377,7 +373,7 @@ describe("a run", () => {
     expect(await deliveries(ids[0] ?? "")).toMatchObject([{ state: "Pending" }]);
   });
 
-  it("ends after four failures without a success, and at once after 410", async () => {
+  it("a run ends after four failures without a success, and at once after 410", async () => {
     const [failing = "", gone = ""] = await addEndpointsWithDue(2, 12);
     answer = ({ path }) => (path === `/${gone}` ? 410 : 500);
     await Promise.all([failing, gone].map((id) => deliverToEndpoint(openDeliveries(), id)));
@@ -388,16 +384,12 @@ describe("a run", () => {
 });
 
 describe("a replay", () => {
-  it("sends finished deliveries again at once with the same ids, in the order of each voucher, by ids or by time", async () => {
+  it("a replay sends finished deliveries again at once with the same ids, in the order of each voucher, by ids or by time", async () => {
     const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
     const replay = (request: ReplayRequest, organizationId = partner.organizationId) =>
       replayWebhook(worker.ctx, organizationId, endpoint, request);
     const voucher = await issueVoucher(servers.db, partner);
-    await servers.db.query(
-      `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-       VALUES (now() - interval '2 minutes', now() - interval '1 minute', 'rsv_' || $1, $1, $2, 'key', 'Live', 'secret')`,
-      [voucher.id, partner.organizationId],
-    );
+    await reserveInThePast(voucher.id);
     await expireReservations(worker.ctx, performance.now() + 2_000);
     await redeem(voucher.id);
     const [newest] = await finished(endpoint, 2);
@@ -414,7 +406,7 @@ describe("a replay", () => {
     await finished(endpoint, 2);
   });
 
-  it("makes a later delivery of the voucher wait for the replayed one, although its own retry was due", async () => {
+  it("a replay makes a later delivery of the voucher wait for the replayed one, although its own retry was due", async () => {
     answer = () => 503;
     const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
     const { id } = await issueVoucher(servers.db, partner);
@@ -439,7 +431,7 @@ describe("a replay", () => {
 });
 
 describe("the list of deliveries", () => {
-  it("pages from the newest to the oldest, by state, and keeps finished ones for 30 days", async () => {
+  it("the list of deliveries pages from the newest to the oldest, by state, and keeps finished ones for 30 days", async () => {
     const endpointId = await receiver.addEndpoint(servers.db, partner.organizationId);
     for (const { id } of await issueVouchers(servers.db, partner, 3)) await redeem(id);
     const all = await finished(endpointId, 3);
