@@ -5,38 +5,22 @@ import { redeemQueue } from "../../src/queues/catalog.ts";
 import { openQueue } from "../../src/queues/open-queue.ts";
 import type { Shard } from "../../src/queues/shards.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
-import type { PartnerClient } from "../support/client.ts";
 import { databaseTime, untilPast, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
-import type { TestServers } from "../support/servers.ts";
-import { startWorkers, type TestApi, type WorkerContext } from "../support/service.ts";
-import { startService } from "../support/start-service.ts";
-import { issueVoucher, issueVouchers, type TestPartner } from "../support/supply.ts";
+import { startWorkers } from "../support/service.ts";
+import { issueVouchers } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let api: TestApi;
+const { servers, db, api, till, rival, partner, keys, issue, contexts } = useService({ workers: [], contexts: 2 });
 /** The contexts of two workers that run jobs only when a test calls them. */
-let one: WorkerContext;
-let other: WorkerContext;
+const [one, other] = contexts;
 let queue: Queue;
-let partner: TestPartner;
-let keyId: string;
-let till: PartnerClient;
-let rival: PartnerClient;
 
-beforeAll(async () => {
-  const service = await startService({ contexts: 2 });
-  ({ servers, partner, keyId } = service);
-  [api] = service.apis as [TestApi];
-  [one, other] = service.contexts as [WorkerContext, WorkerContext];
-  [till, rival] = [...service.tills, ...service.rivals] as [PartnerClient, PartnerClient];
+beforeAll(() => {
   queue = openQueue(redeemQueue, servers.shards[0] as Shard, api.ctx.redis, api.ctx.log);
-  return async () => {
-    await queue.close();
-    await service.close();
-  };
+  servers.onClose(() => queue.close());
 });
 
 let refs = 0;
@@ -47,11 +31,11 @@ function newRef(): string {
 }
 
 function makeJob(voucherId: string, fields: Partial<RedeemJob> = {}): RedeemJob {
-  return redeemJob(partner, keyId, voucherId, newRef(), fields);
+  return redeemJob(partner, keys.till.id, voucherId, newRef(), fields);
 }
 
 async function expectOneRedemption(voucherId: string, redeemCode: unknown): Promise<void> {
-  const recorded = await readRecorded(servers.db, voucherId);
+  const recorded = await readRecorded(db, voucherId);
   expect(recorded).toMatchObject({
     status: "Redeemed",
     lastSequence: 2,
@@ -61,7 +45,7 @@ async function expectOneRedemption(voucherId: string, redeemCode: unknown): Prom
 }
 
 async function expectUntouched(voucherId: string): Promise<void> {
-  expect(await readRecorded(servers.db, voucherId)).toMatchObject({
+  expect(await readRecorded(db, voucherId)).toMatchObject({
     status: "Active",
     lastSequence: 1,
     redemption: null,
@@ -70,7 +54,7 @@ async function expectUntouched(voucherId: string): Promise<void> {
 
 describe("a job that runs a second time", () => {
   it("returns its first result, redeems nothing and adds no event", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+    const { id } = await issue();
     const [attempt, job] = [newAttempt(id), makeJob(id)];
     const first = await runRedeemJob(one, attempt, job);
     expect(first).toMatchObject({ kind: "redeemed" });
@@ -79,18 +63,18 @@ describe("a job that runs a second time", () => {
   });
 
   it("returns its first result even after its deadline", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+    const { id } = await issue();
     const [attempt, job] = [newAttempt(id), makeJob(id)];
     const first = await runRedeemJob(one, attempt, job);
     expect(await runRedeemJob(other, attempt, { ...job, deadlineMs: 0 })).toEqual(first);
   });
 
   it("gets the same redemption when two workers run it at the same time", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+    const { id } = await issue();
     const [attempt, job] = [newAttempt(id), makeJob(id)];
-    const { runs } = await whileLocked(servers.db, [id], async () => {
+    const { runs } = await whileLocked(db, [id], async () => {
       const runs = [one, other].map((ctx) => runRedeemJob(ctx, attempt, job));
-      await untilWaiting(servers.db, 2, "worker");
+      await untilWaiting(db, 2, "worker");
       return { runs };
     });
     const [first, second] = await Promise.all(runs);
@@ -100,7 +84,7 @@ describe("a job that runs a second time", () => {
   });
 
   it("gets the same redemption when both runs share a transaction", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+    const { id } = await issue();
     const [attempt, job] = [newAttempt(id), makeJob(id)];
     const [first, second] = await Promise.all([runRedeemJob(one, attempt, job), runRedeemJob(one, attempt, job)]);
     expect(first).toMatchObject({ kind: "redeemed" });
@@ -109,7 +93,7 @@ describe("a job that runs a second time", () => {
   });
 
   it("is decided again when its first run was refused", async () => {
-    const { id, code } = await issueVoucher(servers.db, partner);
+    const { id, code } = await issue();
     const { body: reservation } = await rival.reserve(code);
     const [attempt, job] = [newAttempt(id), makeJob(id)];
     expect(await runRedeemJob(one, attempt, job)).toEqual({ kind: "refused", code: "voucher_reserved" });
@@ -120,7 +104,7 @@ describe("a job that runs a second time", () => {
 
 describe("another job with the same reference", () => {
   it("is confirmed and redeems nothing", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+    const { id } = await issue();
     const job = makeJob(id);
     const first = await runRedeemJob(one, newAttempt(id), job);
     expect(await runRedeemJob(other, newAttempt(id), job)).toEqual({ kind: "confirmed" });
@@ -128,7 +112,7 @@ describe("another job with the same reference", () => {
   });
 
   it("is confirmed even when it names another voucher, which stays untouched", async () => {
-    const [redeemed, spare] = await issueVouchers(servers.db, partner, 2);
+    const [redeemed, spare] = await issueVouchers(db, partner, 2);
     const job = makeJob(redeemed?.id as string);
     await runRedeemJob(one, newAttempt(job.voucherId), job);
     const retry = { ...job, voucherId: spare?.id as string };
@@ -137,14 +121,14 @@ describe("another job with the same reference", () => {
   });
 
   it("is confirmed even after its deadline", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+    const { id } = await issue();
     const job = makeJob(id);
     await runRedeemJob(one, newAttempt(id), job);
     expect(await runRedeemJob(other, newAttempt(id), { ...job, deadlineMs: 0 })).toEqual({ kind: "confirmed" });
   });
 
   it("is confirmed when it shares a transaction with the first job", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+    const { id } = await issue();
     const job = makeJob(id);
     const [first, second] = await Promise.all([
       runRedeemJob(one, newAttempt(id), job),
@@ -157,12 +141,12 @@ describe("another job with the same reference", () => {
 
 describe("a job past its deadline", () => {
   it("redeems nothing when the deadline passes while it waits for the voucher's row", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
-    const { run } = await whileLocked(servers.db, [id], async () => {
-      const deadline = new Date((await databaseTime(servers.db)).getTime() + 50);
+    const { id } = await issue();
+    const { run } = await whileLocked(db, [id], async () => {
+      const deadline = new Date((await databaseTime(db)).getTime() + 50);
       const run = runRedeemJob(one, newAttempt(id), makeJob(id, { deadlineMs: deadline.getTime() }));
-      await untilWaiting(servers.db, 1, "worker");
-      await untilPast(servers.db, deadline);
+      await untilWaiting(db, 1, "worker");
+      await untilPast(db, deadline);
       return { run };
     });
     expect(await run).toEqual({ kind: "late" });
@@ -170,7 +154,7 @@ describe("a job past its deadline", () => {
   });
 
   it("redeems nothing on a connection to another server than the one that its caller has read", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+    const { id } = await issue();
     // As if the server was started again after the worker had accepted the job.
     const before = { ...one, deployment: { id: one.deployment.id, origin: "before", ready: async () => undefined } };
     expect(await runRedeemJob(before, newAttempt(id), makeJob(id))).toEqual({ kind: "late" });
@@ -178,8 +162,8 @@ describe("a job past its deadline", () => {
   });
 
   it("redeems nothing when the deadline passes while it waits in the queue", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
-    const deadline = new Date((await databaseTime(servers.db)).getTime() + 50);
+    const { id } = await issue();
+    const deadline = new Date((await databaseTime(db)).getTime() + 50);
     const attempt = newAttempt(id);
     const { origin } = api.ctx.deployment;
     await queue.add(
@@ -187,7 +171,7 @@ describe("a job past its deadline", () => {
       { ...makeJob(id, { deadlineMs: deadline.getTime() }), origin },
       { jobId: attempt },
     );
-    await untilPast(servers.db, deadline);
+    await untilPast(db, deadline);
     const workers = await startWorkers(servers);
     await until(async () => (await queue.getJobState(attempt)) === "completed");
     await workers.close();
@@ -198,7 +182,7 @@ describe("a job past its deadline", () => {
 
 describe("a job with invalid data", () => {
   it("fails alone, and the same voucher's next redeem succeeds", async () => {
-    const { id, code } = await issueVoucher(servers.db, partner);
+    const { id, code } = await issue();
     const attempts = [newAttempt(id), newAttempt(id), newAttempt(id)];
     const { origin } = api.ctx.deployment;
     const bad = [{}, { ...makeJob(id), deadlineMs: "soon", origin }, { ...makeJob(id), externalRef: null, origin }];
@@ -217,7 +201,7 @@ describe("a job with invalid data", () => {
 describe("a job that the database refuses", () => {
   /** Runs a job in one batch with four valid ones around it. */
   async function runAmongOthers(poison: RedeemJob): Promise<{ poison: unknown; others: unknown[] }> {
-    const [first, ...rest] = await issueVouchers(servers.db, partner, 4);
+    const [first, ...rest] = await issueVouchers(db, partner, 4);
     const run = (job: RedeemJob) => runRedeemJob(one, newAttempt(job.voucherId), job).catch((error: unknown) => error);
     const [before, poisoned, ...after] = await Promise.all([
       run(makeJob(first?.id as string)),
@@ -236,7 +220,7 @@ describe("a job that the database refuses", () => {
     { title: "a voucher id with a NUL", fields: { voucherId: "vch_\0" } },
     { title: "a note with a lone surrogate", fields: { note: "\ud800" } },
   ])("fails alone with $title, and the rest of its batch redeems", async ({ fields }) => {
-    const { id } = await issueVoucher(servers.db, partner);
+    const { id } = await issue();
     const { poison, others } = await runAmongOthers(makeJob(id, fields));
     expect(poison).toBeInstanceOf(Error);
     expect(others).toMatchObject(redeemed);
@@ -244,9 +228,9 @@ describe("a job that the database refuses", () => {
   });
 
   it("fails alone when its voucher's chain is damaged, and the rest of its batch redeems", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+    const { id } = await issue();
     const moveHead = (by: number) =>
-      servers.db.query("UPDATE vouchers SET last_sequence = last_sequence + $2 WHERE id = $1", [id, by]);
+      db.query("UPDATE vouchers SET last_sequence = last_sequence + $2 WHERE id = $1", [id, by]);
     await moveHead(1);
     const { poison, others } = await runAmongOthers(makeJob(id));
     await moveHead(-1);
@@ -256,7 +240,7 @@ describe("a job that the database refuses", () => {
   });
 
   it("leaves its worker able to redeem the same voucher", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+    const { id } = await issue();
     const run = (job: RedeemJob) => runRedeemJob(one, newAttempt(id), job);
     await expect(run(makeJob(id, { externalRef: "" }))).rejects.toMatchObject({ code: "23514" });
     expect(await run(makeJob(id))).toMatchObject({ kind: "redeemed" });
@@ -265,14 +249,14 @@ describe("a job that the database refuses", () => {
 
 describe("a worker that is closed", () => {
   it("closes only after its running jobs have finished", async () => {
-    const stuck = await issueVouchers(servers.db, partner, 3);
+    const stuck = await issueVouchers(db, partner, 3);
     const workers = await startWorkers(servers);
     const ids = stuck.map(({ id }) => id);
-    const { redeems, closing } = await whileLocked(servers.db, ids, async () => {
+    const { redeems, closing } = await whileLocked(db, ids, async () => {
       const redeems = stuck.map(({ code }) => till.redeem({ code, externalRef: newRef() }));
-      await untilWaiting(servers.db, 3, "worker");
+      await untilWaiting(db, 3, "worker");
       const closing = workers.close().then(() => "closed");
-      const { id } = await issueVoucher(servers.db, partner);
+      const { id } = await issue();
       const stillOpen = runRedeemJob(one, newAttempt(id), makeJob(id)).then(() => "still open");
       expect(await Promise.race([closing, stillOpen])).toBe("still open");
       return { redeems, closing };
@@ -283,7 +267,7 @@ describe("a worker that is closed", () => {
   });
 
   it("leaves jobs that it has not started to the next worker", async () => {
-    const { id, code } = await issueVoucher(servers.db, partner);
+    const { id, code } = await issue();
     await (await startWorkers(servers)).close();
     const redeem = till.redeem({ code, externalRef: newRef() });
     await until(async () => (await countJobs(servers, redeemQueue.name)) === 1);

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { announceVoid } from "../../src/cli/announce-void.ts";
 import { insertPendingEvents } from "../../src/db/events.ts";
 import { inTransaction, write } from "../../src/db/transaction.ts";
@@ -9,38 +9,22 @@ import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { runSealJob } from "../../src/services/chain/seal-committer.ts";
 import { sealVoucher } from "../../src/services/chain/seal-events.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
-import type { PartnerClient } from "../support/client.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
 import { databaseTime, lockRows, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
-import type { TestServers } from "../support/servers.ts";
-import { startWorkers, type TestApi, type WorkerContext } from "../support/service.ts";
-import { startService } from "../support/start-service.ts";
-import { issueVoucher, provisioning, type TestPartner } from "../support/supply.ts";
+import { startWorkers, type WorkerContext } from "../support/service.ts";
+import { provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let api: TestApi;
-let one: WorkerContext;
-let other: WorkerContext;
-let partner: TestPartner;
-let keyId: string;
-let till: PartnerClient;
-
-beforeAll(async () => {
-  const service = await startService({ contexts: 2 });
-  ({ servers, partner, keyId } = service);
-  [api] = service.apis as [TestApi];
-  [one, other] = service.contexts as [WorkerContext, WorkerContext];
-  [till] = service.tills as [PartnerClient];
-  return service.close;
-});
+const { servers, db, api, till, partner, keys, issue, contexts } = useService({ workers: [], contexts: 2 });
+const [one, other] = contexts;
 
 /** Appends Pending events to an Active voucher's chain, as an operation outside the redeem job does. */
 async function appendPending(voucherId: string, eventTypes: readonly EventType[]): Promise<void> {
-  const occurredAt = await databaseTime(servers.db);
-  await inTransaction(servers.db, async (tx) => {
+  const occurredAt = await databaseTime(db);
+  await inTransaction(db, async (tx) => {
     await lockRows(tx, [voucherId]);
     for (const [n, eventType] of eventTypes.entries()) {
       const { rows } = await tx.query<{ sequence: number }>(
@@ -67,39 +51,39 @@ async function appendPending(voucherId: string, eventTypes: readonly EventType[]
 async function appendMissing(voucherId: string, sequence: number): Promise<void> {
   const event = insertPendingEvents([
     {
-      ...{ voucherId, sequence, eventType: "voucher.instance.claimed", occurredAt: await databaseTime(servers.db) },
+      ...{ voucherId, sequence, eventType: "voucher.instance.claimed", occurredAt: await databaseTime(db) },
       ...{ actorConnectedId: null, actorIsEmployee: null, data: { nonce: "0".repeat(32) } },
     },
   ]);
-  await inTransaction(servers.db, (tx) => write(tx, event));
+  await inTransaction(db, (tx) => write(tx, event));
 }
 
 const THREE: EventType[] = ["voucher.instance.claimed", "voucher.instance.bought", "voucher.instance.expired"];
 
 async function chainOf(voucherId: string): Promise<string[]> {
-  const { events } = await readRecorded(servers.db, voucherId);
+  const { events } = await readRecorded(db, voucherId);
   return events.map(
     ({ sequence, eventType, sealStatus }) => `${sequence} ${eventType.split(".").at(-1)} ${sealStatus}`,
   );
 }
 
 async function voidByCode(code: string) {
-  return voidVoucher(provisioning(servers.db), partner.organizationId, code, "printed twice");
+  return voidVoucher(provisioning(db), partner.organizationId, code, "printed twice");
 }
 
 function redeem(ctx: WorkerContext, voucherId: string) {
-  return runRedeemJob(ctx, newAttempt(voucherId), redeemJob(partner, keyId, voucherId, `ref-${voucherId}`));
+  return runRedeemJob(ctx, newAttempt(voucherId), redeemJob(partner, keys.till.id, voucherId, `ref-${voucherId}`));
 }
 
 describe("a voided voucher's event", () => {
-  it("is served Pending without hash and payload until the seal worker appends it to the chain", async () => {
-    const { id, code } = await issueVoucher(servers.db, partner);
+  it("a voided voucher's event is served Pending without hash and payload until the seal worker appends it to the chain", async () => {
+    const { id, code } = await issue();
     const voided = await voidByCode(code);
     const before = (await till.events(code)).body.events;
     expect(before[1]).toMatchObject({ sealStatus: "Pending", recordHash: null, previousHash: null, payload: null });
     await announceVoid(servers, voided);
     const workers = await startWorkers(servers);
-    await until(async () => (await readRecorded(servers.db, id)).sealedSequence === 2);
+    await until(async () => (await readRecorded(db, id)).sealedSequence === 2);
     await workers.close();
     const { events } = (await till.events(code)).body;
     expect(verifyServedChain(events)).toBeNull();
@@ -111,8 +95,8 @@ describe("a voided voucher's event", () => {
     });
   });
 
-  it("is sealed by voucherctl itself when the queue is full", async () => {
-    const { id, code } = await issueVoucher(servers.db, partner);
+  it("a voided voucher's event is sealed by voucherctl itself when the queue is full", async () => {
+    const { id, code } = await issue();
     const voided = await voidByCode(code);
     const wait = `${servers.shardOf(id).prefix}:${sealQueue.name}:wait`;
     const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
@@ -124,8 +108,8 @@ describe("a voided voucher's event", () => {
     expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 voided Sealed"]);
   });
 
-  it("is sealed once by several seal jobs", async () => {
-    const { id, code } = await issueVoucher(servers.db, partner);
+  it("a voided voucher's event is sealed once by several seal jobs", async () => {
+    const { id, code } = await issue();
     await voidByCode(code);
     const queue = openQueue(sealQueue, servers.shardOf(id), api.ctx.redis, api.ctx.log);
     const data = { voucherId: id, origin: api.ctx.deployment.origin };
@@ -141,12 +125,12 @@ describe("a voided voucher's event", () => {
 });
 
 describe("a sealer", () => {
-  it("seals several Pending events in sequence order with the recorded data", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+  it("a sealer seals several Pending events in sequence order with the recorded data", async () => {
+    const { id } = await issue();
     await appendPending(id, THREE);
     expect(await sealVoucher(one, id)).toBe(3);
     expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 expired Sealed"]);
-    const { events, sealedSequence } = await readRecorded(servers.db, id);
+    const { events, sealedSequence } = await readRecorded(db, id);
     expect(sealedSequence).toBe(4);
     expect(events.slice(1).map(({ data }) => data)).toEqual(
       [0, 1, 2].map((place) => ({
@@ -158,39 +142,39 @@ describe("a sealer", () => {
     );
   });
 
-  it("seals nothing when it runs again", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+  it("a sealer seals nothing when it runs again", async () => {
+    const { id } = await issue();
     await appendPending(id, THREE);
     await sealVoucher(one, id);
-    const sealed = await readRecorded(servers.db, id);
+    const sealed = await readRecorded(db, id);
     expect(await sealVoucher(one, id)).toBe(0);
-    expect(await readRecorded(servers.db, id)).toEqual(sealed);
+    expect(await readRecorded(db, id)).toEqual(sealed);
   });
 
-  it("seals nothing for an unknown voucher", async () => {
+  it("a sealer seals nothing for an unknown voucher", async () => {
     expect(await sealVoucher(one, "vch_none")).toBe(0);
   });
 
-  it("seals nothing when another sealer locked the row first", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+  it("a sealer seals nothing when another sealer locked the row first", async () => {
+    const { id } = await issue();
     await appendPending(id, THREE);
-    const { seals } = await whileLocked(servers.db, [id], async () => {
+    const { seals } = await whileLocked(db, [id], async () => {
       const seals = [one, other].map((ctx) => sealVoucher(ctx, id));
-      await untilWaiting(servers.db, 2, "worker");
+      await untilWaiting(db, 2, "worker");
       return { seals };
     });
     expect((await Promise.all(seals)).toSorted()).toEqual([0, 3]);
     expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 expired Sealed"]);
   });
 
-  it("waits for a void of the same voucher and seals its event as well", async () => {
-    const { id, code } = await issueVoucher(servers.db, partner);
+  it("a sealer waits for a void of the same voucher and seals its event as well", async () => {
+    const { id, code } = await issue();
     await appendPending(id, THREE.slice(0, 1));
-    const { seal, voiding } = await whileLocked(servers.db, [id], async () => {
+    const { seal, voiding } = await whileLocked(db, [id], async () => {
       const voiding = voidByCode(code);
-      await untilWaiting(servers.db, 1);
+      await untilWaiting(db, 1);
       const seal = sealVoucher(one, id);
-      await untilWaiting(servers.db, 2);
+      await untilWaiting(db, 2);
       return { seal, voiding };
     });
     await voiding;
@@ -203,11 +187,11 @@ describe("seal jobs that are ready together", () => {
   const submit = (voucherIds: readonly string[]) =>
     Promise.all(voucherIds.map((voucherId) => runSealJob(one, { voucherId }).catch((error: Error) => error.message)));
 
-  it("share one transaction, also for a voucher with two jobs", async () => {
-    const ids = (await Promise.all([1, 2, 3].map(() => issueVoucher(servers.db, partner)))).map(({ id }) => id);
+  it("seal jobs that are ready together share one transaction, also for a voucher with two jobs", async () => {
+    const ids = (await Promise.all([1, 2, 3].map(() => issue()))).map(({ id }) => id);
     for (const [n, id] of ids.entries()) await appendPending(id, THREE.slice(0, n + 1));
     expect(await submit([...ids, ids[2] as string])).toEqual([1, 2, 3, 0].map((sealed) => ({ sealed })));
-    const { rows } = await servers.db.query(
+    const { rows } = await db.query(
       `SELECT xmin::text FROM voucher_events WHERE voucher_id = ANY ($1) AND sequence > 1
         UNION SELECT xmin::text FROM vouchers WHERE id = ANY ($1)`,
       [ids],
@@ -215,11 +199,11 @@ describe("seal jobs that are ready together", () => {
     expect(rows).toHaveLength(1);
   });
 
-  it("do not wait for one whose voucher is locked, which is sealed afterwards", async () => {
-    const [locked, free] = await Promise.all([1, 2].map(() => issueVoucher(servers.db, partner)));
+  it("seal jobs do not wait for one whose voucher is locked, which is sealed afterwards", async () => {
+    const [locked, free] = await Promise.all([1, 2].map(() => issue()));
     const ids = [locked, free].map((voucher) => voucher?.id ?? "") as [string, string];
     for (const id of ids) await appendPending(id, THREE.slice(0, 1));
-    const { waits } = await whileLocked(servers.db, ids.slice(0, 1), async () => {
+    const { waits } = await whileLocked(db, ids.slice(0, 1), async () => {
       const [waits, sealed] = ids.map((voucherId) => runSealJob(one, { voucherId }));
       expect(await sealed).toEqual({ sealed: 1 });
       return { waits };
@@ -227,17 +211,17 @@ describe("seal jobs that are ready together", () => {
     expect(await waits).toEqual({ sealed: 1 });
   });
 
-  it("succeed beside one that fails because its chain cannot be continued", async () => {
-    const vouchers = await Promise.all([1, 2, 3].map(() => issueVoucher(servers.db, partner)));
+  it("seal jobs succeed beside one that fails because its chain cannot be continued", async () => {
+    const vouchers = await Promise.all([1, 2, 3].map(() => issue()));
     const ids = vouchers.map(({ id }) => id) as [string, string, string];
     for (const id of ids) await appendPending(id, THREE.slice(0, 1));
     // An event is missing between the last sealed one and the Pending one.
-    await servers.db.query(
+    await db.query(
       `INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, data)
        VALUES (now(), 4, $1, 'Pending', 'voucher.instance.bought', '{}')`,
       [ids[1]],
     );
-    await servers.db.query("UPDATE vouchers SET last_sequence = 4 WHERE id = $1", [ids[1]]);
+    await db.query("UPDATE vouchers SET last_sequence = 4 WHERE id = $1", [ids[1]]);
     expect(await submit(ids)).toEqual([{ sealed: 1 }, expect.stringMatching(/^cannot seal event 4/), { sealed: 1 }]);
     // The invariants at the end of the file need a whole chain.
     await appendMissing(ids[1], 3);
@@ -246,12 +230,12 @@ describe("seal jobs that are ready together", () => {
 });
 
 describe("a redeem of a voucher with Pending events", () => {
-  it("seals them and then appends its own event, in one transaction", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+  it("a redeem seals Pending events and then appends its own event, in one transaction", async () => {
+    const { id } = await issue();
     await appendPending(id, THREE.slice(0, 2));
     expect(await redeem(one, id)).toMatchObject({ kind: "redeemed" });
     expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 redeemed Sealed"]);
-    const { rows } = await servers.db.query<{ transaction: string }>(
+    const { rows } = await db.query<{ transaction: string }>(
       `SELECT xmin::text AS transaction FROM voucher_events WHERE voucher_id = $1 AND sequence > 1
         UNION SELECT xmin::text FROM vouchers WHERE id = $1 UNION SELECT xmin::text FROM redemptions WHERE voucher_id = $1`,
       [id],
@@ -259,38 +243,28 @@ describe("a redeem of a voucher with Pending events", () => {
     expect(rows).toHaveLength(1);
   });
 
-  it("leaves nothing to seal for a later seal job", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+  it.each([
+    ["leaves nothing to seal for a later seal job", true, 0],
+    ["appends its event after those that a seal job sealed first", false, 3],
+  ])("a redeem of a voucher with Pending events %s", async (_, redeemFirst, sealed) => {
+    const { id } = await issue();
     await appendPending(id, THREE);
-    const { redeeming, seal } = await whileLocked(servers.db, [id], async () => {
-      const redeeming = redeem(one, id);
-      await untilWaiting(servers.db, 1, "worker");
-      const seal = sealVoucher(other, id);
-      await untilWaiting(servers.db, 2, "worker");
-      return { redeeming, seal };
+    const begun: Partial<{ redeem: ReturnType<typeof redeem>; seal: Promise<number> }> = {};
+    await whileLocked(db, [id], async () => {
+      if (redeemFirst) begun.redeem = redeem(one, id);
+      else begun.seal = sealVoucher(other, id);
+      await untilWaiting(db, 1, "worker");
+      begun.seal ??= sealVoucher(other, id);
+      begun.redeem ??= redeem(one, id);
+      await untilWaiting(db, 2, "worker");
     });
-    expect(await redeeming).toMatchObject({ kind: "redeemed" });
-    expect(await seal).toBe(0);
-    expect(await readRecorded(servers.db, id)).toMatchObject({ lastSequence: 5, sealedSequence: 5 });
+    expect(await begun.redeem).toMatchObject({ kind: "redeemed" });
+    expect(await begun.seal).toBe(sealed);
+    expect(await readRecorded(db, id)).toMatchObject({ lastSequence: 5, sealedSequence: 5 });
   });
 
-  it("appends its event after those that a seal job sealed first", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
-    await appendPending(id, THREE);
-    const { redeeming, seal } = await whileLocked(servers.db, [id], async () => {
-      const seal = sealVoucher(other, id);
-      await untilWaiting(servers.db, 1, "worker");
-      const redeeming = redeem(one, id);
-      await untilWaiting(servers.db, 2, "worker");
-      return { redeeming, seal };
-    });
-    expect(await seal).toBe(3);
-    expect(await redeeming).toMatchObject({ kind: "redeemed" });
-    expect(await readRecorded(servers.db, id)).toMatchObject({ lastSequence: 5, sealedSequence: 5 });
-  });
-
-  it("seals those of all vouchers in its batch, each in its own chain", async () => {
-    const vouchers = await Promise.all([1, 2, 3].map(() => issueVoucher(servers.db, partner)));
+  it("a redeem batch seals the Pending events of all vouchers each in its own chain", async () => {
+    const vouchers = await Promise.all([1, 2, 3].map(() => issue()));
     for (const [n, { id }] of vouchers.entries()) await appendPending(id, THREE.slice(0, n));
     const replies = await Promise.all(vouchers.map(({ id }) => redeem(one, id)));
     expect(replies).toMatchObject(vouchers.map(() => ({ kind: "redeemed" })));
@@ -301,8 +275,8 @@ describe("a redeem of a voucher with Pending events", () => {
     ]);
   });
 
-  it("leaves them Pending for the next sealer when it is refused", async () => {
-    const { id, code } = await issueVoucher(servers.db, partner);
+  it("a refused redeem leaves Pending events for the next sealer", async () => {
+    const { id, code } = await issue();
     await voidByCode(code);
     expect(await redeem(one, id)).toEqual({ kind: "refused", code: "voucher_voided" });
     expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 voided Pending"]);
