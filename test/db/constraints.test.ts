@@ -366,37 +366,33 @@ it.each([
   await rejected(UNIQUE, constraint, ...make(other)(id));
 });
 
-describe("reservations", () => {
-  it("a voucher has one Live reservation at most, also by UPDATE, and another one after its end", async () => {
-    const voucherId = await newVoucher();
-    const first = reservationRow(voucherId);
-    const other = reservationRow(await newVoucher());
-    await accepted(...insert("reservations", first));
-    await accepted(...insert("reservations", other));
-    await rejected(UNIQUE, "reservations_one_live", ...reservation({})(voucherId));
-    const move = "UPDATE reservations SET voucher_id = $1 WHERE ticket = $2";
-    await rejected(UNIQUE, "reservations_one_live", move, [voucherId, other.ticket]);
-    await accepted(...reservation(ENDED)(voucherId));
-    await accepted("UPDATE reservations SET state = 'Released', ended_at = started_at WHERE ticket = $1", [
-      first.ticket,
-    ]);
-    await accepted(...reservation({})(voucherId));
-  });
+it("a voucher has one Live reservation at most, also by UPDATE, and another one after its end", async () => {
+  const voucherId = await newVoucher();
+  const first = reservationRow(voucherId);
+  const other = reservationRow(await newVoucher());
+  await accepted(...insert("reservations", first));
+  await accepted(...insert("reservations", other));
+  await rejected(UNIQUE, "reservations_one_live", ...reservation({})(voucherId));
+  const move = "UPDATE reservations SET voucher_id = $1 WHERE ticket = $2";
+  await rejected(UNIQUE, "reservations_one_live", move, [voucherId, other.ticket]);
+  await accepted(...reservation(ENDED)(voucherId));
+  await accepted("UPDATE reservations SET state = 'Released', ended_at = started_at WHERE ticket = $1", [first.ticket]);
+  await accepted(...reservation({})(voucherId));
+});
 
-  it.each(["Consumed", "Released", "Expired"])("a reservation never changes once it is %s", async (state) => {
-    const { ticket, ...row } = reservationRow(await newVoucher());
-    await accepted(...insert("reservations", { ticket, ...row }));
-    await accepted("UPDATE reservations SET state = $1, ended_at = expires_at WHERE ticket = $2", [state, ticket]);
-    const changes = [
-      "state = 'Live', ended_at = NULL",
-      "state = CASE state WHEN 'Released' THEN 'Consumed' ELSE 'Released' END",
-      ...["end_reason = 'something else'", "ended_at = ended_at + interval '1 second'"],
-      ...["expires_at = expires_at + interval '1 hour'", "started_at = started_at - interval '1 second'"],
-      ...["key_id = 'key_2'", "organization_id = 'org_2'", "token_secret_id = 'ffffffff'", "ticket = 'rsv_other'"],
-      "key_id = key_id",
-    ].map((set) => `UPDATE reservations SET ${set} WHERE ticket = $1`);
-    await forbidden("an ended reservation is final", changes, [ticket]);
-  });
+it.each(["Consumed", "Released", "Expired"])("a reservation never changes once it is %s", async (state) => {
+  const { ticket, ...row } = reservationRow(await newVoucher());
+  await accepted(...insert("reservations", { ticket, ...row }));
+  await accepted("UPDATE reservations SET state = $1, ended_at = expires_at WHERE ticket = $2", [state, ticket]);
+  const changes = [
+    "state = 'Live', ended_at = NULL",
+    "state = CASE state WHEN 'Released' THEN 'Consumed' ELSE 'Released' END",
+    ...["end_reason = 'something else'", "ended_at = ended_at + interval '1 second'"],
+    ...["expires_at = expires_at + interval '1 hour'", "started_at = started_at - interval '1 second'"],
+    ...["key_id = 'key_2'", "organization_id = 'org_2'", "token_secret_id = 'ffffffff'", "ticket = 'rsv_other'"],
+    "key_id = key_id",
+  ].map((set) => `UPDATE reservations SET ${set} WHERE ticket = $1`);
+  await forbidden("an ended reservation is final", changes, [ticket]);
 });
 
 describe("the events of a chain", () => {
@@ -710,74 +706,71 @@ it("an audit entry gets its time and role from the database, and not from the IN
   expect(written).toEqual([{ database_role: rows[0].role, just: true }]);
 });
 
-describe("the log", () => {
-  it("a leaf batch either waits with its hashes or is placed without them, once", async () => {
-    const set = (id: number, change: string) => `UPDATE log_batches SET ${change} WHERE id = ${id}`;
-    await accepted(...logBatch({ id: 9_001, leaves: 2, hashes: bytes(2) })());
-    await rejected(TRIGGER, "changes only once", set(9_001, "hashes = $1"), [bytes(2, 7)]);
-    await rejected(TRIGGER, "changes only once", set(9_001, "id = 9009"));
-    await rejected(CHECK, "log_batches_placed_or_waiting", set(9_001, "first_index = 0"));
-    await accepted(set(9_001, "first_index = 0, hashes = NULL"));
-    await rejected(TRIGGER, "changes only once", set(9_001, "first_index = 5"));
-    await accepted(...logBatch({ id: 9_002, leaves: 1, hashes: bytes(1) })());
-    await rejected(UNIQUE, "log_batches_first_index_key", set(9_002, "first_index = 0, hashes = NULL"));
-    const places = set(9_002, "first_index = 7, hashes = NULL, places = $1");
-    for (const wrong of [[7, 9], [9], [null], []]) await rejected(CHECK, "log_batches_places", places, [wrong]);
-    await accepted(places, [[7]]);
-  });
+it("a leaf batch either waits with its hashes or is placed without them, once", async () => {
+  const set = (id: number, change: string) => `UPDATE log_batches SET ${change} WHERE id = ${id}`;
+  await accepted(...logBatch({ id: 9_001, leaves: 2, hashes: bytes(2) })());
+  await rejected(TRIGGER, "changes only once", set(9_001, "hashes = $1"), [bytes(2, 7)]);
+  await rejected(TRIGGER, "changes only once", set(9_001, "id = 9009"));
+  await rejected(CHECK, "log_batches_placed_or_waiting", set(9_001, "first_index = 0"));
+  await accepted(set(9_001, "first_index = 0, hashes = NULL"));
+  await rejected(TRIGGER, "changes only once", set(9_001, "first_index = 5"));
+  await accepted(...logBatch({ id: 9_002, leaves: 1, hashes: bytes(1) })());
+  await rejected(UNIQUE, "log_batches_first_index_key", set(9_002, "first_index = 0, hashes = NULL"));
+  const places = set(9_002, "first_index = 7, hashes = NULL, places = $1");
+  for (const wrong of [[7, 9], [9], [null], []]) await rejected(CHECK, "log_batches_places", places, [wrong]);
+  await accepted(places, [[7]]);
+});
 
-  it.each([
-    ["log_bundles", "entries", {}],
-    ["log_tiles", "hashes", { level: 1 }],
-  ])("a row of %s has 1 to 256 hashes in %s, and only grows", async (table, column, rest) => {
-    const row = (hashes: Buffer) => insert(table, { index: 0, ...rest, [column]: hashes });
-    for (const wrong of [Buffer.alloc(31), bytes(257)])
-      await rejected(CHECK, `${table}_${column}_check`, ...row(wrong));
-    await accepted(...row(bytes(2)));
-    const update = `UPDATE ${table} SET ${column} = $1 WHERE index = 0`;
-    for (const wrong of [bytes(1), Buffer.concat([bytes(1), bytes(2, 2)])])
-      await rejected(TRIGGER, "only grows", update, [wrong]);
-    await rejected(TRIGGER, "only grows", `UPDATE ${table} SET index = 9 WHERE index = 0`);
-    await accepted(update, [Buffer.concat([bytes(2), bytes(1, 2)])]);
-  });
+it.each([
+  ["log_bundles", "entries", {}],
+  ["log_tiles", "hashes", { level: 1 }],
+])("a row of %s has 1 to 256 hashes in %s, and only grows", async (table, column, rest) => {
+  const row = (hashes: Buffer) => insert(table, { index: 0, ...rest, [column]: hashes });
+  for (const wrong of [Buffer.alloc(31), bytes(257)]) await rejected(CHECK, `${table}_${column}_check`, ...row(wrong));
+  await accepted(...row(bytes(2)));
+  const update = `UPDATE ${table} SET ${column} = $1 WHERE index = 0`;
+  for (const wrong of [bytes(1), Buffer.concat([bytes(1), bytes(2, 2)])])
+    await rejected(TRIGGER, "only grows", update, [wrong]);
+  await rejected(TRIGGER, "only grows", `UPDATE ${table} SET index = 9 WHERE index = 0`);
+  await accepted(update, [Buffer.concat([bytes(2), bytes(1, 2)])]);
+});
 
-  it.each([
-    ["log_tree", { origin: "log.example" }],
-    ["log_published", { note: "note", policy: "quorum none\n", published_at: new Date(0) }],
-  ])("the row of %s never shrinks, and has one root for a size", async (table, rest) => {
-    await accepted(...insert(table, { size: 5, root: bytes(1), ...rest }));
-    await rejected(UNIQUE, `${table}_pkey`, ...insert(table, { size: 6, root: bytes(1), ...rest }));
-    await rejected(TRIGGER, "never shrinks", `UPDATE ${table} SET size = 4`);
-    await rejected(TRIGGER, "never shrinks", `UPDATE ${table} SET root = $1`, [bytes(1, 2)]);
-    await accepted(`UPDATE ${table} SET size = 5, root = $1`, [bytes(1)]);
-    await accepted(`UPDATE ${table} SET size = 6, root = $1`, [bytes(1, 2)]);
-  });
+it.each([
+  ["log_tree", { origin: "log.example" }],
+  ["log_published", { note: "note", policy: "quorum none\n", published_at: new Date(0) }],
+])("the row of %s never shrinks, and has one root for a size", async (table, rest) => {
+  await accepted(...insert(table, { size: 5, root: bytes(1), ...rest }));
+  await rejected(UNIQUE, `${table}_pkey`, ...insert(table, { size: 6, root: bytes(1), ...rest }));
+  await rejected(TRIGGER, "never shrinks", `UPDATE ${table} SET size = 4`);
+  await rejected(TRIGGER, "never shrinks", `UPDATE ${table} SET root = $1`, [bytes(1, 2)]);
+  await accepted(`UPDATE ${table} SET size = 5, root = $1`, [bytes(1)]);
+  await accepted(`UPDATE ${table} SET size = 6, root = $1`, [bytes(1, 2)]);
+});
 
-  it("the log changes its name and stops serving a checkpoint only when it is recorded as retired", async () => {
-    await db.query(`INSERT INTO log_tree VALUES (true, 'log.example', 0, sha256('')) ON CONFLICT DO NOTHING`);
-    await db.query(
-      `INSERT INTO log_published VALUES (true, 0, sha256(''), 'note', 'quorum none', now()) ON CONFLICT DO NOTHING`,
-    );
-    const [tree] = (await db.query("SELECT origin, size, root FROM log_tree")).rows;
-    const rename = "UPDATE log_tree SET origin = 'next.example'";
-    const record = (other: object) =>
-      insert("log_retirements", {
-        ...{ ...tree, next_origin: "next.example", last_note: "note", served_note: "note" },
-        ...{ policy: "quorum none\n", reason: "leaked", retired_at: new Date(0), ...other },
-      });
-    await rejected(CHECK, "log_retirements_check", ...record({ next_origin: "log.example" }));
-    await rejected(CHECK, "log_retirements_reason_check", ...record({ reason: "" }));
-    const stillNamed = async () => {
-      await rejected(TRIGGER, "keeps its name", rename);
-      await forbidden("permanent", ["DELETE FROM log_published", "TRUNCATE log_published"]);
-    };
-    await stillNamed();
-    await accepted(...record({ origin: "other.example", served_note: "other" }));
-    await stillNamed();
-    await accepted(...record({}));
-    await rejected(TRIGGER, "permanent", "UPDATE log_retirements SET reason = 'other'");
-    await rejected(TRIGGER, "keeps its name", "UPDATE log_tree SET origin = 'third.example'");
-    await accepted("DELETE FROM log_published");
-    await accepted(rename);
-  });
+it("the log changes its name and stops serving a checkpoint only when it is recorded as retired", async () => {
+  await db.query(`INSERT INTO log_tree VALUES (true, 'log.example', 0, sha256('')) ON CONFLICT DO NOTHING`);
+  await db.query(
+    `INSERT INTO log_published VALUES (true, 0, sha256(''), 'note', 'quorum none', now()) ON CONFLICT DO NOTHING`,
+  );
+  const [tree] = (await db.query("SELECT origin, size, root FROM log_tree")).rows;
+  const rename = "UPDATE log_tree SET origin = 'next.example'";
+  const record = (other: object) =>
+    insert("log_retirements", {
+      ...{ ...tree, next_origin: "next.example", last_note: "note", served_note: "note" },
+      ...{ policy: "quorum none\n", reason: "leaked", retired_at: new Date(0), ...other },
+    });
+  await rejected(CHECK, "log_retirements_check", ...record({ next_origin: "log.example" }));
+  await rejected(CHECK, "log_retirements_reason_check", ...record({ reason: "" }));
+  const stillNamed = async () => {
+    await rejected(TRIGGER, "keeps its name", rename);
+    await forbidden("permanent", ["DELETE FROM log_published", "TRUNCATE log_published"]);
+  };
+  await stillNamed();
+  await accepted(...record({ origin: "other.example", served_note: "other" }));
+  await stillNamed();
+  await accepted(...record({}));
+  await rejected(TRIGGER, "permanent", "UPDATE log_retirements SET reason = 'other'");
+  await rejected(TRIGGER, "keeps its name", "UPDATE log_tree SET origin = 'third.example'");
+  await accepted("DELETE FROM log_published");
+  await accepted(rename);
 });

@@ -93,7 +93,7 @@ describe("a list with filters", () => {
   const ids = async <Name extends ListName>(name: Name, filters: Parameters<typeof listCatalog<Name>>[2]) =>
     idsOf((await listCatalog({ pool: servers.db }, name, filters, { after: "", limit: 100 })).items);
 
-  it("shows only what belongs to the organization, brand, product, batch, contract, user and status", async () => {
+  it("a list with filters shows only what belongs to the organization, brand, product, batch, contract, user and status", async () => {
     const [, partner] = partners;
     if (partner === undefined) throw new Error("no partner");
     const { organizationId: org, brandId: brand, productId: product } = partner;
@@ -115,7 +115,7 @@ describe("a list with filters", () => {
     expect(await ids("contracts", { status: "Offered" })).toEqual([]);
   });
 
-  it("names an id that does not exist, and is empty for one that has no entries", async () => {
+  it("a list with filters names an id that does not exist, and is empty for one that has no entries", async () => {
     const ctx = provisioning(servers.db);
     const empty = await createOrganization(ctx, "Without brands");
     expect(await ids("brands", { org: empty })).toEqual([]);
@@ -131,7 +131,7 @@ describe("a list with filters", () => {
     }
   });
 
-  it("finds names by any part, and takes % and _ literally", async () => {
+  it("a list with filters finds names by any part, and takes % and _ literally", async () => {
     await servers.db.query("INSERT INTO organizations (id, name) VALUES ($1, 'Café 100%_sure')", [newId("org")]);
     const names = async (name: string) =>
       (await listCatalog({ pool: servers.db }, "organizations", { name }, { after: "", limit: 100 })).items.map(
@@ -142,7 +142,7 @@ describe("a list with filters", () => {
     expect(await names("_")).toEqual(["Café 100%_sure"]);
   });
 
-  it("shows an Active contract past its end as Ended", async () => {
+  it("a list with filters shows an Active contract past its end as Ended", async () => {
     const ctx = provisioning(servers.db);
     const [partner] = partners;
     const id = await offerContract(ctx, {

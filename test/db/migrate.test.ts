@@ -69,7 +69,7 @@ describe("a migration of a table that a long transaction is reading", () => {
 
   afterEach(() => reader.end());
 
-  it("blocks no query for as long as the service waits for a lock, reports what it waits for, and succeeds after the reader ends", async () => {
+  it("a migration of a table that a long transaction is reading blocks no query for as long as the service waits for a lock, reports what it waits for, and succeeds after the reader ends", async () => {
     const first = addMigration("quiet", "ALTER TABLE quiet ADD COLUMN before integer");
     const second = addMigration(
       "busy",
@@ -101,7 +101,7 @@ describe("a migration of a table that a long transaction is reading", () => {
     expect(await columnsOf("busy")).toEqual(["id", "added"]);
   });
 
-  it("gives up after its longest wait, changes nothing, and reports which session holds the lock", async () => {
+  it("a migration of a table that a long transaction is reading gives up after its longest wait, changes nothing, and reports which session holds the lock", async () => {
     const file = addMigration("busy_again", "ALTER TABLE busy ADD COLUMN again integer");
     const refused = await migrateDatabase(servers.ownerUrl, { directory, waitMaxMs: 1_000 }).catch((error) => error);
     expect(explainMigration(refused)).toEqual({
@@ -117,70 +117,63 @@ describe("a migration of a table that a long transaction is reading", () => {
   });
 });
 
-describe("a migration of batches and vouchers that waits for a long reader of vouchers", () => {
-  it("lets at most a tenth of the calls fail, and none takes a second", async () => {
-    const service = await startService({ workers: 1 });
-    const [till] = service.tills as [PartnerClient];
-    const { db, ownerUrl } = service.servers;
-    const vouchers = await issueVouchers(db, service.partner, 200);
-    await till.redeem({ code: vouchers.pop()?.code, externalRef: "warm" });
-    const directory = copyMigrations();
-    const sql = "ALTER TABLE batches ADD COLUMN added integer; ALTER TABLE vouchers ADD COLUMN added integer";
-    const file = addMigration("added", sql, directory);
-    const answers: { status: number; tookMs: number }[] = [];
-    const call = async (request: Promise<Reply>) => {
-      const startedAt = performance.now();
-      answers.push({ status: (await request).status, tookMs: performance.now() - startedAt });
-    };
-    const applied = await besideTransaction(db, async (outside) => {
-      await outside.query("SELECT count(*) FROM vouchers");
-      const migrated = migrateDatabase(ownerUrl, { directory, onWait });
-      const calls: Promise<void>[] = [];
-      // Longer than two attempts. Callers do not wait for each other.
-      for (const beganAt = performance.now(); performance.now() - beganAt < 4_500; ) {
-        const { code } = vouchers.pop() as IssuedVoucher;
-        calls.push(call(till.lookUp(code)), call(till.redeem({ code, externalRef: code })));
-        await new Promise((resolve) => setTimeout(resolve, 40));
-      }
-      await outside.query("COMMIT");
-      await Promise.all(calls);
-      return migrated;
-    });
-    expect(applied).toEqual([file]);
-    expect(reported).toEqual([expect.stringMatching(/^Waiting for table (vouchers|batches)/)]);
-    expect(answers.length).toBeGreaterThan(50);
-    expect(answers.filter(({ status }) => status !== 200).length).toBeLessThanOrEqual(answers.length / 10);
-    expect(Math.max(...answers.map(({ tookMs }) => tookMs))).toBeLessThan(1_000);
-    rmSync(directory, { recursive: true });
-    await service.close();
+it("a migration of batches and vouchers that waits for a long reader of vouchers lets at most a tenth of the calls fail, and none takes a second", async () => {
+  const service = await startService({ workers: 1 });
+  const [till] = service.tills as [PartnerClient];
+  const { db, ownerUrl } = service.servers;
+  const vouchers = await issueVouchers(db, service.partner, 200);
+  await till.redeem({ code: vouchers.pop()?.code, externalRef: "warm" });
+  const directory = copyMigrations();
+  const sql = "ALTER TABLE batches ADD COLUMN added integer; ALTER TABLE vouchers ADD COLUMN added integer";
+  const file = addMigration("added", sql, directory);
+  const answers: { status: number; tookMs: number }[] = [];
+  const call = async (request: Promise<Reply>) => {
+    const startedAt = performance.now();
+    answers.push({ status: (await request).status, tookMs: performance.now() - startedAt });
+  };
+  const applied = await besideTransaction(db, async (outside) => {
+    await outside.query("SELECT count(*) FROM vouchers");
+    const migrated = migrateDatabase(ownerUrl, { directory, onWait });
+    const calls: Promise<void>[] = [];
+    // Longer than two attempts. Callers do not wait for each other.
+    for (const beganAt = performance.now(); performance.now() - beganAt < 4_500; ) {
+      const { code } = vouchers.pop() as IssuedVoucher;
+      calls.push(call(till.lookUp(code)), call(till.redeem({ code, externalRef: code })));
+      await new Promise((resolve) => setTimeout(resolve, 40));
+    }
+    await outside.query("COMMIT");
+    await Promise.all(calls);
+    return migrated;
   });
+  expect(applied).toEqual([file]);
+  expect(reported).toEqual([expect.stringMatching(/^Waiting for table (vouchers|batches)/)]);
+  expect(answers.length).toBeGreaterThan(50);
+  expect(answers.filter(({ status }) => status !== 200).length).toBeLessThanOrEqual(answers.length / 10);
+  expect(Math.max(...answers.map(({ tookMs }) => tookMs))).toBeLessThan(1_000);
+  rmSync(directory, { recursive: true });
+  await service.close();
 });
 
-describe("two runs at the same time", () => {
-  it("wait for each other, and apply each migration once", async () => {
-    const file = addMigration("slow", "ALTER TABLE busy ADD COLUMN slow integer");
-    const [one, other] = await besideTransaction(servers.db, async (outside) => {
-      await outside.query("SELECT * FROM busy");
-      const runs = [1, 2].map(() => migrateDatabase(servers.ownerUrl, { directory, onWait }));
-      await until(() => reported.length === 2);
-      await outside.query("COMMIT");
-      return Promise.all(runs);
-    });
-    expect([...(one ?? []), ...(other ?? [])]).toEqual([file]);
-    expect(reported.sort()).toEqual([
-      "Waiting for another migration.",
-      expect.stringMatching(/^Waiting for table busy/),
-    ]);
+it("two runs at the same time wait for each other, and apply each migration once", async () => {
+  const file = addMigration("slow", "ALTER TABLE busy ADD COLUMN slow integer");
+  const [one, other] = await besideTransaction(servers.db, async (outside) => {
+    await outside.query("SELECT * FROM busy");
+    const runs = [1, 2].map(() => migrateDatabase(servers.ownerUrl, { directory, onWait }));
+    await until(() => reported.length === 2);
+    await outside.query("COMMIT");
+    return Promise.all(runs);
   });
+  expect([...(one ?? []), ...(other ?? [])]).toEqual([file]);
+  expect(reported.sort()).toEqual(["Waiting for another migration.", expect.stringMatching(/^Waiting for table busy/)]);
+});
 
-  it("give up when the other one takes too long", async () => {
-    await besideTransaction(servers.db, async (outside) => {
-      await outside.query("SELECT pg_advisory_xact_lock(-8525285245963000605)");
-      const refused = await migrateDatabase(servers.ownerUrl, { waitMaxMs: 500 }).catch((error) => error);
-      expect(explainMigration(refused)).toMatchObject({
-        message: expect.stringContaining("waiting for another migration"),
-        exitCode: 69,
-      });
+it("two runs at the same time give up when the other one takes too long", async () => {
+  await besideTransaction(servers.db, async (outside) => {
+    await outside.query("SELECT pg_advisory_xact_lock(-8525285245963000605)");
+    const refused = await migrateDatabase(servers.ownerUrl, { waitMaxMs: 500 }).catch((error) => error);
+    expect(explainMigration(refused)).toMatchObject({
+      message: expect.stringContaining("waiting for another migration"),
+      exitCode: 69,
     });
   });
 });

@@ -58,7 +58,7 @@ const PARTNER_STATEMENTS = BLOCKS.filter(
 );
 
 describe("every statement with a parameter from a partner", () => {
-  it("is on this list, and every exception is a statement that the service runs", () => {
+  it("every statement with a parameter from a partner is on this list, and every exception is a statement that the service runs", () => {
     expect(PARTNER_STATEMENTS.map(({ name }) => name).sort()).toEqual([
       "end_references",
       "find_logged_redemption",
@@ -75,7 +75,7 @@ describe("every statement with a parameter from a partner", () => {
     for (const name of Object.keys(OWN_TICKETS)) expect(run, name).toContain(name);
   });
 
-  it("can reach no statement that searches all organizations from a partner's or a user's endpoint", () => {
+  it("no endpoint of a partner or a user can reach a statement that searches all organizations", () => {
     const routes = readdirSync(new URL("../../src/http/routes/", import.meta.url)).map(
       (file) => `src/http/routes/${file}`,
     );

@@ -25,7 +25,7 @@ describe("verifying every chain", () => {
 
   afterAll(() => servers.close());
 
-  it("counts each voucher once over all ranges and names the broken ones in id order", async () => {
+  it("verifying every chain counts each voucher once over all ranges and names the broken ones in id order", async () => {
     const seen: number[] = [];
     const result = await verifyAllChains({ pool: servers.db }, (soFar) => seen.push(soFar.vouchers));
     expect(result).toStrictEqual({
@@ -41,7 +41,7 @@ describe("verifying every chain", () => {
     expect(seen.at(-1)).toBe(VOUCHERS);
   });
 
-  it("reads no further range after the caller stops it", async () => {
+  it("verifying every chain reads no further range after the caller stops it", async () => {
     let ranges = 0;
     const interrupted = verifyAllChains({ pool: servers.db }, () => {
       ranges += 1;

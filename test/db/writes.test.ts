@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { insertAcquisitions } from "../../src/db/acquisitions.ts";
 import { type SealedEvent, writeSeals } from "../../src/db/events.ts";
 import { insertRedemptions } from "../../src/db/redemptions.ts";
@@ -162,21 +162,22 @@ function secondOf({ both }: Two): string {
   return both[1]?.id as string;
 }
 
-describe("a write that was decided on outdated state", () => {
-  it.each(Object.entries(CASES))("raises and writes nothing: %s", async (_, { meanwhile, writes }) => {
-    const two = await twoVouchers();
-    await commit(meanwhile(two));
-    const before = await dumpRows(servers.db);
-    await expect(commit(writes(two))).rejects.toMatchObject({ code: "VS001" });
-    expect(await dumpRows(servers.db)).toEqual(before);
-  });
+it.each(Object.entries(CASES))("a write that was decided on outdated state raises and writes nothing: %s", async (_, {
+  meanwhile,
+  writes,
+}) => {
+  const two = await twoVouchers();
+  await commit(meanwhile(two));
+  const before = await dumpRows(servers.db);
+  await expect(commit(writes(two))).rejects.toMatchObject({ code: "VS001" });
+  expect(await dumpRows(servers.db)).toEqual(before);
+});
 
-  it.each(
-    Object.entries(CASES).filter(([, { needsMeanwhile }]) => !needsMeanwhile),
-  )("succeeds when the state is current: %s", async (_, { writes }) => {
-    const two = await twoVouchers();
-    const before = await dumpRows(servers.db);
-    await commit(writes(two));
-    expect(await dumpRows(servers.db)).not.toEqual(before);
-  });
+it.each(
+  Object.entries(CASES).filter(([, { needsMeanwhile }]) => !needsMeanwhile),
+)("a write succeeds when the state is current: %s", async (_, { writes }) => {
+  const two = await twoVouchers();
+  const before = await dumpRows(servers.db);
+  await commit(writes(two));
+  expect(await dumpRows(servers.db)).not.toEqual(before);
 });

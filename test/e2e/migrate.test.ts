@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Ended, runNode } from "../support/child-process.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
@@ -29,61 +29,57 @@ function address(change: Partial<Pick<URL, "pathname" | "username" | "password">
   return Object.assign(new URL(servers.ownerUrl), change).href;
 }
 
-describe("npm run migrate", () => {
-  it("says that the database is up to date", async () => {
-    expect(await migrate(servers.ownerUrl)).toEqual({
-      exitCode: 0,
-      stdout: "The database is up to date.\n",
-      stderr: "",
-    });
+it("npm run migrate says that the database is up to date", async () => {
+  expect(await migrate(servers.ownerUrl)).toEqual({
+    exitCode: 0,
+    stdout: "The database is up to date.\n",
+    stderr: "",
   });
+});
 
-  it("prints one line with the problem and one with the remedy, and exits with voucherctl's codes", async () => {
-    const closed = `postgres://wrong:secret@127.0.0.1:${await findSteadyPort()}/x`;
-    const failures: [databaseUrl: string, exitCode: number, words: RegExp][] = [
-      [
-        closed,
-        69,
-        /^The database does not answer \(ECONNREFUSED\)\.\nIs it running, .* Run this again for the rest\.\n$/,
-      ],
-      ["nonsense", 78, /^DATABASE_URL .*\ndocs\/configuration\.md lists every variable\.\n$/],
-      ["", 78, /^DATABASE_URL .*\n.*\n$/],
-      [address({ pathname: "/no_such_database" }), 78, /^There is no such database: .*\nCheck DATABASE_URL\.\n$/],
-      [
-        address({ username: low, password: "low", pathname: `/${bare}` }),
-        78,
-        /^The role of DATABASE_URL may not do this: .*\nUse the role that owns the database\.\n$/,
-      ],
-    ];
-    const ended = await Promise.all(failures.map(([databaseUrl]) => migrate(databaseUrl)));
-    for (const [index, [, exitCode, words]] of failures.entries()) {
-      expect(ended[index]).toEqual({ exitCode, stdout: "", stderr: expect.stringMatching(words) });
-    }
+it("npm run migrate prints one line with the problem and one with the remedy, and exits with voucherctl's codes", async () => {
+  const closed = `postgres://wrong:secret@127.0.0.1:${await findSteadyPort()}/x`;
+  const failures: [databaseUrl: string, exitCode: number, words: RegExp][] = [
+    [
+      closed,
+      69,
+      /^The database does not answer \(ECONNREFUSED\)\.\nIs it running, .* Run this again for the rest\.\n$/,
+    ],
+    ["nonsense", 78, /^DATABASE_URL .*\ndocs\/configuration\.md lists every variable\.\n$/],
+    ["", 78, /^DATABASE_URL .*\n.*\n$/],
+    [address({ pathname: "/no_such_database" }), 78, /^There is no such database: .*\nCheck DATABASE_URL\.\n$/],
+    [
+      address({ username: low, password: "low", pathname: `/${bare}` }),
+      78,
+      /^The role of DATABASE_URL may not do this: .*\nUse the role that owns the database\.\n$/,
+    ],
+  ];
+  const ended = await Promise.all(failures.map(([databaseUrl]) => migrate(databaseUrl)));
+  for (const [index, [, exitCode, words]] of failures.entries()) {
+    expect(ended[index]).toEqual({ exitCode, stdout: "", stderr: expect.stringMatching(words) });
+  }
+});
+
+it("npm run migrate says that a database of an unreleased version must be made anew", async () => {
+  const { rows } = await servers.db.query("SELECT hash FROM migrations WHERE id = 1");
+  await servers.db.query("UPDATE migrations SET hash = 'another' WHERE id = 1");
+  const changed = await migrate(servers.ownerUrl);
+  await servers.db.query("UPDATE migrations SET hash = $1 WHERE id = 1", [rows[0].hash]);
+  expect(changed).toEqual({
+    exitCode: 78,
+    stdout: "",
+    stderr: expect.stringMatching(/^An unreleased version .*\nDelete the folder \.data, or create a new database\.\n$/),
   });
+});
 
-  it("says that a database of an unreleased version must be made anew", async () => {
-    const { rows } = await servers.db.query("SELECT hash FROM migrations WHERE id = 1");
-    await servers.db.query("UPDATE migrations SET hash = 'another' WHERE id = 1");
-    const changed = await migrate(servers.ownerUrl);
-    await servers.db.query("UPDATE migrations SET hash = $1 WHERE id = 1", [rows[0].hash]);
-    expect(changed).toEqual({
-      exitCode: 78,
-      stdout: "",
-      stderr: expect.stringMatching(
-        /^An unreleased version .*\nDelete the folder \.data, or create a new database\.\n$/,
-      ),
-    });
-  });
-
-  it("prints the stack trace and the database's error when it cannot explain a failure", async () => {
-    await servers.db.query("ALTER TABLE migrations RENAME TO migrations_of_before");
-    const again = await migrate(servers.ownerUrl);
-    await servers.db.query("DROP TABLE IF EXISTS migrations");
-    await servers.db.query("ALTER TABLE migrations_of_before RENAME TO migrations");
-    expect(again).toEqual({
-      exitCode: 70,
-      stdout: "",
-      stderr: expect.stringMatching(/already exists.*\n +at .*42723/s),
-    });
+it("npm run migrate prints the stack trace and the database's error when it cannot explain a failure", async () => {
+  await servers.db.query("ALTER TABLE migrations RENAME TO migrations_of_before");
+  const again = await migrate(servers.ownerUrl);
+  await servers.db.query("DROP TABLE IF EXISTS migrations");
+  await servers.db.query("ALTER TABLE migrations_of_before RENAME TO migrations");
+  expect(again).toEqual({
+    exitCode: 70,
+    stdout: "",
+    stderr: expect.stringMatching(/already exists.*\n +at .*42723/s),
   });
 });

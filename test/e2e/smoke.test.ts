@@ -49,7 +49,7 @@ describe("npm start with given servers", () => {
     await until(() => service.output().includes("CODE=") || service.child.exitCode !== null, 2 * START_MS);
   });
 
-  it("makes a demo whose key redeems its voucher once", async () => {
+  it("npm start with given servers makes a demo whose key redeems its voucher once", async () => {
     const key = /pvk_[0-9A-Z]+/.exec(service.output())?.[0] ?? service.output();
     const code = /CODE=(\S+)/.exec(service.output())?.[1] ?? "";
     const till = partnerClient(url, key);
@@ -59,7 +59,7 @@ describe("npm start with given servers", () => {
     expect(await till.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
   });
 
-  it("serves each page", async () => {
+  it("npm start with given servers serves each page", async () => {
     const { rows } = await servers.db.query("SELECT id FROM vouchers WHERE status = 'Redeemed'");
     const authorization = `Basic ${Buffer.from(`:${OPS_TOKEN}`).toString("base64")}`;
     for (const [path, words] of [
@@ -76,7 +76,7 @@ describe("npm start with given servers", () => {
     expect(await send("GET", `${url}/readyz`)).toMatchObject({ status: 200 });
   });
 
-  it("stops in order on Ctrl-C", async () => {
+  it("npm start with given servers stops in order on Ctrl-C", async () => {
     service.child.kill("SIGINT");
     expect((await service.ended).exitCode).toBe(0);
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();

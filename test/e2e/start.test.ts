@@ -104,12 +104,12 @@ describe("npm start on a machine without servers", () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it("prints shell commands that look up, reserve and redeem a voucher, repeat the redeem and hash its event", async () => {
+  it("npm start on a machine without servers prints shell commands that look up, reserve and redeem a voucher, repeat the redeem and hash its event", async () => {
     await untilStarted(() => first.output.includes("sha256sum\n"));
     tryPartnerCommands(first.output);
   });
 
-  it("prints a password that opens the queue dashboard", async () => {
+  it("npm start on a machine without servers prints a password that opens the queue dashboard", async () => {
     const [, address = "", password = ""] =
       /queue dashboard at (\S+)\. They ask for a password: (\S+)/.exec(first.output) ?? [];
     const open = (given: string) =>
@@ -119,7 +119,7 @@ describe("npm start on a machine without servers", () => {
     expect((await open(password)).status).toBe(200);
   });
 
-  it("prints shell commands and tokens that show the marketplace to a user and a referrer", async () => {
+  it("npm start on a machine without servers prints shell commands and tokens that show the marketplace to a user and a referrer", async () => {
     await untilStarted(() => /\/r\/.*\n/.test(first.output));
     const [listings, bought, closed, referred, link] = tryMarketplaceCommands(first.output);
 
@@ -134,7 +134,7 @@ describe("npm start on a machine without servers", () => {
     expect(link).toMatchObject({ voucher: { status: "Active" }, alreadyConfirmed: false });
   });
 
-  it("prints the same commands again with a fresh key, unused codes and new users whenever npm run demo asks", async () => {
+  it("npm start on a machine without servers prints the same commands again with a fresh key, unused codes and new users whenever npm run demo asks", async () => {
     expect(first.output).toContain("npm run demo prints a fresh key");
     const { PATH, HOME } = process.env;
     const run = (more: Record<string, string> = {}) =>
@@ -163,7 +163,7 @@ describe("npm start on a machine without servers", () => {
     expect(run({ PORT: "1" }).stdout).toContain("No API answers on port 1. Start it with npm start.");
   });
 
-  it("accepts tokens of voucherctl user token with the requested lifetime", async () => {
+  it("npm start on a machine without servers accepts tokens of voucherctl user token with the requested lifetime", async () => {
     const { PATH, HOME } = process.env;
     const token = (...more: string[]) =>
       execFileSync(process.execPath, [VOUCHERCTL, "user", "token", "--user", "alice", ...more], {
@@ -183,7 +183,7 @@ describe("npm start on a machine without servers", () => {
     expect(Math.abs(exp - iat - 1_800)).toBeLessThanOrEqual(1);
   });
 
-  it("serves the metrics of the API and of both workers on separate ports and prints their URLs", async () => {
+  it("npm start on a machine without servers serves the metrics of the API and of both workers on separate ports and prints their URLs", async () => {
     const line = await untilStarted(() => /^Metrics of the API and its workers: (.*)$/m.exec(first.output)?.[1]);
     const addresses = line.split(" ");
     expect(new Set(addresses).size).toBe(3);
@@ -193,7 +193,7 @@ describe("npm start on a machine without servers", () => {
     expect(answers("voucher_sweep_duration_seconds")).toEqual([false, true, true]);
   });
 
-  it("fails when its port is in use, and leaves the process on that port alone", async () => {
+  it("npm start on a machine without servers fails when its port is in use, and leaves the process on that port alone", async () => {
     const second = new Started(directory, port);
     await untilStarted(() => second.process.exitCode !== null);
     expect({ exitCode: second.process.exitCode, output: second.output }).toEqual({
@@ -203,7 +203,7 @@ describe("npm start on a machine without servers", () => {
     expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
   });
 
-  it("stops everything on Ctrl-C, keeps its data and creates no second demo", async () => {
+  it("npm start on a machine without servers stops everything on Ctrl-C, keeps its data and creates no second demo", async () => {
     const key = /pvk_[0-9A-Z]+/.exec(first.output)?.[0] ?? "";
     const code = /CODE=(\S+)/.exec(first.output)?.[1] ?? "";
     const { postgresPort, redisPort } = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
@@ -226,7 +226,7 @@ describe("npm start on a machine without servers", () => {
     }
   });
 
-  it("prints readable log lines on a terminal, and its banner after the first lines of every process", async () => {
+  it("npm start on a machine without servers prints readable log lines on a terminal, and its banner after the first lines of every process", async () => {
     const { PATH, HOME } = process.env;
     // script(1) gives it a terminal.
     const started = spawn("script", ["-qec", `'${process.execPath}' '${START}'`, "/dev/null"], {
@@ -249,7 +249,7 @@ describe("npm start on a machine without servers", () => {
     expect(seen).not.toContain('{"level"');
   });
 
-  it("leaves no service process running when it is killed", async () => {
+  it("npm start on a machine without servers leaves no service process running when it is killed", async () => {
     const killed = new Started(directory, port);
     await killed.ready();
     const service = childrenOf(killed.process.pid);

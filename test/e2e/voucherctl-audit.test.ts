@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
 import type { ContractStatus } from "../../src/domain/audience.ts";
 import { newId } from "../../src/domain/ids.ts";
@@ -462,40 +462,38 @@ it("no audit entry contains a key, a voucher's code, a link or the hash of a sec
   expect(found).toEqual([]);
 });
 
-describe("voucherctl audit list", () => {
-  it("audit list prints the requested number of entries, newest first, with every field", async () => {
-    const { id } = await voucherctl.json("org create --name First");
-    await voucherctl.json(`brand create --org ${id} --name Then`);
-    const { acts } = await voucherctl.json("audit list --limit 2");
-    const row = {
-      id: expect.any(Number),
-      at: MOMENT,
-      databaseRole: new URL(servers.adminUrl).username,
-      osUser: userInfo().username,
-      host: hostname(),
-      before: null,
-    };
-    const brand = { entityType: "Brand", entityId: idOf("brd"), arguments: { org: id, name: "Then" } };
-    expect(acts).toStrictEqual([
-      { ...row, command: "brand create", ...brand, after: { organizationId: id, name: "Then", createdAt: MOMENT } },
-      {
-        ...{ ...row, command: "org create", arguments: { name: "First" }, entityType: "Organization", entityId: id },
-        after: { name: "First", sandbox: false, createdAt: MOMENT },
-      },
-    ]);
-    expect(acts[0].id).toBeGreaterThan(acts[1].id);
-    expect((await voucherctl.json("audit list")).acts).toHaveLength(20);
-  });
+it("audit list prints the requested number of entries, newest first, with every field", async () => {
+  const { id } = await voucherctl.json("org create --name First");
+  await voucherctl.json(`brand create --org ${id} --name Then`);
+  const { acts } = await voucherctl.json("audit list --limit 2");
+  const row = {
+    id: expect.any(Number),
+    at: MOMENT,
+    databaseRole: new URL(servers.adminUrl).username,
+    osUser: userInfo().username,
+    host: hostname(),
+    before: null,
+  };
+  const brand = { entityType: "Brand", entityId: idOf("brd"), arguments: { org: id, name: "Then" } };
+  expect(acts).toStrictEqual([
+    { ...row, command: "brand create", ...brand, after: { organizationId: id, name: "Then", createdAt: MOMENT } },
+    {
+      ...{ ...row, command: "org create", arguments: { name: "First" }, entityType: "Organization", entityId: id },
+      after: { name: "First", sandbox: false, createdAt: MOMENT },
+    },
+  ]);
+  expect(acts[0].id).toBeGreaterThan(acts[1].id);
+  expect((await voucherctl.json("audit list")).acts).toHaveLength(20);
+});
 
-  it("audit list --entity prints the entries of one entity, and none for an entity without changes", async () => {
-    const { id } = await voucherctl.json(`key create --org ${partner.organizationId} --scope voucher.read`);
-    for (const verb of ["rotate", "revoke"]) await voucherctl.json(`key ${verb} ${id}`);
-    const { acts } = await voucherctl.json(`audit list --entity ${id}`);
-    expect(acts.map(({ command }: { command: string }) => command)).toEqual(["key revoke", "key rotate", "key create"]);
-    expect(acts[0].before).toEqual(acts[1].after);
-    expect(acts[1].before).toEqual(acts[2].after);
-    expect(await voucherctl.json("audit list --entity key_none")).toEqual({ acts: [] });
-  });
+it("audit list --entity prints the entries of one entity, and none for an entity without changes", async () => {
+  const { id } = await voucherctl.json(`key create --org ${partner.organizationId} --scope voucher.read`);
+  for (const verb of ["rotate", "revoke"]) await voucherctl.json(`key ${verb} ${id}`);
+  const { acts } = await voucherctl.json(`audit list --entity ${id}`);
+  expect(acts.map(({ command }: { command: string }) => command)).toEqual(["key revoke", "key rotate", "key create"]);
+  expect(acts[0].before).toEqual(acts[1].after);
+  expect(acts[1].before).toEqual(acts[2].after);
+  expect(await voucherctl.json("audit list --entity key_none")).toEqual({ acts: [] });
 });
 
 it("voucherctl log writes one audit entry when it begins, fills, recovers or retires the log, and none when that changes nothing", async () => {

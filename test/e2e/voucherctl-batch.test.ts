@@ -295,56 +295,54 @@ describe("voucherctl batch issue --codes", () => {
   });
 });
 
-describe("voucherctl batch issue with windows", () => {
-  it.each([
-    ["no window without --claim and --buy", "", [], 0],
-    ["a claim window at once and without end", "--claim", [{ kind: "claim", opens_at: null, closes_at: null }], 2],
-    [
-      "a buy window until a time",
-      "--buy --closes-at 2028-01-01",
-      [{ kind: "buy", opens_at: null, closes_at: new Date("2028-01-01T00:00:00Z") }],
-      2,
-    ],
-    [
-      "both windows between two times",
-      "--claim --buy --opens-at 2027-01-01 --closes-at 2028-01-01T00:00:00+01:00",
-      ["buy", "claim"].map((kind) => ({
-        kind,
-        opens_at: new Date("2027-01-01T00:00:00Z"),
-        closes_at: new Date("2027-12-31T23:00:00Z"),
-      })),
-      2,
-    ],
-  ])("batch issue opens %s", async (_, options, windows, pickable) => {
-    const { id } = await voucherctl.json(issue(`--count 2 ${options}`));
-    const query = "SELECT kind, opens_at, closes_at FROM batch_windows WHERE batch_id = $1 ORDER BY kind";
-    expect((await db.query(query, [id])).rows).toEqual(windows);
-    const count = "SELECT count(*) FILTER (WHERE pickable)::int AS n FROM vouchers WHERE batch_id = $1";
-    expect((await db.query(count, [id])).rows[0].n).toBe(pickable);
-  });
+it.each([
+  ["no window without --claim and --buy", "", [], 0],
+  ["a claim window at once and without end", "--claim", [{ kind: "claim", opens_at: null, closes_at: null }], 2],
+  [
+    "a buy window until a time",
+    "--buy --closes-at 2028-01-01",
+    [{ kind: "buy", opens_at: null, closes_at: new Date("2028-01-01T00:00:00Z") }],
+    2,
+  ],
+  [
+    "both windows between two times",
+    "--claim --buy --opens-at 2027-01-01 --closes-at 2028-01-01T00:00:00+01:00",
+    ["buy", "claim"].map((kind) => ({
+      kind,
+      opens_at: new Date("2027-01-01T00:00:00Z"),
+      closes_at: new Date("2027-12-31T23:00:00Z"),
+    })),
+    2,
+  ],
+])("batch issue opens %s", async (_, options, windows, pickable) => {
+  const { id } = await voucherctl.json(issue(`--count 2 ${options}`));
+  const query = "SELECT kind, opens_at, closes_at FROM batch_windows WHERE batch_id = $1 ORDER BY kind";
+  expect((await db.query(query, [id])).rows).toEqual(windows);
+  const count = "SELECT count(*) FILTER (WHERE pickable)::int AS n FROM vouchers WHERE batch_id = $1";
+  expect((await db.query(count, [id])).rows[0].n).toBe(pickable);
+});
 
-  it("batch show prints windows and the number of vouchers left in them", async () => {
-    const { id } = await voucherctl.json(issue("--count 2 --claim --buy --closes-at 2098-01-01"));
-    const [voucher] = await readVouchers(id);
-    await voucherctl.json(`voucher void ${voucher.code} --org ${partner.organizationId}`);
-    const window = { opensAt: null, closesAt: "2098-01-01T00:00:00.000Z" };
-    const show = `batch show ${id}`;
-    expect(await voucherctl.json(show)).toMatchObject({ active: 1, windows: { claim: window, buy: window }, left: 1 });
-    const describe = async (change: string) => {
-      await db.query(`UPDATE batch_windows SET ${change} WHERE batch_id = $1 AND kind = 'buy'`, [id]);
-      return voucherctl.text(show);
-    };
-    const open = "  Claim window  open until 2098-01-01 00:00:00 UTC\n";
-    expect(await describe("opens_at = '2097-01-01Z'")).toContain(
-      `${open}  Buy window    opens at 2097-01-01 00:00:00 UTC, closes at 2098-01-01 00:00:00 UTC\n  Available     1 voucher\n`,
-    );
-    expect(await describe("opens_at = NULL, closes_at = '2020-01-01Z'")).toContain(
-      `${open}  Buy window    closed since 2020-01-01 00:00:00 UTC\n  Available     1 voucher\n`,
-    );
-    await db.query("UPDATE batches SET valid_until = '2021-01-01Z' WHERE id = $1", [id]);
-    expect(await voucherctl.json(show)).toMatchObject({ expired: 1, left: 0 });
-    expect(await voucherctl.text(show)).toContain("  Claim window  closed since 2021-01-01 00:00:00 UTC\n");
-  });
+it("batch show prints windows and the number of vouchers left in them", async () => {
+  const { id } = await voucherctl.json(issue("--count 2 --claim --buy --closes-at 2098-01-01"));
+  const [voucher] = await readVouchers(id);
+  await voucherctl.json(`voucher void ${voucher.code} --org ${partner.organizationId}`);
+  const window = { opensAt: null, closesAt: "2098-01-01T00:00:00.000Z" };
+  const show = `batch show ${id}`;
+  expect(await voucherctl.json(show)).toMatchObject({ active: 1, windows: { claim: window, buy: window }, left: 1 });
+  const describe = async (change: string) => {
+    await db.query(`UPDATE batch_windows SET ${change} WHERE batch_id = $1 AND kind = 'buy'`, [id]);
+    return voucherctl.text(show);
+  };
+  const open = "  Claim window  open until 2098-01-01 00:00:00 UTC\n";
+  expect(await describe("opens_at = '2097-01-01Z'")).toContain(
+    `${open}  Buy window    opens at 2097-01-01 00:00:00 UTC, closes at 2098-01-01 00:00:00 UTC\n  Available     1 voucher\n`,
+  );
+  expect(await describe("opens_at = NULL, closes_at = '2020-01-01Z'")).toContain(
+    `${open}  Buy window    closed since 2020-01-01 00:00:00 UTC\n  Available     1 voucher\n`,
+  );
+  await db.query("UPDATE batches SET valid_until = '2021-01-01Z' WHERE id = $1", [id]);
+  expect(await voucherctl.json(show)).toMatchObject({ expired: 1, left: 0 });
+  expect(await voucherctl.text(show)).toContain("  Claim window  closed since 2021-01-01 00:00:00 UTC\n");
 });
 
 it("batch show prints a batch and counts its vouchers by their status now", async () => {
@@ -380,34 +378,32 @@ it("batch show prints a batch and counts its vouchers by their status now", asyn
   expect(text).not.toMatch(/window|Available/);
 });
 
-describe("voucherctl batch export", () => {
-  it("batch export writes the same file as batch issue, including the codes of used vouchers, and records the export", async () => {
-    const issued = file("issued.csv");
-    const { id } = await voucherctl.json(issue(`--count 5100 --out ${issued}`));
-    await db.query("UPDATE vouchers SET status = 'Voided' WHERE batch_id = $1 AND serial = 7", [id]);
-    // A voided voucher without an event breaks the invariants.
-    onTestFinished(async () => {
-      await db.query("ALTER TABLE vouchers DISABLE TRIGGER vouchers_status_final");
-      await db.query("UPDATE vouchers SET status = 'Active' WHERE batch_id = $1", [id]);
-      await db.query("ALTER TABLE vouchers ENABLE TRIGGER vouchers_status_final");
-    });
-    const out = file("exported.csv", "older");
-    expect(await voucherctl.json(`batch export ${id} --out ${out}`)).toEqual({ id, count: 5_100 });
-    expect(readFileSync(out, "utf8")).toBe(readFileSync(issued, "utf8"));
-    expect(statSync(out).mode & 0o777).toBe(0o600);
-    expect(readFileSync(`${out}.1`, "utf8")).toBe("older");
-    const { acts } = await voucherctl.json(`audit list --entity ${id}`);
-    expect(acts[0]).toMatchObject({ command: "batch export", after: { codesExported: 5_100 } });
+it("batch export writes the same file as batch issue, including the codes of used vouchers, and records the export", async () => {
+  const issued = file("issued.csv");
+  const { id } = await voucherctl.json(issue(`--count 5100 --out ${issued}`));
+  await db.query("UPDATE vouchers SET status = 'Voided' WHERE batch_id = $1 AND serial = 7", [id]);
+  // A voided voucher without an event breaks the invariants.
+  onTestFinished(async () => {
+    await db.query("ALTER TABLE vouchers DISABLE TRIGGER vouchers_status_final");
+    await db.query("UPDATE vouchers SET status = 'Active' WHERE batch_id = $1", [id]);
+    await db.query("ALTER TABLE vouchers ENABLE TRIGGER vouchers_status_final");
   });
+  const out = file("exported.csv", "older");
+  expect(await voucherctl.json(`batch export ${id} --out ${out}`)).toEqual({ id, count: 5_100 });
+  expect(readFileSync(out, "utf8")).toBe(readFileSync(issued, "utf8"));
+  expect(statSync(out).mode & 0o777).toBe(0o600);
+  expect(readFileSync(`${out}.1`, "utf8")).toBe("older");
+  const { acts } = await voucherctl.json(`audit list --entity ${id}`);
+  expect(acts[0]).toMatchObject({ command: "batch export", after: { codesExported: 5_100 } });
+});
 
-  it("batch export leaves no file when its audit entry cannot be written or the batch is unknown", async () => {
-    const { id } = await voucherctl.json(issue("--count 3"));
-    await voucherctl.fails(1, /bat_unknown/, `batch export bat_unknown --out ${file("un.csv")}`);
-    await db.query("ALTER TABLE audit_entries ADD CONSTRAINT full_up CHECK (false) NOT VALID");
-    onTestFinished(async () => void (await db.query("ALTER TABLE audit_entries DROP CONSTRAINT full_up")));
-    await voucherctl.fails(1, /full_up/, `batch export ${id} --out ${file("un.csv")}`);
-    expect(filesLike("un.csv")).toEqual([]);
-  });
+it("batch export leaves no file when its audit entry cannot be written or the batch is unknown", async () => {
+  const { id } = await voucherctl.json(issue("--count 3"));
+  await voucherctl.fails(1, /bat_unknown/, `batch export bat_unknown --out ${file("un.csv")}`);
+  await db.query("ALTER TABLE audit_entries ADD CONSTRAINT full_up CHECK (false) NOT VALID");
+  onTestFinished(async () => void (await db.query("ALTER TABLE audit_entries DROP CONSTRAINT full_up")));
+  await voucherctl.fails(1, /full_up/, `batch export ${id} --out ${file("un.csv")}`);
+  expect(filesLike("un.csv")).toEqual([]);
 });
 
 describe("voucherctl batch void", () => {

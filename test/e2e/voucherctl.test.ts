@@ -528,24 +528,22 @@ describe("voucherctl key", () => {
   });
 });
 
-describe("voucherctl list", () => {
-  it.each(
-    "org brand product batch listing contract link".split(" "),
-  )("%s list has pages, and refuses an invalid --after", async (noun) => {
-    expect(Object.keys(await voucherctl.json(`${noun} list --limit 1`))).toEqual(["items", "nextCursor"]);
-    await voucherctl.text(`${noun} list`);
-    await voucherctl.fails(2, /not a cursor/, `${noun} list --after !`);
-  });
+it.each(
+  "org brand product batch listing contract link".split(" "),
+)("%s list has pages, and refuses an invalid --after", async (noun) => {
+  expect(Object.keys(await voucherctl.json(`${noun} list --limit 1`))).toEqual(["items", "nextCursor"]);
+  await voucherctl.text(`${noun} list`);
+  await voucherctl.fails(2, /not a cursor/, `${noun} list --after !`);
+});
 
-  it("org list continues after the previous page, and prints the command for the next page to standard error", async () => {
-    const line = "org list --limit 1";
-    const first = await voucherctl.json(line);
-    expect(first).toEqual({ items: [expect.objectContaining({ id: first.nextCursor })], nextCursor: first.nextCursor });
-    const second = await voucherctl.json(`${line} --after ${first.nextCursor}`);
-    expect(second.items[0].id > first.nextCursor).toBe(true);
-    const { stderr } = await voucherctl.run(line);
-    expect(stderr).toBe(`Next: the same command with --after ${first.nextCursor}\n`);
-  });
+it("org list continues after the previous page, and prints the command for the next page to standard error", async () => {
+  const line = "org list --limit 1";
+  const first = await voucherctl.json(line);
+  expect(first).toEqual({ items: [expect.objectContaining({ id: first.nextCursor })], nextCursor: first.nextCursor });
+  const second = await voucherctl.json(`${line} --after ${first.nextCursor}`);
+  expect(second.items[0].id > first.nextCursor).toBe(true);
+  const { stderr } = await voucherctl.run(line);
+  expect(stderr).toBe(`Next: the same command with --after ${first.nextCursor}\n`);
 });
 
 it("voucher find finds a redeemed voucher by each identifier, and voucher history shows its history as JSON and as text", async () => {
@@ -575,108 +573,104 @@ it("voucher find finds a redeemed voucher by each identifier, and voucher histor
   );
 });
 
-describe("voucherctl voucher", () => {
-  it("voucher show prints a voucher by its code in any spelling, with its live reservation", async () => {
-    const voucher = await issue({ validUntil: new Date("2099-01-01T00:00:00Z") });
-    const shown = {
-      ...{ id: voucher.id, code: voucher.code, serial: 1, status: "Active", redeemedAt: null },
-      ...{ validUntil: "2099-01-01T00:00:00.000Z", retailPriceUsd: 50, priceUsd: 40.25, benefitMonths: 6 },
-      ...{ usageUnitLabel: "visit", productName: "Pass", productKey: "pass", type: "Subscription" },
-      brand: (await readRow("brands", partner.brandId)).name,
-    };
-    for (const spelt of [voucher.code, voucher.code.toLowerCase().replaceAll("-", " ")]) {
-      const found = await voucherctl.json(`voucher show '${spelt}' ${org()}`);
-      expect(found).toStrictEqual({ voucher: shown, reservation: null });
-    }
-    const { ticket, token, expiresAt } = (await till.reserve(voucher.code)).body;
-    const reserved = await voucherctl.json(`voucher show ${voucher.code} ${org()}`);
-    const reservation = { ticket, keyId: keys.till.id, startedAt: expect.any(String), expiresAt };
-    expect(reserved).toStrictEqual({ voucher: shown, reservation });
-    expect(JSON.stringify(reserved)).not.toContain(token);
-    const expired = await issue({ validUntil: new Date("2020-01-01T00:00:00Z") });
-    const found = await voucherctl.json(`voucher show ${expired.code} ${org()}`);
-    expect(found).toMatchObject({ voucher: { status: "Expired" } });
+it("voucher show prints a voucher by its code in any spelling, with its live reservation", async () => {
+  const voucher = await issue({ validUntil: new Date("2099-01-01T00:00:00Z") });
+  const shown = {
+    ...{ id: voucher.id, code: voucher.code, serial: 1, status: "Active", redeemedAt: null },
+    ...{ validUntil: "2099-01-01T00:00:00.000Z", retailPriceUsd: 50, priceUsd: 40.25, benefitMonths: 6 },
+    ...{ usageUnitLabel: "visit", productName: "Pass", productKey: "pass", type: "Subscription" },
+    brand: (await readRow("brands", partner.brandId)).name,
+  };
+  for (const spelt of [voucher.code, voucher.code.toLowerCase().replaceAll("-", " ")]) {
+    const found = await voucherctl.json(`voucher show '${spelt}' ${org()}`);
+    expect(found).toStrictEqual({ voucher: shown, reservation: null });
+  }
+  const { ticket, token, expiresAt } = (await till.reserve(voucher.code)).body;
+  const reserved = await voucherctl.json(`voucher show ${voucher.code} ${org()}`);
+  const reservation = { ticket, keyId: keys.till.id, startedAt: expect.any(String), expiresAt };
+  expect(reserved).toStrictEqual({ voucher: shown, reservation });
+  expect(JSON.stringify(reserved)).not.toContain(token);
+  const expired = await issue({ validUntil: new Date("2020-01-01T00:00:00Z") });
+  const found = await voucherctl.json(`voucher show ${expired.code} ${org()}`);
+  expect(found).toMatchObject({ voucher: { status: "Expired" } });
+});
+
+it("voucher void ends voucher and reservation, stores the reason, releases the lease and adds a seal job", async () => {
+  const voucher = await issue();
+  const { ticket } = (await till.reserve(voucher.code)).body;
+  await voucherctl.json(`voucher void ${voucher.code.toLowerCase()} ${org()} --reason 'printed twice'`);
+  expect((await till.lookUp(voucher.code)).body).toMatchObject({ voucher: { status: "Voided" }, reservation: null });
+  const { rows } = await db.query("SELECT state, end_reason FROM reservations WHERE ticket = $1", [ticket]);
+  expect(rows).toEqual([{ state: "Released", end_reason: "voided" }]);
+  expect(await servers.redis.exists(servers.leaseKey(voucher.id))).toBe(0);
+
+  const queue = new Queue(sealQueue.name, { prefix: servers.queuePrefix, connection: { url: servers.redisUrl } });
+  const jobs = await queue.getWaiting();
+  await queue.close();
+  expect(jobs.map(({ data }) => data)).toContainEqual(expect.objectContaining({ voucherId: voucher.id }));
+  expect((await till.events(voucher.code)).body.events[1]).toMatchObject({ sealStatus: "Pending" });
+  const worker = await startWorkers(servers);
+  const sealed = await until(async () => {
+    const event = (await till.events(voucher.code)).body.events[1];
+    return event.sealStatus === "Sealed" ? event : null;
   });
-
-  it("voucher void ends voucher and reservation, stores the reason, releases the lease and adds a seal job", async () => {
-    const voucher = await issue();
-    const { ticket } = (await till.reserve(voucher.code)).body;
-    await voucherctl.json(`voucher void ${voucher.code.toLowerCase()} ${org()} --reason 'printed twice'`);
-    expect((await till.lookUp(voucher.code)).body).toMatchObject({ voucher: { status: "Voided" }, reservation: null });
-    const { rows } = await db.query("SELECT state, end_reason FROM reservations WHERE ticket = $1", [ticket]);
-    expect(rows).toEqual([{ state: "Released", end_reason: "voided" }]);
-    expect(await servers.redis.exists(servers.leaseKey(voucher.id))).toBe(0);
-
-    const queue = new Queue(sealQueue.name, { prefix: servers.queuePrefix, connection: { url: servers.redisUrl } });
-    const jobs = await queue.getWaiting();
-    await queue.close();
-    expect(jobs.map(({ data }) => data)).toContainEqual(expect.objectContaining({ voucherId: voucher.id }));
-    expect((await till.events(voucher.code)).body.events[1]).toMatchObject({ sealStatus: "Pending" });
-    const worker = await startWorkers(servers);
-    const sealed = await until(async () => {
-      const event = (await till.events(voucher.code)).body.events[1];
-      return event.sealStatus === "Sealed" ? event : null;
-    });
-    await worker.close();
-    expect(JSON.parse(sealed.payload)).toMatchObject({
-      ...{ eventType: "voucher.instance.voided", actorConnectedId: null, data: { reason: "printed twice" } },
-    });
-  });
-
-  it.each([
-    ["without Redis", async () => ""],
-    ["when Redis does not answer", async () => `redis://127.0.0.1:${await findSteadyPort()}/0`],
-  ])("voucher void seals the event itself %s", async (_, redisUrl) => {
-    const { id, code } = await issue();
-    const ended = await voucherctl.run(`voucher void ${code} ${org()} --json`, { REDIS_URL: await redisUrl() });
-    expect(ended).toMatchObject({ exitCode: 0, stdout: `{"id":"${id}","status":"Voided"}\n` });
-    expect(await readRecorded(db, id)).toMatchObject({ lastSequence: 2, sealedSequence: 2 });
-  });
-
-  it("voucher void succeeds when its event can be neither queued nor sealed, and leaves the seal to the workers", async () => {
-    const { id, code } = await issue();
-    // The error of a seal that waits too long for the voucher's row.
-    await db.query(`
-      CREATE FUNCTION refuse_seal() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN RAISE EXCEPTION 'canceling statement due to lock timeout' USING ERRCODE = 'lock_not_available'; END $$;
-      CREATE TRIGGER refuse_seal BEFORE UPDATE ON voucher_events FOR EACH ROW EXECUTE FUNCTION refuse_seal()`);
-    const later = "The workers will seal the event in its history later.";
-    const ended = await voucherctl.run(`voucher void ${code} ${org()}`, VOID_WITHOUT_REDIS);
-    await db.query("DROP TRIGGER refuse_seal ON voucher_events; DROP FUNCTION refuse_seal");
-    expect(ended).toEqual({ exitCode: 0, stderr: "", stdout: `Voucher ${id} is voided.\n${later}\n` });
-    expect(await readRecorded(db, id)).toMatchObject({ status: "Voided", sealedSequence: 1 });
-    expect(await sealVoucher({ pool: db }, id)).toBe(1);
+  await worker.close();
+  expect(JSON.parse(sealed.payload)).toMatchObject({
+    ...{ eventType: "voucher.instance.voided", actorConnectedId: null, data: { reason: "printed twice" } },
   });
 });
 
-describe("voucherctl on the marketplace", () => {
-  it("a user claims through a link that link create has made, and sees a listing that listing create has made", async () => {
-    const user = await as();
-    const contract = await makeContract(db, partner.brandId, newUser());
-    const line = `link create --contract ${contract} --product ${partner.productId}`;
-    const [first, second] = [await voucherctl.json(line), await voucherctl.json(line)];
-    const { rows } = await db.query("SELECT code FROM referral_links WHERE contract_id = $1 ORDER BY created_at", [
-      contract,
-    ]);
-    expect(rows).toEqual([{ code: first.code }, { code: second.code }]);
-    await offerBatch(db, partner, 1, { audience: "ReferrerOnly" });
-    expect(outcome(await user.claimByLink(second.code))).toBe("200");
-    const listing = await voucherctl.json(`listing create --batch ${await findBatchOf(db, (await issue()).id)}`);
-    expect(await user.listing(listing.id)).toMatchObject({ status: 200, body: { productId: partner.productId } });
-  });
+it.each([
+  ["without Redis", async () => ""],
+  ["when Redis does not answer", async () => `redis://127.0.0.1:${await findSteadyPort()}/0`],
+])("voucher void seals the event itself %s", async (_, redisUrl) => {
+  const { id, code } = await issue();
+  const ended = await voucherctl.run(`voucher void ${code} ${org()} --json`, { REDIS_URL: await redisUrl() });
+  expect(ended).toMatchObject({ exitCode: 0, stdout: `{"id":"${id}","status":"Voided"}\n` });
+  expect(await readRecorded(db, id)).toMatchObject({ lastSequence: 2, sealedSequence: 2 });
+});
 
-  it("contract end takes away the referrer's access and the link at once", async () => {
-    const user = newUser();
-    const contract = await makeContract(db, partner.brandId, user);
-    const { listingId } = await offerBatch(db, partner, 2, { audience: "ReferrerOnly" });
-    const { code } = await voucherctl.json(`link create --contract ${contract} --product ${partner.productId}`);
-    const client = await as(user);
-    expect((await client.listing(listingId)).body.canBuy).toBe(true);
-    await voucherctl.json(`contract end ${contract}`);
-    expect((await client.listing(listingId)).body.canBuy).toBe(false);
-    expect(outcome(await client.buyListing(listingId))).toBe("403 referrers_only");
-    expect(outcome(await client.claimByLink(code))).toBe("404 link_not_found");
-  });
+it("voucher void succeeds when its event can be neither queued nor sealed, and leaves the seal to the workers", async () => {
+  const { id, code } = await issue();
+  // The error of a seal that waits too long for the voucher's row.
+  await db.query(`
+      CREATE FUNCTION refuse_seal() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'canceling statement due to lock timeout' USING ERRCODE = 'lock_not_available'; END $$;
+      CREATE TRIGGER refuse_seal BEFORE UPDATE ON voucher_events FOR EACH ROW EXECUTE FUNCTION refuse_seal()`);
+  const later = "The workers will seal the event in its history later.";
+  const ended = await voucherctl.run(`voucher void ${code} ${org()}`, VOID_WITHOUT_REDIS);
+  await db.query("DROP TRIGGER refuse_seal ON voucher_events; DROP FUNCTION refuse_seal");
+  expect(ended).toEqual({ exitCode: 0, stderr: "", stdout: `Voucher ${id} is voided.\n${later}\n` });
+  expect(await readRecorded(db, id)).toMatchObject({ status: "Voided", sealedSequence: 1 });
+  expect(await sealVoucher({ pool: db }, id)).toBe(1);
+});
+
+it("a user claims through a link that link create has made, and sees a listing that listing create has made", async () => {
+  const user = await as();
+  const contract = await makeContract(db, partner.brandId, newUser());
+  const line = `link create --contract ${contract} --product ${partner.productId}`;
+  const [first, second] = [await voucherctl.json(line), await voucherctl.json(line)];
+  const { rows } = await db.query("SELECT code FROM referral_links WHERE contract_id = $1 ORDER BY created_at", [
+    contract,
+  ]);
+  expect(rows).toEqual([{ code: first.code }, { code: second.code }]);
+  await offerBatch(db, partner, 1, { audience: "ReferrerOnly" });
+  expect(outcome(await user.claimByLink(second.code))).toBe("200");
+  const listing = await voucherctl.json(`listing create --batch ${await findBatchOf(db, (await issue()).id)}`);
+  expect(await user.listing(listing.id)).toMatchObject({ status: 200, body: { productId: partner.productId } });
+});
+
+it("contract end takes away the referrer's access and the link at once", async () => {
+  const user = newUser();
+  const contract = await makeContract(db, partner.brandId, user);
+  const { listingId } = await offerBatch(db, partner, 2, { audience: "ReferrerOnly" });
+  const { code } = await voucherctl.json(`link create --contract ${contract} --product ${partner.productId}`);
+  const client = await as(user);
+  expect((await client.listing(listingId)).body.canBuy).toBe(true);
+  await voucherctl.json(`contract end ${contract}`);
+  expect((await client.listing(listingId)).body.canBuy).toBe(false);
+  expect(outcome(await client.buyListing(listingId))).toBe("403 referrers_only");
+  expect(outcome(await client.claimByLink(code))).toBe("404 link_not_found");
 });
 
 describe("voucherctl chain verify", () => {

@@ -9,105 +9,103 @@ const PRINTABLE = Array.from({ length: 95 }, (_, index) => String.fromCharCode(0
 
 const keyArbitrary = fc.uint8Array({ minLength: 40, maxLength: 40 }).map((bytes) => makeApiKey(() => bytes));
 
-describe("an API key", () => {
-  it("begins with pvk_ and goes on in Crockford base32", () => {
-    for (let i = 0; i < 500; i++) expect(makeApiKey(randomBytes)).toMatch(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
-  });
+it("an API key begins with pvk_ and goes on in Crockford base32", () => {
+  for (let i = 0; i < 500; i++) expect(makeApiKey(randomBytes)).toMatch(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
+});
 
-  it("begins with pvt_ for a sandbox, and is refused with the other prefix", () => {
-    for (const sandbox of [false, true]) {
-      const key = makeApiKey(randomBytes, sandbox);
-      expect({ prefix: key.slice(0, 4), sandbox: isSandboxKey(key), valid: isWellFormedApiKey(key) }).toEqual({
-        prefix: sandbox ? "pvt_" : "pvk_",
-        sandbox,
-        valid: true,
-      });
-      expect(isWellFormedApiKey((sandbox ? "pvk_" : "pvt_") + key.slice(4))).toBe(false);
-    }
-  });
+it("an API key begins with pvt_ for a sandbox, and is refused with the other prefix", () => {
+  for (const sandbox of [false, true]) {
+    const key = makeApiKey(randomBytes, sandbox);
+    expect({ prefix: key.slice(0, 4), sandbox: isSandboxKey(key), valid: isWellFormedApiKey(key) }).toEqual({
+      prefix: sandbox ? "pvt_" : "pvk_",
+      sandbox,
+      valid: true,
+    });
+    expect(isWellFormedApiKey((sandbox ? "pvk_" : "pvt_") + key.slice(4))).toBe(false);
+  }
+});
 
-  it("carries at least 160 random bits: so many single bits of the source change the key, each in its own way", () => {
-    let asked = 0;
-    const keyWithBit = (bit: number) =>
-      makeApiKey((size) => {
-        asked = size;
-        const bytes = new Uint8Array(size);
-        if (bit >= 0) bytes[bit >> 3] = 1 << (bit & 7);
-        return bytes;
-      });
-    const plain = keyWithBit(-1);
-    const changed = new Set(Array.from({ length: asked * 8 }, (_, bit) => keyWithBit(bit)));
-    changed.delete(plain);
-    expect(changed.size).toBeGreaterThanOrEqual(160);
-  });
+it("an API key carries at least 160 random bits: so many single bits of the source change the key, each in its own way", () => {
+  let asked = 0;
+  const keyWithBit = (bit: number) =>
+    makeApiKey((size) => {
+      asked = size;
+      const bytes = new Uint8Array(size);
+      if (bit >= 0) bytes[bit >> 3] = 1 << (bit & 7);
+      return bytes;
+    });
+  const plain = keyWithBit(-1);
+  const changed = new Set(Array.from({ length: asked * 8 }, (_, bit) => keyWithBit(bit)));
+  changed.delete(plain);
+  expect(changed.size).toBeGreaterThanOrEqual(160);
+});
 
-  it("is well formed as it was made", () => {
-    fc.assert(fc.property(keyArbitrary, (key) => isWellFormedApiKey(key)));
-  });
+it("an API key is well formed as it was made", () => {
+  fc.assert(fc.property(keyArbitrary, (key) => isWellFormedApiKey(key)));
+});
 
-  it("is refused with any one character replaced by any other", () => {
-    for (const key of KEYS) {
-      for (let position = 0; position < key.length; position++) {
-        for (const character of PRINTABLE) {
-          if (character === key.charAt(position)) continue;
-          const typo = key.slice(0, position) + character + key.slice(position + 1);
-          if (isWellFormedApiKey(typo)) expect.fail(`${typo} passes for ${key}`);
-        }
+it("an API key is refused with any one character replaced by any other", () => {
+  for (const key of KEYS) {
+    for (let position = 0; position < key.length; position++) {
+      for (const character of PRINTABLE) {
+        if (character === key.charAt(position)) continue;
+        const typo = key.slice(0, position) + character + key.slice(position + 1);
+        if (isWellFormedApiKey(typo)) expect.fail(`${typo} passes for ${key}`);
       }
     }
-  });
+  }
+});
 
-  it("is refused with one character missing, doubled or added, and with two neighbours swapped", () => {
-    for (const key of KEYS) {
-      for (let position = 0; position < key.length; position++) {
-        const [before, here, next, after] = [
-          key.slice(0, position),
-          key.charAt(position),
-          key.charAt(position + 1),
-          key.slice(position + 2),
-        ];
-        expect(isWellFormedApiKey(before + next + after)).toBe(false);
-        expect(isWellFormedApiKey(before + here + here + next + after)).toBe(false);
-        if (next !== "" && next !== here) expect(isWellFormedApiKey(before + next + here + after)).toBe(false);
-      }
-      for (const more of [" ", "\n", "\0", "0"]) {
-        expect(isWellFormedApiKey(key + more)).toBe(false);
-        expect(isWellFormedApiKey(more + key)).toBe(false);
-      }
+it("an API key is refused with one character missing, doubled or added, and with two neighbours swapped", () => {
+  for (const key of KEYS) {
+    for (let position = 0; position < key.length; position++) {
+      const [before, here, next, after] = [
+        key.slice(0, position),
+        key.charAt(position),
+        key.charAt(position + 1),
+        key.slice(position + 2),
+      ];
+      expect(isWellFormedApiKey(before + next + after)).toBe(false);
+      expect(isWellFormedApiKey(before + here + here + next + after)).toBe(false);
+      if (next !== "" && next !== here) expect(isWellFormedApiKey(before + next + here + after)).toBe(false);
     }
-  });
-
-  it("is refused in lower case, empty, as its prefix alone and as 10 kB", () => {
-    expect(isWellFormedApiKey(KEYS.join("").toLowerCase().slice(0, 51))).toBe(false);
-    expect(isWellFormedApiKey("")).toBe(false);
-    expect(isWellFormedApiKey("pvk_")).toBe(false);
-    expect(isWellFormedApiKey(`pvk_${"0".repeat(10_240)}`)).toBe(false);
-  });
-
-  it("is refused with more or fewer random symbols, even if its checksum fits them", () => {
-    const withChecksum = (secret: string) => {
-      const bits = crc32(`pvk_${secret}`).toString(2).padStart(35, "0");
-      return `pvk_${secret}${bits.replace(/.{5}/g, (five) => "0123456789ABCDEFGHJKMNPQRSTVWXYZ".charAt(Number.parseInt(five, 2)))}`;
-    };
-    expect(isWellFormedApiKey(withChecksum("7".repeat(40)))).toBe(true);
-    for (const length of [0, 1, 39, 41, 80]) expect(isWellFormedApiKey(withChecksum("7".repeat(length)))).toBe(false);
-    for (const symbol of ["U", "a", "-", " ", "\n", "é"]) {
-      expect(isWellFormedApiKey(withChecksum("7".repeat(39) + symbol))).toBe(false);
-      expect(isWellFormedApiKey(withChecksum(symbol + "7".repeat(39)))).toBe(false);
+    for (const more of [" ", "\n", "\0", "0"]) {
+      expect(isWellFormedApiKey(key + more)).toBe(false);
+      expect(isWellFormedApiKey(more + key)).toBe(false);
     }
-  });
+  }
+});
 
-  it("is stored as the SHA-256 of its characters", () => {
-    // The digest of "abc" stands in FIPS 180-4's examples.
-    expect(hashApiKey("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    for (const key of KEYS) {
-      expect(hashApiKey(key)).toBe(createHash("sha256").update(Buffer.from(key, "ascii")).digest("hex"));
-    }
-  });
+it("an API key is refused in lower case, empty, as its prefix alone and as 10 kB", () => {
+  expect(isWellFormedApiKey(KEYS.join("").toLowerCase().slice(0, 51))).toBe(false);
+  expect(isWellFormedApiKey("")).toBe(false);
+  expect(isWellFormedApiKey("pvk_")).toBe(false);
+  expect(isWellFormedApiKey(`pvk_${"0".repeat(10_240)}`)).toBe(false);
+});
+
+it("an API key is refused with more or fewer random symbols, even if its checksum fits them", () => {
+  const withChecksum = (secret: string) => {
+    const bits = crc32(`pvk_${secret}`).toString(2).padStart(35, "0");
+    return `pvk_${secret}${bits.replace(/.{5}/g, (five) => "0123456789ABCDEFGHJKMNPQRSTVWXYZ".charAt(Number.parseInt(five, 2)))}`;
+  };
+  expect(isWellFormedApiKey(withChecksum("7".repeat(40)))).toBe(true);
+  for (const length of [0, 1, 39, 41, 80]) expect(isWellFormedApiKey(withChecksum("7".repeat(length)))).toBe(false);
+  for (const symbol of ["U", "a", "-", " ", "\n", "é"]) {
+    expect(isWellFormedApiKey(withChecksum("7".repeat(39) + symbol))).toBe(false);
+    expect(isWellFormedApiKey(withChecksum(symbol + "7".repeat(39)))).toBe(false);
+  }
+});
+
+it("an API key is stored as the SHA-256 of its characters", () => {
+  // The digest of "abc" stands in FIPS 180-4's examples.
+  expect(hashApiKey("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  for (const key of KEYS) {
+    expect(hashApiKey(key)).toBe(createHash("sha256").update(Buffer.from(key, "ascii")).digest("hex"));
+  }
 });
 
 describe("an allowlist", () => {
-  it("lets every address pass when it is empty", () => {
+  it("an allowlist lets every address pass when it is empty", () => {
     const allows = makeAllowlist([]);
     for (const address of ["203.0.113.7", "2001:db8::1", "::1", "", "garbage"]) expect(allows(address)).toBe(true);
   });
@@ -134,7 +132,7 @@ describe("an allowlist", () => {
     ["an IPv6 address written out", "2001:0DB8:FFFF:0:0:0:0:0005"],
     ["an IPv4 address mapped into IPv6, as a dual-stack socket tells it", "::ffff:10.20.30.40"],
     ["an IPv4 address mapped into IPv6, in hexadecimal", "::ffff:cb00:7107"],
-  ])("lets pass %s (%s)", (_what, address) => {
+  ])("an allowlist lets pass %s (%s)", (_what, address) => {
     expect(allows(address)).toBe(true);
   });
 
@@ -160,18 +158,18 @@ describe("an allowlist", () => {
     ["a list", "10.20.1.1, 10.20.1.1"],
     ["a padded address", " 10.20.1.1"],
     ["a network", "10.20.0.0/16"],
-  ])("keeps out %s (%j)", (_what, address) => {
+  ])("an allowlist keeps out %s (%j)", (_what, address) => {
     expect(allows(address)).toBe(false);
   });
 
-  it("counts a network of IPv4-mapped addresses as the IPv4 network", () => {
+  it("an allowlist counts a network of IPv4-mapped addresses as the IPv4 network", () => {
     const mapped = makeAllowlist(["::ffff:10.0.0.0/104"]);
     expect(mapped("10.9.8.7")).toBe(true);
     expect(mapped("::ffff:10.9.8.7")).toBe(true);
     expect(mapped("11.0.0.0")).toBe(false);
   });
 
-  it("keeps out every address outside a network, and lets every one inside pass", () => {
+  it("an allowlist keeps out every address outside a network, and lets every one inside pass", () => {
     fc.assert(
       fc.property(fc.ipV4(), fc.ipV4(), fc.integer({ min: 0, max: 32 }), (network, address, bits) => {
         const number = (text: string) => text.split(".").reduce((value, part) => value * 256n + BigInt(part), 0n);
@@ -191,7 +189,7 @@ describe("an allowlist", () => {
     "10.0.0.0/x",
     "2001:db8::/129",
     "10.0.0",
-  ])("cannot be made with %j", (cidr) => {
+  ])("an allowlist cannot be made with %j", (cidr) => {
     expect(() => makeAllowlist(["10.0.0.0/8", cidr])).toThrow();
   });
 });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { Batcher, BatcherFull, type BatcherOptions } from "../../src/batching/batcher.ts";
 
 /** A batch that has been handed over and waits for the test to end it. */
@@ -55,288 +55,282 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe("a batcher", () => {
-  it("a batcher hands a lone item over in the same turn of the event loop and sets no timer", async () => {
-    const timers = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "setInterval")];
-    const { batcher, begun } = startBatcher();
-    const result = batcher.submit("a");
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(begun.map((batch) => batch.items)).toEqual([["a"]]);
-    begun[0]?.succeed();
-    expect(await result).toBe("done a");
-    for (const timer of timers) expect(timer).not.toHaveBeenCalled();
-  });
+it("a batcher hands a lone item over in the same turn of the event loop and sets no timer", async () => {
+  const timers = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "setInterval")];
+  const { batcher, begun } = startBatcher();
+  const result = batcher.submit("a");
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(begun.map((batch) => batch.items)).toEqual([["a"]]);
+  begun[0]?.succeed();
+  expect(await result).toBe("done a");
+  for (const timer of timers) expect(timer).not.toHaveBeenCalled();
+});
 
-  it("a batcher collects what is submitted while a batch is under way and hands it over as one batch, in order", async () => {
-    const { batcher, begun, next } = startBatcher();
-    const first = batcher.submit("a");
-    const running = await next();
-    const later = ["b", "c"].map((item) => batcher.submit(item));
-    await settle();
-    later.push(batcher.submit("d"));
-    await settle();
-    expect(begun).toHaveLength(1);
-    running.succeed();
-    expect(await first).toBe("done a");
-    const second = await next();
-    expect(second.items).toEqual(["b", "c", "d"]);
-    second.succeed();
-    expect(await Promise.all(later)).toEqual(["done b", "done c", "done d"]);
-  });
+it("a batcher collects what is submitted while a batch is under way and hands it over as one batch, in order", async () => {
+  const { batcher, begun, next } = startBatcher();
+  const first = batcher.submit("a");
+  const running = await next();
+  const later = ["b", "c"].map((item) => batcher.submit(item));
+  await settle();
+  later.push(batcher.submit("d"));
+  await settle();
+  expect(begun).toHaveLength(1);
+  running.succeed();
+  expect(await first).toBe("done a");
+  const second = await next();
+  expect(second.items).toEqual(["b", "c", "d"]);
+  second.succeed();
+  expect(await Promise.all(later)).toEqual(["done b", "done c", "done d"]);
+});
 
-  it("a batcher gives every submitter the result in its own place", async () => {
-    const { batcher, next } = startBatcher();
-    const results = ["a", "b", "c"].map((item) => batcher.submit(item));
-    (await next()).succeed(["first", "second", "third"]);
-    expect(await Promise.all(results)).toEqual(["first", "second", "third"]);
-  });
+it("a batcher gives every submitter the result in its own place", async () => {
+  const { batcher, next } = startBatcher();
+  const results = ["a", "b", "c"].map((item) => batcher.submit(item));
+  (await next()).succeed(["first", "second", "third"]);
+  expect(await Promise.all(results)).toEqual(["first", "second", "third"]);
+});
 
-  it("a batcher hands over at most batchMax items at once and keeps the order of submission over batches", async () => {
-    const { batcher, begun, next } = startBatcher({ batchMax: 2 });
-    const results = ["a", "b", "c", "d", "e"].map((item) => batcher.submit(item));
-    for (const items of [["a", "b"], ["c", "d"], ["e"]]) {
-      const batch = await next();
-      expect(batch.items).toEqual(items);
-      await settle();
-      expect(begun.at(-1)).toBe(batch);
-      batch.succeed();
-    }
-    expect(await Promise.all(results)).toEqual(["a", "b", "c", "d", "e"].map(resultOf));
-  });
-
-  it("a batcher refuses with BatcherFull only items that would wait beyond waitingMax", async () => {
-    const { batcher, next } = startBatcher({ waitingMax: 2 });
-    const running = batcher.submit("running");
+it("a batcher hands over at most batchMax items at once and keeps the order of submission over batches", async () => {
+  const { batcher, begun, next } = startBatcher({ batchMax: 2 });
+  const results = ["a", "b", "c", "d", "e"].map((item) => batcher.submit(item));
+  for (const items of [["a", "b"], ["c", "d"], ["e"]]) {
     const batch = await next();
-    const waiting = [batcher.submit("a"), batcher.submit("b")];
-    await expect(batcher.submit("too much")).rejects.toBeInstanceOf(BatcherFull);
+    expect(batch.items).toEqual(items);
+    await settle();
+    expect(begun.at(-1)).toBe(batch);
     batch.succeed();
-    expect(await running).toBe("done running");
-    const second = await next();
-    expect(second.items).toEqual(["a", "b"]);
-    const again = batcher.submit("c");
-    second.succeed();
-    expect(await Promise.all(waiting)).toEqual(["done a", "done b"]);
-    (await next()).succeed();
-    expect(await again).toBe("done c");
-  });
-
-  it("a batcher counts items that wait for their turn of the event loop among the waiting", async () => {
-    const { batcher, next } = startBatcher({ waitingMax: 1 });
-    const first = batcher.submit("a");
-    await expect(batcher.submit("b")).rejects.toThrow(BatcherFull);
-    (await next()).succeed();
-    expect(await first).toBe("done a");
-  });
-
-  it("a batcher keeps exactly as many batches under way as its concurrency allows", async () => {
-    const { batcher, begun, next } = startBatcher({ concurrency: 2, batchMax: 1 });
-    const results = ["a", "b", "c", "d"].map((item) => batcher.submit(item));
-    const [first, second] = [await next(), await next()];
-    expect([first.items, second.items]).toEqual([["a"], ["b"]]);
-    await settle();
-    expect(begun).toHaveLength(2);
-    second.succeed();
-    expect(await results[1]).toBe("done b");
-    const third = await next();
-    expect(third.items).toEqual(["c"]);
-    await settle();
-    expect(begun).toHaveLength(3);
-    third.succeed();
-    const fourth = await next();
-    fourth.succeed();
-    first.succeed();
-    expect(await Promise.all(results)).toEqual(["a", "b", "c", "d"].map(resultOf));
-  });
-
-  it("a result that is a promise delays its own submitter alone", async () => {
-    const { batcher, next } = startBatcher();
-    const slow = Promise.withResolvers<string>();
-    const [a, b, c] = [batcher.submit("a"), batcher.submit("b"), batcher.submit("c")];
-    const waiting = watch(b);
-    (await next()).succeed(["done a", slow.promise, "done c"]);
-    expect([await a, await c]).toEqual(["done a", "done c"]);
-    const d = batcher.submit("d");
-    (await next()).succeed();
-    expect(await d).toBe("done d");
-    expect(waiting.settled).toBe(false);
-    slow.resolve("done at last");
-    expect(await b).toBe("done at last");
-  });
-
-  it("a result that is a rejected promise fails its own submitter alone", async () => {
-    const { batcher, next } = startBatcher({ splitOn: () => true });
-    const [a, b] = [batcher.submit("a"), batcher.submit("b")];
-    const failing = Promise.withResolvers<string>();
-    (await next()).succeed(["done a", failing.promise]);
-    expect(await a).toBe("done a");
-    failing.reject(new Error("later"));
-    await expect(b).rejects.toThrow("later");
-  });
+  }
+  expect(await Promise.all(results)).toEqual(["a", "b", "c", "d", "e"].map(resultOf));
 });
 
-describe("a batch that fails", () => {
-  it("a batch that fails, fails for all its items when the error is not worth a second try, and is not run again", async () => {
-    const asked: unknown[] = [];
-    const { batcher, begun, next } = startBatcher({
-      splitOn: (error) => {
-        asked.push(error);
-        return false;
-      },
-    });
-    const error = new Error("the database is away");
-    const results = ["a", "b"].map((item) => batcher.submit(item));
-    const outcomes = Promise.allSettled(results);
-    (await next()).fail(error);
-    expect(await outcomes).toEqual([
-      { status: "rejected", reason: error },
-      { status: "rejected", reason: error },
-    ]);
-    await settle();
-    expect(begun).toHaveLength(1);
-    expect(asked).toEqual([error]);
-  });
+it("a batcher refuses with BatcherFull only items that would wait beyond waitingMax", async () => {
+  const { batcher, next } = startBatcher({ waitingMax: 2 });
+  const running = batcher.submit("running");
+  const batch = await next();
+  const waiting = [batcher.submit("a"), batcher.submit("b")];
+  await expect(batcher.submit("too much")).rejects.toBeInstanceOf(BatcherFull);
+  batch.succeed();
+  expect(await running).toBe("done running");
+  const second = await next();
+  expect(second.items).toEqual(["a", "b"]);
+  const again = batcher.submit("c");
+  second.succeed();
+  expect(await Promise.all(waiting)).toEqual(["done a", "done b"]);
+  (await next()).succeed();
+  expect(await again).toBe("done c");
+});
 
-  it("a failed batch is not split unless the batcher is told to", async () => {
-    const { batcher, begun, next } = startBatcher();
-    const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
-    (await next()).fail(new Error("broken"));
-    expect((await outcomes).map((outcome) => outcome.status)).toEqual(["rejected", "rejected"]);
-    await settle();
-    expect(begun).toHaveLength(1);
-  });
+it("a batcher counts items that wait for their turn of the event loop among the waiting", async () => {
+  const { batcher, next } = startBatcher({ waitingMax: 1 });
+  const first = batcher.submit("a");
+  await expect(batcher.submit("b")).rejects.toThrow(BatcherFull);
+  (await next()).succeed();
+  expect(await first).toBe("done a");
+});
 
-  it("a failed batch is tried again item by item, in order, so that the poison item fails alone", async () => {
-    const { batcher, begun, next } = startBatcher({ splitOn: (error) => String(error).includes("poison") });
-    const outcomes = Promise.allSettled(["a", "poison", "c"].map((item) => batcher.submit(item)));
-    (await next()).fail(new Error("somewhere is poison"));
-    const alone = new Error("this is the poison");
-    for (const item of ["a", "poison", "c"]) {
-      const batch = await next();
-      expect(batch.items).toEqual([item]);
-      await settle();
-      // One after another: the next one begins when this one has ended.
-      expect(begun.at(-1)).toBe(batch);
-      if (item === "poison") batch.fail(alone);
-      else batch.succeed();
-    }
-    expect(await outcomes).toEqual([
-      { status: "fulfilled", value: "done a" },
-      { status: "rejected", reason: alone },
-      { status: "fulfilled", value: "done c" },
-    ]);
-    // The failed batch, and its three items once each.
-    expect(begun).toHaveLength(4);
-  });
+it("a batcher keeps exactly as many batches under way as its concurrency allows", async () => {
+  const { batcher, begun, next } = startBatcher({ concurrency: 2, batchMax: 1 });
+  const results = ["a", "b", "c", "d"].map((item) => batcher.submit(item));
+  const [first, second] = [await next(), await next()];
+  expect([first.items, second.items]).toEqual([["a"], ["b"]]);
+  await settle();
+  expect(begun).toHaveLength(2);
+  second.succeed();
+  expect(await results[1]).toBe("done b");
+  const third = await next();
+  expect(third.items).toEqual(["c"]);
+  await settle();
+  expect(begun).toHaveLength(3);
+  third.succeed();
+  const fourth = await next();
+  fourth.succeed();
+  first.succeed();
+  expect(await Promise.all(results)).toEqual(["a", "b", "c", "d"].map(resultOf));
+});
 
-  it("a failed batch counts as under way while its items are tried again", async () => {
-    const { batcher, begun, next } = startBatcher({ splitOn: () => true });
-    const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
-    (await next()).fail(new Error("poison"));
-    const later = batcher.submit("later");
-    const first = await next();
-    await settle();
-    expect(begun).toHaveLength(2);
-    first.succeed();
-    (await next()).succeed();
-    expect((await outcomes).map((outcome) => outcome.status)).toEqual(["fulfilled", "fulfilled"]);
-    const last = await next();
-    expect(last.items).toEqual(["later"]);
-    last.succeed();
-    expect(await later).toBe("done later");
-  });
+it("a result that is a promise delays its own submitter alone", async () => {
+  const { batcher, next } = startBatcher();
+  const slow = Promise.withResolvers<string>();
+  const [a, b, c] = [batcher.submit("a"), batcher.submit("b"), batcher.submit("c")];
+  const waiting = watch(b);
+  (await next()).succeed(["done a", slow.promise, "done c"]);
+  expect([await a, await c]).toEqual(["done a", "done c"]);
+  const d = batcher.submit("d");
+  (await next()).succeed();
+  expect(await d).toBe("done d");
+  expect(waiting.settled).toBe(false);
+  slow.resolve("done at last");
+  expect(await b).toBe("done at last");
+});
 
-  it("a failed batch is not tried again when it held one item", async () => {
-    const { batcher, begun, next } = startBatcher({ splitOn: () => true });
-    const outcome = Promise.allSettled([batcher.submit("a")]);
-    (await next()).fail(new Error("poison"));
-    expect((await outcome)[0].status).toBe("rejected");
-    await settle();
-    expect(begun).toHaveLength(1);
-  });
+it("a result that is a rejected promise fails its own submitter alone", async () => {
+  const { batcher, next } = startBatcher({ splitOn: () => true });
+  const [a, b] = [batcher.submit("a"), batcher.submit("b")];
+  const failing = Promise.withResolvers<string>();
+  (await next()).succeed(["done a", failing.promise]);
+  expect(await a).toBe("done a");
+  failing.reject(new Error("later"));
+  await expect(b).rejects.toThrow("later");
+});
 
-  it("a failed batch leaves the batcher working for later items", async () => {
-    const { batcher, next } = startBatcher();
-    const failed = Promise.allSettled([batcher.submit("a")]);
+it("a batch that fails, fails for all its items when the error is not worth a second try, and is not run again", async () => {
+  const asked: unknown[] = [];
+  const { batcher, begun, next } = startBatcher({
+    splitOn: (error) => {
+      asked.push(error);
+      return false;
+    },
+  });
+  const error = new Error("the database is away");
+  const results = ["a", "b"].map((item) => batcher.submit(item));
+  const outcomes = Promise.allSettled(results);
+  (await next()).fail(error);
+  expect(await outcomes).toEqual([
+    { status: "rejected", reason: error },
+    { status: "rejected", reason: error },
+  ]);
+  await settle();
+  expect(begun).toHaveLength(1);
+  expect(asked).toEqual([error]);
+});
+
+it("a failed batch is not split unless the batcher is told to", async () => {
+  const { batcher, begun, next } = startBatcher();
+  const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
+  (await next()).fail(new Error("broken"));
+  expect((await outcomes).map((outcome) => outcome.status)).toEqual(["rejected", "rejected"]);
+  await settle();
+  expect(begun).toHaveLength(1);
+});
+
+it("a failed batch is tried again item by item, in order, so that the poison item fails alone", async () => {
+  const { batcher, begun, next } = startBatcher({ splitOn: (error) => String(error).includes("poison") });
+  const outcomes = Promise.allSettled(["a", "poison", "c"].map((item) => batcher.submit(item)));
+  (await next()).fail(new Error("somewhere is poison"));
+  const alone = new Error("this is the poison");
+  for (const item of ["a", "poison", "c"]) {
     const batch = await next();
-    const later = batcher.submit("b");
-    batch.fail(new Error("broken"));
-    await failed;
-    (await next()).succeed();
-    expect(await later).toBe("done b");
-  });
-
-  it("a batch may also throw instead of returning a rejected promise", async () => {
-    const batcher = new Batcher<string, string>(
-      () => {
-        throw new Error("at once");
-      },
-      { batchMax: 10, waitingMax: 10 },
-    );
-    await expect(batcher.submit("a")).rejects.toThrow("at once");
-    await batcher.drain();
-  });
-
-  it.each([
-    ["too few", ["only one"]],
-    ["too many", ["one", "two", "three"]],
-    ["none", []],
-  ])("a batch that returns more or fewer results than it has items fails: %s", async (_what, results) => {
-    const { batcher, next } = startBatcher();
-    const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
-    (await next()).succeed(results);
-    for (const outcome of await outcomes) {
-      expect(outcome).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("results") } });
-    }
-  });
+    expect(batch.items).toEqual([item]);
+    await settle();
+    // One after another: the next one begins when this one has ended.
+    expect(begun.at(-1)).toBe(batch);
+    if (item === "poison") batch.fail(alone);
+    else batch.succeed();
+  }
+  expect(await outcomes).toEqual([
+    { status: "fulfilled", value: "done a" },
+    { status: "rejected", reason: alone },
+    { status: "fulfilled", value: "done c" },
+  ]);
+  // The failed batch, and its three items once each.
+  expect(begun).toHaveLength(4);
 });
 
-describe("drain", () => {
-  it("drain resolves at once when nothing waits and nothing runs", async () => {
-    const { batcher, next } = startBatcher();
-    await batcher.drain();
-    const result = batcher.submit("a");
-    (await next()).succeed();
-    await result;
-    await settle();
-    await batcher.drain();
-  });
+it("a failed batch counts as under way while its items are tried again", async () => {
+  const { batcher, begun, next } = startBatcher({ splitOn: () => true });
+  const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
+  (await next()).fail(new Error("poison"));
+  const later = batcher.submit("later");
+  const first = await next();
+  await settle();
+  expect(begun).toHaveLength(2);
+  first.succeed();
+  (await next()).succeed();
+  expect((await outcomes).map((outcome) => outcome.status)).toEqual(["fulfilled", "fulfilled"]);
+  const last = await next();
+  expect(last.items).toEqual(["later"]);
+  last.succeed();
+  expect(await later).toBe("done later");
+});
 
-  it("drain waits for submitted items, the batches under way and those after them", async () => {
-    const { batcher, next } = startBatcher({ batchMax: 1 });
-    const results = ["a", "b"].map((item) => batcher.submit(item));
-    const drained = batcher.drain();
-    const watched = watch(drained);
-    await settle();
-    expect(watched.settled).toBe(false);
-    (await next()).succeed();
-    await settle();
-    expect(watched.settled).toBe(false);
-    (await next()).succeed();
-    await drained;
-    expect(await Promise.all(results)).toEqual(["done a", "done b"]);
-  });
+it("a failed batch is not tried again when it held one item", async () => {
+  const { batcher, begun, next } = startBatcher({ splitOn: () => true });
+  const outcome = Promise.allSettled([batcher.submit("a")]);
+  (await next()).fail(new Error("poison"));
+  expect((await outcome)[0].status).toBe("rejected");
+  await settle();
+  expect(begun).toHaveLength(1);
+});
 
-  it("drain waits for all batches that run at the same time", async () => {
-    const { batcher, next } = startBatcher({ concurrency: 2, batchMax: 1 });
-    const results = ["a", "b"].map((item) => batcher.submit(item));
-    const [first, second] = [await next(), await next()];
-    const drained = batcher.drain();
-    const watched = watch(drained);
-    second.succeed();
-    await settle();
-    expect(watched.settled).toBe(false);
-    first.succeed();
-    await drained;
-    await Promise.all(results);
-  });
+it("a failed batch leaves the batcher working for later items", async () => {
+  const { batcher, next } = startBatcher();
+  const failed = Promise.allSettled([batcher.submit("a")]);
+  const batch = await next();
+  const later = batcher.submit("b");
+  batch.fail(new Error("broken"));
+  await failed;
+  (await next()).succeed();
+  expect(await later).toBe("done b");
+});
 
-  it("drain resolves for every waiter, also when the last batch fails", async () => {
-    const { batcher, next } = startBatcher();
-    const failed = Promise.allSettled([batcher.submit("a")]);
-    const drained = Promise.all([batcher.drain(), batcher.drain()]);
-    (await next()).fail(new Error("broken"));
-    await drained;
-    await failed;
-  });
+it("a batch may also throw instead of returning a rejected promise", async () => {
+  const batcher = new Batcher<string, string>(
+    () => {
+      throw new Error("at once");
+    },
+    { batchMax: 10, waitingMax: 10 },
+  );
+  await expect(batcher.submit("a")).rejects.toThrow("at once");
+  await batcher.drain();
+});
+
+it.each([
+  ["too few", ["only one"]],
+  ["too many", ["one", "two", "three"]],
+  ["none", []],
+])("a batch that returns more or fewer results than it has items fails: %s", async (_what, results) => {
+  const { batcher, next } = startBatcher();
+  const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
+  (await next()).succeed(results);
+  for (const outcome of await outcomes) {
+    expect(outcome).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("results") } });
+  }
+});
+
+it("drain resolves at once when nothing waits and nothing runs", async () => {
+  const { batcher, next } = startBatcher();
+  await batcher.drain();
+  const result = batcher.submit("a");
+  (await next()).succeed();
+  await result;
+  await settle();
+  await batcher.drain();
+});
+
+it("drain waits for submitted items, the batches under way and those after them", async () => {
+  const { batcher, next } = startBatcher({ batchMax: 1 });
+  const results = ["a", "b"].map((item) => batcher.submit(item));
+  const drained = batcher.drain();
+  const watched = watch(drained);
+  await settle();
+  expect(watched.settled).toBe(false);
+  (await next()).succeed();
+  await settle();
+  expect(watched.settled).toBe(false);
+  (await next()).succeed();
+  await drained;
+  expect(await Promise.all(results)).toEqual(["done a", "done b"]);
+});
+
+it("drain waits for all batches that run at the same time", async () => {
+  const { batcher, next } = startBatcher({ concurrency: 2, batchMax: 1 });
+  const results = ["a", "b"].map((item) => batcher.submit(item));
+  const [first, second] = [await next(), await next()];
+  const drained = batcher.drain();
+  const watched = watch(drained);
+  second.succeed();
+  await settle();
+  expect(watched.settled).toBe(false);
+  first.succeed();
+  await drained;
+  await Promise.all(results);
+});
+
+it("drain resolves for every waiter, also when the last batch fails", async () => {
+  const { batcher, next } = startBatcher();
+  const failed = Promise.allSettled([batcher.submit("a")]);
+  const drained = Promise.all([batcher.drain(), batcher.drain()]);
+  (await next()).fail(new Error("broken"));
+  await drained;
+  await failed;
 });

@@ -41,170 +41,166 @@ function canonical(value: unknown): string {
   return payload.slice(start, payload.indexOf('},"entityId"', start));
 }
 
-describe("the sealed form of an event", () => {
-  it("matches the documentation character by character, and has its SHA-256 and the given previousHash", () => {
-    const content = event(2, {
-      eventType: "voucher.instance.redeemed",
-      occurredAt: new Date("2027-03-01T12:34:56.007Z"),
-      actorConnectedId: "key_01jz3v8q4x",
-      data: { priceUsd: 19.9, ticket: null, nonce: NONCE, note: 'Käse "1€" \u{1f39f}' },
-    });
-    const previousHash = "ab".repeat(32);
-    const seal = sealEvent(content, previousHash);
-    expect(seal.payload).toBe(
-      '{"actorConnectedId":"key_01jz3v8q4x","actorIsEmployee":null,"code":"VCH004",' +
-        `"data":{"nonce":"${NONCE}","note":"Käse \\"1€\\" 🎟","priceUsd":19.9,"ticket":null},` +
-        `"entityId":"${VOUCHER}","entityType":"VoucherInstance","eventType":"voucher.instance.redeemed",` +
-        `"occurredAt":"2027-03-01T12:34:56.007Z","previousHash":"${previousHash}","sequence":2,"v":1}`,
-    );
-    // Computed once with sha256sum.
-    expect(seal.recordHash).toBe("97332a3e3f3353810d68ffa7766bc3d7155cec0b9ea08106bcb0b0db01d0b931");
-    expect(seal.recordHash).toBe(sha256(seal.payload));
-    expect(seal.previousHash).toBe(previousHash);
+it("the sealed form of an event matches the documentation character by character, and has its SHA-256 and the given previousHash", () => {
+  const content = event(2, {
+    eventType: "voucher.instance.redeemed",
+    occurredAt: new Date("2027-03-01T12:34:56.007Z"),
+    actorConnectedId: "key_01jz3v8q4x",
+    data: { priceUsd: 19.9, ticket: null, nonce: NONCE, note: 'Käse "1€" \u{1f39f}' },
   });
+  const previousHash = "ab".repeat(32);
+  const seal = sealEvent(content, previousHash);
+  expect(seal.payload).toBe(
+    '{"actorConnectedId":"key_01jz3v8q4x","actorIsEmployee":null,"code":"VCH004",' +
+      `"data":{"nonce":"${NONCE}","note":"Käse \\"1€\\" 🎟","priceUsd":19.9,"ticket":null},` +
+      `"entityId":"${VOUCHER}","entityType":"VoucherInstance","eventType":"voucher.instance.redeemed",` +
+      `"occurredAt":"2027-03-01T12:34:56.007Z","previousHash":"${previousHash}","sequence":2,"v":1}`,
+  );
+  // Computed once with sha256sum.
+  expect(seal.recordHash).toBe("97332a3e3f3353810d68ffa7766bc3d7155cec0b9ea08106bcb0b0db01d0b931");
+  expect(seal.recordHash).toBe(sha256(seal.payload));
+  expect(seal.previousHash).toBe(previousHash);
+});
 
-  it("contains the fields of an event and no others", () => {
-    const { payload } = sealEvent(event(1, { actorConnectedId: "user-1", actorIsEmployee: true }), GENESIS_HASH);
-    expect(JSON.parse(payload)).toEqual({
-      v: 1,
-      entityType: "VoucherInstance",
-      entityId: VOUCHER,
-      sequence: 1,
-      eventType: "voucher.instance.issued",
-      code: "VCH001",
-      occurredAt: "2027-03-01T12:00:00.001Z",
-      previousHash: "0".repeat(64),
-      actorConnectedId: "user-1",
-      actorIsEmployee: true,
-      data: { nonce: NONCE },
-    });
-  });
-
-  it.each([
-    ["voucher.instance.issued", "VCH001"],
-    ["voucher.instance.claimed", "VCH002"],
-    ["voucher.instance.bought", "VCH003"],
-    ["voucher.instance.redeemed", "VCH004"],
-    ["voucher.instance.voided", "VCH005"],
-    ["voucher.instance.expired", "VCH006"],
-  ])("gives %s the code %s", (eventType, code) => {
-    const { payload } = sealEvent(event(1, { eventType: eventType as EventType }), GENESIS_HASH);
-    expect(JSON.parse(payload)).toMatchObject({ eventType, code });
-    expect(Object.keys(EVENT_CODES)).toHaveLength(6);
-  });
-
-  it("begins a chain with 64 zeros", () => {
-    expect(GENESIS_HASH).toBe("0000000000000000000000000000000000000000000000000000000000000000");
-    expect(ENTITY_TYPE).toBe("VoucherInstance");
-    expect(ANCHOR_NAMESPACE).toBe("VoucherInstance:events");
-  });
-
-  it("omits undefined fields and keeps null and empty ones", () => {
-    const { payload } = sealEvent(
-      event(1, { data: { nonce: NONCE, note: undefined, ticket: null, reason: "" } }),
-      GENESIS_HASH,
-    );
-    expect(payload).toContain(`"data":{"nonce":"${NONCE}","reason":"","ticket":null}`);
-    expect(payload).not.toContain("note");
-  });
-
-  it("does not depend on the order of an event's fields", () => {
-    const one = sealEvent(event(1, { data: { nonce: NONCE, a: 1, b: { c: 2, d: 3 } } }), GENESIS_HASH);
-    const other = sealEvent(event(1, { data: { b: { d: 3, c: 2 }, a: 1, nonce: NONCE } }), GENESIS_HASH);
-    expect(other).toEqual(one);
-  });
-
-  it("has another hash if any field or the previous hash changes", () => {
-    const hashes = [
-      sealEvent(event(1), GENESIS_HASH),
-      sealEvent(event(1), "1".repeat(64)),
-      sealEvent(event(2, { occurredAt: event(1).occurredAt }), GENESIS_HASH),
-      sealEvent(event(1, { voucherId: `${VOUCHER}x` }), GENESIS_HASH),
-      sealEvent(event(1, { eventType: "voucher.instance.voided" }), GENESIS_HASH),
-      sealEvent(event(1, { occurredAt: event(2).occurredAt }), GENESIS_HASH),
-      sealEvent(event(1, { actorConnectedId: "key_1" }), GENESIS_HASH),
-      sealEvent(event(1, { actorIsEmployee: false }), GENESIS_HASH),
-      sealEvent(event(1, { data: { nonce: "1".repeat(32) } }), GENESIS_HASH),
-    ].map((seal) => seal.recordHash);
-    expect(new Set(hashes).size).toBe(hashes.length);
-    for (const hash of hashes) expect(hash).toMatch(/^[0-9a-f]{64}$/);
+it("the sealed form of an event contains the fields of an event and no others", () => {
+  const { payload } = sealEvent(event(1, { actorConnectedId: "user-1", actorIsEmployee: true }), GENESIS_HASH);
+  expect(JSON.parse(payload)).toEqual({
+    v: 1,
+    entityType: "VoucherInstance",
+    entityId: VOUCHER,
+    sequence: 1,
+    eventType: "voucher.instance.issued",
+    code: "VCH001",
+    occurredAt: "2027-03-01T12:00:00.001Z",
+    previousHash: "0".repeat(64),
+    actorConnectedId: "user-1",
+    actorIsEmployee: true,
+    data: { nonce: NONCE },
   });
 });
 
-describe("RFC 8785", () => {
-  it("sorts keys by UTF-16 code units (the example of section 3.2.3)", () => {
-    const value = {
-      "\u20ac": "Euro Sign",
-      "\r": "Carriage Return",
-      "\ufb33": "Hebrew Letter Dalet With Dagesh",
-      "1": "One",
-      "\ud83d\ude00": "Emoji: Grinning Face",
-      "\u0080": "Control",
-      "\u00f6": "Latin Small Letter O With Diaeresis",
-    };
-    expect(canonical(value)).toBe(
-      '{"\\r":"Carriage Return","1":"One","\u0080":"Control","ö":"Latin Small Letter O With Diaeresis",' +
-        '"€":"Euro Sign","😀":"Emoji: Grinning Face","\ufb33":"Hebrew Letter Dalet With Dagesh"}',
-    );
-  });
+it.each([
+  ["voucher.instance.issued", "VCH001"],
+  ["voucher.instance.claimed", "VCH002"],
+  ["voucher.instance.bought", "VCH003"],
+  ["voucher.instance.redeemed", "VCH004"],
+  ["voucher.instance.voided", "VCH005"],
+  ["voucher.instance.expired", "VCH006"],
+])("the sealed form of an event gives %s the code %s", (eventType, code) => {
+  const { payload } = sealEvent(event(1, { eventType: eventType as EventType }), GENESIS_HASH);
+  expect(JSON.parse(payload)).toMatchObject({ eventType, code });
+  expect(Object.keys(EVENT_CODES)).toHaveLength(6);
+});
 
-  it("sorts the keys of objects inside arrays and leaves arrays in their order", () => {
-    expect(canonical([{ b: 1, a: [3, 1, 2] }, "z", "a"])).toBe('[{"a":[3,1,2],"b":1},"z","a"]');
-  });
+it("the first event of a chain has a previousHash of 64 zeros", () => {
+  expect(GENESIS_HASH).toBe("0000000000000000000000000000000000000000000000000000000000000000");
+  expect(ENTITY_TYPE).toBe("VoucherInstance");
+  expect(ANCHOR_NAMESPACE).toBe("VoucherInstance:events");
+});
 
-  it("writes the numbers and literals of section 3.2.2", () => {
-    // biome-ignore lint/correctness/noPrecisionLoss: the RFC's own example.
-    expect(canonical([333333333.33333329, 1e30, 4.5, 2e-3, 0.000000000000000000000000001])).toBe(
-      "[333333333.3333333,1e+30,4.5,0.002,1e-27]",
-    );
-    expect(canonical([null, true, false])).toBe("[null,true,false]");
-  });
+it("the sealed form of an event omits undefined fields and keeps null and empty ones", () => {
+  const { payload } = sealEvent(
+    event(1, { data: { nonce: NONCE, note: undefined, ticket: null, reason: "" } }),
+    GENESIS_HASH,
+  );
+  expect(payload).toContain(`"data":{"nonce":"${NONCE}","reason":"","ticket":null}`);
+  expect(payload).not.toContain("note");
+});
 
-  it.each([
-    [0, "0"],
-    [-0, "0"],
-    [Number.MIN_VALUE, "5e-324"],
-    [Number.MAX_VALUE, "1.7976931348623157e+308"],
-    [9007199254740992, "9007199254740992"],
-    [295147905179352830000, "295147905179352830000"],
-    [9.999999999999997e22, "9.999999999999997e+22"],
-    [1e23, "1e+23"],
-    [1e21, "1e+21"],
-    [999999999999999900000, "999999999999999900000"],
-    [0.000001, "0.000001"],
-    [0.0000001, "1e-7"],
-    [333333333.3333332, "333333333.3333332"],
-    [1e3, "1000"],
-    [19.9, "19.9"],
-    [40.25, "40.25"],
-    [9999999999.99, "9999999999.99"],
-  ])("writes the number %d as %s", (number, text) => {
-    expect(canonical(number)).toBe(text);
-  });
+it("the sealed form of an event does not depend on the order of an event's fields", () => {
+  const one = sealEvent(event(1, { data: { nonce: NONCE, a: 1, b: { c: 2, d: 3 } } }), GENESIS_HASH);
+  const other = sealEvent(event(1, { data: { b: { d: 3, c: 2 }, a: 1, nonce: NONCE } }), GENESIS_HASH);
+  expect(other).toEqual(one);
+});
 
-  it("escapes the characters that section 3.2.2.2 lists, and no others", () => {
-    expect(canonical('€$\u000f\nA\'B"\\\\"/')).toBe('"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"');
-    expect(canonical("\b\t\n\f\r\0\u001f\u007f\u2028\u2029")).toBe('"\\b\\t\\n\\f\\r\\u0000\\u001f\u007f\u2028\u2029"');
-  });
+it("the sealed form of an event has another hash if any field or the previous hash changes", () => {
+  const hashes = [
+    sealEvent(event(1), GENESIS_HASH),
+    sealEvent(event(1), "1".repeat(64)),
+    sealEvent(event(2, { occurredAt: event(1).occurredAt }), GENESIS_HASH),
+    sealEvent(event(1, { voucherId: `${VOUCHER}x` }), GENESIS_HASH),
+    sealEvent(event(1, { eventType: "voucher.instance.voided" }), GENESIS_HASH),
+    sealEvent(event(1, { occurredAt: event(2).occurredAt }), GENESIS_HASH),
+    sealEvent(event(1, { actorConnectedId: "key_1" }), GENESIS_HASH),
+    sealEvent(event(1, { actorIsEmployee: false }), GENESIS_HASH),
+    sealEvent(event(1, { data: { nonce: "1".repeat(32) } }), GENESIS_HASH),
+  ].map((seal) => seal.recordHash);
+  expect(new Set(hashes).size).toBe(hashes.length);
+  for (const hash of hashes) expect(hash).toMatch(/^[0-9a-f]{64}$/);
+});
 
-  it("keeps characters beyond ASCII, without Unicode normalization", () => {
-    expect(canonical("é e\u0301 ß 漢 🎟️")).toBe('"é e\u0301 ß 漢 🎟️"');
-  });
+it("canonical JSON sorts keys by UTF-16 code units (the example of section 3.2.3 of RFC 8785)", () => {
+  const value = {
+    "\u20ac": "Euro Sign",
+    "\r": "Carriage Return",
+    "\ufb33": "Hebrew Letter Dalet With Dagesh",
+    "1": "One",
+    "\ud83d\ude00": "Emoji: Grinning Face",
+    "\u0080": "Control",
+    "\u00f6": "Latin Small Letter O With Diaeresis",
+  };
+  expect(canonical(value)).toBe(
+    '{"\\r":"Carriage Return","1":"One","\u0080":"Control","ö":"Latin Small Letter O With Diaeresis",' +
+      '"€":"Euro Sign","😀":"Emoji: Grinning Face","\ufb33":"Hebrew Letter Dalet With Dagesh"}',
+  );
+});
 
-  it.each([
-    ["a lone high surrogate", "\ud800"],
-    ["a lone low surrogate", "\udc00 behind"],
-    ["NaN", Number.NaN],
-    ["Infinity", Number.POSITIVE_INFINITY],
-  ])("cannot represent %s, so sealing fails", (_name, value) => {
-    expect(() => canonical(value)).toThrow();
-    expect(() => canonical({ inside: [value] })).toThrow();
-  });
+it("canonical JSON sorts the keys of objects inside arrays and leaves arrays in their order", () => {
+  expect(canonical([{ b: 1, a: [3, 1, 2] }, "z", "a"])).toBe('[{"a":[3,1,2],"b":1},"z","a"]');
+});
 
-  it("cannot represent a lone surrogate in a key or an invalid date, so sealing fails", () => {
-    expect(() => canonical({ "\ud800": 1 })).toThrow();
-    expect(() => sealEvent(event(1, { occurredAt: new Date(Number.NaN) }), GENESIS_HASH)).toThrow();
-  });
+it("canonical JSON writes the numbers and literals of section 3.2.2 of RFC 8785", () => {
+  // biome-ignore lint/correctness/noPrecisionLoss: the RFC's own example.
+  expect(canonical([333333333.33333329, 1e30, 4.5, 2e-3, 0.000000000000000000000000001])).toBe(
+    "[333333333.3333333,1e+30,4.5,0.002,1e-27]",
+  );
+  expect(canonical([null, true, false])).toBe("[null,true,false]");
+});
+
+it.each([
+  [0, "0"],
+  [-0, "0"],
+  [Number.MIN_VALUE, "5e-324"],
+  [Number.MAX_VALUE, "1.7976931348623157e+308"],
+  [9007199254740992, "9007199254740992"],
+  [295147905179352830000, "295147905179352830000"],
+  [9.999999999999997e22, "9.999999999999997e+22"],
+  [1e23, "1e+23"],
+  [1e21, "1e+21"],
+  [999999999999999900000, "999999999999999900000"],
+  [0.000001, "0.000001"],
+  [0.0000001, "1e-7"],
+  [333333333.3333332, "333333333.3333332"],
+  [1e3, "1000"],
+  [19.9, "19.9"],
+  [40.25, "40.25"],
+  [9999999999.99, "9999999999.99"],
+])("canonical JSON writes the number %d as %s", (number, text) => {
+  expect(canonical(number)).toBe(text);
+});
+
+it("canonical JSON escapes the characters that section 3.2.2.2 of RFC 8785 lists, and no others", () => {
+  expect(canonical('€$\u000f\nA\'B"\\\\"/')).toBe('"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"');
+  expect(canonical("\b\t\n\f\r\0\u001f\u007f\u2028\u2029")).toBe('"\\b\\t\\n\\f\\r\\u0000\\u001f\u007f\u2028\u2029"');
+});
+
+it("canonical JSON keeps characters beyond ASCII, without Unicode normalization", () => {
+  expect(canonical("é e\u0301 ß 漢 🎟️")).toBe('"é e\u0301 ß 漢 🎟️"');
+});
+
+it.each([
+  ["a lone high surrogate", "\ud800"],
+  ["a lone low surrogate", "\udc00 behind"],
+  ["NaN", Number.NaN],
+  ["Infinity", Number.POSITIVE_INFINITY],
+])("canonical JSON cannot represent %s, so sealing fails", (_name, value) => {
+  expect(() => canonical(value)).toThrow();
+  expect(() => canonical({ inside: [value] })).toThrow();
+});
+
+it("canonical JSON cannot represent a lone surrogate in a key or an invalid date, so sealing fails", () => {
+  expect(() => canonical({ "\ud800": 1 })).toThrow();
+  expect(() => sealEvent(event(1, { occurredAt: new Date(Number.NaN) }), GENESIS_HASH)).toThrow();
 });
 
 interface Chain {

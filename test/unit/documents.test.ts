@@ -7,29 +7,25 @@ import { API_CONNECTIONS_MAX } from "../../src/open-api.ts";
 import { WORKER_CONNECTIONS_MAX } from "../../src/open-worker-service.ts";
 import { renderReceiptVerifier } from "../support/render-receipt-verifier.ts";
 
-describe("docs/errors.md", () => {
-  it("has the table of all error codes; `npx vitest run test/unit/documents.test.ts -u` writes it", async () => {
-    const table = Object.entries(ERRORS)
-      .toSorted(([, a], [, b]) => a.status - b.status)
-      .map(([code, { status, meaning }]) => `| ${status} | \`${code}\` | ${meaning} |\n`);
-    const written = readFileSync("docs/errors.md", "utf8");
-    const expected = written.replace(/(?<=^\|---\|---\|---\|\n)(\|.*\n)*/m, table.join(""));
-    await expect(expected).toMatchFileSnapshot("../../docs/errors.md");
-  });
+it("docs/errors.md has the table of all error codes; `npx vitest run test/unit/documents.test.ts -u` writes it", async () => {
+  const table = Object.entries(ERRORS)
+    .toSorted(([, a], [, b]) => a.status - b.status)
+    .map(([code, { status, meaning }]) => `| ${status} | \`${code}\` | ${meaning} |\n`);
+  const written = readFileSync("docs/errors.md", "utf8");
+  const expected = written.replace(/(?<=^\|---\|---\|---\|\n)(\|.*\n)*/m, table.join(""));
+  await expect(expected).toMatchFileSnapshot("../../docs/errors.md");
 });
 
-describe("docs/receipt-verifier.html", () => {
-  it("has the script of the verification page and the verifier of packages/tlog; `npx vitest run test/unit/documents.test.ts -u` writes it", async () => {
-    const { markup } = renderReceiptVerifier();
-    await expect(markup).toMatchFileSnapshot("../../docs/receipt-verifier.html");
-  });
+it("docs/receipt-verifier.html has the script of the verification page and the verifier of packages/tlog; `npx vitest run test/unit/documents.test.ts -u` writes it", async () => {
+  const { markup } = renderReceiptVerifier();
+  await expect(markup).toMatchFileSnapshot("../../docs/receipt-verifier.html");
 });
 
 describe("docs/configuration.md", () => {
   const documented = readFileSync("docs/configuration.md", "utf8");
   const variables = Object.keys(environment.shape);
 
-  it("describes every variable of the environment", () => {
+  it("docs/configuration.md describes every variable of the environment", () => {
     expect(variables.length).toBeGreaterThan(20);
     expect(variables.filter((name) => !documented.includes(`\`${name}\``))).toEqual([]);
   });
@@ -48,7 +44,7 @@ describe("links of the documents", () => {
     ),
   );
 
-  it("lead to files and headings that exist", () => {
+  it("links of the documents lead to files and headings that exist", () => {
     expect(links.length).toBeGreaterThan(50);
     expect(links.filter(({ target }) => !existsSync(target))).toEqual([]);
     expect(links.filter(({ target, anchor }) => anchor !== undefined && !anchorsOf(target).includes(anchor))).toEqual(
@@ -82,7 +78,7 @@ describe("connections to Postgres", () => {
       new RegExp(`^\\| API,.* ${api} connections[\\s\\S]*^\\| Worker,.* ${worker} connections`, "m"),
     ],
     ["docker-compose.yml", new RegExp(`An API process uses up to ${api} connections, a worker ${worker}\\.`)],
-  ])("are as many in %s as a process opens: %s", (file, told) => {
+  ])("connections to Postgres are as many in %s as a process opens: %s", (file, told) => {
     expect(readFileSync(file, "utf8")).toMatch(told);
   });
 
@@ -92,7 +88,7 @@ describe("connections to Postgres", () => {
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(api);
   });
 
-  it("leave the reserve that the example of sizing asks for, in the compose file's server as well", () => {
+  it("connections to Postgres leave the reserve that the example of sizing asks for, in the compose file's server as well", () => {
     const [, reserve = "", max = "", apis = "", workers = "", sum = ""] =
       /at least (\d+) more [\s\S]*with (\d+), for example (\w+) APIs and (\w+) workers \((\d+)\)/.exec(scaling) ?? [];
     const numbers = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
@@ -117,7 +113,7 @@ describe("docs/scaling.md", () => {
   const [api, worker, redis, postgres] = [costOf("API"), costOf("worker"), costOf("Redis"), costOf("Postgres")];
   const master = Math.round(redis * CLUSTER_FACTOR);
 
-  it("takes the costs of a redemption from docs/benchmarks.md, and adds them up", () => {
+  it("docs/scaling.md takes the costs of a redemption from docs/benchmarks.md, and adds them up", () => {
     const rowOf = (name: string) => numbersOf(new RegExp(`^\\| ${name} \\|([^|]*)\\|`, "m").exec(scaling)?.[1] ?? "");
     const costs = [
       "API process",
@@ -133,7 +129,7 @@ describe("docs/scaling.md", () => {
       expect(Number(rate.replaceAll(" ", "")), cost).toBe(Math.floor((UTILIZATION * 1_000_000) / Number(cost)));
   });
 
-  it("multiplies them correctly for each rate", () => {
+  it("docs/scaling.md multiplies them correctly for each rate", () => {
     const rows = Array.from(scaling.matchAll(/^\| (\d+ 000) \|([\d |]+)\|$/gm), ([, rate = "", rest = ""]) => [
       ...numbersOf(rate),
       ...numbersOf(rest),

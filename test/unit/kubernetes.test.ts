@@ -125,14 +125,14 @@ it("every file is YAML without repeated keys, and every file is used", () => {
 describe("variables", () => {
   const known = [...Object.keys(environment.shape), ...Object.keys(rolePasswords.shape)];
 
-  it("are all known to the configuration", () => {
+  it("variables are all known to the configuration", () => {
     expect(known.length).toBeGreaterThan(30);
     for (const each of CONTAINERS) {
       for (const name of Object.keys(environmentOf(each, true))) expect(known, `${each.pod}: ${name}`).toContain(name);
     }
   });
 
-  it.each([false, true])("give each process a valid configuration (with the overlay: %s)", (withOverlay) => {
+  it.each([false, true])("variables give each process a valid configuration (with the overlay: %s)", (withOverlay) => {
     const api = readApiConfig(environmentOf(container("vouchers-api"), withOverlay));
     const worker = readWorkerConfig(environmentOf(container("vouchers-worker"), withOverlay));
     const log = readWorkerConfig(environmentOf(container("vouchers-log"), withOverlay));
@@ -157,7 +157,7 @@ describe("variables", () => {
     expect(readGivenServers(environmentOf(container("vouchers-admin"), withOverlay)).redisUrl).toBe(api.redisUrl);
   });
 
-  it("give each pod the secrets that it needs and no others", () => {
+  it("variables give each pod the secrets that it needs and no others", () => {
     const given = Object.fromEntries(
       PODS.map(({ name, spec }) => [
         name,
@@ -178,122 +178,116 @@ describe("variables", () => {
   });
 });
 
-describe("containers", () => {
-  it("run files that are in the image, and commands that exist", () => {
-    const { copied, user } = readDockerfile();
-    expect(user).toBe("node");
-    const runs = CONTAINERS.filter(({ command }) => command[0] === "node").map(({ command }) => command.slice(1));
-    expect(runs.length).toBeGreaterThan(4);
-    for (const [file, ...args] of runs) {
-      expect(copied, file).toContain(file.split("/")[0]);
-      expect(existsSync(join(ROOT, file)), file).toBe(true);
-      if (args.length === 0) continue;
-      const noun = buildProgram().commands.find((command) => command.name() === args[0]);
-      expect(
-        noun?.commands.map((verb) => verb.name()),
-        args.join(" "),
-      ).toContain(args[1]);
-    }
-    const rest = CONTAINERS.filter(({ command }) => command[0] !== "node").map(({ command }) => command[0]);
-    expect(rest).toEqual(["install", "sleep"]);
-  });
-
-  it("use the image of this version", () => {
-    expect(base.images).toEqual([{ name: "partner-voucher-api", newTag: packageJson.version }]);
-    expect(overlay.images[0].name).toBe("partner-voucher-api");
-    for (const { pod, image } of CONTAINERS) expect(image, pod).toBe("partner-voucher-api");
-  });
-
-  it("run unprivileged, on a read-only file system, with limited memory, and mount only volumes of their pod", () => {
-    for (const { pod, spec, securityContext, resources, volumeMounts } of CONTAINERS) {
-      expect(spec.securityContext, pod).toMatchObject({
-        runAsNonRoot: true,
-        runAsUser: NODE_USER,
-        seccompProfile: { type: "RuntimeDefault" },
-      });
-      expect(securityContext, pod).toEqual({
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ["ALL"] },
-      });
-      expect([resources.requests.cpu, resources.requests.memory, resources.limits.memory], pod).not.toContain(
-        undefined,
-      );
-      const volumes = spec.volumes.map(({ name }: Yaml) => name);
-      for (const { name } of volumeMounts) expect(volumes, pod).toContain(name);
-    }
-  });
-
-  it("are probed at paths and ports that the processes serve", () => {
-    const paths = ["/metrics", ...ENDPOINTS.map(({ path }) => path)];
-    for (const name of ["vouchers-api", "vouchers-worker", "vouchers-log"]) {
-      const { ports, livenessProbe, readinessProbe, startupProbe, ...rest } = container(name);
-      const config = readApiConfig({ ...environmentOf(container("vouchers-api"), true), ...environmentOf(rest, true) });
-      const served: Record<string, number | null> = { http: config.port, metrics: config.metricsPort };
-      for (const port of ports) expect(port.containerPort, name).toBe(served[port.name]);
-      expect(livenessProbe.httpGet.path).toBe(name === "vouchers-api" ? "/healthz" : "/metrics");
-      for (const probe of [livenessProbe, readinessProbe, startupProbe].filter((each) => each !== undefined)) {
-        expect(paths, name).toContain(probe.httpGet.path);
-        expect(
-          ports.map((port: Yaml) => port.name),
-          name,
-        ).toContain(probe.httpGet.port);
-        if (name === "vouchers-api") expect(probe.httpGet.port).toBe("http");
-      }
-    }
-    for (const name of ["vouchers-api", "vouchers-worker"])
-      expect(container(name).readinessProbe.httpGet.path).toBe("/readyz");
-  });
-
-  it("have time to drain", () => {
-    for (const name of ["vouchers-api", "vouchers-worker", "vouchers-log"]) {
-      const { spec, lifecycle } = container(name);
-      const pause = Number(lifecycle?.preStop.exec.command[1] ?? 0);
-      expect(spec.terminationGracePeriodSeconds, name).toBeGreaterThan(pause + DRAIN_MAX_MS / 1_000);
-      expect(pause > 0, name).toBe(name === "vouchers-api");
-    }
-  });
+it("containers run files that are in the image, and commands that exist", () => {
+  const { copied, user } = readDockerfile();
+  expect(user).toBe("node");
+  const runs = CONTAINERS.filter(({ command }) => command[0] === "node").map(({ command }) => command.slice(1));
+  expect(runs.length).toBeGreaterThan(4);
+  for (const [file, ...args] of runs) {
+    expect(copied, file).toContain(file.split("/")[0]);
+    expect(existsSync(join(ROOT, file)), file).toBe(true);
+    if (args.length === 0) continue;
+    const noun = buildProgram().commands.find((command) => command.name() === args[0]);
+    expect(
+      noun?.commands.map((verb) => verb.name()),
+      args.join(" "),
+    ).toContain(args[1]);
+  }
+  const rest = CONTAINERS.filter(({ command }) => command[0] !== "node").map(({ command }) => command[0]);
+  expect(rest).toEqual(["install", "sleep"]);
 });
 
-describe("the log's key", () => {
-  it("is copied to a file that the service accepts, because it refuses the Secret's own file", async () => {
-    const settings = () =>
-      readLogSettings({ keyFile: copy, origin: null, anchors: ["a"], policyFile: null, intervalMs: 1_000 });
-    const { command, volumeMounts } = CONTAINERS.find(({ name }) => name === "key") as Yaml;
-    const { env, volumeMounts: mounts, spec } = container("vouchers-log");
-    const secret = spec.volumes.find(({ name }: Yaml) => name === "secret").secret;
-    expect(overlay.secretGenerator).toContainEqual({ name: secret.secretName, files: ["key=secrets/log.key"] });
-    const copy = join(directory, "key");
-    // As the kubelet writes it for a pod with an fsGroup.
-    writeFileSync(copy, readFileSync(keyFile), { mode: secret.defaultMode });
-    await expect(settings()).rejects.toThrow("Other users can read LOG_KEY_FILE");
-    rmSync(copy);
-    const [program, option, mode, from, to] = command;
-    const mountOf = (path: string, all: Yaml[]) => all.find(({ mountPath }) => mountPath === dirname(path))?.name;
-    expect([mountOf(from, volumeMounts), mountOf(to, volumeMounts), mountOf(to, mounts)]).toEqual([
-      "secret",
-      "key",
-      "key",
-    ]);
-    expect(env).toContainEqual({ name: "LOG_KEY_FILE", value: to });
-    execFileSync(program, [option, mode, keyFile, copy]);
-    expect((await settings()).origin).toBe("vouchers.example.com/log");
-    expect(statSync(copy).mode & 0o777).toBe(0o400);
-    const [anchor] = readWorkerConfig(environmentOf(container("vouchers-log"), true)).transparencyLog.anchors;
-    expect(mountOf(anchor ?? "", mounts)).toBe("anchor");
-    expect(
-      find(
-        "PersistentVolumeClaim",
-        spec.volumes.find(({ name }: Yaml) => name === "anchor").persistentVolumeClaim.claimName,
-      ),
-    ).toBeDefined();
-  });
+it("containers use the image of this version", () => {
+  expect(base.images).toEqual([{ name: "partner-voucher-api", newTag: packageJson.version }]);
+  expect(overlay.images[0].name).toBe("partner-voucher-api");
+  for (const { pod, image } of CONTAINERS) expect(image, pod).toBe("partner-voucher-api");
+});
+
+it("containers run unprivileged, on a read-only file system, with limited memory, and mount only volumes of their pod", () => {
+  for (const { pod, spec, securityContext, resources, volumeMounts } of CONTAINERS) {
+    expect(spec.securityContext, pod).toMatchObject({
+      runAsNonRoot: true,
+      runAsUser: NODE_USER,
+      seccompProfile: { type: "RuntimeDefault" },
+    });
+    expect(securityContext, pod).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    });
+    expect([resources.requests.cpu, resources.requests.memory, resources.limits.memory], pod).not.toContain(undefined);
+    const volumes = spec.volumes.map(({ name }: Yaml) => name);
+    for (const { name } of volumeMounts) expect(volumes, pod).toContain(name);
+  }
+});
+
+it("containers are probed at paths and ports that the processes serve", () => {
+  const paths = ["/metrics", ...ENDPOINTS.map(({ path }) => path)];
+  for (const name of ["vouchers-api", "vouchers-worker", "vouchers-log"]) {
+    const { ports, livenessProbe, readinessProbe, startupProbe, ...rest } = container(name);
+    const config = readApiConfig({ ...environmentOf(container("vouchers-api"), true), ...environmentOf(rest, true) });
+    const served: Record<string, number | null> = { http: config.port, metrics: config.metricsPort };
+    for (const port of ports) expect(port.containerPort, name).toBe(served[port.name]);
+    expect(livenessProbe.httpGet.path).toBe(name === "vouchers-api" ? "/healthz" : "/metrics");
+    for (const probe of [livenessProbe, readinessProbe, startupProbe].filter((each) => each !== undefined)) {
+      expect(paths, name).toContain(probe.httpGet.path);
+      expect(
+        ports.map((port: Yaml) => port.name),
+        name,
+      ).toContain(probe.httpGet.port);
+      if (name === "vouchers-api") expect(probe.httpGet.port).toBe("http");
+    }
+  }
+  for (const name of ["vouchers-api", "vouchers-worker"])
+    expect(container(name).readinessProbe.httpGet.path).toBe("/readyz");
+});
+
+it("containers have time to drain", () => {
+  for (const name of ["vouchers-api", "vouchers-worker", "vouchers-log"]) {
+    const { spec, lifecycle } = container(name);
+    const pause = Number(lifecycle?.preStop.exec.command[1] ?? 0);
+    expect(spec.terminationGracePeriodSeconds, name).toBeGreaterThan(pause + DRAIN_MAX_MS / 1_000);
+    expect(pause > 0, name).toBe(name === "vouchers-api");
+  }
+});
+
+it("the log's key is copied to a file that the service accepts, because it refuses the Secret's own file", async () => {
+  const settings = () =>
+    readLogSettings({ keyFile: copy, origin: null, anchors: ["a"], policyFile: null, intervalMs: 1_000 });
+  const { command, volumeMounts } = CONTAINERS.find(({ name }) => name === "key") as Yaml;
+  const { env, volumeMounts: mounts, spec } = container("vouchers-log");
+  const secret = spec.volumes.find(({ name }: Yaml) => name === "secret").secret;
+  expect(overlay.secretGenerator).toContainEqual({ name: secret.secretName, files: ["key=secrets/log.key"] });
+  const copy = join(directory, "key");
+  // As the kubelet writes it for a pod with an fsGroup.
+  writeFileSync(copy, readFileSync(keyFile), { mode: secret.defaultMode });
+  await expect(settings()).rejects.toThrow("Other users can read LOG_KEY_FILE");
+  rmSync(copy);
+  const [program, option, mode, from, to] = command;
+  const mountOf = (path: string, all: Yaml[]) => all.find(({ mountPath }) => mountPath === dirname(path))?.name;
+  expect([mountOf(from, volumeMounts), mountOf(to, volumeMounts), mountOf(to, mounts)]).toEqual([
+    "secret",
+    "key",
+    "key",
+  ]);
+  expect(env).toContainEqual({ name: "LOG_KEY_FILE", value: to });
+  execFileSync(program, [option, mode, keyFile, copy]);
+  expect((await settings()).origin).toBe("vouchers.example.com/log");
+  expect(statSync(copy).mode & 0o777).toBe(0o400);
+  const [anchor] = readWorkerConfig(environmentOf(container("vouchers-log"), true)).transparencyLog.anchors;
+  expect(mountOf(anchor ?? "", mounts)).toBe("anchor");
+  expect(
+    find(
+      "PersistentVolumeClaim",
+      spec.volumes.find(({ name }: Yaml) => name === "anchor").persistentVolumeClaim.claimName,
+    ),
+  ).toBeDefined();
 });
 
 describe("objects that refer to others", () => {
   const labelsOf = (name: string) => PODS.find((pod) => pod.name === name)?.metadata.labels;
 
-  it("select the intended pods", () => {
+  it("Deployments, budgets, services and policies select the intended pods", () => {
     for (const { kind, metadata, spec } of POD_OWNERS.filter(({ kind }) => kind === "Deployment"))
       expect(spec.selector.matchLabels, `${kind} ${metadata.name}`).toEqual(labelsOf(metadata.name));
     for (const name of ["vouchers-api", "vouchers-worker"]) {
@@ -313,12 +307,12 @@ describe("objects that refer to others", () => {
     expect([ports[0].targetPort, ...named]).toEqual(["http", "metrics", "http"]);
   });
 
-  it("scale Deployments without a fixed number of replicas", () => {
+  it("autoscalers scale Deployments without a fixed number of replicas", () => {
     const targets = [find("HorizontalPodAutoscaler", "vouchers-api"), find("ScaledObject", "vouchers-worker")];
     for (const { spec } of targets) expect(find("Deployment", spec.scaleTargetRef.name).spec.replicas).toBeUndefined();
   });
 
-  it("patch only fields that the base has", () => {
+  it("the overlay patches only fields that the base has", () => {
     for (const { target, patch } of overlay.patches) {
       const object = find(target.kind, target.name);
       const [operations] = parseAllDocuments(patch).map((document) => document.toJS());
@@ -339,7 +333,7 @@ describe("the autoscaler of workers", () => {
   const { triggers } = find("ScaledObject", "vouchers-worker").spec;
   const { query, threshold } = triggers.find(({ type }: Yaml) => type === "prometheus").metadata;
 
-  it("counts the waiting jobs of the pods' queues, once per shard, with a metric of the API processes", () => {
+  it("the autoscaler of workers counts the waiting jobs of the pods' queues, once per shard, with a metric of the API processes", () => {
     const [selector, ...others] = selectorsOf(query);
     expect(others).toEqual([]);
     const metric = Object.values<MetricDefinition>(METRICS).find(({ name }) => name === selector?.metric);
@@ -353,7 +347,7 @@ describe("the autoscaler of workers", () => {
     expect([...kept.split(", "), "state"].sort()).toEqual(metric?.labels.toSorted());
   });
 
-  it("adds a pod for every WORKER_CONCURRENCY waiting jobs", () => {
+  it("the autoscaler of workers adds a pod for every WORKER_CONCURRENCY waiting jobs", () => {
     const { workerConcurrency } = readWorkerConfig(environmentOf(container("vouchers-worker"), true));
     expect(threshold).toBe(String(workerConcurrency));
   });

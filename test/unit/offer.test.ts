@@ -46,42 +46,34 @@ function offer(changes: Partial<Offer> = {}): Offer {
   });
 }
 
-describe("a referrer contract", () => {
-  it.each(
-    STATUSES.flatMap((status) => moments.map((endsAt) => [status, endsAt] as const)),
-  )("a referrer contract opens supply exactly while Active and before its end: %s with its end %s", (status, endsAt) => {
-    const opens = status === "Active" && (endsAt === "none" || endsAt === "after");
-    expect(isContractActive({ status, endsAt: momentOf(endsAt) }, NOW)).toBe(opens);
-    expect(audienceRule("ReferrerOnly", withContract(status, endsAt), NOW)).toBe(opens ? "active_contract" : null);
-  });
-
-  it("a referrer contract goes from Offered to Active or Declined, from Active to Ended, and nowhere else", () => {
-    expect(CONTRACT_MOVES).toStrictEqual({ Active: ["Offered"], Declined: ["Offered"], Ended: ["Active"] });
-  });
+it.each(
+  STATUSES.flatMap((status) => moments.map((endsAt) => [status, endsAt] as const)),
+)("a referrer contract opens supply exactly while Active and before its end: %s with its end %s", (status, endsAt) => {
+  const opens = status === "Active" && (endsAt === "none" || endsAt === "after");
+  expect(isContractActive({ status, endsAt: momentOf(endsAt) }, NOW)).toBe(opens);
+  expect(audienceRule("ReferrerOnly", withContract(status, endsAt), NOW)).toBe(opens ? "active_contract" : null);
 });
 
-describe("the audience rule", () => {
-  it("the audience rule opens OpenToAll to everyone", () => {
-    const standings = [
-      STRANGER,
-      OWNER,
-      ...STATUSES.flatMap((status) => moments.map((end) => withContract(status, end))),
-    ];
-    for (const eligibility of standings) expect(audienceRule("OpenToAll", eligibility, NOW)).toBe("open_to_all");
-  });
+it("a referrer contract goes from Offered to Active or Declined, from Active to Ended, and nowhere else", () => {
+  expect(CONTRACT_MOVES).toStrictEqual({ Active: ["Offered"], Declined: ["Offered"], Ended: ["Active"] });
+});
 
-  it("the audience rule closes ReferrerOnly to users without a relation to the brand", () => {
-    expect(audienceRule("ReferrerOnly", STRANGER, NOW)).toBeNull();
-  });
+it("the audience rule opens OpenToAll to everyone", () => {
+  const standings = [STRANGER, OWNER, ...STATUSES.flatMap((status) => moments.map((end) => withContract(status, end)))];
+  for (const eligibility of standings) expect(audienceRule("OpenToAll", eligibility, NOW)).toBe("open_to_all");
+});
 
-  it("the audience rule never locks the owner out, with any contract or none", () => {
-    expect(audienceRule("ReferrerOnly", OWNER, NOW)).toBe("brand_owner");
-    for (const status of STATUSES) {
-      for (const end of moments) {
-        expect(audienceRule("ReferrerOnly", withContract(status, end, true), NOW)).toBe("brand_owner");
-      }
+it("the audience rule closes ReferrerOnly to users without a relation to the brand", () => {
+  expect(audienceRule("ReferrerOnly", STRANGER, NOW)).toBeNull();
+});
+
+it("the audience rule never locks the owner out, with any contract or none", () => {
+  expect(audienceRule("ReferrerOnly", OWNER, NOW)).toBe("brand_owner");
+  for (const status of STATUSES) {
+    for (const end of moments) {
+      expect(audienceRule("ReferrerOnly", withContract(status, end, true), NOW)).toBe("brand_owner");
     }
-  });
+  }
 });
 
 describe("a window", () => {

@@ -24,93 +24,87 @@ function idOf(secret: string): string {
   return createHash("sha256").update(secret).digest("hex").slice(0, 8);
 }
 
-describe("a reservation token", () => {
-  it("is the HMAC-SHA256 of RFC 4231's second test case for its secret and text", () => {
-    const secrets = nameTokenSecrets(["Jefe"]);
-    const token = reservationToken(secrets, "what do ya want for nothing?", secrets[0]?.id ?? "");
-    expect(Buffer.from(token, "base64url").toString("hex")).toBe(
-      "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
-    );
-  });
-
-  it("is the HMAC-SHA256 of the ticket in base64url without padding", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "binary", minLength: 1, maxLength: 100 }), fc.string(), (secret, ticket) => {
-        const token = reservationToken(nameTokenSecrets([secret]), ticket, idOf(secret));
-        expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/);
-        expect(Buffer.from(token, "base64url").equals(hmac(secret, ticket))).toBe(true);
-      }),
-    );
-  });
-
-  it("is the same for the same ticket and differs for another ticket", () => {
-    const secrets = nameTokenSecrets([OLD]);
-    expect(reservationToken(secrets, TICKET, idOf(OLD))).toBe(reservationToken(secrets, TICKET, idOf(OLD)));
-    expect(reservationToken(secrets, TICKET, idOf(OLD))).not.toBe(reservationToken(secrets, `${TICKET}0`, idOf(OLD)));
-  });
-
-  it("cannot be made without a secret", () => {
-    expect(() => reservationToken([], TICKET, idOf(OLD))).toThrow();
-  });
+it("a reservation token is the HMAC-SHA256 of RFC 4231's second test case for its secret and text", () => {
+  const secrets = nameTokenSecrets(["Jefe"]);
+  const token = reservationToken(secrets, "what do ya want for nothing?", secrets[0]?.id ?? "");
+  expect(Buffer.from(token, "base64url").toString("hex")).toBe(
+    "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+  );
 });
 
-describe("the ids of token secrets", () => {
-  it("are the first 8 hex digits of their SHA-256, at any position in the list", () => {
-    expect(nameTokenSecrets([OLD, NEW])).toEqual([
-      { id: idOf(OLD), secret: OLD },
-      { id: idOf(NEW), secret: NEW },
-    ]);
-    expect(nameTokenSecrets([NEW, OLD]).map((named) => named.id)).toEqual([idOf(NEW), idOf(OLD)]);
-    expect(idOf(OLD)).toMatch(/^[0-9a-f]{8}$/);
-  });
+it("a reservation token is the HMAC-SHA256 of the ticket in base64url without padding", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", minLength: 1, maxLength: 100 }), fc.string(), (secret, ticket) => {
+      const token = reservationToken(nameTokenSecrets([secret]), ticket, idOf(secret));
+      expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/);
+      expect(Buffer.from(token, "base64url").equals(hmac(secret, ticket))).toBe(true);
+    }),
+  );
+});
+
+it("a reservation token is the same for the same ticket and differs for another ticket", () => {
+  const secrets = nameTokenSecrets([OLD]);
+  expect(reservationToken(secrets, TICKET, idOf(OLD))).toBe(reservationToken(secrets, TICKET, idOf(OLD)));
+  expect(reservationToken(secrets, TICKET, idOf(OLD))).not.toBe(reservationToken(secrets, `${TICKET}0`, idOf(OLD)));
+});
+
+it("a reservation token cannot be made without a secret", () => {
+  expect(() => reservationToken([], TICKET, idOf(OLD))).toThrow();
+});
+
+it("the ids of token secrets are the first 8 hex digits of their SHA-256, at any position in the list", () => {
+  expect(nameTokenSecrets([OLD, NEW])).toEqual([
+    { id: idOf(OLD), secret: OLD },
+    { id: idOf(NEW), secret: NEW },
+  ]);
+  expect(nameTokenSecrets([NEW, OLD]).map((named) => named.id)).toEqual([idOf(NEW), idOf(OLD)]);
+  expect(idOf(OLD)).toMatch(/^[0-9a-f]{8}$/);
 });
 
 describe("rotating the secrets", () => {
   const token = reservationToken(nameTokenSecrets([OLD]), TICKET, idOf(OLD));
 
-  it("keeps a reservation's token while the new secret is added after the old one", () => {
+  it("rotating the secrets keeps a reservation's token while the new secret is added after the old one", () => {
     expect(reservationToken(nameTokenSecrets([OLD, NEW]), TICKET, idOf(OLD))).toBe(token);
   });
 
-  it("keeps a reservation's token after the new secret has moved to the front", () => {
+  it("rotating the secrets keeps a reservation's token after the new secret has moved to the front", () => {
     expect(reservationToken(nameTokenSecrets([NEW, OLD]), TICKET, idOf(OLD))).toBe(token);
   });
 
-  it("gives a reservation signed by the new secret the same token in both orders of the list", () => {
+  it("rotating the secrets gives a reservation signed by the new secret the same token in both orders of the list", () => {
     const signedByNew = Buffer.from(hmac(NEW, TICKET)).toString("base64url");
     expect(reservationToken(nameTokenSecrets([NEW, OLD]), TICKET, idOf(NEW))).toBe(signedByNew);
     expect(reservationToken(nameTokenSecrets([OLD, NEW]), TICKET, idOf(NEW))).toBe(signedByNew);
     expect(signedByNew).not.toBe(token);
   });
 
-  it("uses the first secret for a reservation whose own secret was removed", () => {
+  it("a rotation uses the first secret for a reservation whose own secret was removed", () => {
     const signedByNew = Buffer.from(hmac(NEW, TICKET)).toString("base64url");
     expect(reservationToken(nameTokenSecrets([NEW, "yet-another-secret"]), TICKET, idOf(OLD))).toBe(signedByNew);
   });
 });
 
-describe("a token's hash", () => {
-  it("is its SHA-256 in lower-case hex", () => {
-    expect(hashToken("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    expect(hashToken("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  });
+it("a token's hash is its SHA-256 in lower-case hex", () => {
+  expect(hashToken("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  expect(hashToken("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+});
 
-  it("equals only itself", () => {
-    const hash = hashToken("a token");
-    expect(sameTokenHash(hash, hashToken("a token"))).toBe(true);
-    for (let position = 0; position < hash.length; position++) {
-      const other = hash.charAt(position) === "0" ? "1" : "0";
-      const wrong = hash.slice(0, position) + other + hash.slice(position + 1);
-      expect(sameTokenHash(hash, wrong)).toBe(false);
-      expect(sameTokenHash(wrong, hash)).toBe(false);
-    }
-  });
+it("a token's hash equals only itself", () => {
+  const hash = hashToken("a token");
+  expect(sameTokenHash(hash, hashToken("a token"))).toBe(true);
+  for (let position = 0; position < hash.length; position++) {
+    const other = hash.charAt(position) === "0" ? "1" : "0";
+    const wrong = hash.slice(0, position) + other + hash.slice(position + 1);
+    expect(sameTokenHash(hash, wrong)).toBe(false);
+    expect(sameTokenHash(wrong, hash)).toBe(false);
+  }
+});
 
-  it("does not equal a truncated, longer, empty or upper-case hash", () => {
-    const hash = hashToken("a token");
-    for (const other of [hash.slice(1), hash.slice(0, -1), `${hash}0`, "", hash.toUpperCase()]) {
-      expect(sameTokenHash(hash, other)).toBe(false);
-      expect(sameTokenHash(other, hash)).toBe(false);
-    }
-  });
+it("a token's hash does not equal a truncated, longer, empty or upper-case hash", () => {
+  const hash = hashToken("a token");
+  for (const other of [hash.slice(1), hash.slice(0, -1), `${hash}0`, "", hash.toUpperCase()]) {
+    expect(sameTokenHash(hash, other)).toBe(false);
+    expect(sameTokenHash(other, hash)).toBe(false);
+  }
 });

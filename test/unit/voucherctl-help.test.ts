@@ -57,33 +57,31 @@ function joined(text: string): string[] {
 
 const LEAVES = leavesOf(buildProgram()).map((command) => [nameOf(command), command] as const);
 
-describe("voucherctl --help", () => {
-  it("fits on 80 columns, for every noun and for all of them", async () => {
-    const program = buildProgram();
-    for (const command of [program, ...program.commands]) {
-      const help = await helpOf(command);
-      expect(help.split("\n").filter((line) => line.length > 80)).toEqual([]);
-      for (const inner of command.commands) expect(help).toContain(inner.name());
-    }
-  });
-
-  it.each(LEAVES)("%s shows examples of itself that the program reads, on 80 columns", async (name, command) => {
+it("voucherctl --help fits on 80 columns, for every noun and for all of them", async () => {
+  const program = buildProgram();
+  for (const command of [program, ...program.commands]) {
     const help = await helpOf(command);
     expect(help.split("\n").filter((line) => line.length > 80)).toEqual([]);
-    const [, examples = ""] = help.split("Examples:\n");
-    const lines = joined(examples).filter((line) => line.trim() !== "");
-    expect(lines.length).toBeGreaterThan(0);
-    for (const line of lines) {
-      const [program, ...words] = split(line.trim());
-      expect([program, await parse(words)]).toEqual(["voucherctl", name]);
-    }
-  });
+    for (const inner of command.commands) expect(help).toContain(inner.name());
+  }
+});
 
-  it("lists every exit code, as docs/voucherctl.md does", () => {
-    const codes = [0, ...Object.values(EXIT), 130];
-    expect(Array.from(EXIT_HELP.matchAll(/^ {2}(\d+) /gm), ([, code]) => Number(code))).toEqual(codes);
-    expect(Array.from(MANUAL.matchAll(/^\| `(\d+)` \|/gm), ([, code]) => Number(code))).toEqual(codes);
-  });
+it.each(LEAVES)("%s shows examples of itself that the program reads, on 80 columns", async (name, command) => {
+  const help = await helpOf(command);
+  expect(help.split("\n").filter((line) => line.length > 80)).toEqual([]);
+  const [, examples = ""] = help.split("Examples:\n");
+  const lines = joined(examples).filter((line) => line.trim() !== "");
+  expect(lines.length).toBeGreaterThan(0);
+  for (const line of lines) {
+    const [program, ...words] = split(line.trim());
+    expect([program, await parse(words)]).toEqual(["voucherctl", name]);
+  }
+});
+
+it("voucherctl --help lists every exit code, as docs/voucherctl.md does", () => {
+  const codes = [0, ...Object.values(EXIT), 130];
+  expect(Array.from(EXIT_HELP.matchAll(/^ {2}(\d+) /gm), ([, code]) => Number(code))).toEqual(codes);
+  expect(Array.from(MANUAL.matchAll(/^\| `(\d+)` \|/gm), ([, code]) => Number(code))).toEqual(codes);
 });
 
 describe("every document", () => {
@@ -92,13 +90,13 @@ describe("every document", () => {
     .filter((line) => /^npm run (-s )?voucherctl/.test(line))
     .map((line) => line.replace("npm run -s", "npm run").replace(/ +# .*/, ""));
 
-  it("shows voucherctl", () => {
+  it("every document shows voucherctl", () => {
     expect(lines.length).toBeGreaterThan(10);
   });
 
   it.each(
     lines.filter((line) => !line.endsWith("--help")),
-  )("shows a command that the program reads: %s", async (line) => {
+  )("every document shows a command that the program reads: %s", async (line) => {
     const words = split(line).slice(4);
     expect(await parse(words)).toBe(`voucherctl ${words[0]} ${words[1]}`);
   });

@@ -168,133 +168,131 @@ async function findJob(jobId: string): Promise<string[]> {
   return [...lists.filter((_, n) => found[n] !== null), ...keys];
 }
 
-describe("a reply", () => {
-  it("a reply reaches exactly its caller among 200 that wait at once", async () => {
-    work(add);
-    const callers = Array.from({ length: 200 }, (_, n) => n);
-    const answers = await Promise.all(callers.map((n) => call(n, 1_000)));
-    expect(answers).toMatchObject(callers.map((n) => isReply(n + 1_000)));
-  });
+it("a reply reaches exactly its caller among 200 that wait at once", async () => {
+  work(add);
+  const callers = Array.from({ length: 200 }, (_, n) => n);
+  const answers = await Promise.all(callers.map((n) => call(n, 1_000)));
+  expect(answers).toMatchObject(callers.map((n) => isReply(n + 1_000)));
+});
 
-  it("a reply reaches only the process that added the job", async () => {
-    work(add);
-    const otherInbox = new ReplyInbox(servers.redisUrl, log);
-    const otherQueue = new AwaitedQueue(sumQueue, { ...links(outside), inbox: otherInbox });
-    await untilStarted(() => otherQueue.isOpen);
-    const [own, foreign] = await Promise.all([
-      call(1, 1),
-      otherQueue.addAndWait(newJobId(), { a: 2, b: 2 }, NO_TIMEOUT_MS),
-    ]);
-    await otherQueue.close();
-    await otherInbox.close();
-    expect([own, foreign]).toMatchObject([isReply(2), isReply(4)]);
-  });
+it("a reply reaches only the process that added the job", async () => {
+  work(add);
+  const otherInbox = new ReplyInbox(servers.redisUrl, log);
+  const otherQueue = new AwaitedQueue(sumQueue, { ...links(outside), inbox: otherInbox });
+  await untilStarted(() => otherQueue.isOpen);
+  const [own, foreign] = await Promise.all([
+    call(1, 1),
+    otherQueue.addAndWait(newJobId(), { a: 2, b: 2 }, NO_TIMEOUT_MS),
+  ]);
+  await otherQueue.close();
+  await otherInbox.close();
+  expect([own, foreign]).toMatchObject([isReply(2), isReply(4)]);
+});
 
-  it("a reply reaches its caller even when Redis did not acknowledge the job", async () => {
-    work(add);
-    await call(1, 2);
-    proxy.muffle();
-    expect(await call(2, 3)).toMatchObject(isReply(5));
-  });
+it("a reply reaches its caller even when Redis did not acknowledge the job", async () => {
+  work(add);
+  await call(1, 2);
+  proxy.muffle();
+  expect(await call(2, 3)).toMatchObject(isReply(5));
+});
 
-  it("a reply reports how long the job waited and how long it ran", async () => {
-    const asked = call(1, 2);
-    await until(async () => (await queue.getWaitingCount()) === 1);
-    await sleep(50);
-    work(async (id, data) => {
-      await sleep(60);
-      return add(id, data);
-    });
-    const answer = await asked;
-    if (answer.kind !== "reply") throw new Error("no reply came");
-    // Timers may fire a millisecond early.
-    expect(answer.queuedMs).toBeGreaterThanOrEqual(49);
-    expect(answer.workedMs).toBeGreaterThanOrEqual(59);
+it("a reply reports how long the job waited and how long it ran", async () => {
+  const asked = call(1, 2);
+  await until(async () => (await queue.getWaitingCount()) === 1);
+  await sleep(50);
+  work(async (id, data) => {
+    await sleep(60);
+    return add(id, data);
   });
+  const answer = await asked;
+  if (answer.kind !== "reply") throw new Error("no reply came");
+  // Timers may fire a millisecond early.
+  expect(answer.queuedMs).toBeGreaterThanOrEqual(49);
+  expect(answer.workedMs).toBeGreaterThanOrEqual(59);
+});
 
-  it("one message has all replies that a worker sends at the same time", async () => {
-    const gate = makeGate();
-    let started = 0;
-    work(async (id, data) => {
-      started += 1;
-      await gate.pass();
-      return add(id, data);
-    });
-    const listener = openFailFast(servers.redisUrl, "listener", log);
-    await untilReady(listener);
-    const messages: string[] = [];
-    listener.on("smessage", (_channel: string, message: string) => messages.push(message));
-    await listener.ssubscribe(inbox.channel);
-    const asked = Array.from({ length: 10 }, (_, n) => call(n, 1));
-    await until(() => started === 10);
-    gate.open();
-    await Promise.all(asked);
-    await until(() => messages.length > 0);
-    expect(messages.map((message) => JSON.parse(message).length)).toEqual([10]);
-    listener.disconnect();
+it("one message has all replies that a worker sends at the same time", async () => {
+  const gate = makeGate();
+  let started = 0;
+  work(async (id, data) => {
+    started += 1;
+    await gate.pass();
+    return add(id, data);
   });
+  const listener = openFailFast(servers.redisUrl, "listener", log);
+  await untilReady(listener);
+  const messages: string[] = [];
+  listener.on("smessage", (_channel: string, message: string) => messages.push(message));
+  await listener.ssubscribe(inbox.channel);
+  const asked = Array.from({ length: 10 }, (_, n) => call(n, 1));
+  await until(() => started === 10);
+  gate.open();
+  await Promise.all(asked);
+  await until(() => messages.length > 0);
+  expect(messages.map((message) => JSON.parse(message).length)).toEqual([10]);
+  listener.disconnect();
+});
 
-  it.each(["reply", "failure"])("a %s whose message was lost is read from the queue", async (ending) => {
-    const gate = makeGate();
-    work(async (id, data) => {
-      await gate.pass();
-      if (ending === "failure") throw new Error("out of paper");
-      return add(id, data);
-    });
-    const asked = call(5, 6);
-    await gate.reached;
-    replyProxy.cut();
-    await until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === 0);
-    gate.open();
-    expect(await asked).toMatchObject(
-      ending === "reply" ? isReply(11) : { kind: "unknown", cause: { message: "out of paper" } },
-    );
+it.each(["reply", "failure"])("a %s whose message was lost is read from the queue", async (ending) => {
+  const gate = makeGate();
+  work(async (id, data) => {
+    await gate.pass();
+    if (ending === "failure") throw new Error("out of paper");
+    return add(id, data);
   });
+  const asked = call(5, 6);
+  await gate.reached;
+  replyProxy.cut();
+  await until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === 0);
+  gate.open();
+  expect(await asked).toMatchObject(
+    ending === "reply" ? isReply(11) : { kind: "unknown", cause: { message: "out of paper" } },
+  );
+});
 
-  it.each([
-    ["invalid JSON", { returnvalue: "{" }],
-    ["invalid times", { processedOn: "yesterday" }],
-  ])("a reply that was lost, and is stored with %s, is unknown and does not affect other jobs", async (_title, malformed) => {
-    const jobId = newJobId();
-    const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, NO_TIMEOUT_MS);
-    await until(async () => (await queue.getWaitingCount()) === 1);
-    const record = { processedOn: "1", finishedOn: "2", returnvalue: '{"sum":3}', ...malformed };
-    await servers.redis.hset(`${PREFIX}:sum:${jobId}`, record);
-    expect(await asked).toMatchObject({
-      kind: "unknown",
-      cause: { message: expect.stringContaining("cannot be read") },
-    });
-    work(add);
-    expect(await call(1, 2)).toMatchObject(isReply(3));
+it.each([
+  ["invalid JSON", { returnvalue: "{" }],
+  ["invalid times", { processedOn: "yesterday" }],
+])("a reply that was lost, and is stored with %s, is unknown and does not affect other jobs", async (_title, malformed) => {
+  const jobId = newJobId();
+  const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, NO_TIMEOUT_MS);
+  await until(async () => (await queue.getWaitingCount()) === 1);
+  const record = { processedOn: "1", finishedOn: "2", returnvalue: '{"sum":3}', ...malformed };
+  await servers.redis.hset(`${PREFIX}:sum:${jobId}`, record);
+  expect(await asked).toMatchObject({
+    kind: "unknown",
+    cause: { message: expect.stringContaining("cannot be read") },
   });
+  work(add);
+  expect(await call(1, 2)).toMatchObject(isReply(3));
+});
 
-  it("replies arrive by message again after a reconnect", async () => {
-    work(add);
-    replyProxy.cut();
-    await until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === 0);
-    replyProxy.mend();
-    await until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === 1);
-    expect(await call(1, 2)).toMatchObject(isReply(3));
-  });
+it("replies arrive by message again after a reconnect", async () => {
+  work(add);
+  replyProxy.cut();
+  await until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === 0);
+  replyProxy.mend();
+  await until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === 1);
+  expect(await call(1, 2)).toMatchObject(isReply(3));
+});
 
-  it("a malformed message does not affect the next reply", async () => {
-    work(add);
-    for (const nonsense of ["{", "[]", '[{"jobId":1}]', "null"]) await servers.redis.spublish(inbox.channel, nonsense);
-    expect(await call(1, 2)).toMatchObject(isReply(3));
-  });
+it("a malformed message does not affect the next reply", async () => {
+  work(add);
+  for (const nonsense of ["{", "[]", '[{"jobId":1}]', "null"]) await servers.redis.spublish(inbox.channel, nonsense);
+  expect(await call(1, 2)).toMatchObject(isReply(3));
+});
 
-  it.each([{ total: 3 }, {}])("a reply of %j, which does not match the schema, is unknown", async (reply) => {
-    work(async () => reply);
-    expect(await call(1, 2)).toEqual({ kind: "unknown", cause: expect.any(z.ZodError) });
-  });
+it.each([{ total: 3 }, {}])("a reply of %j, which does not match the schema, is unknown", async (reply) => {
+  work(async () => reply);
+  expect(await call(1, 2)).toEqual({ kind: "unknown", cause: expect.any(z.ZodError) });
+});
 
-  it("the reply of a failed job is unknown, with the reason as its cause", async () => {
-    work(async () => {
-      throw new Error("out of paper");
-    });
-    const answer = await call(1, 2);
-    expect(answer).toMatchObject({ kind: "unknown", cause: { message: "out of paper" } });
+it("the reply of a failed job is unknown, with the reason as its cause", async () => {
+  work(async () => {
+    throw new Error("out of paper");
   });
+  const answer = await call(1, 2);
+  expect(answer).toMatchObject({ kind: "unknown", cause: { message: "out of paper" } });
 });
 
 describe("a copy of the database on the same Redis", () => {
@@ -347,144 +345,140 @@ it("a job whose wake-up went to a killed worker runs on an idle worker in under 
   killed.disconnect();
 });
 
-describe("a caller whose wait ends", () => {
-  it("a caller whose wait ends withdraws a job that no worker has started, so that it never runs", async () => {
-    const jobId = newJobId();
-    expect(await awaited.addAndWait(jobId, { a: 1, b: 2 }, 100)).toMatchObject({ kind: "unknown" });
-    expect(await findJob(jobId)).toEqual([]);
-    const ran = workAndRecord();
-    const later = newJobId();
-    await awaited.addAndWait(later, { a: 1, b: 1 }, NO_TIMEOUT_MS);
-    expect(ran).toEqual([later]);
-  });
-
-  it("a caller whose wait ends withdraws no job but its own", async () => {
-    const others = [newJobId(), newJobId()];
-    await queue.add(sumQueue.name, { a: 1, b: 1, origin: deployment.origin }, { jobId: others[0] as string });
-    const asked = awaited.addAndWait(newJobId(), { a: 2, b: 2 }, 1_000);
-    await until(async () => (await queue.getWaitingCount()) === 2);
-    await queue.add(sumQueue.name, { a: 3, b: 3, origin: deployment.origin }, { jobId: others[1] as string });
-    expect(await asked).toMatchObject({ kind: "unknown" });
-    const ran = workAndRecord();
-    await until(() => ran.length === 2);
-    expect(ran).toEqual(others);
-  });
-
-  it("a caller whose wait ends gets unknown for a running job, and the late reply is ignored", async () => {
-    const gate = workAtGate();
-    const jobId = newJobId();
-    const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, 2_000);
-    await gate.reached;
-    expect(await asked).toMatchObject({ kind: "unknown", cause: { message: "no reply within 2000 ms" } });
-    expect(await findJob(jobId)).toContain("active");
-    gate.open();
-    await until(async () => (await queue.getJobState(jobId)) === "completed");
-    expect(await call(4, 4)).toMatchObject(isReply(8));
-  });
-
-  it("a caller whose wait ends gets unknown for a job that was started and put back, which stays in the queue", async () => {
-    const jobId = newJobId();
-    const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, 1_000);
-    await until(async () => (await queue.getWaitingCount()) === 1);
-    await servers.redis.hset(`${PREFIX}:sum:${jobId}`, "ats", 1);
-    expect(await asked).toMatchObject({ kind: "unknown" });
-    expect(await findJob(jobId)).toContain("wait");
-  });
-
-  it("a caller whose wait ends gets unknown when Redis is unavailable for the withdrawal", async () => {
-    const jobId = newJobId();
-    const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, 1_000);
-    await until(async () => (await queue.getWaitingCount()) === 1);
-    proxy.cut();
-    expect(await asked).toMatchObject({ kind: "unknown" });
-    expect(await findJob(jobId)).toContain("wait");
-  });
-
-  it("a caller gets a reply only from a job that ran", async () => {
-    const ran = new Set<string>();
-    work(async (id, data) => {
-      ran.add(id);
-      return add(id, data);
-    });
-    const answers = new Map<string, WaitResult<SumReply>>();
-    for (let wave = 0; wave < 10; wave++) {
-      await Promise.all(
-        Array.from({ length: 40 }, async (_, n) => {
-          const jobId = newJobId();
-          answers.set(jobId, await awaited.addAndWait(jobId, { a: n, b: wave }, n / 4));
-        }),
-      );
-    }
-    await until(async () => (await queue.getWaitingCount()) + (await queue.getActiveCount()) === 0);
-    for (const [jobId, answer] of answers) {
-      if (answer.kind === "reply") expect(ran.has(jobId)).toBe(true);
-    }
-  });
+it("a caller whose wait ends withdraws a job that no worker has started, so that it never runs", async () => {
+  const jobId = newJobId();
+  expect(await awaited.addAndWait(jobId, { a: 1, b: 2 }, 100)).toMatchObject({ kind: "unknown" });
+  expect(await findJob(jobId)).toEqual([]);
+  const ran = workAndRecord();
+  const later = newJobId();
+  await awaited.addAndWait(later, { a: 1, b: 1 }, NO_TIMEOUT_MS);
+  expect(ran).toEqual([later]);
 });
 
-describe("while Redis cannot be reached", () => {
-  it("a caller gets unknown at once when Redis was never available", async () => {
-    const port = await freePort();
-    const early = openFailFast(`redis://127.0.0.1:${port}`, "early", log);
-    const unconnected = new AwaitedQueue(sumQueue, links(early));
-    expect(await unconnected.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
-    await unconnected.close();
-    early.disconnect();
-  });
+it("a caller whose wait ends withdraws no job but its own", async () => {
+  const others = [newJobId(), newJobId()];
+  await queue.add(sumQueue.name, { a: 1, b: 1, origin: deployment.origin }, { jobId: others[0] as string });
+  const asked = awaited.addAndWait(newJobId(), { a: 2, b: 2 }, 1_000);
+  await until(async () => (await queue.getWaitingCount()) === 2);
+  await queue.add(sumQueue.name, { a: 3, b: 3, origin: deployment.origin }, { jobId: others[1] as string });
+  expect(await asked).toMatchObject({ kind: "unknown" });
+  const ran = workAndRecord();
+  await until(() => ran.length === 2);
+  expect(ran).toEqual(others);
+});
 
-  it.each([
-    "cannot be reached",
-    "does not answer",
-  ])("a process that starts while Redis %s opens its queue when Redis answers again", async (how) => {
-    const late = await openTcpProxy(servers.redisUrl);
-    if (how === "cannot be reached") late.cut();
-    const connection = openFailFast(late.url, "late", log);
-    if (how === "does not answer") {
-      await untilReady(connection);
-      late.muffle();
-    }
-    const patient = new AwaitedQueue(sumQueue, links(connection));
-    const ask = () => patient.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
-    // The commands that open the queue were sent before this one, and fail before it.
-    await expect(connection.ping()).rejects.toThrow();
-    expect(patient.isOpen).toBe(false);
-    if (how === "cannot be reached") expect(await ask()).toMatchObject({ kind: "unknown" });
-    work(add);
-    late.mend();
-    await until(() => patient.isOpen);
-    expect(await ask()).toMatchObject(isReply(3));
-    await patient.close();
-    connection.disconnect();
-    await late.close();
-  });
+it("a caller whose wait ends gets unknown for a running job, and the late reply is ignored", async () => {
+  const gate = workAtGate();
+  const jobId = newJobId();
+  const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, 2_000);
+  await gate.reached;
+  expect(await asked).toMatchObject({ kind: "unknown", cause: { message: "no reply within 2000 ms" } });
+  expect(await findJob(jobId)).toContain("active");
+  gate.open();
+  await until(async () => (await queue.getJobState(jobId)) === "completed");
+  expect(await call(4, 4)).toMatchObject(isReply(8));
+});
 
-  it("a caller gets unknown at once and adds no job, and a call after the reconnect gets its reply", async () => {
-    work(add);
-    await call(1, 2);
-    proxy.cut();
-    await until(() => redis.status !== "ready");
-    const jobId = newJobId();
-    expect(await awaited.addAndWait(jobId, { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
-    proxy.mend();
-    await untilReady(redis);
-    expect(await call(3, 3)).toMatchObject(isReply(6));
-    expect(await findJob(jobId)).toEqual([]);
-  });
+it("a caller whose wait ends gets unknown for a job that was started and put back, which stays in the queue", async () => {
+  const jobId = newJobId();
+  const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, 1_000);
+  await until(async () => (await queue.getWaitingCount()) === 1);
+  await servers.redis.hset(`${PREFIX}:sum:${jobId}`, "ats", 1);
+  expect(await asked).toMatchObject({ kind: "unknown" });
+  expect(await findJob(jobId)).toContain("wait");
+});
 
-  it("a caller gets unknown when Redis does not acknowledge the job", async () => {
-    proxy.jam();
-    const answer = await call(1, 2);
-    expect(answer).toMatchObject({ kind: "unknown", cause: { message: expect.stringMatching(/timed out/i) } });
-  });
+it("a caller whose wait ends gets unknown when Redis is unavailable for the withdrawal", async () => {
+  const jobId = newJobId();
+  const asked = awaited.addAndWait(jobId, { a: 1, b: 2 }, 1_000);
+  await until(async () => (await queue.getWaitingCount()) === 1);
+  proxy.cut();
+  expect(await asked).toMatchObject({ kind: "unknown" });
+  expect(await findJob(jobId)).toContain("wait");
+});
 
-  it("a caller gets its reply when the command connection is lost after adding the job", async () => {
-    const gate = workAtGate();
-    const asked = call(5, 6);
-    await gate.reached;
-    proxy.cut();
-    gate.open();
-    expect(await asked).toMatchObject(isReply(11));
+it("a caller gets a reply only from a job that ran", async () => {
+  const ran = new Set<string>();
+  work(async (id, data) => {
+    ran.add(id);
+    return add(id, data);
   });
+  const answers = new Map<string, WaitResult<SumReply>>();
+  for (let wave = 0; wave < 10; wave++) {
+    await Promise.all(
+      Array.from({ length: 40 }, async (_, n) => {
+        const jobId = newJobId();
+        answers.set(jobId, await awaited.addAndWait(jobId, { a: n, b: wave }, n / 4));
+      }),
+    );
+  }
+  await until(async () => (await queue.getWaitingCount()) + (await queue.getActiveCount()) === 0);
+  for (const [jobId, answer] of answers) {
+    if (answer.kind === "reply") expect(ran.has(jobId)).toBe(true);
+  }
+});
+
+it("a caller gets unknown at once when Redis was never available", async () => {
+  const port = await freePort();
+  const early = openFailFast(`redis://127.0.0.1:${port}`, "early", log);
+  const unconnected = new AwaitedQueue(sumQueue, links(early));
+  expect(await unconnected.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
+  await unconnected.close();
+  early.disconnect();
+});
+
+it.each([
+  "cannot be reached",
+  "does not answer",
+])("a process that starts while Redis %s opens its queue when Redis answers again", async (how) => {
+  const late = await openTcpProxy(servers.redisUrl);
+  if (how === "cannot be reached") late.cut();
+  const connection = openFailFast(late.url, "late", log);
+  if (how === "does not answer") {
+    await untilReady(connection);
+    late.muffle();
+  }
+  const patient = new AwaitedQueue(sumQueue, links(connection));
+  const ask = () => patient.addAndWait(newJobId(), { a: 1, b: 2 }, NO_TIMEOUT_MS);
+  // The commands that open the queue were sent before this one, and fail before it.
+  await expect(connection.ping()).rejects.toThrow();
+  expect(patient.isOpen).toBe(false);
+  if (how === "cannot be reached") expect(await ask()).toMatchObject({ kind: "unknown" });
+  work(add);
+  late.mend();
+  await until(() => patient.isOpen);
+  expect(await ask()).toMatchObject(isReply(3));
+  await patient.close();
+  connection.disconnect();
+  await late.close();
+});
+
+it("a caller gets unknown at once and adds no job, and a call after the reconnect gets its reply", async () => {
+  work(add);
+  await call(1, 2);
+  proxy.cut();
+  await until(() => redis.status !== "ready");
+  const jobId = newJobId();
+  expect(await awaited.addAndWait(jobId, { a: 1, b: 2 }, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
+  proxy.mend();
+  await untilReady(redis);
+  expect(await call(3, 3)).toMatchObject(isReply(6));
+  expect(await findJob(jobId)).toEqual([]);
+});
+
+it("a caller gets unknown when Redis does not acknowledge the job", async () => {
+  proxy.jam();
+  const answer = await call(1, 2);
+  expect(answer).toMatchObject({ kind: "unknown", cause: { message: expect.stringMatching(/timed out/i) } });
+});
+
+it("a caller gets its reply when the command connection is lost after adding the job", async () => {
+  const gate = workAtGate();
+  const asked = call(5, 6);
+  await gate.reached;
+  proxy.cut();
+  gate.open();
+  expect(await asked).toMatchObject(isReply(11));
 });
 
 it("a worker of six shards runs a job of a shard in which a quarter of its jobs wait", async () => {
@@ -518,41 +512,39 @@ it("a job with too much data is unknown at once and is not added", async () => {
   expect(await findJob(jobId)).toEqual([]);
 });
 
-describe("an awaited queue", () => {
-  it("a queue has room for 2000 callers, and answers unknown to all of them when it closes", async () => {
-    const asked: Promise<WaitResult<SumReply>>[] = [];
-    const ask = () => asked.push(call(1, 2));
-    // In portions, so that no command waits longer for Redis than its timeout.
-    while (asked.length < 1_975) {
-      for (let n = 0; n < 25; n++) ask();
-      await until(async () => (await queue.getWaitingCount()) === asked.length);
-    }
-    while (asked.length < 1_999) ask();
-    expect(awaited.hasRoomFor(SUM)).toBe(true);
-    ask();
-    expect(awaited.hasRoomFor(SUM)).toBe(false);
-    await until(async () => (await queue.getWaitingCount()) === 2_000);
-    await awaited.close();
-    const answers = await Promise.all(asked);
-    expect(answers).toEqual(answers.map(() => ({ kind: "unknown", cause: new Error("the process is closing") })));
-    expect(awaited.hasRoomFor(SUM)).toBe(true);
-  });
+it("a queue has room for 2000 callers, and answers unknown to all of them when it closes", async () => {
+  const asked: Promise<WaitResult<SumReply>>[] = [];
+  const ask = () => asked.push(call(1, 2));
+  // In portions, so that no command waits longer for Redis than its timeout.
+  while (asked.length < 1_975) {
+    for (let n = 0; n < 25; n++) ask();
+    await until(async () => (await queue.getWaitingCount()) === asked.length);
+  }
+  while (asked.length < 1_999) ask();
+  expect(awaited.hasRoomFor(SUM)).toBe(true);
+  ask();
+  expect(awaited.hasRoomFor(SUM)).toBe(false);
+  await until(async () => (await queue.getWaitingCount()) === 2_000);
+  await awaited.close();
+  const answers = await Promise.all(asked);
+  expect(answers).toEqual(answers.map(() => ({ kind: "unknown", cause: new Error("the process is closing") })));
+  expect(awaited.hasRoomFor(SUM)).toBe(true);
+});
 
-  it("a full queue has room again after an answer", async () => {
-    const asked = Array.from({ length: 2_000 }, () => call(1, 2));
-    expect(awaited.hasRoomFor(SUM)).toBe(false);
-    work(add);
-    await Promise.race(asked);
-    expect(awaited.hasRoomFor(SUM)).toBe(true);
-    await Promise.all(asked);
-  });
+it("a full queue has room again after an answer", async () => {
+  const asked = Array.from({ length: 2_000 }, () => call(1, 2));
+  expect(awaited.hasRoomFor(SUM)).toBe(false);
+  work(add);
+  await Promise.race(asked);
+  expect(awaited.hasRoomFor(SUM)).toBe(true);
+  await Promise.all(asked);
+});
 
-  it("a caller has no room while the list of waiting jobs is full, and has room again after that", async () => {
-    const key = `${PREFIX}:${sumQueue.name}:wait`;
-    expect(awaited.hasRoomFor(SUM)).toBe(true);
-    await servers.redis.rpush(key, ...Array.from({ length: sumQueue.waitingMax }, (_, n) => `job-${n}`));
-    await until(() => !awaited.hasRoomFor(SUM));
-    await servers.redis.lpop(key);
-    await until(() => awaited.hasRoomFor(SUM));
-  });
+it("a caller has no room while the list of waiting jobs is full, and has room again after that", async () => {
+  const key = `${PREFIX}:${sumQueue.name}:wait`;
+  expect(awaited.hasRoomFor(SUM)).toBe(true);
+  await servers.redis.rpush(key, ...Array.from({ length: sumQueue.waitingMax }, (_, n) => `job-${n}`));
+  await until(() => !awaited.hasRoomFor(SUM));
+  await servers.redis.lpop(key);
+  await until(() => awaited.hasRoomFor(SUM));
 });

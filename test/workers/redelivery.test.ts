@@ -52,150 +52,136 @@ async function expectUntouched(voucherId: string): Promise<void> {
   });
 }
 
-describe("a job that runs a second time", () => {
-  it("returns its first result, redeems nothing and adds no event", async () => {
-    const { id } = await issue();
-    const [attempt, job] = [newAttempt(id), makeJob(id)];
-    const first = await runRedeemJob(one, attempt, job);
-    expect(first).toMatchObject({ kind: "redeemed" });
-    expect(await runRedeemJob(other, attempt, job)).toEqual(first);
-    await expectOneRedemption(id, first.kind === "redeemed" && first.redeemCode);
-  });
-
-  it("returns its first result even after its deadline", async () => {
-    const { id } = await issue();
-    const [attempt, job] = [newAttempt(id), makeJob(id)];
-    const first = await runRedeemJob(one, attempt, job);
-    expect(await runRedeemJob(other, attempt, { ...job, deadlineMs: 0 })).toEqual(first);
-  });
-
-  it("gets the same redemption when two workers run it at the same time", async () => {
-    const { id } = await issue();
-    const [attempt, job] = [newAttempt(id), makeJob(id)];
-    const { runs } = await whileLocked(db, [id], async () => {
-      const runs = [one, other].map((ctx) => runRedeemJob(ctx, attempt, job));
-      await untilWaiting(db, 2, "worker");
-      return { runs };
-    });
-    const [first, second] = await Promise.all(runs);
-    expect(first).toMatchObject({ kind: "redeemed" });
-    expect(second).toEqual(first);
-    await expectOneRedemption(id, first?.kind === "redeemed" && first.redeemCode);
-  });
-
-  it("gets the same redemption when both runs share a transaction", async () => {
-    const { id } = await issue();
-    const [attempt, job] = [newAttempt(id), makeJob(id)];
-    const [first, second] = await Promise.all([runRedeemJob(one, attempt, job), runRedeemJob(one, attempt, job)]);
-    expect(first).toMatchObject({ kind: "redeemed" });
-    expect(second).toEqual(first);
-    await expectOneRedemption(id, first.kind === "redeemed" && first.redeemCode);
-  });
-
-  it("is decided again when its first run was refused", async () => {
-    const { id, code } = await issue();
-    const { body: reservation } = await rival.reserve(code);
-    const [attempt, job] = [newAttempt(id), makeJob(id)];
-    expect(await runRedeemJob(one, attempt, job)).toEqual({ kind: "refused", code: "voucher_reserved" });
-    await till.release(reservation.ticket);
-    expect(await runRedeemJob(one, attempt, job)).toMatchObject({ kind: "redeemed" });
-  });
+it("a job that runs a second time returns its first result, redeems nothing and adds no event", async () => {
+  const { id } = await issue();
+  const [attempt, job] = [newAttempt(id), makeJob(id)];
+  const first = await runRedeemJob(one, attempt, job);
+  expect(first).toMatchObject({ kind: "redeemed" });
+  expect(await runRedeemJob(other, attempt, job)).toEqual(first);
+  await expectOneRedemption(id, first.kind === "redeemed" && first.redeemCode);
 });
 
-describe("another job with the same reference", () => {
-  it("is confirmed and redeems nothing", async () => {
-    const { id } = await issue();
-    const job = makeJob(id);
-    const first = await runRedeemJob(one, newAttempt(id), job);
-    expect(await runRedeemJob(other, newAttempt(id), job)).toEqual({ kind: "confirmed" });
-    await expectOneRedemption(id, first.kind === "redeemed" && first.redeemCode);
-  });
-
-  it("is confirmed even when it names another voucher, which stays untouched", async () => {
-    const [redeemed, spare] = await issueVouchers(db, partner, 2);
-    const job = makeJob(redeemed?.id as string);
-    await runRedeemJob(one, newAttempt(job.voucherId), job);
-    const retry = { ...job, voucherId: spare?.id as string };
-    expect(await runRedeemJob(other, newAttempt(retry.voucherId), retry)).toEqual({ kind: "confirmed" });
-    await expectUntouched(retry.voucherId);
-  });
-
-  it("is confirmed even after its deadline", async () => {
-    const { id } = await issue();
-    const job = makeJob(id);
-    await runRedeemJob(one, newAttempt(id), job);
-    expect(await runRedeemJob(other, newAttempt(id), { ...job, deadlineMs: 0 })).toEqual({ kind: "confirmed" });
-  });
-
-  it("is confirmed when it shares a transaction with the first job", async () => {
-    const { id } = await issue();
-    const job = makeJob(id);
-    const [first, second] = await Promise.all([
-      runRedeemJob(one, newAttempt(id), job),
-      runRedeemJob(one, newAttempt(id), job),
-    ]);
-    expect(first).toMatchObject({ kind: "redeemed" });
-    expect(second).toEqual({ kind: "confirmed" });
-  });
+it("a job that runs a second time returns its first result even after its deadline", async () => {
+  const { id } = await issue();
+  const [attempt, job] = [newAttempt(id), makeJob(id)];
+  const first = await runRedeemJob(one, attempt, job);
+  expect(await runRedeemJob(other, attempt, { ...job, deadlineMs: 0 })).toEqual(first);
 });
 
-describe("a job past its deadline", () => {
-  it("redeems nothing when the deadline passes while it waits for the voucher's row", async () => {
-    const { id } = await issue();
-    const { run } = await whileLocked(db, [id], async () => {
-      const deadline = new Date((await databaseTime(db)).getTime() + 50);
-      const run = runRedeemJob(one, newAttempt(id), makeJob(id, { deadlineMs: deadline.getTime() }));
-      await untilWaiting(db, 1, "worker");
-      await untilPast(db, deadline);
-      return { run };
-    });
-    expect(await run).toEqual({ kind: "late" });
-    await expectUntouched(id);
+it("a job that runs a second time gets the same redemption when two workers run it at the same time", async () => {
+  const { id } = await issue();
+  const [attempt, job] = [newAttempt(id), makeJob(id)];
+  const { runs } = await whileLocked(db, [id], async () => {
+    const runs = [one, other].map((ctx) => runRedeemJob(ctx, attempt, job));
+    await untilWaiting(db, 2, "worker");
+    return { runs };
   });
+  const [first, second] = await Promise.all(runs);
+  expect(first).toMatchObject({ kind: "redeemed" });
+  expect(second).toEqual(first);
+  await expectOneRedemption(id, first?.kind === "redeemed" && first.redeemCode);
+});
 
-  it("redeems nothing on a connection to another server than the one that its caller has read", async () => {
-    const { id } = await issue();
-    // As if the server was started again after the worker had accepted the job.
-    const before = { ...one, deployment: { id: one.deployment.id, origin: "before", ready: async () => undefined } };
-    expect(await runRedeemJob(before, newAttempt(id), makeJob(id))).toEqual({ kind: "late" });
-    await expectUntouched(id);
-  });
+it("a job that runs a second time gets the same redemption when both runs share a transaction", async () => {
+  const { id } = await issue();
+  const [attempt, job] = [newAttempt(id), makeJob(id)];
+  const [first, second] = await Promise.all([runRedeemJob(one, attempt, job), runRedeemJob(one, attempt, job)]);
+  expect(first).toMatchObject({ kind: "redeemed" });
+  expect(second).toEqual(first);
+  await expectOneRedemption(id, first.kind === "redeemed" && first.redeemCode);
+});
 
-  it("redeems nothing when the deadline passes while it waits in the queue", async () => {
-    const { id } = await issue();
+it("a job that runs a second time is decided again when its first run was refused", async () => {
+  const { id, code } = await issue();
+  const { body: reservation } = await rival.reserve(code);
+  const [attempt, job] = [newAttempt(id), makeJob(id)];
+  expect(await runRedeemJob(one, attempt, job)).toEqual({ kind: "refused", code: "voucher_reserved" });
+  await till.release(reservation.ticket);
+  expect(await runRedeemJob(one, attempt, job)).toMatchObject({ kind: "redeemed" });
+});
+
+it("another job with the same reference is confirmed and redeems nothing", async () => {
+  const { id } = await issue();
+  const job = makeJob(id);
+  const first = await runRedeemJob(one, newAttempt(id), job);
+  expect(await runRedeemJob(other, newAttempt(id), job)).toEqual({ kind: "confirmed" });
+  await expectOneRedemption(id, first.kind === "redeemed" && first.redeemCode);
+});
+
+it("another job with the same reference is confirmed even when it names another voucher, which stays untouched", async () => {
+  const [redeemed, spare] = await issueVouchers(db, partner, 2);
+  const job = makeJob(redeemed?.id as string);
+  await runRedeemJob(one, newAttempt(job.voucherId), job);
+  const retry = { ...job, voucherId: spare?.id as string };
+  expect(await runRedeemJob(other, newAttempt(retry.voucherId), retry)).toEqual({ kind: "confirmed" });
+  await expectUntouched(retry.voucherId);
+});
+
+it("another job with the same reference is confirmed even after its deadline", async () => {
+  const { id } = await issue();
+  const job = makeJob(id);
+  await runRedeemJob(one, newAttempt(id), job);
+  expect(await runRedeemJob(other, newAttempt(id), { ...job, deadlineMs: 0 })).toEqual({ kind: "confirmed" });
+});
+
+it("another job with the same reference is confirmed when it shares a transaction with the first job", async () => {
+  const { id } = await issue();
+  const job = makeJob(id);
+  const [first, second] = await Promise.all([
+    runRedeemJob(one, newAttempt(id), job),
+    runRedeemJob(one, newAttempt(id), job),
+  ]);
+  expect(first).toMatchObject({ kind: "redeemed" });
+  expect(second).toEqual({ kind: "confirmed" });
+});
+
+it("a job past its deadline redeems nothing when the deadline passes while it waits for the voucher's row", async () => {
+  const { id } = await issue();
+  const { run } = await whileLocked(db, [id], async () => {
     const deadline = new Date((await databaseTime(db)).getTime() + 50);
-    const attempt = newAttempt(id);
-    const { origin } = api.ctx.deployment;
-    await queue.add(
-      redeemQueue.name,
-      { ...makeJob(id, { deadlineMs: deadline.getTime() }), origin },
-      { jobId: attempt },
-    );
+    const run = runRedeemJob(one, newAttempt(id), makeJob(id, { deadlineMs: deadline.getTime() }));
+    await untilWaiting(db, 1, "worker");
     await untilPast(db, deadline);
-    const workers = await startWorkers(servers);
-    await until(async () => (await queue.getJobState(attempt)) === "completed");
-    await workers.close();
-    expect((await queue.getJob(attempt))?.returnvalue).toEqual({ kind: "late", origin });
-    await expectUntouched(id);
+    return { run };
   });
+  expect(await run).toEqual({ kind: "late" });
+  await expectUntouched(id);
 });
 
-describe("a job with invalid data", () => {
-  it("fails alone, and the same voucher's next redeem succeeds", async () => {
-    const { id, code } = await issue();
-    const attempts = [newAttempt(id), newAttempt(id), newAttempt(id)];
-    const { origin } = api.ctx.deployment;
-    const bad = [{}, { ...makeJob(id), deadlineMs: "soon", origin }, { ...makeJob(id), externalRef: null, origin }];
-    for (const [n, data] of bad.entries()) await queue.add(redeemQueue.name, data, { jobId: attempts[n] as string });
-    const workers = await startWorkers(servers);
-    const redeem = await till.redeem({ code, externalRef: newRef() });
-    await until(async () =>
-      (await Promise.all(attempts.map((a) => queue.getJobState(a)))).every((s) => s === "failed"),
-    );
-    await workers.close();
-    expect(redeem).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
-    await expectOneRedemption(id, redeem.body.redeemCode);
-  });
+it("a job past its deadline redeems nothing on a connection to another server than the one that its caller has read", async () => {
+  const { id } = await issue();
+  // As if the server was started again after the worker had accepted the job.
+  const before = { ...one, deployment: { id: one.deployment.id, origin: "before", ready: async () => undefined } };
+  expect(await runRedeemJob(before, newAttempt(id), makeJob(id))).toEqual({ kind: "late" });
+  await expectUntouched(id);
+});
+
+it("a job past its deadline redeems nothing when the deadline passes while it waits in the queue", async () => {
+  const { id } = await issue();
+  const deadline = new Date((await databaseTime(db)).getTime() + 50);
+  const attempt = newAttempt(id);
+  const { origin } = api.ctx.deployment;
+  await queue.add(redeemQueue.name, { ...makeJob(id, { deadlineMs: deadline.getTime() }), origin }, { jobId: attempt });
+  await untilPast(db, deadline);
+  const workers = await startWorkers(servers);
+  await until(async () => (await queue.getJobState(attempt)) === "completed");
+  await workers.close();
+  expect((await queue.getJob(attempt))?.returnvalue).toEqual({ kind: "late", origin });
+  await expectUntouched(id);
+});
+
+it("a job with invalid data fails alone, and the same voucher's next redeem succeeds", async () => {
+  const { id, code } = await issue();
+  const attempts = [newAttempt(id), newAttempt(id), newAttempt(id)];
+  const { origin } = api.ctx.deployment;
+  const bad = [{}, { ...makeJob(id), deadlineMs: "soon", origin }, { ...makeJob(id), externalRef: null, origin }];
+  for (const [n, data] of bad.entries()) await queue.add(redeemQueue.name, data, { jobId: attempts[n] as string });
+  const workers = await startWorkers(servers);
+  const redeem = await till.redeem({ code, externalRef: newRef() });
+  await until(async () => (await Promise.all(attempts.map((a) => queue.getJobState(a)))).every((s) => s === "failed"));
+  await workers.close();
+  expect(redeem).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
+  await expectOneRedemption(id, redeem.body.redeemCode);
 });
 
 describe("a job that the database refuses", () => {
@@ -219,7 +205,9 @@ describe("a job that the database refuses", () => {
     { title: "an unknown voucher", fields: { voucherId: "vch_none" } },
     { title: "a voucher id with a NUL", fields: { voucherId: "vch_\0" } },
     { title: "a note with a lone surrogate", fields: { note: "\ud800" } },
-  ])("fails alone with $title, and the rest of its batch redeems", async ({ fields }) => {
+  ])("a job that the database refuses fails alone with $title, and the rest of its batch redeems", async ({
+    fields,
+  }) => {
     const { id } = await issue();
     const { poison, others } = await runAmongOthers(makeJob(id, fields));
     expect(poison).toBeInstanceOf(Error);
@@ -227,7 +215,7 @@ describe("a job that the database refuses", () => {
     await expectUntouched(id);
   });
 
-  it("fails alone when its voucher's chain is damaged, and the rest of its batch redeems", async () => {
+  it("a job that the database refuses fails alone when its voucher's chain is damaged, and the rest of its batch redeems", async () => {
     const { id } = await issue();
     const moveHead = (by: number) =>
       db.query("UPDATE vouchers SET last_sequence = last_sequence + $2 WHERE id = $1", [id, by]);
@@ -239,7 +227,7 @@ describe("a job that the database refuses", () => {
     await expectUntouched(id);
   });
 
-  it("leaves its worker able to redeem the same voucher", async () => {
+  it("a job that the database refuses leaves its worker able to redeem the same voucher", async () => {
     const { id } = await issue();
     const run = (job: RedeemJob) => runRedeemJob(one, newAttempt(id), job);
     await expect(run(makeJob(id, { externalRef: "" }))).rejects.toMatchObject({ code: "23514" });
@@ -247,33 +235,31 @@ describe("a job that the database refuses", () => {
   });
 });
 
-describe("a worker that is closed", () => {
-  it("closes only after its running jobs have finished", async () => {
-    const stuck = await issueVouchers(db, partner, 3);
-    const workers = await startWorkers(servers);
-    const ids = stuck.map(({ id }) => id);
-    const { redeems, closing } = await whileLocked(db, ids, async () => {
-      const redeems = stuck.map(({ code }) => till.redeem({ code, externalRef: newRef() }));
-      await untilWaiting(db, 3, "worker");
-      const closing = workers.close().then(() => "closed");
-      const { id } = await issue();
-      const stillOpen = runRedeemJob(one, newAttempt(id), makeJob(id)).then(() => "still open");
-      expect(await Promise.race([closing, stillOpen])).toBe("still open");
-      return { redeems, closing };
-    });
-    expect((await Promise.all(redeems)).map(({ status }) => status)).toEqual([200, 200, 200]);
-    await closing;
-    expect(await countJobs(servers, redeemQueue.name)).toBe(0);
+it("a worker that is closed closes only after its running jobs have finished", async () => {
+  const stuck = await issueVouchers(db, partner, 3);
+  const workers = await startWorkers(servers);
+  const ids = stuck.map(({ id }) => id);
+  const { redeems, closing } = await whileLocked(db, ids, async () => {
+    const redeems = stuck.map(({ code }) => till.redeem({ code, externalRef: newRef() }));
+    await untilWaiting(db, 3, "worker");
+    const closing = workers.close().then(() => "closed");
+    const { id } = await issue();
+    const stillOpen = runRedeemJob(one, newAttempt(id), makeJob(id)).then(() => "still open");
+    expect(await Promise.race([closing, stillOpen])).toBe("still open");
+    return { redeems, closing };
   });
+  expect((await Promise.all(redeems)).map(({ status }) => status)).toEqual([200, 200, 200]);
+  await closing;
+  expect(await countJobs(servers, redeemQueue.name)).toBe(0);
+});
 
-  it("leaves jobs that it has not started to the next worker", async () => {
-    const { id, code } = await issue();
-    await (await startWorkers(servers)).close();
-    const redeem = till.redeem({ code, externalRef: newRef() });
-    await until(async () => (await countJobs(servers, redeemQueue.name)) === 1);
-    await expectUntouched(id);
-    const successor = await startWorkers(servers);
-    expect(await redeem).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
-    await successor.close();
-  });
+it("a worker that is closed leaves jobs that it has not started to the next worker", async () => {
+  const { id, code } = await issue();
+  await (await startWorkers(servers)).close();
+  const redeem = till.redeem({ code, externalRef: newRef() });
+  await until(async () => (await countJobs(servers, redeemQueue.name)) === 1);
+  await expectUntouched(id);
+  const successor = await startWorkers(servers);
+  expect(await redeem).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
+  await successor.close();
 });

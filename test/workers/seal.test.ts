@@ -75,112 +75,108 @@ function redeem(ctx: WorkerContext, voucherId: string) {
   return runRedeemJob(ctx, newAttempt(voucherId), redeemJob(partner, keys.till.id, voucherId, `ref-${voucherId}`));
 }
 
-describe("a voided voucher's event", () => {
-  it("a voided voucher's event is served Pending without hash and payload until the seal worker appends it to the chain", async () => {
-    const { id, code } = await issue();
-    const voided = await voidByCode(code);
-    const before = (await till.events(code)).body.events;
-    expect(before[1]).toMatchObject({ sealStatus: "Pending", recordHash: null, previousHash: null, payload: null });
-    await announceVoid(servers, voided);
-    const workers = await startWorkers(servers);
-    await until(async () => (await readRecorded(db, id)).sealedSequence === 2);
-    await workers.close();
-    const { events } = (await till.events(code)).body;
-    expect(verifyServedChain(events)).toBeNull();
-    expect(events[1]).toMatchObject({ eventType: "voucher.instance.voided", sealStatus: "Sealed" });
-    expect(JSON.parse(events[1].payload)).toMatchObject({
-      sequence: 2,
-      occurredAt: before[1].occurredAt,
-      data: { reason: "printed twice", nonce: expect.stringMatching(/^[0-9a-f]{32}$/) },
-    });
-  });
-
-  it("a voided voucher's event is sealed by voucherctl itself when the queue is full", async () => {
-    const { id, code } = await issue();
-    const voided = await voidByCode(code);
-    const wait = `${servers.shardOf(id).prefix}:${sealQueue.name}:wait`;
-    const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
-    await servers.redis.rpush(wait, ...Array.from({ length: waitingMax }, (_, n) => `job-${n}`));
-    expect(await announceVoid(servers, voided)).toBe(true);
-    const waiting = await servers.redis.llen(wait);
-    await servers.redis.del(wait);
-    expect(waiting).toBe(waitingMax);
-    expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 voided Sealed"]);
-  });
-
-  it("a voided voucher's event is sealed once by several seal jobs", async () => {
-    const { id, code } = await issue();
-    await voidByCode(code);
-    const queue = openQueue(sealQueue, servers.shardOf(id), api.ctx.redis, api.ctx.log);
-    const data = { voucherId: id, origin: api.ctx.deployment.origin };
-    for (let n = 0; n < 6; n++) await queue.add(sealQueue.name, data);
-    const workers = await Promise.all([startWorkers(servers), startWorkers(servers)]);
-    await until(async () => (await countJobs(servers, "seal")) === 0);
-    await Promise.all(workers.map((worker) => worker.close()));
-    const finished = (await queue.getCompleted()).filter((job) => job.data.voucherId === id);
-    await queue.close();
-    expect(finished.map((job) => job.returnvalue.sealed).toSorted()).toEqual([0, 0, 0, 0, 0, 1]);
-    expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 voided Sealed"]);
+it("a voided voucher's event is served Pending without hash and payload until the seal worker appends it to the chain", async () => {
+  const { id, code } = await issue();
+  const voided = await voidByCode(code);
+  const before = (await till.events(code)).body.events;
+  expect(before[1]).toMatchObject({ sealStatus: "Pending", recordHash: null, previousHash: null, payload: null });
+  await announceVoid(servers, voided);
+  const workers = await startWorkers(servers);
+  await until(async () => (await readRecorded(db, id)).sealedSequence === 2);
+  await workers.close();
+  const { events } = (await till.events(code)).body;
+  expect(verifyServedChain(events)).toBeNull();
+  expect(events[1]).toMatchObject({ eventType: "voucher.instance.voided", sealStatus: "Sealed" });
+  expect(JSON.parse(events[1].payload)).toMatchObject({
+    sequence: 2,
+    occurredAt: before[1].occurredAt,
+    data: { reason: "printed twice", nonce: expect.stringMatching(/^[0-9a-f]{32}$/) },
   });
 });
 
-describe("a sealer", () => {
-  it("a sealer seals several Pending events in sequence order with the recorded data", async () => {
-    const { id } = await issue();
-    await appendPending(id, THREE);
-    expect(await sealVoucher(one, id)).toBe(3);
-    expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 expired Sealed"]);
-    const { events, sealedSequence } = await readRecorded(db, id);
-    expect(sealedSequence).toBe(4);
-    expect(events.slice(1).map(({ data }) => data)).toEqual(
-      [0, 1, 2].map((place) => ({
-        nonce: String(place).padStart(32, "0"),
-        place,
-        priceUsd: 40.25,
-        word: "Gutschein für Ünal €",
-      })),
-    );
-  });
+it("a voided voucher's event is sealed by voucherctl itself when the queue is full", async () => {
+  const { id, code } = await issue();
+  const voided = await voidByCode(code);
+  const wait = `${servers.shardOf(id).prefix}:${sealQueue.name}:wait`;
+  const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
+  await servers.redis.rpush(wait, ...Array.from({ length: waitingMax }, (_, n) => `job-${n}`));
+  expect(await announceVoid(servers, voided)).toBe(true);
+  const waiting = await servers.redis.llen(wait);
+  await servers.redis.del(wait);
+  expect(waiting).toBe(waitingMax);
+  expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 voided Sealed"]);
+});
 
-  it("a sealer seals nothing when it runs again", async () => {
-    const { id } = await issue();
-    await appendPending(id, THREE);
-    await sealVoucher(one, id);
-    const sealed = await readRecorded(db, id);
-    expect(await sealVoucher(one, id)).toBe(0);
-    expect(await readRecorded(db, id)).toEqual(sealed);
-  });
+it("a voided voucher's event is sealed once by several seal jobs", async () => {
+  const { id, code } = await issue();
+  await voidByCode(code);
+  const queue = openQueue(sealQueue, servers.shardOf(id), api.ctx.redis, api.ctx.log);
+  const data = { voucherId: id, origin: api.ctx.deployment.origin };
+  for (let n = 0; n < 6; n++) await queue.add(sealQueue.name, data);
+  const workers = await Promise.all([startWorkers(servers), startWorkers(servers)]);
+  await until(async () => (await countJobs(servers, "seal")) === 0);
+  await Promise.all(workers.map((worker) => worker.close()));
+  const finished = (await queue.getCompleted()).filter((job) => job.data.voucherId === id);
+  await queue.close();
+  expect(finished.map((job) => job.returnvalue.sealed).toSorted()).toEqual([0, 0, 0, 0, 0, 1]);
+  expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 voided Sealed"]);
+});
 
-  it("a sealer seals nothing for an unknown voucher", async () => {
-    expect(await sealVoucher(one, "vch_none")).toBe(0);
-  });
+it("a sealer seals several Pending events in sequence order with the recorded data", async () => {
+  const { id } = await issue();
+  await appendPending(id, THREE);
+  expect(await sealVoucher(one, id)).toBe(3);
+  expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 expired Sealed"]);
+  const { events, sealedSequence } = await readRecorded(db, id);
+  expect(sealedSequence).toBe(4);
+  expect(events.slice(1).map(({ data }) => data)).toEqual(
+    [0, 1, 2].map((place) => ({
+      nonce: String(place).padStart(32, "0"),
+      place,
+      priceUsd: 40.25,
+      word: "Gutschein für Ünal €",
+    })),
+  );
+});
 
-  it("a sealer seals nothing when another sealer locked the row first", async () => {
-    const { id } = await issue();
-    await appendPending(id, THREE);
-    const { seals } = await whileLocked(db, [id], async () => {
-      const seals = [one, other].map((ctx) => sealVoucher(ctx, id));
-      await untilWaiting(db, 2, "worker");
-      return { seals };
-    });
-    expect((await Promise.all(seals)).toSorted()).toEqual([0, 3]);
-    expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 expired Sealed"]);
-  });
+it("a sealer seals nothing when it runs again", async () => {
+  const { id } = await issue();
+  await appendPending(id, THREE);
+  await sealVoucher(one, id);
+  const sealed = await readRecorded(db, id);
+  expect(await sealVoucher(one, id)).toBe(0);
+  expect(await readRecorded(db, id)).toEqual(sealed);
+});
 
-  it("a sealer waits for a void of the same voucher and seals its event as well", async () => {
-    const { id, code } = await issue();
-    await appendPending(id, THREE.slice(0, 1));
-    const { seal, voiding } = await whileLocked(db, [id], async () => {
-      const voiding = voidByCode(code);
-      await untilWaiting(db, 1);
-      const seal = sealVoucher(one, id);
-      await untilWaiting(db, 2);
-      return { seal, voiding };
-    });
-    await voiding;
-    expect(await seal).toBe(2);
-    expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 voided Sealed"]);
+it("a sealer seals nothing for an unknown voucher", async () => {
+  expect(await sealVoucher(one, "vch_none")).toBe(0);
+});
+
+it("a sealer seals nothing when another sealer locked the row first", async () => {
+  const { id } = await issue();
+  await appendPending(id, THREE);
+  const { seals } = await whileLocked(db, [id], async () => {
+    const seals = [one, other].map((ctx) => sealVoucher(ctx, id));
+    await untilWaiting(db, 2, "worker");
+    return { seals };
   });
+  expect((await Promise.all(seals)).toSorted()).toEqual([0, 3]);
+  expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 expired Sealed"]);
+});
+
+it("a sealer waits for a void of the same voucher and seals its event as well", async () => {
+  const { id, code } = await issue();
+  await appendPending(id, THREE.slice(0, 1));
+  const { seal, voiding } = await whileLocked(db, [id], async () => {
+    const voiding = voidByCode(code);
+    await untilWaiting(db, 1);
+    const seal = sealVoucher(one, id);
+    await untilWaiting(db, 2);
+    return { seal, voiding };
+  });
+  await voiding;
+  expect(await seal).toBe(2);
+  expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 voided Sealed"]);
 });
 
 describe("seal jobs that are ready together", () => {
@@ -229,57 +225,55 @@ describe("seal jobs that are ready together", () => {
   });
 });
 
-describe("a redeem of a voucher with Pending events", () => {
-  it("a redeem seals Pending events and then appends its own event, in one transaction", async () => {
-    const { id } = await issue();
-    await appendPending(id, THREE.slice(0, 2));
-    expect(await redeem(one, id)).toMatchObject({ kind: "redeemed" });
-    expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 redeemed Sealed"]);
-    const { rows } = await db.query<{ transaction: string }>(
-      `SELECT xmin::text AS transaction FROM voucher_events WHERE voucher_id = $1 AND sequence > 1
+it("a redeem seals Pending events and then appends its own event, in one transaction", async () => {
+  const { id } = await issue();
+  await appendPending(id, THREE.slice(0, 2));
+  expect(await redeem(one, id)).toMatchObject({ kind: "redeemed" });
+  expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 redeemed Sealed"]);
+  const { rows } = await db.query<{ transaction: string }>(
+    `SELECT xmin::text AS transaction FROM voucher_events WHERE voucher_id = $1 AND sequence > 1
         UNION SELECT xmin::text FROM vouchers WHERE id = $1 UNION SELECT xmin::text FROM redemptions WHERE voucher_id = $1`,
-      [id],
-    );
-    expect(rows).toHaveLength(1);
-  });
+    [id],
+  );
+  expect(rows).toHaveLength(1);
+});
 
-  it.each([
-    ["leaves nothing to seal for a later seal job", true, 0],
-    ["appends its event after those that a seal job sealed first", false, 3],
-  ])("a redeem of a voucher with Pending events %s", async (_, redeemFirst, sealed) => {
-    const { id } = await issue();
-    await appendPending(id, THREE);
-    const begun: Partial<{ redeem: ReturnType<typeof redeem>; seal: Promise<number> }> = {};
-    await whileLocked(db, [id], async () => {
-      if (redeemFirst) begun.redeem = redeem(one, id);
-      else begun.seal = sealVoucher(other, id);
-      await untilWaiting(db, 1, "worker");
-      begun.seal ??= sealVoucher(other, id);
-      begun.redeem ??= redeem(one, id);
-      await untilWaiting(db, 2, "worker");
-    });
-    expect(await begun.redeem).toMatchObject({ kind: "redeemed" });
-    expect(await begun.seal).toBe(sealed);
-    expect(await readRecorded(db, id)).toMatchObject({ lastSequence: 5, sealedSequence: 5 });
+it.each([
+  ["leaves nothing to seal for a later seal job", true, 0],
+  ["appends its event after those that a seal job sealed first", false, 3],
+])("a redeem of a voucher with Pending events %s", async (_, redeemFirst, sealed) => {
+  const { id } = await issue();
+  await appendPending(id, THREE);
+  const begun: Partial<{ redeem: ReturnType<typeof redeem>; seal: Promise<number> }> = {};
+  await whileLocked(db, [id], async () => {
+    if (redeemFirst) begun.redeem = redeem(one, id);
+    else begun.seal = sealVoucher(other, id);
+    await untilWaiting(db, 1, "worker");
+    begun.seal ??= sealVoucher(other, id);
+    begun.redeem ??= redeem(one, id);
+    await untilWaiting(db, 2, "worker");
   });
+  expect(await begun.redeem).toMatchObject({ kind: "redeemed" });
+  expect(await begun.seal).toBe(sealed);
+  expect(await readRecorded(db, id)).toMatchObject({ lastSequence: 5, sealedSequence: 5 });
+});
 
-  it("a redeem batch seals the Pending events of all vouchers each in its own chain", async () => {
-    const vouchers = await Promise.all([1, 2, 3].map(() => issue()));
-    for (const [n, { id }] of vouchers.entries()) await appendPending(id, THREE.slice(0, n));
-    const replies = await Promise.all(vouchers.map(({ id }) => redeem(one, id)));
-    expect(replies).toMatchObject(vouchers.map(() => ({ kind: "redeemed" })));
-    expect(await Promise.all(vouchers.map(({ id }) => chainOf(id)))).toEqual([
-      ["1 issued Sealed", "2 redeemed Sealed"],
-      ["1 issued Sealed", "2 claimed Sealed", "3 redeemed Sealed"],
-      ["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 redeemed Sealed"],
-    ]);
-  });
+it("a redeem batch seals the Pending events of all vouchers each in its own chain", async () => {
+  const vouchers = await Promise.all([1, 2, 3].map(() => issue()));
+  for (const [n, { id }] of vouchers.entries()) await appendPending(id, THREE.slice(0, n));
+  const replies = await Promise.all(vouchers.map(({ id }) => redeem(one, id)));
+  expect(replies).toMatchObject(vouchers.map(() => ({ kind: "redeemed" })));
+  expect(await Promise.all(vouchers.map(({ id }) => chainOf(id)))).toEqual([
+    ["1 issued Sealed", "2 redeemed Sealed"],
+    ["1 issued Sealed", "2 claimed Sealed", "3 redeemed Sealed"],
+    ["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 redeemed Sealed"],
+  ]);
+});
 
-  it("a refused redeem leaves Pending events for the next sealer", async () => {
-    const { id, code } = await issue();
-    await voidByCode(code);
-    expect(await redeem(one, id)).toEqual({ kind: "refused", code: "voucher_voided" });
-    expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 voided Pending"]);
-    expect(await sealVoucher(other, id)).toBe(1);
-  });
+it("a refused redeem leaves Pending events for the next sealer", async () => {
+  const { id, code } = await issue();
+  await voidByCode(code);
+  expect(await redeem(one, id)).toEqual({ kind: "refused", code: "voucher_voided" });
+  expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 voided Pending"]);
+  expect(await sealVoucher(other, id)).toBe(1);
 });

@@ -51,40 +51,38 @@ async function serveRaw(onConnection: (socket: Socket) => void, host = "127.0.0.
   return (server.address() as AddressInfo).port;
 }
 
-describe("a healthy endpoint", () => {
-  it("gets the exact body and headers, on kept connections", async () => {
-    const receiver = await receive();
-    const send = makeSender();
-    expect(await send(receiver.url, '{"name":"ä"}')).toEqual(OK);
-    for (let count = 1; count < 5; count++) expect(await send(receiver.url)).toEqual(OK);
-    // The client may open a second one while it frees the first.
-    expect(receiver.connections).toBeLessThanOrEqual(2);
-    expect(receiver.received.map(({ body }) => body)).toEqual(['{"name":"ä"}', "{}", "{}", "{}", "{}"]);
-    expect(receiver.received[0]?.headers).toMatchObject({
-      "content-type": "application/json",
-      "content-length": "13",
-      "webhook-id": "1",
-    });
+it("a healthy endpoint gets the exact body and headers, on kept connections", async () => {
+  const receiver = await receive();
+  const send = makeSender();
+  expect(await send(receiver.url, '{"name":"ä"}')).toEqual(OK);
+  for (let count = 1; count < 5; count++) expect(await send(receiver.url)).toEqual(OK);
+  // The client may open a second one while it frees the first.
+  expect(receiver.connections).toBeLessThanOrEqual(2);
+  expect(receiver.received.map(({ body }) => body)).toEqual(['{"name":"ä"}', "{}", "{}", "{}", "{}"]);
+  expect(receiver.received[0]?.headers).toMatchObject({
+    "content-type": "application/json",
+    "content-length": "13",
+    "webhook-id": "1",
   });
+});
 
-  it("gets the request on another connection when it has closed the idle one", async () => {
-    const sockets: Socket[] = [];
-    const port = await serveRaw((socket) => {
-      sockets.push(socket);
-      socket.once("data", () => socket.end("HTTP/1.1 204 No Content\r\n\r\n"));
-    });
-    const send = makeSender();
-    expect(await send(`http://127.0.0.1:${port}/`)).toEqual(OK);
-    expect(await send(`http://127.0.0.1:${port}/`)).toEqual(OK);
-    expect(sockets).toHaveLength(2);
+it("a healthy endpoint gets the request on another connection when it has closed the idle one", async () => {
+  const sockets: Socket[] = [];
+  const port = await serveRaw((socket) => {
+    sockets.push(socket);
+    socket.once("data", () => socket.end("HTTP/1.1 204 No Content\r\n\r\n"));
   });
+  const send = makeSender();
+  expect(await send(`http://127.0.0.1:${port}/`)).toEqual(OK);
+  expect(await send(`http://127.0.0.1:${port}/`)).toEqual(OK);
+  expect(sockets).toHaveLength(2);
+});
 
-  it("may have a certificate of an authority that is trusted, and only for its name", async () => {
-    const { port } = await receive({ tls: true });
-    const send = makeSender({ ca: SELF_SIGNED.cert, resolve: async () => ["127.0.0.1"] });
-    expect(await send(`https://hooks.test:${port}/`)).toEqual(OK);
-    expect(await send(`https://other.test:${port}/`)).toEqual(failed("tls"));
-  });
+it("a healthy endpoint may have a certificate of an authority that is trusted, and only for its name", async () => {
+  const { port } = await receive({ tls: true });
+  const send = makeSender({ ca: SELF_SIGNED.cert, resolve: async () => ["127.0.0.1"] });
+  expect(await send(`https://hooks.test:${port}/`)).toEqual(OK);
+  expect(await send(`https://other.test:${port}/`)).toEqual(failed("tls"));
 });
 
 describe("an address that is not public", () => {
@@ -92,7 +90,7 @@ describe("an address that is not public", () => {
 
   it.each(
     "127.0.0.1 [::1] [::ffff:127.0.0.1] 2130706433 0x7f.1 169.254.169.254 [64:ff9b::7f00:1]".split(" "),
-  )("is refused in a URL: %s", async (host) => {
+  )("an address that is not public is refused in a URL: %s", async (host) => {
     const { port } = await receive();
     expect(await makeSender(guarded)(`http://${host}:${port}/`)).toEqual(failed("refused_address"));
   });
@@ -103,14 +101,14 @@ describe("an address that is not public", () => {
     [["::ffff:10.0.0.1"]],
     [["2002:7f00:1::"]],
     [["not an address"]],
-  ])("is refused as one of a name's addresses: %j", async (addresses) => {
+  ])("an address that is not public is refused as one of a name's addresses: %j", async (addresses) => {
     const receiver = await receive();
     const send = makeSender({ ...guarded, resolve: async () => addresses });
     expect(await send(`http://hooks.test:${receiver.port}/`)).toEqual(failed("refused_address"));
     expect(receiver.connections).toBe(0);
   });
 
-  it("is never connected to by a name that answers differently at the second look-up", async () => {
+  it("an address that is not public is never connected to by a name that answers differently at the second look-up", async () => {
     const secret = await receive();
     // The same port at an address that nothing else uses.
     const good = await receive({
@@ -129,7 +127,7 @@ describe("an address that is not public", () => {
     expect([good.connections, secret.connections]).toEqual([1, 0]);
   });
 
-  it("is refused although the endpoint was created when private addresses were allowed", async () => {
+  it("an address that is not public is refused although the endpoint was created when private addresses were allowed", async () => {
     const receiver = await receive();
     const anywhere = makeSender({ allowPrivate: false, mayConnectTo: () => true });
     expect(await anywhere(receiver.url)).toEqual(failed("refused_address"));
@@ -139,68 +137,66 @@ describe("an address that is not public", () => {
   });
 });
 
-describe("an answer that is no success", () => {
-  it.each([301, 302, 304, 307, 308])("%i is not followed", async (status) => {
-    const target = await receive();
-    const receiver = await receive({
-      answer: (response) => response.writeHead(status, { location: target.url }).end(),
-    });
-    expect(await makeSender()(receiver.url)).toEqual({ status, failure: "redirect", retryAfterMs: null });
-    expect(target.connections).toBe(0);
+it.each([301, 302, 304, 307, 308])("a redirect with %i is not followed", async (status) => {
+  const target = await receive();
+  const receiver = await receive({
+    answer: (response) => response.writeHead(status, { location: target.url }).end(),
   });
+  expect(await makeSender()(receiver.url)).toEqual({ status, failure: "redirect", retryAfterMs: null });
+  expect(target.connections).toBe(0);
+});
 
-  it.each([
-    ["30", 30_000],
-    ["-1", null],
-    ["soon", null],
-    ["1e3", null],
-    ["99999999999999999999", null],
-    ["Sun, 06 Nov 1994 08:49:37 GMT", 0],
-  ])("has the wait of a valid Retry-After: %s", async (header, retryAfterMs) => {
-    const receiver = await receive({
-      answer: (response) => response.writeHead(503, { "retry-after": header }).end("busy"),
-    });
-    expect(await makeSender()(receiver.url)).toEqual({ status: 503, failure: "status", retryAfterMs });
+it.each([
+  ["30", 30_000],
+  ["-1", null],
+  ["soon", null],
+  ["1e3", null],
+  ["99999999999999999999", null],
+  ["Sun, 06 Nov 1994 08:49:37 GMT", 0],
+])("an answer that is no success has the wait of a valid Retry-After: %s", async (header, retryAfterMs) => {
+  const receiver = await receive({
+    answer: (response) => response.writeHead(503, { "retry-after": header }).end("busy"),
   });
+  expect(await makeSender()(receiver.url)).toEqual({ status: 503, failure: "status", retryAfterMs });
+});
 
-  it("is invalid when it is no HTTP, or its headers never end", async () => {
-    const garbage = await serveRaw((socket) => socket.end("220 smtp.example.com ESMTP\r\n"));
-    expect(await makeSender()(`http://127.0.0.1:${garbage}/`)).toEqual(failed("invalid_response"));
-    const endless = await serveRaw((socket) => {
-      socket.write("HTTP/1.1 200 OK\r\n");
-      const more = () => socket.write(`x-more: ${"x".repeat(1_000)}\r\n`, (error) => error ?? more());
-      more();
-    });
-    expect(await makeSender()(`http://127.0.0.1:${endless}/`)).toEqual(failed("invalid_response"));
+it("an answer that is no success is invalid when it is no HTTP, or its headers never end", async () => {
+  const garbage = await serveRaw((socket) => socket.end("220 smtp.example.com ESMTP\r\n"));
+  expect(await makeSender()(`http://127.0.0.1:${garbage}/`)).toEqual(failed("invalid_response"));
+  const endless = await serveRaw((socket) => {
+    socket.write("HTTP/1.1 200 OK\r\n");
+    const more = () => socket.write(`x-more: ${"x".repeat(1_000)}\r\n`, (error) => error ?? more());
+    more();
   });
+  expect(await makeSender()(`http://127.0.0.1:${endless}/`)).toEqual(failed("invalid_response"));
+});
 
-  it("is a failure when the connection is refused or cut", async () => {
-    const closed = await receive();
-    await closed.close();
-    expect(await makeSender()(closed.url)).toEqual(failed("connection"));
-    const cut = await serveRaw((socket) => socket.once("data", () => socket.destroy()));
-    expect(await makeSender()(`http://127.0.0.1:${cut}/`)).toEqual(failed("connection"));
-    const halfway = await receive({
-      answer: (response) => {
-        response.writeHead(200, { "content-length": "10" }).write("x");
-        setImmediate(() => response.destroy());
-      },
-    });
-    expect(await makeSender()(halfway.url)).toEqual(failed("connection"));
+it("an attempt is a failure when the connection is refused or cut", async () => {
+  const closed = await receive();
+  await closed.close();
+  expect(await makeSender()(closed.url)).toEqual(failed("connection"));
+  const cut = await serveRaw((socket) => socket.once("data", () => socket.destroy()));
+  expect(await makeSender()(`http://127.0.0.1:${cut}/`)).toEqual(failed("connection"));
+  const halfway = await receive({
+    answer: (response) => {
+      response.writeHead(200, { "content-length": "10" }).write("x");
+      setImmediate(() => response.destroy());
+    },
   });
+  expect(await makeSender()(halfway.url)).toEqual(failed("connection"));
+});
 
-  it("is a failure when the certificate is not trusted, or it speaks no TLS", async () => {
-    const { port } = await receive({ tls: true });
-    expect(await makeSender()(`https://127.0.0.1:${port}/`)).toEqual(failed("tls"));
-    const plain = await receive();
-    expect(await makeSender()(`https://127.0.0.1:${plain.port}/`)).toEqual(failed("tls"));
-  });
+it("an attempt is a failure when the certificate is not trusted, or it speaks no TLS", async () => {
+  const { port } = await receive({ tls: true });
+  expect(await makeSender()(`https://127.0.0.1:${port}/`)).toEqual(failed("tls"));
+  const plain = await receive();
+  expect(await makeSender()(`https://127.0.0.1:${plain.port}/`)).toEqual(failed("tls"));
+});
 
-  it("is a failure when the name has no address", async () => {
-    expect(await makeSender({ resolve: async () => [] })("http://hooks.test/")).toEqual(failed("unknown_host"));
-    const rejects = makeSender({ resolve: () => Promise.reject(new Error("no such host")) });
-    expect(await rejects("http://hooks.test/")).toEqual(failed("unknown_host"));
-  });
+it("an attempt is a failure when the name has no address", async () => {
+  expect(await makeSender({ resolve: async () => [] })("http://hooks.test/")).toEqual(failed("unknown_host"));
+  const rejects = makeSender({ resolve: () => Promise.reject(new Error("no such host")) });
+  expect(await rejects("http://hooks.test/")).toEqual(failed("unknown_host"));
 });
 
 describe("an answer without an end", () => {
@@ -225,7 +221,7 @@ describe("an answer without an end", () => {
     pour();
   }
 
-  it("is read up to 16 kB, and its status counts", async () => {
+  it("an answer without an end is read up to 16 kB, and its status counts", async () => {
     let written = 0;
     const receiver = await receive({
       answer: (response) => {
@@ -240,7 +236,9 @@ describe("an answer without an end", () => {
     expect(written).toBeLessThan(20_000_000);
   });
 
-  it.each(HOSTILE_KINDS)("ends within the one limit of an attempt, and leaves no connection: %s", async (kind) => {
+  it.each(
+    HOSTILE_KINDS,
+  )("an answer without an end ends within the one limit of an attempt, and leaves no connection: %s", async (kind) => {
     const receiver = await startHostileReceiver(kind);
     closers.push(receiver.close);
     const startedAt = performance.now();
@@ -251,7 +249,7 @@ describe("an answer without an end", () => {
     await until(() => receiver.connections() === 0);
   });
 
-  it("has one limit also on a kept connection that breaks late", async () => {
+  it("an attempt has one limit also on a kept connection that breaks late", async () => {
     let requests = 0;
     const port = await serveRaw((socket) => {
       socket.on("data", () => {
@@ -268,13 +266,16 @@ describe("an answer without an end", () => {
     expect(requests).toBe(2);
   });
 
-  it.each(["continues", "chunkExtensions"] as const)("is read up to a quarter of a megabyte: %s", async (kind) => {
+  it.each([
+    "continues",
+    "chunkExtensions",
+  ] as const)("an answer without an end is read up to a quarter of a megabyte: %s", async (kind) => {
     const receiver = await startHostileReceiver(kind);
     closers.push(receiver.close);
     expect(await makeSender({ attemptMaxMs: 60_000 })(receiver.url)).toEqual(failed("invalid_response"));
   });
 
-  it("ends at the longest time to connect, when TLS or the name's look-up is not answered", async () => {
+  it("an attempt ends at the longest time to connect, when TLS or the name's look-up is not answered", async () => {
     const silent = await serveRaw(() => undefined);
     const quick = { connectMaxMs: 200, attemptMaxMs: 3_600_000 };
     expect(await makeSender(quick)(`https://127.0.0.1:${silent}/`)).toEqual(failed("timeout"));

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { FairSlots } from "../../src/batching/fair-slots.ts";
 import type { ReplayRequest } from "../../src/contract/webhook-deliveries.ts";
 import { webhookEvent } from "../../src/contract/webhooks.ts";
@@ -111,82 +111,80 @@ async function reserveInThePast(voucherId: string): Promise<void> {
   );
 }
 
-describe("an event", () => {
-  it("an event is delivered, signed and with a minimal body, to each endpoint of its organization that is subscribed to it", async () => {
-    const stranger = await makePartner(servers.db);
-    const all = await receiver.addEndpoint(servers.db, partner.organizationId);
-    const other = await receiver.addEndpoint(servers.db, partner.organizationId, ["voucher.instance.voided"]);
-    const foreign = await receiver.addEndpoint(servers.db, stranger.organizationId);
-    const voucher = await issueVoucher(servers.db, partner);
-    const reply = await redeem(voucher.id, "Bestellung № 1");
-    expect(await finished(all, 1)).toMatchObject([
-      { state: "Delivered", attempts: 1, lastStatus: 204, lastFailure: null },
-    ]);
-    const [request] = receiver.of(all);
-    expect(request).toMatchObject({ isSigned: true, id: `${voucher.id}-2` });
-    expect(webhookEvent.parse(request?.body)).toEqual(request?.body);
-    const { redeemCode } = reply as { redeemCode: string };
-    expect(request?.body.data).toMatchObject({ sequence: 2, externalRef: "Bestellung № 1", redeemCode });
-    expect(request?.text).not.toMatch(new RegExp(`${voucher.code}|sandbox`));
-    expect([...receiver.of(other), ...receiver.of(foreign)]).toEqual([]);
-  });
+it("an event is delivered, signed and with a minimal body, to each endpoint of its organization that is subscribed to it", async () => {
+  const stranger = await makePartner(servers.db);
+  const all = await receiver.addEndpoint(servers.db, partner.organizationId);
+  const other = await receiver.addEndpoint(servers.db, partner.organizationId, ["voucher.instance.voided"]);
+  const foreign = await receiver.addEndpoint(servers.db, stranger.organizationId);
+  const voucher = await issueVoucher(servers.db, partner);
+  const reply = await redeem(voucher.id, "Bestellung № 1");
+  expect(await finished(all, 1)).toMatchObject([
+    { state: "Delivered", attempts: 1, lastStatus: 204, lastFailure: null },
+  ]);
+  const [request] = receiver.of(all);
+  expect(request).toMatchObject({ isSigned: true, id: `${voucher.id}-2` });
+  expect(webhookEvent.parse(request?.body)).toEqual(request?.body);
+  const { redeemCode } = reply as { redeemCode: string };
+  expect(request?.body.data).toMatchObject({ sequence: 2, externalRef: "Bestellung № 1", redeemCode });
+  expect(request?.text).not.toMatch(new RegExp(`${voucher.code}|sandbox`));
+  expect([...receiver.of(other), ...receiver.of(foreign)]).toEqual([]);
+});
 
-  it('an event has "sandbox": true in its data if its organization is a sandbox', async () => {
-    partner = await makePartner(servers.db, { sandbox: true });
-    const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
-    const [redeemed, held] = (await issueVouchers(servers.db, partner, 2)).map(({ id }) => id) as [string, string];
-    await redeem(redeemed);
-    await reserveInThePast(held);
-    await expireReservations(worker.ctx, performance.now() + 2_000);
-    await finished(endpoint, 2);
-    for (const { body } of receiver.of(endpoint)) {
-      expect(webhookEvent.parse(body)).toEqual(body);
-      expect(body.data.sandbox).toBe(true);
-    }
-  });
+it('an event has "sandbox": true in its data if its organization is a sandbox', async () => {
+  partner = await makePartner(servers.db, { sandbox: true });
+  const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+  const [redeemed, held] = (await issueVouchers(servers.db, partner, 2)).map(({ id }) => id) as [string, string];
+  await redeem(redeemed);
+  await reserveInThePast(held);
+  await expireReservations(worker.ctx, performance.now() + 2_000);
+  await finished(endpoint, 2);
+  for (const { body } of receiver.of(endpoint)) {
+    expect(webhookEvent.parse(body)).toEqual(body);
+    expect(body.data.sandbox).toBe(true);
+  }
+});
 
-  it("an event is announced by every transaction that writes one: void, void of a batch, expiry, and the end of a reservation", async () => {
-    const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
-    const [voided, held] = await issueVouchers(servers.db, partner, 2);
-    if (voided === undefined || held === undefined) throw new Error("no vouchers");
-    await voidVoucher(provisioning(servers.db), partner.organizationId, voided.code, null);
-    await sealVoucher(worker.ctx, voided.id);
-    await reserveInThePast(held.id);
-    await expireReservations(worker.ctx, performance.now() + 2_000);
-    await finished(endpoint, 2);
-    const { rows } = await servers.db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [held.id]);
-    await voidBatch(provisioning(servers.db), rows[0].id, null);
-    const past = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
-    await recordExpiries(worker.ctx, performance.now() + 2_000);
-    await finished(endpoint, 4);
-    const seen = receiver.of(endpoint);
-    for (const { body, isSigned } of seen)
-      expect({ isSigned, body }).toEqual({ isSigned: true, body: webhookEvent.parse(body) });
-    expect(seen.map(({ type, voucherId }) => [type, voucherId]).sort()).toEqual(
-      [
-        ["voucher.instance.voided", voided.id],
-        ["reservation.expired", held.id],
-        ["voucher.instance.voided", held.id],
-        ["voucher.instance.expired", past.id],
-      ].sort(),
-    );
-    const text = seen.map((request) => request.text).join("");
-    expect(text).not.toMatch(/rsv_/);
-  });
+it("an event is announced by every transaction that writes one: void, void of a batch, expiry, and the end of a reservation", async () => {
+  const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+  const [voided, held] = await issueVouchers(servers.db, partner, 2);
+  if (voided === undefined || held === undefined) throw new Error("no vouchers");
+  await voidVoucher(provisioning(servers.db), partner.organizationId, voided.code, null);
+  await sealVoucher(worker.ctx, voided.id);
+  await reserveInThePast(held.id);
+  await expireReservations(worker.ctx, performance.now() + 2_000);
+  await finished(endpoint, 2);
+  const { rows } = await servers.db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [held.id]);
+  await voidBatch(provisioning(servers.db), rows[0].id, null);
+  const past = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
+  await recordExpiries(worker.ctx, performance.now() + 2_000);
+  await finished(endpoint, 4);
+  const seen = receiver.of(endpoint);
+  for (const { body, isSigned } of seen)
+    expect({ isSigned, body }).toEqual({ isSigned: true, body: webhookEvent.parse(body) });
+  expect(seen.map(({ type, voucherId }) => [type, voucherId]).sort()).toEqual(
+    [
+      ["voucher.instance.voided", voided.id],
+      ["reservation.expired", held.id],
+      ["voucher.instance.voided", held.id],
+      ["voucher.instance.expired", past.id],
+    ].sort(),
+  );
+  const text = seen.map((request) => request.text).join("");
+  expect(text).not.toMatch(/rsv_/);
+});
 
-  it("an event is written to the outbox only for organizations with an enabled endpoint", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
-    await worker.ctx.fanOut?.close();
-    await redeem(voucher.id);
-    expect((await servers.db.query("SELECT FROM webhook_outbox")).rowCount).toBe(0);
-    await receiver.addEndpoint(servers.db, partner.organizationId);
-    const next = await issueVoucher(servers.db, partner);
-    await redeem(next.id);
-    expect((await servers.db.query("SELECT FROM webhook_outbox")).rowCount).toBe(1);
-    await worker.close();
-    worker = await startWorkers(servers, { ...WEBHOOK_ENV, METRICS_PORT: "0" });
-    await until(async () => (await servers.db.query("SELECT FROM webhook_outbox")).rowCount === 0);
-  });
+it("an event is written to the outbox only for organizations with an enabled endpoint", async () => {
+  const voucher = await issueVoucher(servers.db, partner);
+  await worker.ctx.fanOut?.close();
+  await redeem(voucher.id);
+  expect((await servers.db.query("SELECT FROM webhook_outbox")).rowCount).toBe(0);
+  await receiver.addEndpoint(servers.db, partner.organizationId);
+  const next = await issueVoucher(servers.db, partner);
+  await redeem(next.id);
+  expect((await servers.db.query("SELECT FROM webhook_outbox")).rowCount).toBe(1);
+  await worker.close();
+  worker = await startWorkers(servers, { ...WEBHOOK_ENV, METRICS_PORT: "0" });
+  await until(async () => (await servers.db.query("SELECT FROM webhook_outbox")).rowCount === 0);
 });
 
 it("a run sends an event that becomes due by the end of its voucher's earlier one, when the run has just read that nothing is due", async () => {
@@ -220,249 +218,240 @@ it("a run sends an event that becomes due by the end of its voucher's earlier on
   expect(await deliverToEndpoint(ctx, endpoint)).toEqual({ delivered: 2, retried: 0, failed: 0 });
 });
 
-describe("a delivery that fails", () => {
-  it("a delivery that fails is repeated with the same id and body after 5 s and 5 min ± 20 %, later if Retry-After says so, up to twice the step", async () => {
-    const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
-    answer = () => 500;
-    await redeem((await issueVoucher(servers.db, partner)).id);
-    const first = (await waitAfter(endpoint, 1)).s;
-    expect(first).toBeGreaterThan(1);
-    expect(first).toBeLessThanOrEqual(6);
-    answer = () => ({ status: 503, headers: { "retry-after": "86400" } });
-    await skipWait(endpoint);
-    const second = (await waitAfter(endpoint, 2)).s;
-    expect(second).toBeGreaterThan(590);
-    expect(second).toBeLessThanOrEqual(600);
-    expect(await deliveries(endpoint)).toMatchObject([{ lastStatus: 503, lastFailure: "status", state: "Pending" }]);
-    answer = () => 200;
-    await skipWait(endpoint);
-    await finished(endpoint, 1);
-    const requests = receiver.of(endpoint);
-    expect(requests).toHaveLength(3);
-    expect(new Set(requests.map(({ id, text }) => id + text)).size).toBe(1);
-    const { rows } = await servers.db.query("SELECT failing_since FROM webhook_endpoints WHERE id = $1", [endpoint]);
-    expect(rows).toEqual([{ failing_since: null }]);
-  });
-
-  it("a delivery has one attempt if two processes send it at the same time: the first result that is recorded counts", async () => {
-    const [endpoint = ""] = await addEndpointsWithDue(1, 1);
-    const [delivery] = await selectDueDeliveries(servers.db, endpoint, [], 1);
-    if (delivery === undefined) throw new Error("nothing is due");
-    const ctx = { ...worker.ctx, metrics: null };
-    const failed = { status: 500, failure: "status", retryAfterMs: null } as const;
-    const delivered = { status: 204, failure: null, retryAfterMs: null };
-    for (const result of [failed, delivered]) {
-      await openAttemptRecorder(ctx).submit({ endpointId: endpoint, delivery, result });
-    }
-    const { rows } = await servers.db.query(
-      "SELECT attempts, state, last_status FROM webhook_deliveries WHERE endpoint_id = $1",
-      [endpoint],
-    );
-    expect(rows).toEqual([{ attempts: 1, state: "Pending", last_status: 500 }]);
-  });
-
-  it("a delivery is given up after ten attempts; only then does the next event of its voucher follow", async () => {
-    const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
-    const [voucher, other] = await issueVouchers(servers.db, partner, 2);
-    if (voucher === undefined || other === undefined) throw new Error("no vouchers");
-    answer = ({ voucherId, type }) => (voucherId === voucher.id && type === "reservation.expired" ? 500 : 204);
-    await reserveInThePast(voucher.id);
-    await expireReservations(worker.ctx, performance.now() + 2_000);
-    await redeem(voucher.id);
-    await redeem(other.id);
-    await until(() => receiver.of(endpoint).some(({ voucherId }) => voucherId === other.id));
-    for (let attempts = 1; attempts < 10; attempts++) {
-      await waitAfter(endpoint, attempts);
-      await skipWait(endpoint);
-    }
-    await finished(endpoint, 3);
-    const ofVoucher = receiver.of(endpoint).filter(({ voucherId }) => voucherId === voucher.id);
-    expect(ofVoucher.map(({ type }) => type)).toEqual([
-      ...Array(10).fill("reservation.expired"),
-      "voucher.instance.redeemed",
-    ]);
-    const failed = (await deliveries(endpoint)).find(({ eventType }) => eventType === "reservation.expired");
-    expect(failed).toMatchObject({ state: "Failed", attempts: 10, sequence: null, nextAttemptAt: null });
-  });
-
-  it("a failing delivery disables the endpoint at once after 410, and after five days without a success; the sweeper ends its waiting deliveries", async () => {
-    const [gone, failing] = [
-      await receiver.addEndpoint(servers.db, partner.organizationId),
-      await receiver.addEndpoint(servers.db, partner.organizationId),
-    ];
-    const warned: unknown[] = [];
-    worker.ctx.log.warn = ((fields: unknown) => warned.push(fields)) as typeof worker.ctx.log.warn;
-    answer = ({ path }) => (path === `/${gone}` ? 410 : 500);
-    const disabled = async (id: string) =>
-      (
-        await servers.db.query(
-          "SELECT disabled_reason AS reason FROM webhook_endpoints WHERE id = $1 AND NOT enabled",
-          [id],
-        )
-      ).rows[0]?.reason;
-    await redeem((await issueVoucher(servers.db, partner)).id);
-    await until(() => disabled(gone));
-    await waitAfter(failing, 1);
-    await servers.db.query(
-      "UPDATE webhook_endpoints SET failing_since = now() - interval '119 hours 59 minutes' WHERE id = $1",
-      [failing],
-    );
-    await skipWait(failing);
-    await waitAfter(failing, 2);
-    expect(await disabled(failing)).toBeUndefined();
-    await servers.db.query("UPDATE webhook_endpoints SET failing_since = now() - interval '120 hours' WHERE id = $1", [
-      failing,
-    ]);
-    await skipWait(failing);
-    await until(() => disabled(failing));
-    expect([await disabled(gone), await disabled(failing)]).toEqual(["gone", "failing"]);
-    expect(warned).toMatchObject([
-      { reason: "gone", endpointId: gone },
-      { reason: "failing", endpointId: failing },
-    ]);
-    const report = await scrape(worker.metricsUrl);
-    for (const reason of ["gone", "failing"]) {
-      expect(report.value("voucher_webhook_endpoints_disabled_total", { reason })).toBeGreaterThanOrEqual(1);
-    }
-    await removeDeliveries(worker.ctx, performance.now() + 2_000);
-    for (const id of [gone, failing]) expect(await deliveries(id)).toMatchObject([{ state: "Failed" }]);
-    const before = receiver.received.length;
-    await redeem((await issueVoucher(servers.db, partner)).id);
-    expect((await servers.db.query("SELECT FROM webhook_outbox")).rowCount).toBe(0);
-    expect(receiver.received).toHaveLength(before);
-  });
+it("a delivery that fails is repeated with the same id and body after 5 s and 5 min ± 20 %, later if Retry-After says so, up to twice the step", async () => {
+  const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+  answer = () => 500;
+  await redeem((await issueVoucher(servers.db, partner)).id);
+  const first = (await waitAfter(endpoint, 1)).s;
+  expect(first).toBeGreaterThan(1);
+  expect(first).toBeLessThanOrEqual(6);
+  answer = () => ({ status: 503, headers: { "retry-after": "86400" } });
+  await skipWait(endpoint);
+  const second = (await waitAfter(endpoint, 2)).s;
+  expect(second).toBeGreaterThan(590);
+  expect(second).toBeLessThanOrEqual(600);
+  expect(await deliveries(endpoint)).toMatchObject([{ lastStatus: 503, lastFailure: "status", state: "Pending" }]);
+  answer = () => 200;
+  await skipWait(endpoint);
+  await finished(endpoint, 1);
+  const requests = receiver.of(endpoint);
+  expect(requests).toHaveLength(3);
+  expect(new Set(requests.map(({ id, text }) => id + text)).size).toBe(1);
+  const { rows } = await servers.db.query("SELECT failing_since FROM webhook_endpoints WHERE id = $1", [endpoint]);
+  expect(rows).toEqual([{ failing_since: null }]);
 });
 
-describe("a run", () => {
-  it("a run sends at most four requests at once to an endpoint, one to a failing one, and leaves slots to other organizations", async () => {
-    // Longer than the test may take.
-    const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 200_000, attemptMaxMs: 200_000 });
-    const requests = new FairSlots(REQUESTS_MAX);
-    const ctx = { ...openDeliveries(), webhookSender, requests, failing: new FairSlots(FAILING_MAX) };
-    const failing = await addEndpointsWithDue(20, 6);
-    const slow = await addEndpointsWithDue(20, 6);
-    const [prompt = ""] = await addEndpointsWithDue(1, 6);
-    await servers.db.query("UPDATE webhook_endpoints SET failing_since = now() WHERE id = ANY ($1)", [failing]);
-    answer = ({ path }) => (path === `/${prompt}` ? 204 : null);
-    let ended = 0;
-    const start = (ids: readonly string[]) => ids.map((id) => deliverToEndpoint(ctx, id).finally(() => ended++));
-    const runs = start(failing);
-    // Half of the 32 turns of failing endpoints.
-    await until(() => ended === 4 && requests.used === 16);
-    runs.push(...start(slow));
-    // Half of the 48 slots that are left.
-    await until(() => requests.used === 16 + 24 && requests.waiting > 0);
-    expect(await deliverToEndpoint(ctx, prompt)).toMatchObject({ delivered: 6 });
-    expect(Math.max(...failing.map((id) => receiver.of(id).length))).toBe(1);
-    expect(Math.max(...slow.map((id) => receiver.of(id).length))).toBe(4);
-    await webhookSender.close();
-    await Promise.all(runs);
-    // Attempts that the stop has ended are repeated, and not recorded.
-    expect((await deliveries(slow[0] ?? "")).every(({ attempts }) => attempts === 0)).toBe(true);
-  });
-
-  it("a run ends within five seconds when its process stops while endpoints hang", async () => {
-    answer = () => null;
-    const ids = await addEndpointsWithDue(20, 1);
-    const stopping = await startWorkers(servers, WEBHOOK_ENV);
-    await requestWebhooks(stopping.ctx);
-    await until(() => ids.flatMap(receiver.of).length >= 20);
-    const startedAt = performance.now();
-    await stopping.close();
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
-    expect(await deliveries(ids[0] ?? "")).toMatchObject([{ state: "Pending" }]);
-  });
-
-  it("a run ends after four failures without a success, and at once after 410", async () => {
-    const [failing = "", gone = ""] = await addEndpointsWithDue(2, 12);
-    answer = ({ path }) => (path === `/${gone}` ? 410 : 500);
-    await Promise.all([failing, gone].map((id) => deliverToEndpoint(openDeliveries(), id)));
-    // Three more were under way.
-    expect(receiver.of(failing).length).toBeLessThanOrEqual(7);
-    expect(receiver.of(gone).length).toBeLessThanOrEqual(4);
-  });
+it("a delivery has one attempt if two processes send it at the same time: the first result that is recorded counts", async () => {
+  const [endpoint = ""] = await addEndpointsWithDue(1, 1);
+  const [delivery] = await selectDueDeliveries(servers.db, endpoint, [], 1);
+  if (delivery === undefined) throw new Error("nothing is due");
+  const ctx = { ...worker.ctx, metrics: null };
+  const failed = { status: 500, failure: "status", retryAfterMs: null } as const;
+  const delivered = { status: 204, failure: null, retryAfterMs: null };
+  for (const result of [failed, delivered]) {
+    await openAttemptRecorder(ctx).submit({ endpointId: endpoint, delivery, result });
+  }
+  const { rows } = await servers.db.query(
+    "SELECT attempts, state, last_status FROM webhook_deliveries WHERE endpoint_id = $1",
+    [endpoint],
+  );
+  expect(rows).toEqual([{ attempts: 1, state: "Pending", last_status: 500 }]);
 });
 
-describe("a replay", () => {
-  it("a replay sends finished deliveries again at once with the same ids, in the order of each voucher, by ids or by time", async () => {
-    const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
-    const replay = (request: ReplayRequest, organizationId = partner.organizationId) =>
-      replayWebhook(worker.ctx, organizationId, endpoint, request);
-    const voucher = await issueVoucher(servers.db, partner);
-    await reserveInThePast(voucher.id);
-    await expireReservations(worker.ctx, performance.now() + 2_000);
-    await redeem(voucher.id);
-    const [newest] = await finished(endpoint, 2);
-    const ids = receiver.of(endpoint).map(({ id }) => id);
-    expect(await replay({ eventIds: ids })).toEqual({ replayed: 2 });
-    await until(() => receiver.of(endpoint).length === 4);
-    expect(receiver.of(endpoint).map(({ id }) => id)).toEqual([...ids, ...ids]);
-    await finished(endpoint, 2);
-    const at = new Date(newest?.createdAt ?? "");
-    const time = { from: at, to: new Date(at.getTime() + 1) };
-    expect(await replay(time)).toEqual({ replayed: 1 });
-    await expect(replay(time, "org_x")).rejects.toMatchObject({ code: "webhook_not_found" });
-    await until(() => receiver.of(endpoint).length === 5);
-    await finished(endpoint, 2);
-  });
+it("a delivery is given up after ten attempts; only then does the next event of its voucher follow", async () => {
+  const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+  const [voucher, other] = await issueVouchers(servers.db, partner, 2);
+  if (voucher === undefined || other === undefined) throw new Error("no vouchers");
+  answer = ({ voucherId, type }) => (voucherId === voucher.id && type === "reservation.expired" ? 500 : 204);
+  await reserveInThePast(voucher.id);
+  await expireReservations(worker.ctx, performance.now() + 2_000);
+  await redeem(voucher.id);
+  await redeem(other.id);
+  await until(() => receiver.of(endpoint).some(({ voucherId }) => voucherId === other.id));
+  for (let attempts = 1; attempts < 10; attempts++) {
+    await waitAfter(endpoint, attempts);
+    await skipWait(endpoint);
+  }
+  await finished(endpoint, 3);
+  const ofVoucher = receiver.of(endpoint).filter(({ voucherId }) => voucherId === voucher.id);
+  expect(ofVoucher.map(({ type }) => type)).toEqual([
+    ...Array(10).fill("reservation.expired"),
+    "voucher.instance.redeemed",
+  ]);
+  const failed = (await deliveries(endpoint)).find(({ eventType }) => eventType === "reservation.expired");
+  expect(failed).toMatchObject({ state: "Failed", attempts: 10, sequence: null, nextAttemptAt: null });
+});
 
-  it("a replay makes a later delivery of the voucher wait for the replayed one, although its own retry was due", async () => {
-    answer = () => 503;
-    const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
-    const { id } = await issueVoucher(servers.db, partner);
-    await redeem(id);
-    await waitAfter(endpoint, 1);
-    await servers.db.query(
-      `INSERT INTO webhook_deliveries (position, created_at, finished_at, state, attempts, sequence, endpoint_id, event_id, voucher_id, event_type)
+it("a failing delivery disables the endpoint at once after 410, and after five days without a success; the sweeper ends its waiting deliveries", async () => {
+  const [gone, failing] = [
+    await receiver.addEndpoint(servers.db, partner.organizationId),
+    await receiver.addEndpoint(servers.db, partner.organizationId),
+  ];
+  const warned: unknown[] = [];
+  worker.ctx.log.warn = ((fields: unknown) => warned.push(fields)) as typeof worker.ctx.log.warn;
+  answer = ({ path }) => (path === `/${gone}` ? 410 : 500);
+  const disabled = async (id: string) =>
+    (
+      await servers.db.query("SELECT disabled_reason AS reason FROM webhook_endpoints WHERE id = $1 AND NOT enabled", [
+        id,
+      ])
+    ).rows[0]?.reason;
+  await redeem((await issueVoucher(servers.db, partner)).id);
+  await until(() => disabled(gone));
+  await waitAfter(failing, 1);
+  await servers.db.query(
+    "UPDATE webhook_endpoints SET failing_since = now() - interval '119 hours 59 minutes' WHERE id = $1",
+    [failing],
+  );
+  await skipWait(failing);
+  await waitAfter(failing, 2);
+  expect(await disabled(failing)).toBeUndefined();
+  await servers.db.query("UPDATE webhook_endpoints SET failing_since = now() - interval '120 hours' WHERE id = $1", [
+    failing,
+  ]);
+  await skipWait(failing);
+  await until(() => disabled(failing));
+  expect([await disabled(gone), await disabled(failing)]).toEqual(["gone", "failing"]);
+  expect(warned).toMatchObject([
+    { reason: "gone", endpointId: gone },
+    { reason: "failing", endpointId: failing },
+  ]);
+  const report = await scrape(worker.metricsUrl);
+  for (const reason of ["gone", "failing"]) {
+    expect(report.value("voucher_webhook_endpoints_disabled_total", { reason })).toBeGreaterThanOrEqual(1);
+  }
+  await removeDeliveries(worker.ctx, performance.now() + 2_000);
+  for (const id of [gone, failing]) expect(await deliveries(id)).toMatchObject([{ state: "Failed" }]);
+  const before = receiver.received.length;
+  await redeem((await issueVoucher(servers.db, partner)).id);
+  expect((await servers.db.query("SELECT FROM webhook_outbox")).rowCount).toBe(0);
+  expect(receiver.received).toHaveLength(before);
+});
+
+it("a run sends at most four requests at once to an endpoint, one to a failing one, and leaves slots to other organizations", async () => {
+  // Longer than the test may take.
+  const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 200_000, attemptMaxMs: 200_000 });
+  const requests = new FairSlots(REQUESTS_MAX);
+  const ctx = { ...openDeliveries(), webhookSender, requests, failing: new FairSlots(FAILING_MAX) };
+  const failing = await addEndpointsWithDue(20, 6);
+  const slow = await addEndpointsWithDue(20, 6);
+  const [prompt = ""] = await addEndpointsWithDue(1, 6);
+  await servers.db.query("UPDATE webhook_endpoints SET failing_since = now() WHERE id = ANY ($1)", [failing]);
+  answer = ({ path }) => (path === `/${prompt}` ? 204 : null);
+  let ended = 0;
+  const start = (ids: readonly string[]) => ids.map((id) => deliverToEndpoint(ctx, id).finally(() => ended++));
+  const runs = start(failing);
+  // Half of the 32 turns of failing endpoints.
+  await until(() => ended === 4 && requests.used === 16);
+  runs.push(...start(slow));
+  // Half of the 48 slots that are left.
+  await until(() => requests.used === 16 + 24 && requests.waiting > 0);
+  expect(await deliverToEndpoint(ctx, prompt)).toMatchObject({ delivered: 6 });
+  expect(Math.max(...failing.map((id) => receiver.of(id).length))).toBe(1);
+  expect(Math.max(...slow.map((id) => receiver.of(id).length))).toBe(4);
+  await webhookSender.close();
+  await Promise.all(runs);
+  // Attempts that the stop has ended are repeated, and not recorded.
+  expect((await deliveries(slow[0] ?? "")).every(({ attempts }) => attempts === 0)).toBe(true);
+});
+
+it("a run ends within five seconds when its process stops while endpoints hang", async () => {
+  answer = () => null;
+  const ids = await addEndpointsWithDue(20, 1);
+  const stopping = await startWorkers(servers, WEBHOOK_ENV);
+  await requestWebhooks(stopping.ctx);
+  await until(() => ids.flatMap(receiver.of).length >= 20);
+  const startedAt = performance.now();
+  await stopping.close();
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  expect(await deliveries(ids[0] ?? "")).toMatchObject([{ state: "Pending" }]);
+});
+
+it("a run ends after four failures without a success, and at once after 410", async () => {
+  const [failing = "", gone = ""] = await addEndpointsWithDue(2, 12);
+  answer = ({ path }) => (path === `/${gone}` ? 410 : 500);
+  await Promise.all([failing, gone].map((id) => deliverToEndpoint(openDeliveries(), id)));
+  // Three more were under way.
+  expect(receiver.of(failing).length).toBeLessThanOrEqual(7);
+  expect(receiver.of(gone).length).toBeLessThanOrEqual(4);
+});
+
+it("a replay sends finished deliveries again at once with the same ids, in the order of each voucher, by ids or by time", async () => {
+  const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+  const replay = (request: ReplayRequest, organizationId = partner.organizationId) =>
+    replayWebhook(worker.ctx, organizationId, endpoint, request);
+  const voucher = await issueVoucher(servers.db, partner);
+  await reserveInThePast(voucher.id);
+  await expireReservations(worker.ctx, performance.now() + 2_000);
+  await redeem(voucher.id);
+  const [newest] = await finished(endpoint, 2);
+  const ids = receiver.of(endpoint).map(({ id }) => id);
+  expect(await replay({ eventIds: ids })).toEqual({ replayed: 2 });
+  await until(() => receiver.of(endpoint).length === 4);
+  expect(receiver.of(endpoint).map(({ id }) => id)).toEqual([...ids, ...ids]);
+  await finished(endpoint, 2);
+  const at = new Date(newest?.createdAt ?? "");
+  const time = { from: at, to: new Date(at.getTime() + 1) };
+  expect(await replay(time)).toEqual({ replayed: 1 });
+  await expect(replay(time, "org_x")).rejects.toMatchObject({ code: "webhook_not_found" });
+  await until(() => receiver.of(endpoint).length === 5);
+  await finished(endpoint, 2);
+});
+
+it("a replay makes a later delivery of the voucher wait for the replayed one, although its own retry was due", async () => {
+  answer = () => 503;
+  const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
+  const { id } = await issueVoucher(servers.db, partner);
+  await redeem(id);
+  await waitAfter(endpoint, 1);
+  await servers.db.query(
+    `INSERT INTO webhook_deliveries (position, created_at, finished_at, state, attempts, sequence, endpoint_id, event_id, voucher_id, event_type)
        VALUES (0, now(), now(), 'Delivered', 1, 1, $1, $2 || '-1', $2, 'voucher.instance.claimed')`,
-      [endpoint, id],
-    );
-    expect(await replayWebhook(worker.ctx, partner.organizationId, endpoint, { eventIds: [`${id}-1`] })).toEqual({
-      replayed: 1,
-    });
-    await waitAfter(endpoint, 1);
-    await skipWait(endpoint);
-    await waitAfter(endpoint, 2);
-    answer = () => 204;
-    await skipWait(endpoint);
-    await finished(endpoint, 2);
-    expect(receiver.of(endpoint).map((request) => request.id)).toEqual([2, 1, 1, 1, 2].map((n) => `${id}-${n}`));
+    [endpoint, id],
+  );
+  expect(await replayWebhook(worker.ctx, partner.organizationId, endpoint, { eventIds: [`${id}-1`] })).toEqual({
+    replayed: 1,
   });
+  await waitAfter(endpoint, 1);
+  await skipWait(endpoint);
+  await waitAfter(endpoint, 2);
+  answer = () => 204;
+  await skipWait(endpoint);
+  await finished(endpoint, 2);
+  expect(receiver.of(endpoint).map((request) => request.id)).toEqual([2, 1, 1, 1, 2].map((n) => `${id}-${n}`));
 });
 
-describe("the list of deliveries", () => {
-  it("the list of deliveries pages from the newest to the oldest, by state, and keeps finished ones for 30 days", async () => {
-    const endpointId = await receiver.addEndpoint(servers.db, partner.organizationId);
-    for (const { id } of await issueVouchers(servers.db, partner, 3)) await redeem(id);
-    const all = await finished(endpointId, 3);
-    const one = await listDeliveries(worker.ctx, { endpointId, limit: 2, state: "Delivered" });
-    const two = await listDeliveries(worker.ctx, { endpointId, limit: 2, cursor: one.nextCursor ?? "" });
-    expect([...one.deliveries, ...two.deliveries]).toEqual(all);
-    expect(two.nextCursor).toBeNull();
-    expect((await listDeliveries(worker.ctx, { endpointId, limit: 2, state: "Failed" })).deliveries).toEqual([]);
-    await expect(listDeliveries(worker.ctx, { endpointId, limit: 2, cursor: "x" })).rejects.toThrow(/cursor/);
-    const [young, old] = all;
-    await servers.db.query(
-      `UPDATE webhook_deliveries AS d SET created_at = w.at
+it("the list of deliveries pages from the newest to the oldest, by state, and keeps finished ones for 30 days", async () => {
+  const endpointId = await receiver.addEndpoint(servers.db, partner.organizationId);
+  for (const { id } of await issueVouchers(servers.db, partner, 3)) await redeem(id);
+  const all = await finished(endpointId, 3);
+  const one = await listDeliveries(worker.ctx, { endpointId, limit: 2, state: "Delivered" });
+  const two = await listDeliveries(worker.ctx, { endpointId, limit: 2, cursor: one.nextCursor ?? "" });
+  expect([...one.deliveries, ...two.deliveries]).toEqual(all);
+  expect(two.nextCursor).toBeNull();
+  expect((await listDeliveries(worker.ctx, { endpointId, limit: 2, state: "Failed" })).deliveries).toEqual([]);
+  await expect(listDeliveries(worker.ctx, { endpointId, limit: 2, cursor: "x" })).rejects.toThrow(/cursor/);
+  const [young, old] = all;
+  await servers.db.query(
+    `UPDATE webhook_deliveries AS d SET created_at = w.at
          FROM (VALUES ($2, now() - interval '30 days 1 minute'), ($3, now() - interval '29 days 23 hours')) AS w (event_id, at)
         WHERE d.endpoint_id = $1 AND d.event_id = w.event_id`,
-      [endpointId, old?.eventId, young?.eventId],
-    );
-    await removeDeliveries(worker.ctx, performance.now() + 2_000);
-    expect((await deliveries(endpointId)).map(({ eventId }) => eventId).sort()).toEqual(
-      all
-        .filter((delivery) => delivery !== old)
-        .map(({ eventId }) => eventId)
-        .sort(),
-    );
-    await servers.db.query(
-      "UPDATE webhook_endpoints SET deleted_at = now(), place = NULL, enabled = false, disabled_reason = 'partner', disabled_at = now() WHERE id = $1",
-      [endpointId],
-    );
-    await removeDeliveries(worker.ctx, performance.now() + 2_000);
-    expect(
-      (await servers.db.query("SELECT FROM webhook_deliveries WHERE endpoint_id = $1", [endpointId])).rowCount,
-    ).toBe(0);
-    expect((await servers.db.query("SELECT FROM webhook_endpoints WHERE id = $1", [endpointId])).rowCount).toBe(0);
-  });
+    [endpointId, old?.eventId, young?.eventId],
+  );
+  await removeDeliveries(worker.ctx, performance.now() + 2_000);
+  expect((await deliveries(endpointId)).map(({ eventId }) => eventId).sort()).toEqual(
+    all
+      .filter((delivery) => delivery !== old)
+      .map(({ eventId }) => eventId)
+      .sort(),
+  );
+  await servers.db.query(
+    "UPDATE webhook_endpoints SET deleted_at = now(), place = NULL, enabled = false, disabled_reason = 'partner', disabled_at = now() WHERE id = $1",
+    [endpointId],
+  );
+  await removeDeliveries(worker.ctx, performance.now() + 2_000);
+  expect((await servers.db.query("SELECT FROM webhook_deliveries WHERE endpoint_id = $1", [endpointId])).rowCount).toBe(
+    0,
+  );
+  expect((await servers.db.query("SELECT FROM webhook_endpoints WHERE id = $1", [endpointId])).rowCount).toBe(0);
 });
