@@ -1,14 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { lockReferences, readRedemptions } from "../../src/db/redemptions.ts";
 import { inTransaction } from "../../src/db/transaction.ts";
 import { findVoucherInOrganization } from "../../src/db/voucher-ranges.ts";
 import { resolveVouchers } from "../../src/db/vouchers.ts";
-import { partnerClient } from "../support/client.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
 import { statementsOf } from "../support/statement-users.ts";
-import { issueVoucher, makeKey, makePartner } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
 
 const DIRECTORY = new URL("../../src/db/", import.meta.url);
 /** Parameters that partners send. All other parameters come from rows that were found by one of these. */
@@ -112,63 +109,47 @@ describe("every statement with a parameter from a partner", () => {
   });
 });
 
-describe("on real rows", () => {
-  let servers: TestServers;
-  let api: TestApi;
-  let workers: TestWorker;
+const { db, api, till, partner, stranger, issue } = useService();
 
-  beforeAll(async () => {
-    servers = await openTestServers();
-    [api, workers] = await Promise.all([startApi(servers), startWorkers(servers)]);
-  });
+it("each statement finds a voucher, a reservation and a redemption for their organization and nothing for another", async () => {
+  const [held, redeemed] = [await issue(), await issue()];
+  const { ticket } = (await till.reserve(held.code)).body;
+  expect(await till.redeem({ code: redeemed.code, externalRef: "order-1" })).toMatchObject({ status: 200 });
 
-  afterAll(async () => {
-    await Promise.all([api.close(), workers.close()]);
-    await servers.close();
-  });
-
-  it("each finds a voucher, a reservation and a redemption for their organization and nothing for another", async () => {
-    const [owner, stranger] = [await makePartner(servers.db), await makePartner(servers.db)];
-    const till = partnerClient(api.url, (await makeKey(servers.db, owner.organizationId)).key);
-    const [held, redeemed] = [await issueVoucher(servers.db, owner), await issueVoucher(servers.db, owner)];
-    const { ticket } = (await till.reserve(held.code)).body;
-    expect(await till.redeem({ code: redeemed.code, externalRef: "order-1" })).toMatchObject({ status: 200 });
-
-    const look = async (organizationId: string) => {
-      const ref = { organizationId, externalRef: "order-1" };
-      const names = [
-        { organizationId, codeKey: held.code.replaceAll("-", ""), ticket: null, externalRef: null },
-        { organizationId, codeKey: null, ticket, externalRef: null },
-        { organizationId, codeKey: null, ticket: null, externalRef: "order-1" },
-      ];
-      const [byCode, byTicket, byRef] = await resolveVouchers(api.ctx.pool, names);
-      return {
-        resolvedByCode: byCode?.voucher?.id ?? null,
-        reservationByCode: byCode?.reservation?.ticket ?? null,
-        resolvedByTicket: byTicket?.voucher?.id ?? null,
-        confirmed: byRef?.redeemed?.voucherId ?? null,
-        foundByCode: await findVoucherInOrganization(servers.db, organizationId, held.code.replaceAll("-", "")),
-        redeemed: (await readRedemptions(api.ctx.pool, [ref]))[0]?.redemption?.voucherId ?? null,
-        known: await inTransaction(api.ctx.pool, (tx) => lockReferences(tx, [{ ...ref, seenEnd: 0, generation: 2 }])),
-      };
+  const look = async (organizationId: string) => {
+    const ref = { organizationId, externalRef: "order-1" };
+    const names = [
+      { organizationId, codeKey: held.code.replaceAll("-", ""), ticket: null, externalRef: null },
+      { organizationId, codeKey: null, ticket, externalRef: null },
+      { organizationId, codeKey: null, ticket: null, externalRef: "order-1" },
+    ];
+    const [byCode, byTicket, byRef] = await resolveVouchers(api.ctx.pool, names);
+    return {
+      resolvedByCode: byCode?.voucher?.id ?? null,
+      reservationByCode: byCode?.reservation?.ticket ?? null,
+      resolvedByTicket: byTicket?.voucher?.id ?? null,
+      confirmed: byRef?.redeemed?.voucherId ?? null,
+      foundByCode: await findVoucherInOrganization(db, organizationId, held.code.replaceAll("-", "")),
+      redeemed: (await readRedemptions(api.ctx.pool, [ref]))[0]?.redemption?.voucherId ?? null,
+      known: await inTransaction(api.ctx.pool, (tx) => lockReferences(tx, [{ ...ref, seenEnd: 0, generation: 2 }])),
     };
-    expect(await look(owner.organizationId)).toEqual({
-      resolvedByCode: held.id,
-      reservationByCode: ticket,
-      resolvedByTicket: held.id,
-      confirmed: redeemed.id,
-      foundByCode: held.id,
-      redeemed: redeemed.id,
-      known: [{ n: 0, isEnded: false, confirmation: expect.objectContaining({ redeemCode: expect.any(String) }) }],
-    });
-    expect(await look(stranger.organizationId)).toEqual({
-      resolvedByCode: null,
-      reservationByCode: null,
-      resolvedByTicket: null,
-      confirmed: null,
-      foundByCode: null,
-      redeemed: null,
-      known: [],
-    });
+  };
+  expect(await look(partner.organizationId)).toEqual({
+    resolvedByCode: held.id,
+    reservationByCode: ticket,
+    resolvedByTicket: held.id,
+    confirmed: redeemed.id,
+    foundByCode: held.id,
+    redeemed: redeemed.id,
+    known: [{ n: 0, isEnded: false, confirmation: expect.objectContaining({ redeemCode: expect.any(String) }) }],
+  });
+  expect(await look(stranger.organizationId)).toEqual({
+    resolvedByCode: null,
+    reservationByCode: null,
+    resolvedByTicket: null,
+    confirmed: null,
+    foundByCode: null,
+    redeemed: null,
+    known: [],
   });
 });

@@ -2,8 +2,8 @@ import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { readStatements } from "../../src/db/statements.ts";
 import { newId } from "../../src/domain/ids.ts";
-import { openServicePool, openTestServers, type TestServers } from "../support/servers.ts";
-import { makePartner, type TestPartner } from "../support/supply.ts";
+import { openServicePool } from "../support/servers.ts";
+import { useDatabase } from "../support/use-service.ts";
 
 /** Vouchers of the large batch, and how many of them are left. */
 const COUNT = 50_000;
@@ -27,17 +27,14 @@ const PICKS = [
 }));
 type Pick = (typeof PICKS)[number];
 
-let servers: TestServers;
+const { servers, partner } = useDatabase();
 let pool: pg.Pool;
 /** Prepared its statements before there was any voucher, like a process that has run for a long time. */
 let early: pg.PoolClient;
-let partner: TestPartner;
 let batchId: string;
 
 beforeAll(async () => {
-  servers = await openTestServers();
   pool = openServicePool(servers.databaseUrl, 2);
-  partner = await makePartner(servers.db);
   early = await prepared();
   for (const { execute } of PICKS) await early.query(execute(""));
   // Only the tests run VACUUM on this table.
@@ -48,7 +45,6 @@ beforeAll(async () => {
 afterAll(async () => {
   early.release(true);
   await pool.end();
-  await servers.close();
 });
 
 async function prepared(): Promise<pg.PoolClient> {

@@ -2,8 +2,8 @@ import type pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readStatements } from "../../src/db/statements.ts";
 import { newId } from "../../src/domain/ids.ts";
-import { openServicePool, openTestServers, type TestServers } from "../support/servers.ts";
-import { makePartner, type TestPartner } from "../support/supply.ts";
+import { openServicePool } from "../support/servers.ts";
+import { useDatabase } from "../support/use-service.ts";
 
 /** Redemptions of each of two organizations. */
 const COUNT = 60_000;
@@ -15,18 +15,15 @@ const PAGES_OF_DESCENT = 6;
 
 const { select_redemptions: STATEMENT } = readStatements(new URL("../../src/db/redemptions.sql", import.meta.url));
 
-let servers: TestServers;
+const { servers, partner, stranger } = useDatabase();
 let pool: pg.Pool;
 /** Planned the statement while there was no redemption, like a process that has run for a long time. */
 let early: pg.PoolClient;
-let partners: TestPartner[];
 
 beforeAll(async () => {
-  servers = await openTestServers();
   pool = openServicePool(servers.databaseUrl, 2);
   early = await prepared();
-  partners = [await makePartner(servers.db), await makePartner(servers.db)];
-  for (const { organizationId, productId } of partners) {
+  for (const { organizationId, productId } of [partner, stranger]) {
     const batchId = newId("bat");
     await servers.db.query(
       `INSERT INTO batches (id, product_id, voucher_count, valid_until, retail_price_usd, price_usd, benefit_months)
@@ -53,7 +50,6 @@ beforeAll(async () => {
 afterAll(async () => {
   early.release(true);
   await pool.end();
-  await servers.close();
 });
 
 async function prepared(): Promise<pg.PoolClient> {
@@ -79,7 +75,7 @@ it.each([
   ["planned on the full table", prepared],
 ])("a page of many redemptions reads as few pages of the database as its rows need, at any place in the list: %s", async (_, connect) => {
   const client = await connect();
-  const organizationId = partners[0]?.organizationId ?? "";
+  const { organizationId } = partner;
   const empty = await readPages(client, "org_unheard_of", "2026-01-01");
   expect(empty.pages).toBeLessThanOrEqual(PAGES_OF_DESCENT);
   for (const seconds of [0, COUNT / 2, COUNT - LIMIT]) {

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { EXIT } from "../../src/cli/exit-code.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { ROLES } from "../../src/db/roles/apply-roles.ts";
-import { type Ended, runNode } from "../support/child-process.ts";
+import type { Ended } from "../support/child-process.ts";
 import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
+import { openVoucherctl } from "../support/voucherctl.ts";
 
 const OWNER = { name: "keeper", password: "the-owners-own-password" };
 const PASSWORDS = {
@@ -14,6 +15,7 @@ const PASSWORDS = {
 };
 
 let postgres: OwnPostgres;
+const voucherctl = openVoucherctl({ adminUrl: "", redisUrl: "" });
 let db: pg.Pool;
 let lastAct = 0;
 
@@ -28,13 +30,14 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  voucherctl.close();
   await db.end();
   await postgres.close();
 });
 
 /** Runs `voucherctl db roles` as the ordinary role that owns the database. */
 function run(args: string[] = [], env: Record<string, string> = {}, database = "vouchers"): Promise<Ended> {
-  return runNode(["src/cli/main.ts", "db", "roles", ...args], { DATABASE_URL: postgres.url(database, OWNER), ...env });
+  return voucherctl.run(["db", "roles", ...args], { DATABASE_URL: postgres.url(database, OWNER), ...env });
 }
 
 async function expectRefusal(sentence: RegExp, status: number, database?: string): Promise<void> {

@@ -456,29 +456,17 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         await untilStarted(isHealthy).catch(() => expect.fail(output()));
       }
 
-      const make = (...args: string[]) => {
-        const { status, stdout, stderr } = run("voucherctl", [...args, "--json"]);
-        expect({ status, stderr }, args.join(" ")).toEqual({ status: 0, stderr: "" });
+      const make = (line: string) => {
+        const { status, stdout, stderr } = run("voucherctl", [...line.split(" "), "--json"]);
+        expect({ status, stderr }, line).toEqual({ status: 0, stderr: "" });
         return JSON.parse(stdout);
       };
-      const org = make("org", "create", "--name", "Composed").id;
-      const brand = make("brand", "create", "--org", org, "--name", "Brand").id;
-      const prices = ["--retail-price-usd", "10", "--price-usd", "8"];
-      const product = make(
-        "product",
-        "create",
-        "--brand",
-        brand,
-        "--key",
-        "k",
-        "--name",
-        "P",
-        "--type",
-        "Service",
-        ...prices,
-      ).id;
-      make("batch", "issue", "--product", product, "--count", "2", "--valid-until", "2099-01-01");
-      const { key } = make("key", "create", "--org", org, "--scope", "voucher.read", "--scope", "voucher.redeem");
+      const org = make("org create --name Composed").id;
+      const brand = make(`brand create --org ${org} --name Brand`).id;
+      const terms = "--key k --name P --type Service --retail-price-usd 10 --price-usd 8";
+      const product = make(`product create --brand ${brand} ${terms}`).id;
+      make(`batch issue --product ${product} --count 2 --valid-until 2099-01-01`);
+      const { key } = make(`key create --org ${org} --scope voucher.read --scope voucher.redeem`);
       const { rows } = await db.query<{ code: string }>("SELECT code FROM vouchers ORDER BY serial");
       const [redeemed, voided] = rows.map((row) => row.code);
 
@@ -498,9 +486,9 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       writeFileSync(policyFile, policy);
       const verified = run("voucherctl", ["receipt", "verify", receiptFile, "--policy", policyFile]);
       expect(verified).toMatchObject({ status: 0, stdout: expect.stringContaining('"externalRef":"composed-1"') });
-      make("voucher", "void", voided ?? "", "--org", org);
+      make(`voucher void ${voided} --org ${org}`);
       await until(async () => (await till.events(voided ?? "")).body.events[1]?.sealStatus === "Sealed");
-      expect(make("chain", "verify", "--all")).toEqual({ vouchers: 2, events: 4, broken: [] });
+      expect(make("chain verify --all")).toEqual({ vouchers: 2, events: 4, broken: [] });
 
       const sessions = await db.query(
         "SELECT DISTINCT application_name AS name, usename AS role FROM pg_stat_activity WHERE application_name IN ('api', 'worker') ORDER BY 1, 2",

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Ended, runNode } from "../support/child-process.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
+import { useDatabase } from "../support/use-service.ts";
 
-let servers: TestServers;
+const { servers } = useDatabase();
 const bare = `migrate_bare_${process.pid}`;
 const low = `migrate_low_${process.pid}`;
 
 beforeAll(async () => {
-  servers = await openTestServers();
   await servers.db.query(`CREATE DATABASE ${bare}`);
   await servers.db.query(`CREATE ROLE ${low} LOGIN PASSWORD 'low'`);
 });
@@ -16,7 +15,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await servers.db.query(`DROP DATABASE ${bare} WITH (FORCE)`);
   await servers.db.query(`DROP ROLE ${low}`);
-  await servers.close();
 });
 
 /** Runs `npm run migrate`. */

@@ -2,38 +2,28 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, expect, it, onTestFinished } from "vitest";
 import { partnerClient } from "../support/client.ts";
-import { beginWithBackup, type LogFiles, logKey, makeLogFiles, startWitness, tamper } from "../support/log-setup.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers } from "../support/service.ts";
+import { beginWithBackup, logKey, makeLogFiles, startWitness, tamper } from "../support/log-setup.ts";
+import { openTestServers } from "../support/servers.ts";
+import { startApi, startWorkers } from "../support/service.ts";
 import { signCheckpoint } from "../support/sign-checkpoint.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
-import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
+import { useService } from "../support/use-service.ts";
+import { openVoucherctl, useVoucherctl } from "../support/voucherctl.ts";
 
-let servers: TestServers;
-let files: LogFiles;
-let voucherctl: Voucherctl;
+const { servers, db } = useService({ apis: [], workers: [] });
+const voucherctl = useVoucherctl(servers);
+const files = makeLogFiles();
+afterAll(() => files.remove());
 
-beforeAll(async () => {
-  servers = await openTestServers();
-  files = makeLogFiles();
-  voucherctl = openVoucherctl(servers);
-});
-
-afterAll(async () => {
-  voucherctl.close();
-  await endService(servers);
-  files.remove();
-});
-
-it("takes a deployment from its first key to a receipt that verifies offline, with a witness of its own", async () => {
+it("voucherctl takes a deployment from its first key to a receipt that verifies offline, with a witness of its own", async () => {
   const at = (name: string) => join(files.directory, name);
   const { vkey } = await voucherctl.json("log", "keygen", "--origin", "cli.test/log", "--out", at("log.key"));
   expect(statSync(at("log.key")).mode & 0o777).toBe(0o600);
   const again = await voucherctl.run(["log", "keygen", "--origin", "cli.test/log", "--out", at("log.key")]);
-  expect([again.exitCode, again.stderr]).toEqual([1, expect.stringMatching(/exists already/)]);
+  expect(again).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/exists already/) });
   const witness = await voucherctl.json("witness", "keygen", "--name", "w.test", "--out", at("w.key"));
 
   const serve = ["src/cli/main.ts", "witness", "serve", "--key", at("w.key"), "--state", at("w.json"), "--log", vkey];
@@ -46,15 +36,15 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
   const env = { LOG_KEY_FILE: at("log.key"), LOG_ANCHOR: `file:${at("log.anchor")}`, LOG_POLICY: at("policy") };
 
   const before = await voucherctl.run(["log", "checkpoint"], env);
-  expect([before.exitCode, before.stderr]).toEqual([1, expect.stringMatching(/has no log/)]);
+  expect(before).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/has no log/) });
   expect((await voucherctl.run(["log", "init"], env)).stdout).toMatch(/^The log cli.test\/log begins\./);
 
   const api = await startApi(servers);
   await startWorkers(servers);
   await startWorkers(servers, { WORKER_QUEUES: "log", DATABASE_URL: servers.logUrl, LOG_INTERVAL_MS: "100", ...env });
-  const partner = await makePartner(servers.db, { sandbox: true });
-  const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
-  const [voucher] = await issueVouchers(servers.db, partner, 1);
+  const partner = await makePartner(db, { sandbox: true });
+  const till = partnerClient(api.url, (await makeKey(db, partner.organizationId)).key);
+  const [voucher] = await issueVouchers(db, partner, 1);
   expect((await till.redeem({ code: voucher?.code, externalRef: "order-1" })).status).toBe(200);
   const receipt = await until(async () =>
     (await till.receipt("order-1")).status === 200 ? till.receipt("order-1") : null,
@@ -71,10 +61,10 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
   ]);
   writeFileSync(at("receipt"), receipt.body.replace("index 1", "index 0"));
   const broken = await voucherctl.run(verify);
-  expect([broken.exitCode, broken.stderr]).toEqual([
-    1,
-    expect.stringMatching(/does not lead to the checkpoint's root/),
-  ]);
+  expect(broken).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringMatching(/does not lead to the checkpoint's root/),
+  });
   expect((await voucherctl.run([...verify.slice(0, -1), at("missing")])).exitCode).toBe(2);
 
   writeFileSync(at("receipt"), receipt.body);
@@ -106,7 +96,7 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
     cosignedAge: expect.any(Number),
   });
   const untrusted = await voucherctl.run(served.slice(0, 4), elsewhere);
-  expect([untrusted.exitCode, untrusted.stderr]).toEqual([2, expect.stringMatching(/--url needs --policy/)]);
+  expect(untrusted).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/--url needs --policy/) });
   expect(await voucherctl.json("log", "backfill")).toEqual({ events: 0 });
   expect(await voucherctl.json("log", "export", "--to", at("export"))).toEqual({ size: 2 });
   expect(readFileSync(at("export/checkpoint"), "utf8")).toContain("cli.test/log\n2\n");
@@ -115,19 +105,16 @@ it("takes a deployment from its first key to a receipt that verifies offline, wi
     // The worker may have the tree for a moment.
     return ended.stderr.includes("is in use") ? null : ended;
   });
-  expect([recover.exitCode, recover.stderr]).toEqual([
-    1,
-    expect.stringMatching(/has 2 leaves, the copy's checkpoint 2/),
-  ]);
+  expect(recover).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringMatching(/has 2 leaves, the copy's checkpoint 2/),
+  });
 
   await voucherctl.json("log", "keygen", "--origin", "cli.test/log2", "--out", at("log2.key"));
   const next = { ...env, LOG_KEY_FILE: at("log2.key"), LOG_POLICY: "", REDIS_URL: servers.redisUrl };
   const retire = ["log", "retire", "cli.test/log", "--reason", "key leaked", "--to", at("retired")];
   const working = await voucherctl.run(retire, next);
-  expect([working.exitCode, working.stderr]).toEqual([
-    1,
-    expect.stringMatching(/A worker of the queue log is running/),
-  ]);
+  expect(working).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/A worker of the queue log is running/) });
   expect(existsSync(at("retired"))).toBe(false);
 
   serving.kill("SIGTERM");
@@ -138,45 +125,41 @@ it("log audit finds a database that was set back together with its checkpoint, b
   const own = await openTestServers();
   const command = openVoucherctl(own);
   const log = makeLogFiles();
-  try {
-    const witness = await startWitness(own, log);
-    log.setWitnesses([witness.url]);
-    const restore = await beginWithBackup(own, log, await makePartner(own.db), { kept: 4, lost: 3 });
-    const audit = async (env = {}) => {
-      const { exitCode, stdout } = await command.run(["log", "audit", "--json"], env);
-      return { exitCode, ...JSON.parse(stdout) };
-    };
-    const anchored = { LOG_ANCHOR: log.env.LOG_ANCHOR };
-    expect(await audit(anchored)).toMatchObject({ exitCode: 0, anchors: 1, witnesses: 1, problems: [] });
-    await restore();
-    const byWitness = "the witness w2.test has 7 leaves, the tree 4";
-    const byAnchor = `the anchor ${log.anchor} has 7 leaves, the tree 4`;
-    expect(await audit(anchored)).toMatchObject({ exitCode: 1, problems: [byAnchor, byWitness] });
-    expect(await audit()).toMatchObject({ exitCode: 1, anchors: 0, problems: [byWitness] });
-    await witness.close();
-    expect(await audit(anchored)).toMatchObject({ exitCode: 1, silentWitnesses: 1, problems: [byAnchor] });
-    expect(await audit()).toMatchObject({ exitCode: 0, witnesses: 0, silentWitnesses: 1 });
-
-    for (const [text, problem] of [
-      [
-        await signCheckpoint(logKey, { size: 3, root: Buffer.alloc(32, 7) }),
-        `the anchor ${log.anchor} has another root`,
-      ],
-      ["garbage", `the anchor ${log.anchor} is not a checkpoint of this log`],
-      [null, `the anchor ${log.anchor} is missing`],
-    ] as const) {
-      if (text === null) rmSync(log.anchor);
-      else writeFileSync(log.anchor, text);
-      expect(await audit(anchored)).toMatchObject({ exitCode: 1, problems: [problem] });
-    }
-    await tamper(own.db, "UPDATE log_published SET note = replace(note, E'\\n4\\n', E'\\n3\\n')");
-    const forged = "the served checkpoint is not one that this log has signed";
-    expect(await audit()).toMatchObject({ exitCode: 1, problems: [forged] });
-  } finally {
+  onTestFinished(async () => {
     command.close();
     await own.close();
     log.remove();
+  });
+  const witness = await startWitness(own, log);
+  log.setWitnesses([witness.url]);
+  const restore = await beginWithBackup(own, log, await makePartner(own.db), { kept: 4, lost: 3 });
+  const audit = async (env = {}) => {
+    const { exitCode, stdout } = await command.run(["log", "audit", "--json"], env);
+    return { exitCode, ...JSON.parse(stdout) };
+  };
+  const anchored = { LOG_ANCHOR: log.env.LOG_ANCHOR };
+  expect(await audit(anchored)).toMatchObject({ exitCode: 0, anchors: 1, witnesses: 1, problems: [] });
+  await restore();
+  const byWitness = "the witness w2.test has 7 leaves, the tree 4";
+  const byAnchor = `the anchor ${log.anchor} has 7 leaves, the tree 4`;
+  expect(await audit(anchored)).toMatchObject({ exitCode: 1, problems: [byAnchor, byWitness] });
+  expect(await audit()).toMatchObject({ exitCode: 1, anchors: 0, problems: [byWitness] });
+  await witness.close();
+  expect(await audit(anchored)).toMatchObject({ exitCode: 1, silentWitnesses: 1, problems: [byAnchor] });
+  expect(await audit()).toMatchObject({ exitCode: 0, witnesses: 0, silentWitnesses: 1 });
+
+  for (const [text, problem] of [
+    [await signCheckpoint(logKey, { size: 3, root: Buffer.alloc(32, 7) }), `the anchor ${log.anchor} has another root`],
+    ["garbage", `the anchor ${log.anchor} is not a checkpoint of this log`],
+    [null, `the anchor ${log.anchor} is missing`],
+  ] as const) {
+    if (text === null) rmSync(log.anchor);
+    else writeFileSync(log.anchor, text);
+    expect(await audit(anchored)).toMatchObject({ exitCode: 1, problems: [problem] });
   }
+  await tamper(own.db, "UPDATE log_published SET note = replace(note, E'\\n4\\n', E'\\n3\\n')");
+  const forged = "the served checkpoint is not one that this log has signed";
+  expect(await audit()).toMatchObject({ exitCode: 1, problems: [forged] });
 });
 
 it.each([

@@ -1,24 +1,15 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { findShard } from "../../src/queues/shards.ts";
-import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
+import { itOnOneRedis } from "../support/servers.ts";
 import { startApi, startWorkers } from "../support/service.ts";
 import { until } from "../support/until.ts";
-import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
+import { useDatabase } from "../support/use-service.ts";
+import { useVoucherctl } from "../support/voucherctl.ts";
 
-let servers: TestServers;
-let voucherctl: Voucherctl;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  voucherctl = openVoucherctl(servers);
-});
-
-afterAll(async () => {
-  voucherctl.close();
-  await servers.close();
-});
+const { servers } = useDatabase();
+const voucherctl = useVoucherctl(servers);
 
 /** Returns all keys in the deployment's shards, for this number of shards. */
 async function keysOf(shards: number): Promise<string[]> {
