@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
@@ -11,18 +11,17 @@ import { useService } from "../support/use-service.ts";
 // Reservations of the second API end after one second.
 const service = useService({ apis: [{}, { RESERVATION_SECONDS: "1" }] });
 const { api, servers, partner, stranger, keys, foreign, issue, till, rival: shop } = service;
-const hasty = service.apis[1];
 
 async function readReservation(ticket: string) {
   const { rows } = await servers.db.query("SELECT * FROM reservations WHERE ticket = $1", [ticket]);
   return rows[0];
 }
 
-/** The data of the event by which a voucher was redeemed. */
+/** The event by which a voucher was redeemed. */
 async function readRedeem(code: string) {
   const { body } = await till.events(code);
   const event = body.events.find((one: { eventType: string }) => one.eventType === "voucher.instance.redeemed");
-  return JSON.parse(event.payload).data;
+  return JSON.parse(event.payload);
 }
 
 function expectRefused({ status, body }: Reply, code: string): void {
@@ -32,485 +31,312 @@ function expectRefused({ status, body }: Reply, code: string): void {
   });
 }
 
-/** Expects that a redeem is refused, writes nothing at all, and leaves its reference free for another voucher. */
-async function expectRefusedForNow(client: PartnerClient, body: Record<string, unknown>, code: string): Promise<void> {
-  const before = await dumpRows(servers.db);
-  expectRefused(await client.redeem(body), code);
-  expect(await dumpRows(servers.db)).toEqual(before);
-  const other = await issue();
-  const later = await client.redeem({ code: other.code, externalRef: body.externalRef });
-  expect({ status: later.status, body: later.body }).toMatchObject({
-    status: 200,
-    body: { alreadyConfirmed: false, voucherInstanceId: other.id },
-  });
-}
-
 async function redeem(code: string, externalRef: string) {
   const { status, body } = await till.redeem({ code, externalRef });
   expect(status).toBe(200);
   return body;
 }
 
-/** A reservation of the shop whose time is over; its row still says Live. */
-async function reservationUntilOver(code: string): Promise<{ ticket: string; token: string }> {
-  const { body } = await partnerClient(hasty.url, keys.rival.key).reserve(code);
-  await until(async () => (await shop.lookUp(code)).body.reservation === null);
-  return body;
+/** A new voucher and its reservation by the shop. */
+async function hold(options: { released?: true; overdue?: true } = {}) {
+  const voucher = await issue();
+  const holder = options.overdue ? partnerClient(service.apis[1].url, keys.rival.key) : shop;
+  const { ticket, token } = (await holder.reserve(voucher.code)).body;
+  if (options.released) await shop.release(ticket);
+  // The row still says Live.
+  if (options.overdue) await until(async () => (await shop.lookUp(voucher.code)).body.reservation === null);
+  return { ...voucher, ticket: String(ticket), token: String(token) };
 }
 
-describe("POST /partner/vouchers/redeem", () => {
-  it("reads Postgres once to answer a retry of a redeemed reference, and then waits for the standbys", async () => {
-    const voucher = await issue();
-    const order = { code: voucher.code, externalRef: "read-once" };
-    await till.redeem(order);
-    const confirmed = vi.spyOn(api.ctx.referenceEnds, "submit");
-    const reads = vi.spyOn(api.ctx.voucherReads, "submit");
-    expect(await till.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
-    expect([reads.mock.calls.length, confirmed.mock.calls]).toEqual([1, [[null]]]);
-    vi.restoreAllMocks();
-  });
+it("a retry of a redeemed reference reads Postgres once, and then waits for the standbys", async () => {
+  const order = { code: (await issue()).code, externalRef: "read-once" };
+  await till.redeem(order);
+  const confirmed = vi.spyOn(api.ctx.referenceEnds, "submit");
+  const reads = vi.spyOn(api.ctx.voucherReads, "submit");
+  expect(await till.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
+  expect([reads.mock.calls.length, confirmed.mock.calls]).toEqual([1, [[null]]]);
+  vi.restoreAllMocks();
+});
 
-  it("redeems a voucher by its code and answers with every documented field", async () => {
-    const voucher = await issue();
-    const { status, body } = await till.redeem({ code: voucher.code, externalRef: "by-code", note: "Tisch 4" });
-    expect(status).toBe(200);
-    expect(body).toStrictEqual({
-      redeemed: true,
-      alreadyConfirmed: false,
-      voucherInstanceId: voucher.id,
-      redeemCode: expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){2}$/),
-      serial: voucher.serial,
-      productName: "Pass",
-      productKey: "pass",
-      discountPriceUsd: 40.25,
-      benefitMonths: 6,
-      redeemedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      verifyUrl: `${BASE_URL}/integrity/events/VoucherInstance/${voucher.id}`,
-    });
-    const chain = await till.events(voucher.code);
-    const redeemed = JSON.parse(chain.body.events[1].payload);
-    expect(redeemed).toMatchObject({
-      eventType: "voucher.instance.redeemed",
-      code: "VCH004",
-      occurredAt: body.redeemedAt,
-      actorConnectedId: keys.till.id,
-      actorIsEmployee: null,
-      data: {
-        note: "Tisch 4",
-        externalRef: "by-code",
-        redeemCode: body.redeemCode,
-        ticket: null,
-        voucherCode: voucher.code,
-        serial: voucher.serial,
-        retailPriceUsd: 50,
-        priceUsd: 40.25,
-        nonce: expect.stringMatching(/^[0-9a-f]{32}$/),
-      },
-    });
-    expect((await till.lookUp(voucher.code)).body.voucher).toMatchObject({
-      status: "Redeemed",
-      redeemedAt: body.redeemedAt,
-    });
+it("redeem takes a code in any spelling, answers with every documented field, and records them in an event", async () => {
+  const voucher = await issue();
+  const code = voucher.code.toLowerCase().replaceAll("-", " ");
+  const { status, body } = await till.redeem({ code, externalRef: "by-code", note: "Tisch 4" });
+  expect(status).toBe(200);
+  expect(body).toStrictEqual({
+    redeemed: true,
+    alreadyConfirmed: false,
+    voucherInstanceId: voucher.id,
+    redeemCode: expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){2}$/),
+    serial: voucher.serial,
+    productName: "Pass",
+    productKey: "pass",
+    discountPriceUsd: 40.25,
+    benefitMonths: 6,
+    redeemedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    verifyUrl: `${BASE_URL}/integrity/events/VoucherInstance/${voucher.id}`,
   });
-
-  it("redeems a voucher by its code in another spelling", async () => {
-    const voucher = await issue();
-    const { body } = await till.redeem({ code: voucher.code.toLowerCase().replaceAll("-", " "), externalRef: "spelt" });
-    expect(body).toMatchObject({ alreadyConfirmed: false, voucherInstanceId: voucher.id });
-  });
-
-  it("redeems a voucher by its live ticket, consumes the reservation, and records the ticket in redemption and event", async () => {
-    const voucher = await issue();
-    const { ticket } = (await shop.reserve(voucher.code)).body;
-    const { status, body } = await shop.redeem({ ticket, externalRef: "by-ticket" });
-    expect({ status, body }).toMatchObject({
-      status: 200,
-      body: { alreadyConfirmed: false, voucherInstanceId: voucher.id },
-    });
-    const reservation = await readReservation(ticket);
-    expect(reservation.state).toBe("Consumed");
-    expect(reservation.ended_at.toISOString()).toBe(body.redeemedAt);
-    const { rows } = await servers.db.query("SELECT ticket, key_id FROM redemptions WHERE voucher_id = $1", [
-      voucher.id,
-    ]);
-    expect(rows).toEqual([{ ticket, key_id: keys.rival.id }]);
-    expect(await readRedeem(voucher.code)).toMatchObject({ ticket });
-    expect((await shop.lookUp(voucher.code)).body.reservation).toBeNull();
-  });
-
-  it("takes a ticket in the code field", async () => {
-    const voucher = await issue();
-    const { ticket } = (await shop.reserve(voucher.code)).body;
-    const { status, body } = await shop.redeem({ code: ticket, externalRef: "ticket-as-code" });
-    expect({ status, id: body.voucherInstanceId }).toEqual({ status: 200, id: voucher.id });
-    expect(await readReservation(ticket)).toMatchObject({ state: "Consumed" });
-  });
-
-  it("deletes the lease of a consumed reservation", async () => {
-    const voucher = await issue();
-    const { ticket } = (await shop.reserve(voucher.code)).body;
-    expect(await servers.redis.exists(servers.leaseKey(voucher.id))).toBe(1);
-    expect((await shop.redeem({ ticket, externalRef: "gives-lease-back" })).status).toBe(200);
-    await until(async () => (await servers.redis.exists(servers.leaseKey(voucher.id))) === 0);
-  });
-
-  it("stores a note of up to 500 arbitrary characters unchanged, and stores no note if none was sent", async () => {
-    const notes = ["ü".repeat(500), "😀".repeat(500), '\u0001\n\t"\\\u2028'.padEnd(500, "\u001f"), " kept as is ", ""];
-    for (const [index, note] of notes.entries()) {
-      const { code } = await issue();
-      const { status } = await till.redeem({ code, externalRef: `note-${index}`, note });
-      expect(status).toBe(200);
-      expect((await readRedeem(code)).note).toBe(note);
-    }
-    const { code } = await issue();
-    await till.redeem({ code, externalRef: "no-note" });
-    expect(await readRedeem(code)).not.toHaveProperty("note");
-  });
-
-  it("takes null for every optional field as for none", async () => {
-    const voucher = await issue();
-    const { status } = await till.redeem({
-      code: voucher.code,
+  expect(await readRedeem(voucher.code)).toMatchObject({
+    code: "VCH004",
+    occurredAt: body.redeemedAt,
+    actorConnectedId: keys.till.id,
+    actorIsEmployee: null,
+    data: {
+      note: "Tisch 4",
+      externalRef: "by-code",
+      redeemCode: body.redeemCode,
       ticket: null,
-      token: null,
-      note: null,
-      externalRef: "nulls",
-    });
-    expect(status).toBe(200);
-    expect(await readRedeem(voucher.code)).not.toHaveProperty("note");
+      voucherCode: voucher.code,
+      serial: voucher.serial,
+      retailPriceUsd: 50,
+      priceUsd: 40.25,
+      nonce: expect.stringMatching(/^[0-9a-f]{32}$/),
+    },
+  });
+  expect((await till.lookUp(voucher.code)).body.voucher).toMatchObject({
+    status: "Redeemed",
+    redeemedAt: body.redeemedAt,
   });
 });
 
-describe("POST /partner/vouchers/redeem with a reference that is confirmed", () => {
-  it("answers the original result with alreadyConfirmed and writes nothing", async () => {
-    const voucher = await issue();
-    const first = await redeem(voucher.code, "retried");
-    const before = await dumpRows(servers.db);
-    for (let i = 0; i < 3; i++) {
-      const { status, body } = await till.redeem({ code: voucher.code, externalRef: "retried", note: "another note" });
-      expect({ status, body }).toEqual({ status: 200, body: { ...first, alreadyConfirmed: true } });
-    }
-    expect(await dumpRows(servers.db)).toEqual(before);
-  });
+type Held = Awaited<ReturnType<typeof hold>>;
 
-  it("does so for another, an unknown, a foreign and a malformed code, for any ticket, token and key", async () => {
-    const [voucher, other] = [await issue(), await issue()];
-    const theirs = await issueVoucher(servers.db, stranger);
-    const held = (await shop.reserve((await issue()).code)).body;
-    const first = {
-      ...(await redeem(voucher.code, "retried-with-others")),
-      alreadyConfirmed: true,
-      otherVoucher: true,
-    };
-    const before = await dumpRows(servers.db);
-    const retries: Record<string, unknown>[] = [
-      { code: other.code },
-      { code: "7Q4K-9MZX-2HTB-W8RC" },
-      { code: theirs.code },
-      { code: "?" },
-      { code: newId("rsv") },
-      { ticket: held.ticket },
-      { ticket: newId("rsv") },
-      { code: other.code, token: "no token of anything" },
-    ];
-    for (const retry of retries) {
-      for (const client of [till, shop]) {
-        const { status, body } = await client.redeem({ ...retry, externalRef: "retried-with-others" });
-        expect({ status, body }, JSON.stringify(retry)).toEqual({ status: 200, body: first });
-      }
-    }
-    expect(await dumpRows(servers.db)).toEqual(before);
-    expect((await till.redeem({ code: other.code, externalRef: "of-its-own" })).body.alreadyConfirmed).toBe(false);
-  });
+it.each<[string, "till" | "rival", (held: Held) => Record<string, string>]>([
+  ["the holder by ticket", "rival", ({ ticket }) => ({ ticket })],
+  ["the holder by ticket in the field of codes", "rival", ({ ticket }) => ({ code: ticket })],
+  ["the holder by code", "rival", ({ code }) => ({ code })],
+  ["the holder by ticket and token", "rival", ({ ticket, token }) => ({ ticket, token })],
+  ["another key by ticket and token", "till", ({ ticket, token }) => ({ ticket, token })],
+  ["another key by code and token", "till", ({ code, token }) => ({ code, token })],
+])("redeem of a reserved voucher consumes the reservation and deletes its lease: %s", async (how, caller, name) => {
+  const held = await hold();
+  expect(await servers.redis.exists(servers.leaseKey(held.id))).toBe(1);
+  const { status, body } = await service[caller].redeem({ ...name(held), externalRef: how });
+  expect({ status, id: body.voucherInstanceId }).toEqual({ status: 200, id: held.id });
+  const reservation = await readReservation(held.ticket);
+  expect(reservation).toMatchObject({ state: "Consumed", key_id: keys.rival.id });
+  expect(reservation.ended_at.toISOString()).toBe(body.redeemedAt);
+  const { rows } = await servers.db.query("SELECT ticket, key_id FROM redemptions WHERE voucher_id = $1", [held.id]);
+  expect(rows).toEqual([{ ticket: held.ticket, key_id: keys[caller].id }]);
+  expect((await readRedeem(held.code)).data).toMatchObject({ ticket: held.ticket });
+  await until(async () => (await servers.redis.exists(servers.leaseKey(held.id))) === 0);
+});
 
-  it("does so by the consumed ticket", async () => {
-    const voucher = await issue();
-    const { ticket } = (await shop.reserve(voucher.code)).body;
-    const first = (await shop.redeem({ ticket, externalRef: "ticket-retried" })).body;
-    const { status, body } = await shop.redeem({ ticket, externalRef: "ticket-retried" });
+it("redeem stores a note of up to 500 characters unchanged, and no note for null or none", async () => {
+  const notes = ["ü".repeat(500), "😀".repeat(500), '\u0001\n\t"\\\u2028'.padEnd(500, "\u001f"), " kept as is ", ""];
+  for (const [index, note] of [...notes, null, undefined].entries()) {
+    const { code } = await issue();
+    const optional = note === null ? { ticket: null, token: null } : {};
+    expect((await till.redeem({ ...optional, code, externalRef: `note-${index}`, note })).status).toBe(200);
+    const { data } = await readRedeem(code);
+    if (typeof note === "string") expect(data.note).toBe(note);
+    else expect(data).not.toHaveProperty("note");
+  }
+});
+
+it("redeem with a confirmed reference answers the first result to every key of the organization, and writes nothing", async () => {
+  const voucher = await issue();
+  const first = await redeem(voucher.code, "retried");
+  const others = [await issue(), await issueVoucher(servers.db, stranger)].map(({ code }) => ({ code }));
+  const before = await dumpRows(servers.db);
+  for (const client of [till, shop]) {
+    const { status, body } = await client.redeem({ code: voucher.code, externalRef: "retried", note: "another note" });
     expect({ status, body }).toEqual({ status: 200, body: { ...first, alreadyConfirmed: true } });
-  });
-
-  it("does so for the reference with white space around it", async () => {
-    const voucher = await issue();
-    const first = await redeem(voucher.code, "  trimmed\n");
-    expect((await readRedeem(voucher.code)).externalRef).toBe("trimmed");
-    const { body } = await till.redeem({ code: voucher.code, externalRef: "\t trimmed" });
-    expect(body).toEqual({ ...first, alreadyConfirmed: true });
-  });
-
-  it("distinguishes references that differ in case, in width or in composition", async () => {
-    const ids = new Set<string>();
-    for (const externalRef of ["Order-é", "order-é", "Order-e\u0301", "Ｏrder-é"]) {
-      ids.add((await redeem((await issue()).code, externalRef)).voucherInstanceId);
+    for (const other of [...others, { ...others[0], token: "no token of anything" }]) {
+      const { status, body } = await client.redeem({ ...other, externalRef: "retried" });
+      expect({ status, body }).toEqual({ status: 200, body: { ...first, alreadyConfirmed: true, otherVoucher: true } });
     }
-    expect(ids.size).toBe(4);
-  });
+  }
+  expect(await dumpRows(servers.db)).toEqual(before);
 });
 
-describe("POST /partner/vouchers/redeem refuses, writes nothing and leaves the reference free,", () => {
-  it("with 409 voucher_used a voucher that another reference redeemed", async () => {
-    const voucher = await issue();
-    await redeem(voucher.code, "used-first");
-    await expectRefusedForNow(till, { code: voucher.code, externalRef: "used-second" }, "voucher_used");
-  });
-
-  it("with 409 voucher_voided a voided voucher", async () => {
-    const voucher = await issue();
-    await voidVoucher(provisioning(servers.db), partner.organizationId, voucher.code, null);
-    await expectRefusedForNow(till, { code: voucher.code, externalRef: "voided" }, "voucher_voided");
-  });
-
-  it("with 409 voucher_expired an expired voucher", async () => {
-    const voucher = await issue({ validUntil: new Date(Date.now() - 1) });
-    await expectRefusedForNow(till, { code: voucher.code, externalRef: "expired" }, "voucher_expired");
-  });
-
-  it("with 409 voucher_reserved a voucher that another key of the organization has reserved", async () => {
-    const voucher = await issue();
-    const { ticket } = (await shop.reserve(voucher.code)).body;
-    await expectRefusedForNow(till, { code: voucher.code, externalRef: "reserved-by-code" }, "voucher_reserved");
-    await expectRefusedForNow(till, { ticket, externalRef: "reserved-by-ticket" }, "voucher_reserved");
-    expect(await readReservation(ticket)).toMatchObject({ state: "Live" });
-  });
-
-  it("with 409 reservation_ended a released ticket, for the holder as for the others", async () => {
-    const voucher = await issue();
-    const { ticket } = (await shop.reserve(voucher.code)).body;
-    await shop.release(ticket);
-    await expectRefusedForNow(shop, { ticket, externalRef: "released-holder" }, "reservation_ended");
-    await expectRefusedForNow(till, { code: ticket, externalRef: "released-other" }, "reservation_ended");
-  });
-
-  it("with 409 reservation_ended an ended ticket while the same key has a newer one", async () => {
-    const voucher = await issue();
-    const first = (await shop.reserve(voucher.code)).body;
-    await shop.release(first.ticket);
-    const second = (await shop.reserve(voucher.code)).body;
-    await expectRefusedForNow(shop, { ticket: first.ticket, externalRef: "older-ticket" }, "reservation_ended");
-    expect(await readReservation(second.ticket)).toMatchObject({ state: "Live" });
-  });
-
-  it("with 409 token_mismatch a token that is not the reservation's, for the holder too", async () => {
-    const voucher = await issue();
-    const { ticket, token } = (await shop.reserve(voucher.code)).body;
-    const other = (await shop.reserve((await issue()).code)).body;
-    const wrong = ["", "wrong", `${token} `, token.slice(0, -1), token.toLowerCase(), ticket, other.token];
-    for (const [index, bad] of wrong.entries()) {
-      const before = await dumpRows(servers.db);
-      for (const client of [shop, till]) {
-        expectRefused(await client.redeem({ ticket, token: bad, externalRef: `token-${index}` }), "token_mismatch");
-        expectRefused(
-          await client.redeem({ code: voucher.code, token: bad, externalRef: `token-${index}` }),
-          "token_mismatch",
-        );
-      }
-      expect(await dumpRows(servers.db)).toEqual(before);
-    }
-    await expectRefusedForNow(shop, { ticket, token: "wrong", externalRef: "token-holder" }, "token_mismatch");
-  });
-
-  it("with 409 token_mismatch any token for a voucher that is not reserved", async () => {
-    const voucher = await issue();
-    await expectRefusedForNow(till, { code: voucher.code, token: "x", externalRef: "no-hold" }, "token_mismatch");
-    const { ticket, token } = (await shop.reserve(voucher.code)).body;
-    await shop.release(ticket);
-    await expectRefusedForNow(shop, { code: voucher.code, token, externalRef: "old-token" }, "token_mismatch");
-  });
-
-  it("and redeems the same voucher under the same reference once the obstacle is gone", async () => {
-    const voucher = await issue();
-    const { ticket } = (await shop.reserve(voucher.code)).body;
-    expectRefused(await till.redeem({ code: voucher.code, externalRef: "later" }), "voucher_reserved");
-    await shop.release(ticket);
-    const { status, body } = await till.redeem({ code: voucher.code, externalRef: "later" });
-    expect({ status, confirmed: body.alreadyConfirmed }).toEqual({ status: 200, confirmed: false });
-  });
+it("redeem distinguishes references that differ in case, in width or in composition", async () => {
+  const ids = new Set<string>();
+  for (const externalRef of ["Order-é", "order-é", "Order-e\u0301", "Ｏrder-é"]) {
+    ids.add((await redeem((await issue()).code, externalRef)).voucherInstanceId);
+  }
+  expect(ids.size).toBe(4);
 });
 
-describe("POST /partner/vouchers/redeem after a reservation's time", () => {
-  it("refuses its ticket with 409 reservation_ended and its token with token_mismatch, and redeems nothing", async () => {
-    const voucher = await issue();
-    const { ticket, token } = await reservationUntilOver(voucher.code);
-    const tables = ["vouchers", "voucher_events", "redemptions"] as const;
-    const before = await dumpRows(servers.db, tables);
-    expectRefused(await shop.redeem({ ticket, externalRef: "overdue" }), "reservation_ended");
-    expectRefused(await shop.redeem({ ticket, token, externalRef: "overdue" }), "reservation_ended");
-    expectRefused(await till.redeem({ code: voucher.code, token, externalRef: "overdue" }), "token_mismatch");
-    expect(await dumpRows(servers.db, tables)).toEqual(before);
-  });
+/** A refusal: the caller, what it sends, and the answer. The unit test of decideRedeem tries every order of refusals. */
+const REFUSALS: [string, string, () => Promise<[PartnerClient, Record<string, unknown>]>][] = [
+  [
+    "a voucher that another reference redeemed",
+    "voucher_used",
+    async () => {
+      const { code } = await issue();
+      await redeem(code, `first-${code}`);
+      return [till, { code }];
+    },
+  ],
+  [
+    "a voided voucher",
+    "voucher_voided",
+    async () => {
+      const { code } = await issue();
+      await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
+      return [till, { code }];
+    },
+  ],
+  [
+    "an expired voucher",
+    "voucher_expired",
+    async () => [till, { code: (await issue({ validUntil: new Date(Date.now() - 1) })).code }],
+  ],
+  ["another key's reservation, by code", "voucher_reserved", async () => [till, { code: (await hold()).code }]],
+  ["another key's reservation, by ticket", "voucher_reserved", async () => [till, { ticket: (await hold()).ticket }]],
+  [
+    "a released ticket of its holder, with its token",
+    "reservation_ended",
+    async () => {
+      const { ticket, token } = await hold({ released: true });
+      return [shop, { ticket, token }];
+    },
+  ],
+  [
+    "another key's released ticket, by the field of codes",
+    "reservation_ended",
+    async () => [till, { code: (await hold({ released: true })).ticket }],
+  ],
+  [
+    "an ended ticket while its holder has a newer one, even with the newer token",
+    "reservation_ended",
+    async () => {
+      const { ticket, code } = await hold({ released: true });
+      return [shop, { ticket, token: (await shop.reserve(code)).body.token }];
+    },
+  ],
+  ["a token without a reservation", "token_mismatch", async () => [till, { code: (await issue()).code, token: "x" }]],
+  [
+    "the token of a released reservation",
+    "token_mismatch",
+    async () => {
+      const { code, token } = await hold({ released: true });
+      return [shop, { code, token }];
+    },
+  ],
+  [
+    "another reservation's token, for the holder too",
+    "token_mismatch",
+    async () => [shop, { ticket: (await hold()).ticket, token: (await hold()).token }],
+  ],
+];
 
-  it("redeems the voucher by its code for any key, and records the reservation as Expired, not Consumed", async () => {
-    const voucher = await issue();
-    const { ticket } = await reservationUntilOver(voucher.code);
-    const { status } = await till.redeem({ code: voucher.code, externalRef: "after-overdue" });
-    expect(status).toBe(200);
-    const reservation = await readReservation(ticket);
-    expect(reservation).toMatchObject({ state: "Expired" });
-    expect(reservation.ended_at).toEqual(reservation.expires_at);
-    expect(await readRedeem(voucher.code)).toMatchObject({ ticket: null });
-  });
+it.each(
+  REFUSALS,
+)("redeem refuses %s with %s, writes nothing and leaves the reference free", async (title, code, make) => {
+  const [client, named] = await make();
+  const before = await dumpRows(servers.db);
+  expectRefused(await client.redeem({ ...named, externalRef: title }), code);
+  expect(await dumpRows(servers.db)).toEqual(before);
+  const other = await issue();
+  expect(await redeem(other.code, title)).toMatchObject({ alreadyConfirmed: false, voucherInstanceId: other.id });
 });
 
-// Every order of refusals is tried by the unit test of decideRedeem.
-describe("POST /partner/vouchers/redeem with several possible refusals", () => {
-  it("returns reservation_ended rather than token_mismatch or voucher_reserved", async () => {
-    const voucher = await issue();
-    const ended = (await shop.reserve(voucher.code)).body.ticket;
-    await shop.release(ended);
-    const { token } = (await shop.reserve(voucher.code)).body;
-    expectRefused(await till.redeem({ ticket: ended, token: "wrong", externalRef: "order-4" }), "reservation_ended");
-    // The token of the live reservation does not help an ended ticket.
-    expectRefused(await till.redeem({ ticket: ended, token, externalRef: "order-4" }), "reservation_ended");
-  });
+it("redeem refuses every change of a reservation's token", async () => {
+  const { code, ticket, token } = await hold();
+  const before = await dumpRows(servers.db);
+  for (const bad of ["", `${token} `, token.slice(0, -1), token.toLowerCase(), ticket]) {
+    for (const named of [{ code }, { ticket }])
+      expectRefused(await till.redeem({ ...named, token: bad, externalRef: "bad-token" }), "token_mismatch");
+  }
+  expect(await dumpRows(servers.db)).toEqual(before);
 });
 
-describe("POST /partner/vouchers/redeem of a reserved voucher", () => {
-  it("needs no token from the holder, by code or ticket, and consumes the reservation", async () => {
-    for (const by of ["code", "ticket"] as const) {
-      const voucher = await issue();
-      const { ticket } = (await shop.reserve(voucher.code)).body;
-      const named = by === "code" ? { code: voucher.code } : { ticket };
-      const { status } = await shop.redeem({ ...named, externalRef: `holder-by-${by}` });
-      expect(status).toBe(200);
-      expect(await readReservation(ticket)).toMatchObject({ state: "Consumed" });
-      expect(await readRedeem(voucher.code)).toMatchObject({ ticket });
-    }
-  });
-
-  it("takes the matching token from the holder as well", async () => {
-    const { ticket, token } = (await shop.reserve((await issue()).code)).body;
-    expect((await shop.redeem({ ticket, token, externalRef: "holder-with-token" })).status).toBe(200);
-  });
-
-  it("takes the matching token from another key of the organization, by ticket as by code", async () => {
-    for (const by of ["code", "ticket"] as const) {
-      const voucher = await issue();
-      const { ticket, token } = (await shop.reserve(voucher.code)).body;
-      const named = by === "code" ? { code: voucher.code } : { ticket };
-      const { status, body } = await till.redeem({ ...named, token, externalRef: `other-by-${by}` });
-      expect({ status, id: body.voucherInstanceId }).toEqual({ status: 200, id: voucher.id });
-      expect(await readReservation(ticket)).toMatchObject({ state: "Consumed", key_id: keys.rival.id });
-      const { rows } = await servers.db.query("SELECT key_id, ticket FROM redemptions WHERE voucher_id = $1", [
-        voucher.id,
-      ]);
-      expect(rows).toEqual([{ key_id: keys.till.id, ticket }]);
-    }
-  });
-
-  it("answers 404 to another organization even with ticket and token, and changes nothing", async () => {
-    const voucher = await issue();
-    const { ticket, token } = (await shop.reserve(voucher.code)).body;
-    const before = await dumpRows(servers.db);
-    for (const named of [{ ticket }, { code: ticket }, { code: voucher.code }]) {
-      const { status, body } = await foreign.redeem({ ...named, token, externalRef: "foreign" });
-      expect({ status, code: body.code }).toEqual({ status: 404, code: "voucher_not_found" });
-    }
-    expect(await dumpRows(servers.db)).toEqual(before);
-  });
-
-  it("carries neither token nor code through the queue", async () => {
-    const voucher = await issue();
-    const { ticket, token } = (await shop.reserve(voucher.code)).body;
-    expect((await till.redeem({ ticket, token, externalRef: "queue-carries" })).status).toBe(200);
-    const jobs = [];
-    const { prefix } = servers.shardOf(voucher.id);
-    for (const key of await servers.redis.keys(`${prefix}:redeem:*`)) {
-      if ((await servers.redis.type(key)) === "hash") jobs.push(key, JSON.stringify(await servers.redis.hgetall(key)));
-      if ((await servers.redis.type(key)) === "stream")
-        jobs.push(JSON.stringify(await servers.redis.xrange(key, "-", "+")));
-    }
-    const all = jobs.join("\n");
-    expect(all).toContain("queue-carries");
-    expect(all).not.toContain(token);
-    expect(all).not.toContain(voucher.code);
-    // A job's id begins with its voucher's.
-    expect(all).toContain(`${prefix}:redeem:${voucher.id}`);
-  });
+it("redeem succeeds with the same voucher and reference after the other key releases its reservation", async () => {
+  const { code, ticket } = await hold();
+  expectRefused(await till.redeem({ code, externalRef: "later" }), "voucher_reserved");
+  await shop.release(ticket);
+  expect((await redeem(code, "later")).alreadyConfirmed).toBe(false);
 });
 
-describe("POST /partner/vouchers/redeem answers 404 voucher_not_found", () => {
-  it("with the same body for unknown and foreign codes and tickets, and leaves the reference free", async () => {
-    const theirs = await issueVoucher(servers.db, stranger);
-    const { ticket } = (await foreign.reserve(theirs.code)).body;
-    const bodies = new Set<string>();
-    const before = await dumpRows(servers.db);
-    for (const named of [
-      { code: "7Q4K-9MZX-2HTB-W8RC" },
-      { code: theirs.code },
-      { code: "??" },
-      { code: "Ünïcödé" },
-      { ticket },
-      { code: ticket },
-      { ticket: newId("rsv") },
-    ]) {
-      const { status, body } = await till.redeem({ ...named, externalRef: "not-found" });
-      expect(status).toBe(404);
-      const { requestId, ...rest } = body;
-      expect(requestId).toEqual(expect.any(String));
-      bodies.add(JSON.stringify(rest));
-    }
-    expect(bodies.size).toBe(1);
-    expect([...bodies][0]).toContain('"voucher_not_found"');
-    expect(await dumpRows(servers.db)).toEqual(before);
-    expect((await redeem((await issue()).code, "not-found")).alreadyConfirmed).toBe(false);
-  });
+it("redeem refuses the ticket and the token of an overdue reservation, and then redeems its voucher for another key", async () => {
+  const { code, ticket, token } = await hold({ overdue: true });
+  const tables = ["vouchers", "voucher_events", "redemptions"] as const;
+  const before = await dumpRows(servers.db, tables);
+  expectRefused(await shop.redeem({ ticket, externalRef: "overdue" }), "reservation_ended");
+  expectRefused(await shop.redeem({ ticket, token, externalRef: "overdue" }), "reservation_ended");
+  expectRefused(await till.redeem({ code, token, externalRef: "overdue" }), "token_mismatch");
+  expect(await dumpRows(servers.db, tables)).toEqual(before);
+  await redeem(code, "overdue");
+  const reservation = await readReservation(ticket);
+  expect(reservation).toMatchObject({ state: "Expired", ended_at: reservation.expires_at });
+  expect((await readRedeem(code)).data).toMatchObject({ ticket: null });
 });
 
-describe("POST /partner/vouchers/redeem takes as externalRef", () => {
-  it.each([
-    ["one character", "x"],
-    ["128 characters", "r".repeat(128)],
-    ["128 characters with white space around them", `  ${"s".repeat(128)}\n`],
-    ["128 code points outside the basic plane", "😀".repeat(128)],
-    ["line separators, quotes and markup, which are not control characters", "\u2028'\"<b>&\\ ø"],
-  ])("%s", async (_what, externalRef) => {
-    const voucher = await issue();
-    const first = await redeem(voucher.code, externalRef);
-    expect((await readRedeem(voucher.code)).externalRef).toBe(externalRef.trim());
-    const { body } = await till.redeem({ code: voucher.code, externalRef });
-    expect(body).toEqual({ ...first, alreadyConfirmed: true });
-  });
-
-  it.each([
-    ["an empty string", ""],
-    ["white space alone", " \t\n\u00a0 "],
-    ["a line break inside", "a\nb"],
-    ["a tab inside", "a\tb"],
-    ["DEL inside", "a\u007fb"],
-    ["a C1 control character inside", "a\u0085b"],
-  ])("not %s: 400 naming externalRef, and nothing is written", async (_what, externalRef) => {
-    const voucher = await issue();
-    const before = await dumpRows(servers.db);
-    const { status, body } = await till.redeem({ code: voucher.code, externalRef });
-    expect({ status, code: body.code }).toEqual({ status: 400, code: "invalid_request" });
-    expect(body.error).toContain("externalRef");
-    expect(await dumpRows(servers.db)).toEqual(before);
-  });
+it("redeem answers 404 to another organization even with ticket and token, and changes nothing", async () => {
+  const { code, ticket, token } = await hold();
+  const before = await dumpRows(servers.db);
+  for (const named of [{ ticket }, { code: ticket }, { code }]) {
+    const { status, body } = await foreign.redeem({ ...named, token, externalRef: "foreign" });
+    expect({ status, code: body.code }).toEqual({ status: 404, code: "voucher_not_found" });
+  }
+  expect(await dumpRows(servers.db)).toEqual(before);
 });
 
-describe("POST /partner/vouchers/redeem answers 400", () => {
-  it("'code or ticket is required' when neither is given", async () => {
-    for (const neither of [{}, { code: null }, { ticket: null }, { code: null, ticket: null }]) {
-      const { status, body } = await till.redeem({ ...neither, externalRef: "neither" });
-      expect({ status, code: body.code }).toEqual({ status: 400, code: "invalid_request" });
-      expect(body.error).toContain("code or ticket is required");
-    }
-  });
+it("redeem puts neither token nor code into the queue", async () => {
+  const { id, code, ticket, token } = await hold();
+  expect((await till.redeem({ ticket, token, externalRef: "queue-carries" })).status).toBe(200);
+  const jobs = [];
+  const { prefix } = servers.shardOf(id);
+  for (const key of await servers.redis.keys(`${prefix}:redeem:*`)) {
+    const type = await servers.redis.type(key);
+    if (type === "hash") jobs.push(key, JSON.stringify(await servers.redis.hgetall(key)));
+    if (type === "stream") jobs.push(JSON.stringify(await servers.redis.xrange(key, "-", "+")));
+  }
+  const all = jobs.join("\n");
+  expect(all).toContain("queue-carries");
+  expect(all).not.toContain(token);
+  expect(all).not.toContain(code);
+  // A job's id begins with its voucher's.
+  expect(all).toContain(`${prefix}:redeem:${id}`);
+});
 
-  it("naming both code and ticket when both are given, even if they name the same voucher", async () => {
-    const voucher = await issue();
-    const { ticket } = (await shop.reserve(voucher.code)).body;
-    const before = await dumpRows(servers.db);
-    const { status, body } = await shop.redeem({ code: voucher.code, ticket, externalRef: "both" });
-    expect({ status, code: body.code }).toEqual({ status: 400, code: "invalid_request" });
-    expect(body.error).toContain("code and ticket");
-    expect(await dumpRows(servers.db)).toEqual(before);
-  });
+it("redeem of an unknown code leaves the reference free", async () => {
+  for (const named of [{ code: "7Q4K-9MZX-2HTB-W8RC" }, { code: "Ünïcödé" }, { ticket: newId("rsv") }]) {
+    expect((await till.redeem({ ...named, externalRef: "not-found" })).status).toBe(404);
+  }
+  expect((await redeem((await issue()).code, "not-found")).alreadyConfirmed).toBe(false);
+});
 
-  it("for a bad shape even when the reference is confirmed and the voucher unknown", async () => {
-    await redeem((await issue()).code, "shape-first");
-    const { status, body } = await till.redeem({ code: "unknown-code", externalRef: "shape-first", note: 5 });
-    expect({ status, error: body.error }).toEqual({ status: 400, error: expect.stringContaining("note") });
-  });
+it.each([
+  ["one character", "x"],
+  ["128 characters with white space around them", `  ${"s".repeat(128)}\n`],
+  ["128 code points outside the basic plane", "😀".repeat(128)],
+  ["line separators, quotes and markup, which are not control characters", "\u2028'\"<b>&\\ ø"],
+])("redeem takes as externalRef %s, without the white space around it", async (_what, externalRef) => {
+  const { code } = await issue();
+  const first = await redeem(code, externalRef);
+  expect((await readRedeem(code)).data.externalRef).toBe(externalRef.trim());
+  const { body } = await till.redeem({ code, externalRef: `\t ${externalRef}` });
+  expect(body).toEqual({ ...first, alreadyConfirmed: true });
+});
+
+const both = async () => {
+  const { code, ticket } = await hold();
+  return { code, ticket };
+};
+
+it.each<[string, string, (code: string) => unknown]>([
+  ["an empty externalRef", "externalRef", (code) => ({ code, externalRef: "" })],
+  ["an externalRef of white space", "externalRef", (code) => ({ code, externalRef: " \t\n\u00a0 " })],
+  ["a line break inside externalRef", "externalRef", (code) => ({ code, externalRef: "a\nb" })],
+  ["a tab inside externalRef", "externalRef", (code) => ({ code, externalRef: "a\tb" })],
+  ["DEL inside externalRef", "externalRef", (code) => ({ code, externalRef: "a\u007fb" })],
+  ["a C1 control character inside externalRef", "externalRef", (code) => ({ code, externalRef: "a\u0085b" })],
+  ["neither code nor ticket", "code or ticket is required", () => ({})],
+  ["null for code and ticket", "code or ticket is required", () => ({ code: null, ticket: null })],
+  ["code and ticket of one voucher", "code and ticket", both],
+  [
+    "a bad note, even with a confirmed reference",
+    "note",
+    () => ({ code: "unknown", externalRef: "read-once", note: 5 }),
+  ],
+])("redeem answers 400 to %s and names the field", async (_what, sentence, make) => {
+  const named = (await make((await issue()).code)) as Record<string, unknown>;
+  const before = await dumpRows(servers.db);
+  const { status, body } = await shop.redeem({ externalRef: "bad-shape", ...named });
+  expect({ status, code: body.code }).toEqual({ status: 400, code: "invalid_request" });
+  expect(body.error).toContain(sentence);
+  expect(await dumpRows(servers.db)).toEqual(before);
 });
