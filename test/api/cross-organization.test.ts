@@ -1,74 +1,47 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
-import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
+import type { Reply } from "../support/client.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { issueVoucher, provisioning } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let api: TestApi;
-let workers: TestWorker;
-let stranger: TestPartner;
-let strangersKeyId: string;
+const { api, servers, worker, partner, stranger, keys, issue, till, foreign } = useService();
 /**
  * One voucher per state, with every code, ticket, reference and token that identifies it. The tests try them with another organization's
  * key.
  */
 const names: { state: string; codes: string[]; tickets: string[]; refs: string[]; token: string | null }[] = [];
-let foreign: PartnerClient;
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  // The tests cause more misses than a limit would allow, so both limits are off.
-  const limits = { RATE_LIMIT_RPS: "0", MISS_LIMIT_PER_MINUTE: "0" };
-  [api, workers] = await Promise.all([startApi(servers, limits), startWorkers(servers)]);
-  const owner = await makePartner(servers.db);
-  const till = partnerClient(api.url, (await makeKey(servers.db, owner.organizationId)).key);
-  stranger = await makePartner(servers.db);
-  const key = await makeKey(servers.db, stranger.organizationId);
-  strangersKeyId = key.id;
-  foreign = partnerClient(api.url, key.key);
-
-  const issue = (validUntil?: Date) => issueVoucher(servers.db, owner, validUntil === undefined ? {} : { validUntil });
-  const untouched = await issue();
-  names.push({ state: "untouched", codes: [untouched.code, untouched.id], tickets: [], refs: [], token: null });
-  const held = await issue();
-  const reservation = (await till.reserve(held.code)).body;
-  names.push({
-    state: "held",
-    codes: [held.code, held.id],
-    tickets: [reservation.ticket],
-    refs: [],
-    token: reservation.token,
-  });
-  const released = await issue();
-  const { ticket } = (await till.reserve(released.code)).body;
-  await till.release(ticket);
-  names.push({ state: "released", codes: [released.code], tickets: [ticket], refs: [], token: null });
-  const redeemed = await issue();
-  const consumed = (await till.reserve(redeemed.code)).body;
-  const redeem = (await till.redeem({ ticket: consumed.ticket, externalRef: "owners-order" })).body;
-  expect(redeem).toMatchObject({ redeemed: true });
-  names.push({
-    state: "redeemed",
-    codes: [redeemed.code, redeem.redeemCode],
-    tickets: [consumed.ticket],
-    refs: ["owners-order"],
-    token: consumed.token,
-  });
-  const voided = await issue();
-  await voidVoucher(provisioning(servers.db), owner.organizationId, voided.code, null);
-  names.push({ state: "voided", codes: [voided.code], tickets: [], refs: [], token: null });
-  const expired = await issue(new Date(Date.now() - 1_000));
-  names.push({ state: "expired", codes: [expired.code], tickets: [], refs: [], token: null });
+  const make = async (state: string, options?: { validUntil: Date }) => {
+    const { code, id } = await issue(options);
+    const name = { state, codes: [code, id], tickets: [] as string[], refs: [] as string[], token: null };
+    names.push(name);
+    return { ...name, code };
+  };
+  const reserve = async ({ code, tickets }: { code: string; tickets: string[] }) => {
+    const { body } = await till.reserve(code);
+    tickets.push(body.ticket);
+    return body;
+  };
+  await make("untouched");
+  await make("expired", { validUntil: new Date(Date.now() - 1_000) });
+  const held = await reserve(await make("held"));
+  Object.assign(names.at(-1) ?? {}, { token: held.token });
+  await till.release((await reserve(await make("released"))).ticket);
+  const redeemed = await make("redeemed");
+  const { ticket, token } = await reserve(redeemed);
+  const { body } = await till.redeem({ ticket, externalRef: "owners-order" });
+  expect(body).toMatchObject({ redeemed: true });
+  redeemed.codes.push(body.redeemCode);
+  redeemed.refs.push("owners-order");
+  Object.assign(names.at(-1) ?? {}, { token });
+  await voidVoucher(provisioning(servers.db), partner.organizationId, (await make("voided")).code, null);
 });
-
-afterAll(() => endService(servers));
 
 /** How to ask each partner route about a voucher, by code, ticket or external reference. */
 const PROBES: Record<string, (name: { code: string; token: string | null; ref: string }) => Promise<Reply>[]> = {
@@ -115,34 +88,32 @@ it("every partner route that names a voucher or a redemption has a probe", () =>
   expect(routes.sort()).toEqual(Object.keys(PROBES).sort());
 });
 
-describe.each(Object.entries(PROBES))("%s", (route, probe) => {
-  it("gives another organization's key the same answer for an existing voucher as for one that does not exist, and changes nothing", async () => {
-    const before = await dumpRows(servers.db);
-    const seen = async (code: string, token: string | null, ref: string) =>
-      (await Promise.all(probe({ code, token, ref }))).map(
-        ({ status, body: { requestId, completeUntil, nextCursor, ...body } }) => ({
-          status,
-          body,
-        }),
-      );
-    const none = await seen("7Q4K-9MZX-2HTB-W8RC", null, "never-used");
-    for (const answer of none) expect(answer).toEqual(NOTHING[route] ?? notFound("voucher_not_found"));
-    for (const { state, codes, tickets, refs, token } of names) {
-      for (const code of [...codes, ...codes.map((text) => text.toLowerCase()), ...tickets]) {
-        for (const ref of ["never-used", ...refs])
-          expect(await seen(code, token, ref), `${state} ${code}`).toEqual(none);
-      }
+it.each(
+  Object.entries(PROBES),
+)("%s gives another organization's key the same answer for an existing voucher as for one that does not exist, and changes nothing", async (route, probe) => {
+  const before = await dumpRows(servers.db);
+  const seen = async (code: string, token: string | null, ref: string) =>
+    (await Promise.all(probe({ code, token, ref }))).map(
+      ({ status, body: { requestId, completeUntil, nextCursor, ...body } }) => ({
+        status,
+        body,
+      }),
+    );
+  const none = await seen("7Q4K-9MZX-2HTB-W8RC", null, "never-used");
+  for (const answer of none) expect(answer).toEqual(NOTHING[route] ?? notFound("voucher_not_found"));
+  for (const { state, codes, tickets, refs, token } of names) {
+    for (const code of [...codes, ...codes.map((text) => text.toLowerCase()), ...tickets]) {
+      for (const ref of ["never-used", ...refs]) expect(await seen(code, token, ref), `${state} ${code}`).toEqual(none);
     }
-    expect(await seen(newId("rsv"), "a-token", "never-used")).toEqual(none);
-    expect(await dumpRows(servers.db)).toEqual(before);
-  });
+  }
+  expect(await seen(newId("rsv"), "a-token", "never-used")).toEqual(none);
+  expect(await dumpRows(servers.db)).toEqual(before);
 });
 
 it("a job that names the wrong organization redeems nothing, and the other jobs of its batch succeed", async () => {
-  const owner = await makePartner(servers.db);
-  const [coveted, other] = [await issueVoucher(servers.db, owner), await issueVoucher(servers.db, stranger)];
+  const [coveted, other] = [await issue(), await issueVoucher(servers.db, stranger)];
   const run = (voucherId: string, ref: string) =>
-    runRedeemJob(workers.ctx, newAttempt(voucherId), redeemJob(stranger, strangersKeyId, voucherId, ref));
+    runRedeemJob(worker.ctx, newAttempt(voucherId), redeemJob(stranger, keys.foreign.id, voucherId, ref));
   const [refused, redeemed] = await Promise.allSettled([run(coveted.id, "theirs"), run(other.id, "own")]);
   expect(refused).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("organization") } });
   expect(redeemed).toMatchObject({ status: "fulfilled", value: { kind: "redeemed" } });
