@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { insertProduct } from "../../src/db/catalog.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
@@ -8,8 +8,6 @@ import { BASE_URL } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
-
-const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 // Reservations of the second API end after two seconds.
 const service = useService({ apis: [{}, { RESERVATION_SECONDS: "2" }] });
@@ -21,370 +19,256 @@ async function issueImported(code: string): Promise<string> {
   return voucher?.id ?? "";
 }
 
-describe("GET /partner/vouchers/{codeOrTicket} answers what a voucher is worth", () => {
-  it("with exactly the documented fields and their types", async () => {
-    const validUntil = new Date(Date.now() + 86_400_000);
-    const [, voucher] = await issueVouchers(servers.db, partner, 2, { validUntil });
-    const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
-    const { status, body, headers } = await shop.lookUp(voucher?.code ?? "");
-    expect(status).toBe(200);
-    expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
-    expect(body).toStrictEqual({
-      voucher: {
-        id: voucher?.id,
-        code: voucher?.code,
-        serial: 2,
-        brand: rows[0].name,
-        productName: "Pass",
-        productKey: "pass",
-        type: "Subscription",
-        retailPriceUsd: 50,
-        priceUsd: 40.25,
-        benefitMonths: 6,
-        usageUnitLabel: "visit",
-        validUntil: validUntil.toISOString(),
-        status: "Active",
-        redeemedAt: null,
-      },
-      reservation: null,
-      verifyUrl: `${BASE_URL}/integrity/events/VoucherInstance/${voucher?.id}`,
-    });
-  });
-
-  it.each([
-    "Subscription",
-    "Product",
-    "Service",
-    "Discount",
-  ] as const)("with type %s, no label and 0 benefit months when the product states none", async (type) => {
-    const product = { id: newId("prd"), brandId: partner.brandId, key: `bare-${type}`, name: "Bare", type };
-    await insertProduct(servers.db, {
-      ...product,
-      retailPriceUsd: 0.1,
-      priceUsd: 0,
-      benefitMonths: 0,
-      usageUnitLabel: null,
-    });
-    const { code } = await issueVoucher(servers.db, { ...partner, productId: product.id });
-    expect((await shop.lookUp(code)).body.voucher).toMatchObject({
-      productName: "Bare",
-      productKey: product.key,
-      type,
-      retailPriceUsd: 0.1,
-      priceUsd: 0,
-      benefitMonths: 0,
-      usageUnitLabel: null,
-    });
-  });
-
-  it("with the prices of its batch, although the product has changed since", async () => {
-    const priced = await makePartner(servers.db);
-    const client = partnerClient(api.url, (await makeKey(servers.db, priced.organizationId)).key);
-    const { code } = await issueVoucher(servers.db, priced);
-    await servers.db.query(
-      "UPDATE products SET price_usd = 1, retail_price_usd = 2, benefit_months = 3 WHERE id = $1",
-      [priced.productId],
-    );
-    expect((await client.lookUp(code)).body.voucher).toMatchObject({
+it("a look-up has exactly the documented fields and types", async () => {
+  const validUntil = new Date(Date.now() + 86_400_000);
+  const [, voucher] = await issueVouchers(servers.db, partner, 2, { validUntil });
+  const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
+  const { status, body, headers } = await shop.lookUp(voucher?.code ?? "");
+  expect(status).toBe(200);
+  expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
+  expect(body).toStrictEqual({
+    voucher: {
+      id: voucher?.id,
+      code: voucher?.code,
+      serial: 2,
+      brand: rows[0].name,
+      productName: "Pass",
+      productKey: "pass",
+      type: "Subscription",
       retailPriceUsd: 50,
       priceUsd: 40.25,
       benefitMonths: 6,
-    });
-  });
-});
-
-describe("GET /partner/vouchers/{codeOrTicket} finds a voucher", () => {
-  const PRINTED = "A01B-C10D-E0F1-7XYZ";
-  let printedId: string;
-
-  beforeAll(async () => {
-    printedId = await issueImported(PRINTED);
-  });
-
-  it.each([
-    ["as printed", PRINTED],
-    ["in lower case", "a01b-c10d-e0f1-7xyz"],
-    ["in mixed case", "a01B-C10d-E0f1-7xYz"],
-    ["without hyphens", "A01BC10DE0F17XYZ"],
-    ["with spaces for hyphens", "A01B C10D E0F1 7XYZ"],
-    ["with hyphens and spaces anywhere", "  A-0-1B--C 10DE0 -F17XYZ- "],
-    ["with the letter O for the digit 0", "AO1B-C1OD-EoF1-7XYZ"],
-    ["with I and L for the digit 1", "A0IB-Ci0D-E0FL-7XYZ"],
-    ["with a small l for the digit 1", "a0lb-cl0d-e0fl-7xyz"],
-  ])("by its code %s", async (_spelling, spelt) => {
-    const { status, body } = await shop.lookUp(spelt);
-    expect(status).toBe(200);
-    expect(body.voucher).toMatchObject({ id: printedId, code: PRINTED });
-  });
-
-  it("by its generated code in every normalised spelling", async () => {
-    for (const { id, code } of await issueVouchers(servers.db, partner, 20)) {
-      const misread = code.toLowerCase().replaceAll("0", "o").replaceAll("1", "l");
-      for (const spelt of [code, code.replaceAll("-", ""), ` ${code.replaceAll("-", " ")} `, misread]) {
-        expect((await shop.lookUp(spelt)).body.voucher?.id, spelt).toBe(id);
-      }
-    }
-  });
-
-  it.each([
-    'a/b?c%d\\"e',
-    "#hash#!",
-    "+plus+and&amp;",
-    "....",
-    "%41%42%43",
-    "%2F%2e%2E",
-    "a:b@c;d=e,f",
-    "<script>",
-    "{vouchers}",
-    "~`^|_~'",
-    "null",
-    "__proto__",
-  ])("by an imported code of any visible characters: %s", async (code) => {
-    const id = await issueImported(code);
-    const { status, body } = await shop.lookUp(code);
-    expect(status).toBe(200);
-    expect(body.voucher).toMatchObject({ id, code });
-  });
-
-  it("by imported codes that together use every visible ASCII character", async () => {
-    const visible = Array.from({ length: 0x7e - 0x21 + 1 }, (_, i) => String.fromCharCode(0x21 + i)).join("");
-    for (const code of [visible.slice(0, 47), visible.slice(47)]) {
-      const id = await issueImported(code);
-      expect((await shop.lookUp(code)).body.voucher).toMatchObject({ id, code });
-    }
-  });
-
-  it("by the shortest and the longest imported code there may be", async () => {
-    for (const code of ["Z9Z8", "Q".repeat(64)]) {
-      const id = await issueImported(code);
-      expect((await shop.lookUp(code)).body.voucher).toMatchObject({ id, code });
-    }
-  });
-
-  it("by a 16-symbol imported code whose check symbol does not fit", async () => {
-    const { code } = await issueVoucher(servers.db, partner);
-    const wrong = code.slice(0, -1) + (code.endsWith("7") ? "8" : "7");
-    const id = await issueImported(wrong);
-    expect((await shop.lookUp(wrong)).body.voucher.id).toBe(id);
-  });
-
-  it("of its own organization when another one imported the same code", async () => {
-    const [theirs] = await issueVouchers(servers.db, stranger, 1, { codes: ["SHARED-CODE"] });
-    const ours = await issueImported("SHARED-CODE");
-    expect((await shop.lookUp("shared code")).body.voucher.id).toBe(ours);
-    expect((await foreign.lookUp("shared code")).body.voucher.id).toBe(theirs?.id);
-  });
-
-  it("by a live ticket", async () => {
-    const { id, code } = await issueVoucher(servers.db, partner);
-    const { ticket } = (await shop.reserve(code)).body;
-    const { status, body } = await shop.lookUp(ticket);
-    expect(status).toBe(200);
-    expect(body).toStrictEqual((await shop.lookUp(code)).body);
-    expect(body.voucher).toMatchObject({ id, code, status: "Active" });
-    expect(body.reservation.ticket).toBe(ticket);
-  });
-
-  it("by a released ticket, without a reservation", async () => {
-    const { id, code } = await issueVoucher(servers.db, partner);
-    const { ticket } = (await shop.reserve(code)).body;
-    expect((await shop.release(ticket)).body).toEqual({ released: true });
-    const { status, body } = await shop.lookUp(ticket);
-    expect(status).toBe(200);
-    expect(body).toMatchObject({ voucher: { id, status: "Active" }, reservation: null });
-  });
-
-  it("by a consumed ticket, as redeemed and without a reservation", async () => {
-    const { id, code } = await issueVoucher(servers.db, partner);
-    const { ticket } = (await shop.reserve(code)).body;
-    const redeemed = await shop.redeem({ ticket, externalRef: "consumed" });
-    expect(redeemed.status).toBe(200);
-    const { status, body } = await till.lookUp(ticket);
-    expect(status).toBe(200);
-    expect(body).toMatchObject({
-      voucher: { id, status: "Redeemed", redeemedAt: redeemed.body.redeemedAt },
-      reservation: null,
-    });
-  });
-
-  it("by an ended ticket, with the voucher's live reservation", async () => {
-    const { code } = await issueVoucher(servers.db, partner);
-    const first = (await shop.reserve(code)).body;
-    await shop.release(first.ticket);
-    const second = (await shop.reserve(code)).body;
-    const { body } = await shop.lookUp(first.ticket);
-    expect(body.reservation).toMatchObject({ ticket: second.ticket, heldByCaller: true });
-  });
-});
-
-describe("GET /partner/vouchers/{codeOrTicket} computes the status on every read", () => {
-  it("as Expired from validUntil on, without any row having changed", async () => {
-    const validUntil = new Date(Date.now() + 2_500);
-    const { code } = await issueVoucher(servers.db, partner, { validUntil });
-    const before = await dumpRows(servers.db, ["batches", "vouchers", "voucher_events"]);
-    expect((await shop.lookUp(code)).body.voucher.status).toBe("Active");
-    const { body } = await until(async () => {
-      const reply = await shop.lookUp(code);
-      return reply.body.voucher.status === "Expired" ? reply : null;
-    });
-    expect(body.voucher).toMatchObject({ validUntil: validUntil.toISOString(), redeemedAt: null });
-    expect(await dumpRows(servers.db, ["batches", "vouchers", "voucher_events"])).toEqual(before);
-    const { rows } = await servers.db.query("SELECT date_trunc('milliseconds', clock_timestamp()) AS now");
-    expect(rows[0].now.getTime()).toBeGreaterThanOrEqual(validUntil.getTime());
-  });
-
-  it("as Expired when validUntil has long passed", async () => {
-    const { code } = await issueVoucher(servers.db, partner, { validUntil: new Date("2020-02-29T12:00:00Z") });
-    expect((await shop.lookUp(code)).body.voucher).toMatchObject({
-      status: "Expired",
-      validUntil: "2020-02-29T12:00:00.000Z",
+      usageUnitLabel: "visit",
+      validUntil: validUntil.toISOString(),
+      status: "Active",
       redeemedAt: null,
+    },
+    reservation: null,
+    verifyUrl: `${BASE_URL}/integrity/events/VoucherInstance/${voucher?.id}`,
+  });
+});
+
+it("a look-up shows a product's type, and no label and 0 benefit months when it states none", async () => {
+  for (const type of ["Subscription", "Product", "Service", "Discount"] as const) {
+    const stated = { type, retailPriceUsd: 0.1, priceUsd: 0, benefitMonths: 0, usageUnitLabel: null };
+    const product = { id: newId("prd"), key: `bare-${type}`, ...stated };
+    await insertProduct(servers.db, { ...product, brandId: partner.brandId, name: "Bare" });
+    const { code } = await issueVoucher(servers.db, { ...partner, productId: product.id });
+    expect((await shop.lookUp(code)).body.voucher).toMatchObject({
+      ...stated,
+      productName: "Bare",
+      productKey: product.key,
     });
-  });
-
-  it("as Redeemed with redeemedAt, before validUntil and after it", async () => {
-    const own = await makePartner(servers.db);
-    const client = partnerClient(api.url, (await makeKey(servers.db, own.organizationId)).key);
-    const { code } = await issueVoucher(servers.db, own);
-    const { redeemedAt } = (await client.redeem({ code, externalRef: "stays-redeemed" })).body;
-    expect(redeemedAt).toMatch(TIMESTAMP);
-    expect((await client.lookUp(code)).body.voucher).toMatchObject({ status: "Redeemed", redeemedAt });
-    await servers.db.query("UPDATE batches SET valid_until = now() - interval '1 day' WHERE product_id = $1", [
-      own.productId,
-    ]);
-    expect((await client.lookUp(code)).body.voucher).toMatchObject({ status: "Redeemed", redeemedAt });
-  });
-
-  it("as Voided, before validUntil and after it", async () => {
-    const own = await makePartner(servers.db);
-    const client = partnerClient(api.url, (await makeKey(servers.db, own.organizationId)).key);
-    const { code } = await issueVoucher(servers.db, own);
-    await voidVoucher(provisioning(servers.db), own.organizationId, code, null);
-    expect((await client.lookUp(code)).body.voucher).toMatchObject({ status: "Voided", redeemedAt: null });
-    await servers.db.query("UPDATE batches SET valid_until = now() - interval '1 day' WHERE product_id = $1", [
-      own.productId,
-    ]);
-    expect((await client.lookUp(code)).body.voucher).toMatchObject({ status: "Voided", redeemedAt: null });
-  });
-});
-
-describe("GET /partner/vouchers/{codeOrTicket} shows a reservation", () => {
-  it("to the holder with its ticket, to another key of the organization without it, and never with the token", async () => {
-    const { code } = await issueVoucher(servers.db, partner);
-    const held = (await shop.reserve(code)).body;
-    const { rows } = await servers.db.query("SELECT started_at FROM reservations WHERE ticket = $1", [held.ticket]);
-    const shown = { startedAt: rows[0].started_at.toISOString(), expiresAt: held.expiresAt };
-    const toHolder = await shop.lookUp(code);
-    const toOther = await till.lookUp(code);
-    expect(toHolder.body.reservation).toStrictEqual({ ...shown, ticket: held.ticket, heldByCaller: true });
-    expect(toOther.body.reservation).toStrictEqual({ ...shown, ticket: null, heldByCaller: false });
-    for (const { body } of [toHolder, toOther]) expect(JSON.stringify(body)).not.toContain(held.token);
-  });
-
-  it("without its ticket to another key that looks it up by that ticket", async () => {
-    const { code } = await issueVoucher(servers.db, partner);
-    const { ticket } = (await shop.reserve(code)).body;
-    const { status, body } = await till.lookUp(ticket);
-    expect(status).toBe(200);
-    expect(body.reservation).toMatchObject({ ticket: null, heldByCaller: false });
-    expect(JSON.stringify(body)).not.toContain(ticket);
-  });
-
-  it("as null once it is released, and once the voucher is voided", async () => {
-    const { code } = await issueVoucher(servers.db, partner);
-    await shop.release((await shop.reserve(code)).body.ticket);
-    expect((await shop.lookUp(code)).body.reservation).toBeNull();
-    await shop.reserve(code);
-    await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
-    expect((await shop.lookUp(code)).body).toMatchObject({ voucher: { status: "Voided" }, reservation: null });
-  });
-
-  it("as null once its time is over, though the row still says Live", async () => {
-    const { code } = await issueVoucher(servers.db, partner);
-    const { ticket } = (await partnerClient(hasty.url, service.keys.till.key).reserve(code)).body;
-    expect((await shop.lookUp(code)).body.reservation).toMatchObject({ ticket });
-    await until(async () => (await shop.lookUp(code)).body.reservation === null);
-    expect((await shop.lookUp(ticket)).body).toMatchObject({ voucher: { status: "Active" }, reservation: null });
-    const { rows } = await servers.db.query("SELECT state FROM reservations WHERE ticket = $1", [ticket]);
-    expect(rows[0].state).toBe("Live");
-  });
-});
-
-describe("GET /partner/vouchers/{codeOrTicket} answers 404 voucher_not_found", () => {
-  /** Everything by which a caller can distinguish two answers, except the request's id and the time. */
-  function visible({ status, body, headers }: Reply) {
-    const { requestId, ...rest } = body;
-    expect(headers.get("x-request-id")).toBe(requestId);
-    const shown = [...headers].filter(([name]) => name !== "x-request-id" && name !== "date");
-    return { status, fields: Object.keys(body), rest, names: [...headers.keys()], shown };
   }
+});
 
-  it("with the same bytes and headers for unknown, foreign and malformed codes and tickets", async () => {
-    const theirs = await issueVoucher(servers.db, stranger);
-    const { ticket } = (await foreign.reserve(theirs.code)).body;
-    const unknown = visible(await shop.lookUp("7Q4K-9MZX-2HTB-W8RC"));
-    expect(unknown).toMatchObject({
-      status: 404,
-      fields: ["error", "code", "requestId"],
-      rest: { code: "voucher_not_found" },
-    });
-    const others = [
-      theirs.code,
-      theirs.code.toLowerCase(),
-      theirs.id,
-      ticket,
-      newId("rsv"),
-      "rsv_",
-      `rsv_${"x".repeat(300)}`,
-      "abc",
-      "x".repeat(65),
-      "- - -",
-      "Ünïcödé-7Q4K",
-      "٧Q4K-9MZX-2HTB-W8RC",
-      "7Q4K\n9MZX",
-      "\0\0\0\0",
-      "' OR 1=1 --",
-    ];
-    for (const other of others) expect(visible(await shop.lookUp(other)), other).toEqual(unknown);
-  });
-
-  it("with the same bytes for a foreign code as for an unknown one when the caller sends the request id", async () => {
-    const theirs = await issueVoucher(servers.db, stranger);
-    const answers: string[] = [];
-    for (const code of [theirs.code, "7Q4K-9MZX-2HTB-W8RC"]) {
-      const response = await fetch(`${api.url}/partner/vouchers/${code}`, {
-        headers: { "x-api-key": service.keys.till.key, "x-request-id": "same" },
-      });
-      answers.push(await response.text());
-    }
-    expect(answers[0]).toBe(answers[1]);
-    expect(JSON.parse(answers[0] ?? "")).toMatchObject({ requestId: "same" });
+it("a look-up shows the prices of the batch, although the product has changed since", async () => {
+  const priced = await makePartner(servers.db);
+  const client = partnerClient(api.url, (await makeKey(servers.db, priced.organizationId)).key);
+  const { code } = await issueVoucher(servers.db, priced);
+  await servers.db.query("UPDATE products SET price_usd = 1, retail_price_usd = 2, benefit_months = 3 WHERE id = $1", [
+    priced.productId,
+  ]);
+  expect((await client.lookUp(code)).body.voucher).toMatchObject({
+    retailPriceUsd: 50,
+    priceUsd: 40.25,
+    benefitMonths: 6,
   });
 });
 
-describe("GET /partner/vouchers/{codeOrTicket} changes nothing", () => {
-  it("in Postgres or Redis, for every state of a voucher and for unknown codes", async () => {
-    const [active, held, redeemed, voided, overdue] = await issueVouchers(servers.db, partner, 5);
-    const expired = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
-    await shop.reserve(held?.code ?? "");
-    await shop.redeem({ code: redeemed?.code, externalRef: "changes-nothing" });
-    await voidVoucher(provisioning(servers.db), partner.organizationId, voided?.code ?? "", null);
-    const { ticket } = (await partnerClient(hasty.url, service.keys.till.key).reserve(overdue?.code ?? "")).body;
-    await until(async () => (await shop.lookUp(ticket)).body.reservation === null);
-    // The lease of the overdue reservation expires by itself; only then are the keys of Redis stable.
-    await until(async () => (await servers.redis.exists(servers.leaseKey(overdue?.id ?? ""))) === 0);
-
-    // BullMQ's mark of its last check for stalled jobs expires every five seconds and comes back.
-    const keys = async () => (await servers.redis.keys("*")).filter((key) => !key.endsWith(":stalled-check")).sort();
-    const before = { rows: await dumpRows(servers.db), keys: await keys() };
-    for (const named of [active, held, redeemed, voided, overdue, expired]) {
-      for (const client of [shop, till]) expect((await client.lookUp(named?.code ?? "")).status).toBe(200);
-      expect((await foreign.lookUp(named?.code ?? "")).status).toBe(404);
+it("a look-up finds generated codes in every normalised spelling", async () => {
+  for (const { id, code } of await issueVouchers(servers.db, partner, 20)) {
+    const misread = code.toLowerCase().replaceAll("0", "o").replaceAll("1", "l");
+    for (const spelt of [code, code.replaceAll("-", ""), ` ${code.replaceAll("-", " ")} `, misread]) {
+      expect((await shop.lookUp(spelt)).body.voucher?.id, spelt).toBe(id);
     }
-    expect((await shop.lookUp(ticket)).status).toBe(200);
-    expect(
-      (await send("HEAD", `${api.url}/partner/vouchers/${active?.code}`, { key: service.keys.till.key })).status,
-    ).toBe(200);
-    expect({ rows: await dumpRows(servers.db), keys: await keys() }).toEqual(before);
+  }
+});
+
+it("a look-up finds imported codes of any visible characters, of 4 to 64 of them", async () => {
+  const visible = Array.from({ length: 0x7e - 0x21 + 1 }, (_, i) => String.fromCharCode(0x21 + i)).join("");
+  const paths = ['a/b?c%d\\"e', "#hash#!", "+plus+and&amp;", "....", "%41%42%43", "%2F%2e%2E", "null", "__proto__"];
+  for (const code of [...paths, visible.slice(0, 47), visible.slice(47), "Z9Z8", "Q".repeat(64)]) {
+    const id = await issueImported(code);
+    expect((await shop.lookUp(code)).body.voucher).toMatchObject({ id, code });
+  }
+});
+
+it("a look-up finds a 16-symbol imported code whose check symbol does not fit", async () => {
+  const { code } = await service.issue();
+  const wrong = code.slice(0, -1) + (code.endsWith("7") ? "8" : "7");
+  const id = await issueImported(wrong);
+  expect((await shop.lookUp(wrong)).body.voucher.id).toBe(id);
+});
+
+it("a look-up finds the voucher of its own organization when another one imported the same code", async () => {
+  const [theirs] = await issueVouchers(servers.db, stranger, 1, { codes: ["SHARED-CODE"] });
+  const ours = await issueImported("SHARED-CODE");
+  expect((await shop.lookUp("shared code")).body.voucher.id).toBe(ours);
+  expect((await foreign.lookUp("shared code")).body.voucher.id).toBe(theirs?.id);
+});
+
+it("a look-up by a live ticket answers like one by its code", async () => {
+  const { id, code } = await service.issue();
+  const { ticket } = (await shop.reserve(code)).body;
+  const { status, body } = await shop.lookUp(ticket);
+  expect(status).toBe(200);
+  expect(body).toStrictEqual((await shop.lookUp(code)).body);
+  expect(body).toMatchObject({ voucher: { id, code, status: "Active" }, reservation: { ticket } });
+});
+
+it("a look-up by a released ticket shows no reservation", async () => {
+  const { id, code } = await service.issue();
+  const { ticket } = (await shop.reserve(code)).body;
+  expect((await shop.release(ticket)).body).toEqual({ released: true });
+  const { status, body } = await shop.lookUp(ticket);
+  expect(status).toBe(200);
+  expect(body).toMatchObject({ voucher: { id, status: "Active" }, reservation: null });
+});
+
+it("a look-up by a consumed ticket shows a redeemed voucher and no reservation", async () => {
+  const { id, code } = await service.issue();
+  const { ticket } = (await shop.reserve(code)).body;
+  const redeemed = await shop.redeem({ ticket, externalRef: "consumed" });
+  expect(redeemed.status).toBe(200);
+  const { status, body } = await till.lookUp(ticket);
+  expect(status).toBe(200);
+  expect(body).toMatchObject({
+    voucher: { id, status: "Redeemed", redeemedAt: redeemed.body.redeemedAt },
+    reservation: null,
   });
+});
+
+it("a look-up by an ended ticket shows the voucher's live reservation", async () => {
+  const { code } = await service.issue();
+  const first = (await shop.reserve(code)).body;
+  await shop.release(first.ticket);
+  const second = (await shop.reserve(code)).body;
+  const { body } = await shop.lookUp(first.ticket);
+  expect(body.reservation).toMatchObject({ ticket: second.ticket, heldByCaller: true });
+});
+
+it("a look-up shows Expired from validUntil on, without any change of a row", async () => {
+  const validUntil = new Date(Date.now() + 2_500);
+  const { code } = await service.issue({ validUntil });
+  const before = await dumpRows(servers.db, ["batches", "vouchers", "voucher_events"]);
+  expect((await shop.lookUp(code)).body.voucher.status).toBe("Active");
+  const { body } = await until(async () => {
+    const reply = await shop.lookUp(code);
+    return reply.body.voucher.status === "Expired" ? reply : null;
+  });
+  expect(body.voucher).toMatchObject({ validUntil: validUntil.toISOString(), redeemedAt: null });
+  expect(await dumpRows(servers.db, ["batches", "vouchers", "voucher_events"])).toEqual(before);
+  const { rows } = await servers.db.query("SELECT date_trunc('milliseconds', clock_timestamp()) AS now");
+  expect(rows[0].now.getTime()).toBeGreaterThanOrEqual(validUntil.getTime());
+});
+
+it("a look-up shows Redeemed and Voided before validUntil and after it", async () => {
+  const own = await makePartner(servers.db);
+  const client = partnerClient(api.url, (await makeKey(servers.db, own.organizationId)).key);
+  const [used, voided] = await issueVouchers(servers.db, own, 2);
+  const { redeemedAt } = (await client.redeem({ code: used?.code, externalRef: "stays-redeemed" })).body;
+  expect(redeemedAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  await voidVoucher(provisioning(servers.db), own.organizationId, voided?.code ?? "", null);
+  for (const end of ["now() + interval '1 day'", "now() - interval '1 day'"]) {
+    await servers.db.query(`UPDATE batches SET valid_until = ${end} WHERE product_id = $1`, [own.productId]);
+    const read = async (code = "") => (await client.lookUp(code)).body.voucher;
+    expect(await read(used?.code)).toMatchObject({ status: "Redeemed", redeemedAt });
+    expect(await read(voided?.code)).toMatchObject({ status: "Voided", redeemedAt: null });
+  }
+});
+
+it("a look-up shows a reservation to the holder with its ticket, to another key of the organization without it, and never with the token", async () => {
+  const { code } = await service.issue();
+  const held = (await shop.reserve(code)).body;
+  const { rows } = await servers.db.query("SELECT started_at FROM reservations WHERE ticket = $1", [held.ticket]);
+  const shown = { startedAt: rows[0].started_at.toISOString(), expiresAt: held.expiresAt };
+  const toHolder = await shop.lookUp(code);
+  const toOther = await till.lookUp(code);
+  expect(toHolder.body.reservation).toStrictEqual({ ...shown, ticket: held.ticket, heldByCaller: true });
+  expect(toOther.body.reservation).toStrictEqual({ ...shown, ticket: null, heldByCaller: false });
+  for (const { body } of [toHolder, toOther]) expect(JSON.stringify(body)).not.toContain(held.token);
+});
+
+it("a look-up by the ticket of another key's reservation does not show the ticket", async () => {
+  const { code } = await service.issue();
+  const { ticket } = (await shop.reserve(code)).body;
+  const { status, body } = await till.lookUp(ticket);
+  expect(status).toBe(200);
+  expect(body.reservation).toMatchObject({ ticket: null, heldByCaller: false });
+  expect(JSON.stringify(body)).not.toContain(ticket);
+});
+
+it("a look-up shows no reservation after its release, or after the voucher is voided", async () => {
+  const { code } = await service.issue();
+  await shop.release((await shop.reserve(code)).body.ticket);
+  expect((await shop.lookUp(code)).body.reservation).toBeNull();
+  await shop.reserve(code);
+  await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
+  expect((await shop.lookUp(code)).body).toMatchObject({ voucher: { status: "Voided" }, reservation: null });
+});
+
+it("a look-up shows no reservation after its time, although the row still says Live", async () => {
+  const { code } = await service.issue();
+  const { ticket } = (await partnerClient(hasty.url, service.keys.till.key).reserve(code)).body;
+  expect((await shop.lookUp(code)).body.reservation).toMatchObject({ ticket });
+  await until(async () => (await shop.lookUp(code)).body.reservation === null);
+  expect((await shop.lookUp(ticket)).body).toMatchObject({ voucher: { status: "Active" }, reservation: null });
+  const { rows } = await servers.db.query("SELECT state FROM reservations WHERE ticket = $1", [ticket]);
+  expect(rows[0].state).toBe("Live");
+});
+
+/** Everything by which a caller can distinguish two answers, except the request's id and the time. */
+function visible({ status, body, headers }: Reply) {
+  const { requestId, ...rest } = body;
+  expect(headers.get("x-request-id")).toBe(requestId);
+  const shown = [...headers].filter(([name]) => name !== "x-request-id" && name !== "date");
+  return { status, fields: Object.keys(body), rest, names: [...headers.keys()], shown };
+}
+
+it("a look-up answers 404 with the same bytes and headers for unknown, foreign and malformed codes and tickets", async () => {
+  const theirs = await issueVoucher(servers.db, stranger);
+  const { ticket } = (await foreign.reserve(theirs.code)).body;
+  const unknown = visible(await shop.lookUp("7Q4K-9MZX-2HTB-W8RC"));
+  expect(unknown).toMatchObject({
+    status: 404,
+    fields: ["error", "code", "requestId"],
+    rest: { code: "voucher_not_found" },
+  });
+  const others = [
+    theirs.code,
+    theirs.id,
+    ticket,
+    newId("rsv"),
+    `rsv_${"x".repeat(300)}`,
+    "abc",
+    "x".repeat(65),
+    "\0\0",
+  ];
+  for (const other of others) expect(visible(await shop.lookUp(other)), other).toEqual(unknown);
+});
+
+it("a look-up changes nothing in Postgres or Redis, for every state of a voucher and for unknown codes", async () => {
+  const [active, held, redeemed, voided, overdue] = await issueVouchers(servers.db, partner, 5);
+  const expired = await service.issue({ validUntil: new Date(Date.now() - 1_000) });
+  await shop.reserve(held?.code ?? "");
+  await shop.redeem({ code: redeemed?.code, externalRef: "changes-nothing" });
+  await voidVoucher(provisioning(servers.db), partner.organizationId, voided?.code ?? "", null);
+  const { ticket } = (await partnerClient(hasty.url, service.keys.till.key).reserve(overdue?.code ?? "")).body;
+  await until(async () => (await shop.lookUp(ticket)).body.reservation === null);
+  // The lease of the overdue reservation expires by itself; only then are the keys of Redis stable.
+  await until(async () => (await servers.redis.exists(servers.leaseKey(overdue?.id ?? ""))) === 0);
+
+  // BullMQ's mark of its last check for stalled jobs expires every five seconds and comes back.
+  const keys = async () => (await servers.redis.keys("*")).filter((key) => !key.endsWith(":stalled-check")).sort();
+  const before = { rows: await dumpRows(servers.db), keys: await keys() };
+  for (const named of [active, held, redeemed, voided, overdue, expired]) {
+    for (const client of [shop, till]) expect((await client.lookUp(named?.code ?? "")).status).toBe(200);
+    expect((await foreign.lookUp(named?.code ?? "")).status).toBe(404);
+  }
+  expect((await shop.lookUp(ticket)).status).toBe(200);
+  expect(
+    (await send("HEAD", `${api.url}/partner/vouchers/${active?.code}`, { key: service.keys.till.key })).status,
+  ).toBe(200);
+  expect({ rows: await dumpRows(servers.db), keys: await keys() }).toEqual(before);
 });

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
 import { ORPHAN_AFTER_MS } from "../../src/holds/lease.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
@@ -19,23 +19,18 @@ const service = useService({ apis: [{}, { RESERVATION_SECONDS: "1" }] });
 const { servers, partner, keys, foreign, issue, rival: till, till: shop } = service;
 const hasty = service.apis[1];
 
-async function readReservation(ticket: string) {
-  const { rows } = await servers.db.query("SELECT * FROM reservations WHERE ticket = $1", [ticket]);
-  return rows[0];
-}
+const readReservation = async (ticket: string) =>
+  (await servers.db.query("SELECT * FROM reservations WHERE ticket = $1", [ticket])).rows[0];
+const countReservations = async (voucherId: string) =>
+  (await servers.db.query("SELECT FROM reservations WHERE voucher_id = $1", [voucherId])).rowCount;
+const readLease = (voucherId: string) => servers.redis.hgetall(servers.leaseKey(voucherId));
+const hasLease = async (voucherId: string) => (await servers.redis.exists(servers.leaseKey(voucherId))) === 1;
 
-async function countReservations(voucherId: string): Promise<number> {
-  const { rows } = await servers.db.query("SELECT count(*)::int AS n FROM reservations WHERE voucher_id = $1", [
-    voucherId,
-  ]);
-  return rows[0].n;
-}
-
-/** Puts a lease without a row into Redis, acquired `ageMs` ago. */
-async function plantLease(voucherId: string, keyId: string, ageMs: number): Promise<string> {
+/** Puts a lease without a row into Redis, acquired now. */
+async function plantLease(voucherId: string, keyId: string): Promise<string> {
   const ticket = newId("rsv");
   const [seconds, micros] = await servers.redis.time();
-  const start = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000) - ageMs;
+  const start = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   await servers.redis.hset(servers.leaseKey(voucherId), { ticket, key: keyId, start });
   await servers.redis.pexpire(servers.leaseKey(voucherId), 900_000);
   return ticket;
@@ -48,333 +43,277 @@ function expectRefused({ status, body }: Reply, code: string): void {
   });
 }
 
-describe("POST /partner/vouchers/reserve", () => {
-  it("reserves a voucher for 15 minutes and answers ticket, token, end and the voucher's id", async () => {
-    const voucher = await issue();
-    const { status, body } = await shop.reserve(voucher.code);
-    expect(status).toBe(200);
-    expect(body).toStrictEqual({
-      ticket: expect.stringMatching(/^rsv_[0-9a-z]{26}$/),
-      token: createHmac("sha256", SECRET).update(body.ticket).digest("base64url"),
-      expiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      voucher: voucher.id,
-    });
-    const row = await readReservation(body.ticket);
-    expect(row).toMatchObject({
-      voucher_id: voucher.id,
-      organization_id: partner.organizationId,
-      key_id: keys.till.id,
-      state: "Live",
-      ended_at: null,
-      end_reason: null,
-    });
-    expect(row.expires_at.toISOString()).toBe(body.expiresAt);
-    expect(row.expires_at.getTime() - row.started_at.getTime()).toBe(15 * 60 * 1_000);
-    const { rows } = await servers.db.query("SELECT clock_timestamp() - $1::timestamptz AS age", [row.started_at]);
-    expect(rows[0].age.minutes ?? 0).toBe(0);
+it("reserve reserves a voucher for 15 minutes, answers ticket, token, end and the voucher's id, and stores no token", async () => {
+  const voucher = await issue();
+  const tables = ["vouchers", "voucher_events", "redemptions"] as const;
+  const before = await dumpRows(servers.db, tables);
+  const { status, body } = await shop.reserve(voucher.code);
+  expect(await dumpRows(servers.db, tables)).toEqual(before);
+  expect(status).toBe(200);
+  expect(body).toStrictEqual({
+    ticket: expect.stringMatching(/^rsv_[0-9a-z]{26}$/),
+    token: createHmac("sha256", SECRET).update(body.ticket).digest("base64url"),
+    expiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    voucher: voucher.id,
   });
-
-  it("opens no reservation and acquires no lease without a secret to sign the token", async () => {
-    const voucher = await issue();
-    const bare = await startApi(servers);
-    bare.ctx.tokenSecrets.length = 0;
-    const { status, body } = await partnerClient(bare.url, keys.till.key).reserve(voucher.code);
-    await bare.close();
-    expect({ status, code: body.code }).toEqual({ status: 500, code: "internal_error" });
-    expect(await countReservations(voucher.id)).toBe(0);
-    expect(await servers.redis.exists(servers.leaseKey(voucher.id))).toBe(0);
+  const row = await readReservation(body.ticket);
+  expect(row).toMatchObject({
+    voucher_id: voucher.id,
+    organization_id: partner.organizationId,
+    key_id: keys.till.id,
+    state: "Live",
+    ended_at: null,
+    end_reason: null,
   });
-
-  it("stores the token neither in the row nor in the lease", async () => {
-    const voucher = await issue();
-    const { ticket, token } = (await shop.reserve(voucher.code)).body;
-    expect(JSON.stringify(await readReservation(ticket))).not.toContain(token);
-    expect(JSON.stringify(await servers.redis.hgetall(servers.leaseKey(voucher.id)))).not.toContain(token);
-  });
-
-  it("changes neither the voucher nor its chain", async () => {
-    const voucher = await issue();
-    const before = await dumpRows(servers.db, ["vouchers", "voucher_events", "redemptions"]);
-    await shop.reserve(voucher.code);
-    expect(await dumpRows(servers.db, ["vouchers", "voucher_events", "redemptions"])).toEqual(before);
-  });
-
-  it("answers the holder's repeat with the same ticket, token and end, and opens no second reservation", async () => {
-    const voucher = await issue();
-    const first = (await shop.reserve(voucher.code)).body;
-    for (let i = 0; i < 3; i++) {
-      const { status, body } = await shop.reserve(voucher.code.toLowerCase());
-      expect({ status, body }).toEqual({ status: 200, body: first });
-    }
-    expect(await countReservations(voucher.id)).toBe(1);
-  });
-
-  it("answers one ticket to many calls of one key at the same time", async () => {
-    const voucher = await issue();
-    const replies = await Promise.all(Array.from({ length: 12 }, () => shop.reserve(voucher.code)));
-    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
-    expect(new Set(replies.map(({ body }) => JSON.stringify(body))).size).toBe(1);
-    expect(await countReservations(voucher.id)).toBe(1);
-  });
-
-  it("answers the holder's own live ticket with the same reservation", async () => {
-    const voucher = await issue();
-    const first = (await shop.reserve(voucher.code)).body;
-    const { status, body } = await shop.reserve(first.ticket);
-    expect({ status, body }).toEqual({ status: 200, body: first });
-  });
-
-  it("refuses another key of the organization with 409 voucher_reserved and changes nothing", async () => {
-    const voucher = await issue();
-    const { ticket } = (await shop.reserve(voucher.code)).body;
-    const before = await dumpRows(servers.db);
-    const lease = await servers.redis.hgetall(servers.leaseKey(voucher.id));
-    expectRefused(await till.reserve(voucher.code), "voucher_reserved");
-    expectRefused(await till.reserve(ticket), "voucher_reserved");
-    expect(await dumpRows(servers.db)).toEqual(before);
-    expect(await servers.redis.hgetall(servers.leaseKey(voucher.id))).toEqual(lease);
-  });
-
-  it("answers 404 to another organization, by code and by ticket, and acquires no lease", async () => {
-    const free = await issue();
-    const held = await issue();
-    const { ticket } = (await shop.reserve(held.code)).body;
-    const lease = await servers.redis.hgetall(servers.leaseKey(held.id));
-    for (const named of [free.code, held.code, ticket, "7Q4K-9MZX-2HTB-W8RC", newId("rsv")]) {
-      const { status, body } = await foreign.reserve(named);
-      expect({ status, code: body.code }).toEqual({ status: 404, code: "voucher_not_found" });
-    }
-    expect(await servers.redis.exists(servers.leaseKey(free.id))).toBe(0);
-    expect(await servers.redis.hgetall(servers.leaseKey(held.id))).toEqual(lease);
-    expect(await countReservations(free.id)).toBe(0);
-  });
-
-  it("refuses used, voided and expired vouchers with their own codes and acquires no lease", async () => {
-    const [used, voided] = [await issue(), await issue()];
-    const expired = await issue({ validUntil: new Date(Date.now() - 1_000) });
-    expect((await till.redeem({ code: used.code, externalRef: "used-before-reserve" })).status).toBe(200);
-    await voidVoucher(provisioning(servers.db), partner.organizationId, voided.code, null);
-    const before = await dumpRows(servers.db);
-    expectRefused(await shop.reserve(used.code), "voucher_used");
-    expectRefused(await shop.reserve(voided.code), "voucher_voided");
-    expectRefused(await shop.reserve(expired.code), "voucher_expired");
-    expect(await dumpRows(servers.db)).toEqual(before);
-    for (const { id } of [used, voided, expired]) expect(await servers.redis.exists(servers.leaseKey(id))).toBe(0);
-  });
-
-  it("refuses even the holder once the voucher has expired", async () => {
-    const voucher = await issue();
-    expect((await shop.reserve(voucher.code)).status).toBe(200);
-    const batchId = await findBatchOf(servers.db, voucher.id);
-    await servers.db.query("UPDATE batches SET valid_until = now() WHERE id = $1", [batchId]);
-    expectRefused(await shop.reserve(voucher.code), "voucher_expired");
-  });
-
-  it("refuses a released or expired ticket with 409 reservation_ended and a consumed one with voucher_used", async () => {
-    const [released, consumed, overdue] = [await issue(), await issue(), await issue()];
-    const releasedTicket = (await shop.reserve(released.code)).body.ticket;
-    await shop.release(releasedTicket);
-    const consumedTicket = (await shop.reserve(consumed.code)).body.ticket;
-    await shop.redeem({ ticket: consumedTicket, externalRef: "consumed-before-reserve" });
-    const overdueTicket = (await partnerClient(hasty.url, keys.till.key).reserve(overdue.code)).body.ticket;
-    await until(async () => (await shop.lookUp(overdue.code)).body.reservation === null);
-
-    expectRefused(await shop.reserve(releasedTicket), "reservation_ended");
-    expectRefused(await till.reserve(releasedTicket), "reservation_ended");
-    expectRefused(await shop.reserve(overdueTicket), "reservation_ended");
-    expectRefused(await shop.reserve(consumedTicket), "voucher_used");
-    expect(await countReservations(released.id)).toBe(1);
-  });
-
-  it("refuses an ended ticket although the same key has a newer one", async () => {
-    const voucher = await issue();
-    const first = (await shop.reserve(voucher.code)).body;
-    await shop.release(first.ticket);
-    const second = (await shop.reserve(voucher.code)).body;
-    expectRefused(await shop.reserve(first.ticket), "reservation_ended");
-    expect((await shop.reserve(voucher.code)).body).toEqual(second);
-  });
-
-  it("opens a new reservation with a new ticket after a release, for the same key or another", async () => {
-    const voucher = await issue();
-    const first = (await shop.reserve(voucher.code)).body;
-    await shop.release(first.ticket);
-    const second = await till.reserve(voucher.code);
-    expect(second.status).toBe(200);
-    await till.release(second.body.ticket);
-    const third = await shop.reserve(voucher.code);
-    expect(third.status).toBe(200);
-    const all = [first, second.body, third.body];
-    expect(new Set(all.map(({ ticket }) => ticket)).size).toBe(3);
-    expect(new Set(all.map(({ token }) => token)).size).toBe(3);
-  });
-
-  it("opens a reservation for another key once the time is over, and records how the old one ended", async () => {
-    const voucher = await issue();
-    const first = (await partnerClient(hasty.url, keys.till.key).reserve(voucher.code)).body;
-    const second = await until(async () => {
-      const reply = await till.reserve(voucher.code);
-      return reply.status === 200 ? reply : null;
-    });
-    expect(second.body.ticket).not.toBe(first.ticket);
-    const old = await readReservation(first.ticket);
-    expect(old.state).toBe("Expired");
-    // It ended when it expired, not when that was recorded.
-    expect(old.ended_at).toEqual(old.expires_at);
-    const fresh = await readReservation(second.body.ticket);
-    expect(fresh).toMatchObject({ state: "Live", key_id: keys.rival.id });
-    expect(fresh.started_at.getTime()).toBeGreaterThanOrEqual(old.expires_at.getTime());
-  });
-
-  it("opens a new reservation for the same key once the time is over: a repeat does not extend the old one", async () => {
-    const voucher = await issue();
-    const client = partnerClient(hasty.url, keys.till.key);
-    const first = (await client.reserve(voucher.code)).body;
-    const second = await until(async () => {
-      const { body } = await client.reserve(voucher.code);
-      if (body.ticket === first.ticket) expect(body).toEqual(first);
-      return body.ticket === first.ticket ? null : body;
-    });
-    expect(new Date(second.expiresAt).getTime()).toBeGreaterThanOrEqual(new Date(first.expiresAt).getTime() + 1_000);
-  });
+  expect(JSON.stringify([row, await readLease(voucher.id)])).not.toContain(body.token);
+  expect(row.expires_at.toISOString()).toBe(body.expiresAt);
+  expect(row.expires_at.getTime() - row.started_at.getTime()).toBe(15 * 60 * 1_000);
+  const { rows } = await servers.db.query("SELECT clock_timestamp() - $1::timestamptz AS age", [row.started_at]);
+  expect(rows[0].age.minutes ?? 0).toBe(0);
 });
 
-describe("the lease of POST /partner/vouchers/reserve", () => {
-  it("names ticket and key and lasts as long as the reservation", async () => {
-    const voucher = await issue();
-    const { ticket } = (await shop.reserve(voucher.code)).body;
-    expect(servers.leaseKey(voucher.id)).toBe(`lease:${servers.deploymentId}:{${voucher.id}}`);
-    const lease = await servers.redis.hgetall(servers.leaseKey(voucher.id));
-    expect(lease).toMatchObject({ ticket, key: keys.till.id });
-    const left = await servers.redis.pttl(servers.leaseKey(voucher.id));
-    expect(left).toBeLessThanOrEqual(900_000);
-    expect(left).toBeGreaterThan(900_000 - 20_000);
-  });
+it("reserve opens no reservation and acquires no lease without a secret to sign the token", async () => {
+  const voucher = await issue();
+  const bare = await startApi(servers);
+  bare.ctx.tokenSecrets.length = 0;
+  const { status, body } = await partnerClient(bare.url, keys.till.key).reserve(voucher.code);
+  await bare.close();
+  expect({ status, code: body.code }).toEqual({ status: 500, code: "internal_error" });
+  expect(await countReservations(voucher.id)).toBe(0);
+  expect(await hasLease(voucher.id)).toBe(false);
+});
 
-  it("ends by itself after RESERVATION_SECONDS", async () => {
-    const voucher = await issue();
-    expect((await partnerClient(hasty.url, keys.till.key).reserve(voucher.code)).status).toBe(200);
-    expect(await servers.redis.pttl(servers.leaseKey(voucher.id))).toBeLessThanOrEqual(1_000);
-    await until(async () => (await servers.redis.exists(servers.leaseKey(voucher.id))) === 0);
-  });
+it("reserve answers the holder's simultaneous repeats, by code or ticket, with the same ticket, token and end", async () => {
+  const voucher = await issue();
+  const first = (await shop.reserve(voucher.code)).body;
+  const names = [first.ticket, ...Array(12).fill(voucher.code.toLowerCase())];
+  for (const { status, body } of await Promise.all(names.map((name) => shop.reserve(name)))) {
+    expect({ status, body }).toEqual({ status: 200, body: first });
+  }
+  expect(await countReservations(voucher.id)).toBe(1);
+});
 
-  it("is not touched by the holder's repeat", async () => {
-    const voucher = await issue();
-    await shop.reserve(voucher.code);
-    const before = await servers.redis.hgetall(servers.leaseKey(voucher.id));
-    await servers.redis.pexpire(servers.leaseKey(voucher.id), 500_000);
-    await shop.reserve(voucher.code);
-    expect(await servers.redis.hgetall(servers.leaseKey(voucher.id))).toEqual(before);
-    expect(await servers.redis.pttl(servers.leaseKey(voucher.id))).toBeLessThanOrEqual(500_000);
-  });
+it("reserve refuses another key of the organization with 409 voucher_reserved and changes nothing", async () => {
+  const voucher = await issue();
+  const { ticket } = (await shop.reserve(voucher.code)).body;
+  const before = await dumpRows(servers.db);
+  const lease = await readLease(voucher.id);
+  expectRefused(await till.reserve(voucher.code), "voucher_reserved");
+  expectRefused(await till.reserve(ticket), "voucher_reserved");
+  expect(await dumpRows(servers.db)).toEqual(before);
+  expect(await readLease(voucher.id)).toEqual(lease);
+});
 
-  it("is deleted when its row cannot be written, so that the next caller need not wait", async () => {
-    const voucher = await issue();
-    await servers.db.query(`
+it("reserve answers 404 to another organization, by code and by ticket, and acquires no lease", async () => {
+  const free = await issue();
+  const held = await issue();
+  const { ticket } = (await shop.reserve(held.code)).body;
+  const lease = await readLease(held.id);
+  for (const named of [free.code, held.code, ticket, "7Q4K-9MZX-2HTB-W8RC", newId("rsv")]) {
+    const { status, body } = await foreign.reserve(named);
+    expect({ status, code: body.code }).toEqual({ status: 404, code: "voucher_not_found" });
+  }
+  expect(await hasLease(free.id)).toBe(false);
+  expect(await readLease(held.id)).toEqual(lease);
+  expect(await countReservations(free.id)).toBe(0);
+});
+
+it("reserve refuses used, voided and expired vouchers with their own codes and acquires no lease", async () => {
+  const [used, voided] = [await issue(), await issue()];
+  const expired = await issue({ validUntil: new Date(Date.now() - 1_000) });
+  expect((await till.redeem({ code: used.code, externalRef: "used-before-reserve" })).status).toBe(200);
+  await voidVoucher(provisioning(servers.db), partner.organizationId, voided.code, null);
+  const before = await dumpRows(servers.db);
+  expectRefused(await shop.reserve(used.code), "voucher_used");
+  expectRefused(await shop.reserve(voided.code), "voucher_voided");
+  expectRefused(await shop.reserve(expired.code), "voucher_expired");
+  expect(await dumpRows(servers.db)).toEqual(before);
+  for (const { id } of [used, voided, expired]) expect(await hasLease(id)).toBe(false);
+});
+
+it("reserve refuses even the holder once the voucher has expired", async () => {
+  const voucher = await issue();
+  expect((await shop.reserve(voucher.code)).status).toBe(200);
+  const batchId = await findBatchOf(servers.db, voucher.id);
+  await servers.db.query("UPDATE batches SET valid_until = now() WHERE id = $1", [batchId]);
+  expectRefused(await shop.reserve(voucher.code), "voucher_expired");
+});
+
+it("reserve refuses a released or expired ticket with 409 reservation_ended and a consumed one with voucher_used", async () => {
+  const [released, consumed, overdue] = [await issue(), await issue(), await issue()];
+  const releasedTicket = (await shop.reserve(released.code)).body.ticket;
+  await shop.release(releasedTicket);
+  const consumedTicket = (await shop.reserve(consumed.code)).body.ticket;
+  await shop.redeem({ ticket: consumedTicket, externalRef: "consumed-before-reserve" });
+  const overdueTicket = (await partnerClient(hasty.url, keys.till.key).reserve(overdue.code)).body.ticket;
+  await until(async () => (await shop.lookUp(overdue.code)).body.reservation === null);
+
+  expectRefused(await shop.reserve(releasedTicket), "reservation_ended");
+  expectRefused(await till.reserve(releasedTicket), "reservation_ended");
+  expectRefused(await shop.reserve(overdueTicket), "reservation_ended");
+  expectRefused(await shop.reserve(consumedTicket), "voucher_used");
+  expect(await countReservations(released.id)).toBe(1);
+});
+
+it("reserve opens a new reservation with a new ticket after a release, for the same key or another", async () => {
+  const voucher = await issue();
+  const first = (await shop.reserve(voucher.code)).body;
+  await shop.release(first.ticket);
+  const second = await till.reserve(voucher.code);
+  expect(second.status).toBe(200);
+  expectRefused(await till.reserve(first.ticket), "reservation_ended");
+  await till.release(second.body.ticket);
+  const third = await shop.reserve(voucher.code);
+  expect(third.status).toBe(200);
+  const all = [first, second.body, third.body];
+  expect(new Set(all.map(({ ticket }) => ticket)).size).toBe(3);
+  expect(new Set(all.map(({ token }) => token)).size).toBe(3);
+});
+
+it("reserve succeeds for another key after a reservation's time, and records the old one as Expired", async () => {
+  const voucher = await issue();
+  const first = (await partnerClient(hasty.url, keys.till.key).reserve(voucher.code)).body;
+  expect(await servers.redis.pttl(servers.leaseKey(voucher.id))).toBeLessThanOrEqual(1_000);
+  const second = await until(async () => {
+    const reply = await till.reserve(voucher.code);
+    return reply.status === 200 ? reply : null;
+  });
+  expect(second.body.ticket).not.toBe(first.ticket);
+  const old = await readReservation(first.ticket);
+  expect(old.state).toBe("Expired");
+  // It ended when it expired, not when that was recorded.
+  expect(old.ended_at).toEqual(old.expires_at);
+  const fresh = await readReservation(second.body.ticket);
+  expect(fresh).toMatchObject({ state: "Live", key_id: keys.rival.id });
+  expect(fresh.started_at.getTime()).toBeGreaterThanOrEqual(old.expires_at.getTime());
+});
+
+it("reserve opens a new reservation for the same key after the time of the old one, which a repeat does not extend", async () => {
+  const voucher = await issue();
+  const client = partnerClient(hasty.url, keys.till.key);
+  const first = (await client.reserve(voucher.code)).body;
+  const second = await until(async () => {
+    const { body } = await client.reserve(voucher.code);
+    if (body.ticket === first.ticket) expect(body).toEqual(first);
+    return body.ticket === first.ticket ? null : body;
+  });
+  expect(new Date(second.expiresAt).getTime()).toBeGreaterThanOrEqual(new Date(first.expiresAt).getTime() + 1_000);
+});
+
+it("a lease names ticket and key, and lasts as long as its reservation", async () => {
+  const voucher = await issue();
+  const { ticket } = (await shop.reserve(voucher.code)).body;
+  expect(servers.leaseKey(voucher.id)).toBe(`lease:${servers.deploymentId}:{${voucher.id}}`);
+  const lease = await readLease(voucher.id);
+  expect(lease).toMatchObject({ ticket, key: keys.till.id });
+  const left = await servers.redis.pttl(servers.leaseKey(voucher.id));
+  expect(left).toBeLessThanOrEqual(900_000);
+  expect(left).toBeGreaterThan(900_000 - 20_000);
+});
+
+it("a repeat of reserve by the holder leaves the lease unchanged", async () => {
+  const voucher = await issue();
+  await shop.reserve(voucher.code);
+  const before = await readLease(voucher.id);
+  await servers.redis.pexpire(servers.leaseKey(voucher.id), 500_000);
+  await shop.reserve(voucher.code);
+  expect(await readLease(voucher.id)).toEqual(before);
+  expect(await servers.redis.pttl(servers.leaseKey(voucher.id))).toBeLessThanOrEqual(500_000);
+});
+
+it("reserve deletes its lease when its row cannot be written, so that the next caller need not wait", async () => {
+  const voucher = await issue();
+  await servers.db.query(`
       CREATE FUNCTION refuse_this_reservation() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'not this one'; END $$`);
-    await servers.db.query(`
+  await servers.db.query(`
       CREATE TRIGGER refuse_this_reservation BEFORE INSERT ON reservations
         FOR EACH ROW WHEN (NEW.voucher_id = '${voucher.id}') EXECUTE FUNCTION refuse_this_reservation()`);
-    const { status, body } = await shop.reserve(voucher.code);
-    expect({ status, code: body.code }).toEqual({ status: 500, code: "internal_error" });
-    expect(JSON.stringify(body)).not.toContain("not this one");
-    expect(await servers.redis.exists(servers.leaseKey(voucher.id))).toBe(0);
-    await servers.db.query("DROP TRIGGER refuse_this_reservation ON reservations");
-    expect((await till.reserve(voucher.code)).status).toBe(200);
-  });
-
-  it("refuses another key for its first two seconds, even without a row", async () => {
-    const voucher = await issue();
-    const ticket = await plantLease(voucher.id, keys.till.id, 0);
-    expectRefused(await till.reserve(voucher.code), "voucher_reserved");
-    expect(await servers.redis.hgetall(servers.leaseKey(voucher.id))).toMatchObject({ ticket, key: keys.till.id });
-    expect(await countReservations(voucher.id)).toBe(0);
-    // After two seconds without a row it refuses no key.
-    const taken = await until(async () => {
-      const reply = await till.reserve(voucher.code);
-      return reply.status === 200 ? reply : null;
-    }, ORPHAN_AFTER_MS + 3_000);
-    expect(taken.body.ticket).not.toBe(ticket);
-  });
-
-  it("is replaced once it has been without a row for more than two seconds", async () => {
-    const voucher = await issue();
-    const orphan = await plantLease(voucher.id, keys.till.id, ORPHAN_AFTER_MS + 1);
-    const { status, body } = await till.reserve(voucher.code);
-    expect(status).toBe(200);
-    expect(body.ticket).not.toBe(orphan);
-    expect(await servers.redis.hgetall(servers.leaseKey(voucher.id))).toMatchObject({
-      ticket: body.ticket,
-      key: keys.rival.id,
-    });
-    expect(await servers.redis.pttl(servers.leaseKey(voucher.id))).toBeGreaterThan(800_000);
-  });
-
-  it("without a row does not refuse its own key", async () => {
-    const voucher = await issue();
-    await plantLease(voucher.id, keys.till.id, 0);
-    const { status, body } = await shop.reserve(voucher.code);
-    expect(status).toBe(200);
-    expect(await readReservation(body.ticket)).toMatchObject({ state: "Live", key_id: keys.till.id });
-  });
-
-  it("that a release could not delete does not stop the same key from a new reservation", async () => {
-    const voucher = await issue();
-    const first = (await shop.reserve(voucher.code)).body;
-    // The state after a release that wrote its row and could not delete its lease.
-    const lease = await servers.redis.hgetall(servers.leaseKey(voucher.id));
-    expect((await shop.release(first.ticket)).body).toEqual({ released: true });
-    await servers.redis.hset(servers.leaseKey(voucher.id), lease);
-    await servers.redis.pexpire(servers.leaseKey(voucher.id), 890_000);
-
-    const { status, body } = await shop.reserve(voucher.code);
-    expect({ status, code: body.code }).toEqual({ status: 200, code: undefined });
-    expect(body.ticket).not.toBe(first.ticket);
-    expect(await readReservation(body.ticket)).toMatchObject({ state: "Live", key_id: keys.till.id });
-  });
-
-  it("is no proof: when Redis has lost everything, the reservation still holds for its holder and against others", async () => {
-    const voucher = await issue();
-    const held = (await shop.reserve(voucher.code)).body;
-    await servers.redis.flushdb();
-    expectRefused(await till.reserve(voucher.code), "voucher_reserved");
-    expectRefused(await till.redeem({ code: voucher.code, externalRef: "after-flush" }), "voucher_reserved");
-    expect((await shop.lookUp(voucher.code)).body.reservation).toMatchObject({ ticket: held.ticket });
-    const { status, body } = await shop.reserve(voucher.code);
-    expect({ status, body }).toEqual({ status: 200, body: held });
-    expect(await countReservations(voucher.id)).toBe(1);
-    expect((await shop.redeem({ ticket: held.ticket, externalRef: "after-flush" })).status).toBe(200);
-  });
+  const { status, body } = await shop.reserve(voucher.code);
+  expect({ status, code: body.code }).toEqual({ status: 500, code: "internal_error" });
+  expect(JSON.stringify(body)).not.toContain("not this one");
+  expect(await hasLease(voucher.id)).toBe(false);
+  await servers.db.query("DROP TRIGGER refuse_this_reservation ON reservations");
+  expect((await till.reserve(voucher.code)).status).toBe(200);
 });
 
-describe("the token of POST /partner/vouchers/reserve", () => {
-  it("stays the same when the secret is rotated; only new reservations are signed with the new one", async () => {
-    const NEXT = "the-next-reservation-token-secret";
-    const [held, fresh] = [await issue(), await issue()];
-    const before = (await shop.reserve(held.code)).body;
-    // First every process learns the new secret, then it moves to the front.
-    for (const secrets of [`${SECRET},${NEXT}`, `${NEXT},${SECRET}`]) {
-      const rotated = await startApi(servers, { RESERVATION_TOKEN_SECRET: secrets });
-      const { status, body } = await partnerClient(rotated.url, keys.till.key).reserve(held.code);
-      await rotated.close();
-      expect({ status, body }).toEqual({ status: 200, body: before });
-    }
-    const rotated = await startApi(servers, { RESERVATION_TOKEN_SECRET: `${NEXT},${SECRET}` });
-    const { body } = await partnerClient(rotated.url, keys.till.key).reserve(fresh.code);
-    await rotated.close();
-    expect(body.token).toBe(createHmac("sha256", NEXT).update(body.ticket).digest("base64url"));
-  });
+it("a lease without a row refuses another key for two seconds, and is then replaced", async () => {
+  const voucher = await issue();
+  const ticket = await plantLease(voucher.id, keys.till.id);
+  expectRefused(await till.reserve(voucher.code), "voucher_reserved");
+  expect(await readLease(voucher.id)).toMatchObject({ ticket, key: keys.till.id });
+  expect(await countReservations(voucher.id)).toBe(0);
+  // After two seconds without a row it refuses no key.
+  const taken = await until(async () => {
+    const reply = await till.reserve(voucher.code);
+    return reply.status === 200 ? reply : null;
+  }, ORPHAN_AFTER_MS + 3_000);
+  expect(taken.body.ticket).not.toBe(ticket);
+  expect(await readLease(voucher.id)).toMatchObject({ ticket: taken.body.ticket, key: keys.rival.id });
+  expect(await servers.redis.pttl(servers.leaseKey(voucher.id))).toBeGreaterThan(800_000);
+});
 
-  it("of a reservation from before the rotation still lets another key redeem after it", async () => {
-    const NEXT = "the-next-reservation-token-secret";
-    // Replaces this file's worker, so that only a worker with the rotated secrets processes the job.
-    const voucher = await issue();
-    const { ticket, token } = (await shop.reserve(voucher.code)).body;
-    await service.worker.close();
-    await startWorkers(servers, { RESERVATION_TOKEN_SECRET: `${NEXT},${SECRET}` });
-    const { status, body } = await till.redeem({ ticket, token, externalRef: "after-rotation" });
-    expect({ status, confirmed: body.alreadyConfirmed }).toEqual({ status: 200, confirmed: false });
-    expect(await readReservation(ticket)).toMatchObject({ state: "Consumed" });
-  });
+it("a lease without a row does not refuse its own key", async () => {
+  const voucher = await issue();
+  await plantLease(voucher.id, keys.till.id);
+  const { status, body } = await shop.reserve(voucher.code);
+  expect(status).toBe(200);
+  expect(await readReservation(body.ticket)).toMatchObject({ state: "Live", key_id: keys.till.id });
+});
+
+it("a lease that a release could not delete does not stop the same key from a new reservation", async () => {
+  const voucher = await issue();
+  const first = (await shop.reserve(voucher.code)).body;
+  // The state after a release that wrote its row and could not delete its lease.
+  const lease = await readLease(voucher.id);
+  expect((await shop.release(first.ticket)).body).toEqual({ released: true });
+  await servers.redis.hset(servers.leaseKey(voucher.id), lease);
+  await servers.redis.pexpire(servers.leaseKey(voucher.id), 890_000);
+
+  const { status, body } = await shop.reserve(voucher.code);
+  expect({ status, code: body.code }).toEqual({ status: 200, code: undefined });
+  expect(body.ticket).not.toBe(first.ticket);
+  expect(await readReservation(body.ticket)).toMatchObject({ state: "Live", key_id: keys.till.id });
+});
+
+it("a reservation holds for its holder and against others after Redis has lost everything", async () => {
+  const voucher = await issue();
+  const held = (await shop.reserve(voucher.code)).body;
+  await servers.redis.flushdb();
+  expectRefused(await till.reserve(voucher.code), "voucher_reserved");
+  expectRefused(await till.redeem({ code: voucher.code, externalRef: "after-flush" }), "voucher_reserved");
+  expect((await shop.lookUp(voucher.code)).body.reservation).toMatchObject({ ticket: held.ticket });
+  const { status, body } = await shop.reserve(voucher.code);
+  expect({ status, body }).toEqual({ status: 200, body: held });
+  expect(await countReservations(voucher.id)).toBe(1);
+  expect((await shop.redeem({ ticket: held.ticket, externalRef: "after-flush" })).status).toBe(200);
+});
+
+it("a reservation's token stays the same when the secret is rotated; only new reservations are signed with the new one", async () => {
+  const NEXT = "the-next-reservation-token-secret";
+  const [held, fresh] = [await issue(), await issue()];
+  const before = (await shop.reserve(held.code)).body;
+  // First every process learns the new secret, then it moves to the front.
+  for (const secrets of [`${SECRET},${NEXT}`, `${NEXT},${SECRET}`]) {
+    const rotated = await startApi(servers, { RESERVATION_TOKEN_SECRET: secrets });
+    const { status, body } = await partnerClient(rotated.url, keys.till.key).reserve(held.code);
+    await rotated.close();
+    expect({ status, body }).toEqual({ status: 200, body: before });
+  }
+  const rotated = await startApi(servers, { RESERVATION_TOKEN_SECRET: `${NEXT},${SECRET}` });
+  const { body } = await partnerClient(rotated.url, keys.till.key).reserve(fresh.code);
+  await rotated.close();
+  expect(body.token).toBe(createHmac("sha256", NEXT).update(body.ticket).digest("base64url"));
+});
+
+it("a token from before a rotation of the secret lets another key redeem after it", async () => {
+  const NEXT = "the-next-reservation-token-secret";
+  // Replaces this file's worker, so that only a worker with the rotated secrets processes the job.
+  const voucher = await issue();
+  const { ticket, token } = (await shop.reserve(voucher.code)).body;
+  await service.worker.close();
+  await startWorkers(servers, { RESERVATION_TOKEN_SECRET: `${NEXT},${SECRET}` });
+  const { status, body } = await till.redeem({ ticket, token, externalRef: "after-rotation" });
+  expect({ status, confirmed: body.alreadyConfirmed }).toEqual({ status: 200, confirmed: false });
+  expect(await readReservation(ticket)).toMatchObject({ state: "Consumed" });
 });
