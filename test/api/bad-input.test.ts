@@ -1,6 +1,7 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
+import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { exchange, type RawReply } from "../support/raw-http.ts";
@@ -92,39 +93,27 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
   expectNothingWritten();
   const post = (body: unknown, headers: Record<string, string> = {}) => send("POST", url(path), { key, body, headers });
 
-  it.each([
-    ["text that is no JSON", "code=7Q4K"],
-    ["JSON that is cut off", '{"code":"7Q4K'],
-    ["JSON followed by other text", '{"code":"7Q4K"} x'],
-    ["single quotes", "{'code':'7Q4K'}"],
-    ["a trailing comma", '{"code":"7Q4K",}'],
-    ["NaN", '{"code":NaN}'],
-    ["a raw control character in a string", '{"code":"7Q\u00004K"}'],
-    ["white space alone", "   "],
-    ["an array", '[{"code":"7Q4K"}]'],
-    ["an empty array", "[]"],
-    ["a string", '"7Q4K-9MZX-2HTB-W8RC"'],
-    ["null", "null"],
-    ["a number", "17"],
-    ["true", "true"],
-  ])("%s with 400 invalid_json", async (_what, body) => {
-    expectError(await post(body), 400, "invalid_json");
+  it("text that is no JSON object with 400 invalid_json", async () => {
+    const texts = [
+      "code=7Q4K",
+      '{"code":"7Q4K',
+      '{"code":"7Q4K"} x',
+      '{"code":"7Q4K",}',
+      '{"code":"7Q\u00004K"}',
+      "   ",
+    ];
+    for (const body of [...texts, '[{"code":"7Q4K"}]', "[]", '"7Q4K-9MZX-2HTB-W8RC"', "null", "17", "true"]) {
+      expectError(await post(body), 400, "invalid_json");
+    }
   });
 
-  it("no body, an empty body and an empty object with 400 naming what is missing", async () => {
+  it("no body, an empty body, an empty object and null with 400 naming what is missing", async () => {
     const missing = required[0] ?? "";
+    expectError(await post({ ...valid(), [missing]: null }), 400, "invalid_request", missing);
     expectError(await send("POST", url(path), { key }), 400, "invalid_request", missing);
     for (const body of ["", "{}", " {} "]) expectError(await post(body), 400, "invalid_request", missing);
     const chunked = `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Api-Key: ${key}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`;
     expectError(await exchange(api.url, chunked), 400, "invalid_request", missing);
-  });
-
-  it("each required field that is missing or null with 400 naming it", async () => {
-    for (const field of required) {
-      for (const value of [undefined, null]) {
-        expectError(await post({ ...valid(), [field]: value }), 400, "invalid_request", field);
-      }
-    }
   });
 
   it("each field of another type with 400 naming it", async () => {
@@ -162,15 +151,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
   });
 
   it("bytes that are no UTF-8 with 400 invalid_json", async () => {
-    for (const bytes of [
-      [0xff],
-      [0xc3],
-      [0xc0, 0x80],
-      [0xed, 0xa0, 0x80],
-      [0xf5, 0x80, 0x80, 0x80],
-      [0xfe, 0xff],
-      [0x80],
-    ]) {
+    for (const bytes of [[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0x80]]) {
       const json = JSON.stringify({ ...valid(), unknown: "@" });
       const [head = "", tail = ""] = json.split("@");
       const body = Buffer.concat([Buffer.from(head), Buffer.from(bytes), Buffer.from(tail)]);
@@ -325,14 +306,7 @@ describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields, required 
 
   it("JSON with any Content-Type or none", async () => {
     const json = JSON.stringify(harmless());
-    for (const type of [
-      "text/plain",
-      "application/octet-stream",
-      "application/json; charset=UTF-8",
-      "x",
-      ";;;",
-      "text/html",
-    ]) {
+    for (const type of ["text/plain", "application/octet-stream", "application/json; charset=UTF-8", "x", ";;;"]) {
       await expectUnderstood(json, { "content-type": type });
     }
     const bare = `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Api-Key: ${key}\r\nContent-Length: ${json.length}\r\n\r\n${json}`;
@@ -355,37 +329,27 @@ describe("a path", () => {
   const get = (path: string) => send("GET", url(path), { key });
 
   it.each([
-    ["of 10 000 characters", "x".repeat(10_000)],
-    ["of 10 000 characters that begins like a ticket", `rsv_${"x".repeat(10_000)}`],
-    ["with NUL", "7Q4K%009MZX"],
-    ["of NUL alone", "%00"],
-    ["with NUL after a ticket's prefix", "rsv_%00"],
-    ["with a percent sign that encodes nothing", "%zz"],
-    ["with a percent sign at its end", "7Q4K-9MZX%"],
-    ["with bytes that are no UTF-8", "%ff"],
-    ["with an encoded surrogate", "%ED%A0%80"],
-    ["with an overlong encoding of NUL", "%C0%80"],
-    ["with bytes that are not UTF-8 after a ticket's prefix", "rsv_%ff"],
-    ["with full-width digits", encodeURIComponent("７Q４K-９MZX-２HTB-W８RC")],
-    ["with Cyrillic look-alikes", encodeURIComponent("7Q4К-9МZХ-2НТВ-W8RС")],
-    ["with a dotless i", encodeURIComponent("ıııı-ıııı-ıııı-ıııı")],
-    ["with a sharp s, whose upper case is two letters", encodeURIComponent("ßßßßßßßß")],
-    ["with a Kelvin sign", encodeURIComponent("7Q4\u212a-9MZX-2HTB-W8RC")],
-    ["with a non-breaking space", encodeURIComponent("7Q4K\u00a09MZX\u00a02HTB\u00a0W8RC")],
-    ["with a zero-width space", encodeURIComponent("7Q4K\u200b9MZX2HTBW8RC")],
-    ["with a soft hyphen", encodeURIComponent("7Q4K\u00ad9MZX2HTBW8RC")],
-    ["with a line break", "7Q4K-9MZX-2HTB-W8RC%0A"],
-    ["with a slash", "..%2F..%2Fhealthz"],
-    ["with an emoji", encodeURIComponent("😀😀😀😀")],
-    ["with SQL", encodeURIComponent("' OR '1'='1")],
-    ["of three characters", "abc"],
-    ["of hyphens and spaces", "-%20-%20-"],
-  ])("%s is an unknown code: 404 voucher_not_found", async (_what, code) => {
+    ["10 000 characters after a ticket's prefix", `rsv_${"x".repeat(10_000)}`],
+    ["NUL", "7Q4K%009MZX"],
+    ["NUL after a ticket's prefix", "rsv_%00"],
+    ["a percent sign that encodes nothing", "%zz"],
+    ["bytes that are no UTF-8", "%ff"],
+    ["bytes that are not UTF-8 after a ticket's prefix", "rsv_%ff"],
+    ["an encoded surrogate", "%ED%A0%80"],
+    ["full-width digits and Cyrillic letters", encodeURIComponent("７Q4К-9МZХ-2НТВ-W8RС")],
+    ["a sharp s, whose upper case is two letters", encodeURIComponent("ßßßßßßßß")],
+    ["a soft hyphen and a zero-width space", encodeURIComponent("7Q4K\u00ad9MZX\u200b2HTBW8RC")],
+    ["a line break", "7Q4K-9MZX-2HTB-W8RC%0A"],
+    ["a slash", "..%2F..%2Fhealthz"],
+    ["SQL", encodeURIComponent("' OR '1'='1")],
+    ["three characters", "abc"],
+    ["hyphens and spaces alone", "-%20-%20-"],
+  ])("a path with %s names an unknown code: 404 voucher_not_found", async (_what, code) => {
     expectError(await get(`/partner/vouchers/${code}`), 404, "voucher_not_found");
     expectError(await get(`/partner/vouchers/${code}/events`), 404, "voucher_not_found");
   });
 
-  it("with look-alikes of a real code finds nothing, and with its own letters finds it", async () => {
+  it("a path with look-alikes of a real code finds nothing, and with its own letters finds it", async () => {
     const client = partnerClient(api.url, key);
     const fullWidth = [...voucher.code]
       .map((c) => (c === "-" ? c : String.fromCharCode(c.charCodeAt(0) + 0xfee0)))
@@ -401,41 +365,27 @@ describe("a path", () => {
     expect((await client.lookUp(voucher.code)).status).toBe(200);
   });
 
-  it("that cannot be decoded is refused for the key first, like every other", async () => {
-    for (const code of ["%zz", "%ff", "7Q4K%"]) {
-      for (const path of [`/partner/vouchers/${code}`, `/partner/vouchers/${code}/events`]) {
-        expectError(await send("GET", url(path)), 401, "missing_key");
-        expectError(await send("GET", url(path), { key: "pvk_wrong" }), 401, "unknown_key");
-      }
+  it("a path that cannot be decoded is refused for its key or method first, like every other", async () => {
+    for (const path of ["/partner/vouchers/%zz", "/partner/vouchers/%ff/events", "/partner/vouchers/7Q4K%"]) {
+      expectError(await send("GET", url(path)), 401, "missing_key");
+      expectError(await send("GET", url(path), { key: "pvk_wrong" }), 401, "unknown_key");
+      expectError(await send("DELETE", url(path), { key }), 405, "method_not_allowed");
     }
-  });
-
-  it("that cannot be decoded answers 405 to a wrong method, like every other", async () => {
-    expectError(await send("DELETE", url("/partner/vouchers/%zz"), { key }), 405, "method_not_allowed");
   });
 
   it.each([
     "/partner",
-    "/partner/vouchers",
     "/partner/vouchers/",
     "/partner/vouchers//events",
-    "/partner/vouchers/7Q4K/events/1",
     "/partner/vouchers/7Q4K/redeem",
     "/PARTNER/vouchers/7Q4K",
-    "/partner/Vouchers/reserve",
-    "/integrity",
-    "/integrity/events",
-    "/integrity/events/VoucherInstance",
     "/integrity/events/VoucherInstance/a/b",
     "/favicon.ico",
-    "/robots.txt",
-    "/healthz/live",
     "/HEALTHZ",
     "/%zz",
-    "/%00",
     "/..%2f..%2fetc%2fpasswd",
     "/index.html?<script>alert(1)</script>",
-  ])("that leads nowhere answers 404 not_found in JSON to every method: %s", async (path) => {
+  ])("an unknown path answers 404 not_found in JSON to every method: %s", async (path) => {
     for (const method of ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]) {
       expectError(await send(method, url(path), { key }), 404, "not_found");
     }
@@ -446,46 +396,26 @@ describe("a path", () => {
 
 describe("a wrong method", () => {
   expectNothingWritten();
-  const readable = [
-    "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC",
-    "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC/events",
-    "/integrity/events/VoucherInstance/vch_1",
-    "/healthz",
-    "/readyz",
-  ];
 
-  it.each(readable)("answers 405 with Allow: GET, HEAD at %s", async (path) => {
-    for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
-      const reply = await send(method, url(path), { key });
-      expectError(reply, 405, "method_not_allowed");
-      expect(reply.headers.get("allow")).toBe("GET, HEAD");
+  it("every endpoint answers 405 with Allow to every other method, and looks up no code", async () => {
+    const paths = Map.groupBy(ENDPOINTS, ({ path }) => path.replaceAll(/:\w+/g, "x"));
+    for (const [path, endpoints] of paths) {
+      const allowed = endpoints.flatMap(({ method }) => (method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
+      for (const method of ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
+        if (allowed.includes(method)) continue;
+        for (const options of [{ key }, {}]) {
+          const reply = await send(method, url(path), options);
+          if (method === "HEAD") expect(reply.status).toBe(405);
+          else expectError(reply, 405, "method_not_allowed");
+          expect(reply.headers.get("allow")?.split(", ").sort()).toEqual(allowed.toSorted());
+        }
+      }
     }
+    // A fixed path is no code.
+    expectError(await send("GET", url("/partner/vouchers/reserve/events"), { key }), 404, "voucher_not_found");
   });
 
-  it.each(POST_ROUTES)("answers 405 with an Allow that has POST at $path", async ({ path }) => {
-    for (const method of ["PUT", "PATCH", "DELETE", "OPTIONS"]) {
-      const reply = await send(method, url(path), { key });
-      expectError(reply, 405, "method_not_allowed");
-      expect(reply.headers.get("allow")?.split(", ")).toContain("POST");
-    }
-  });
-
-  it.each([
-    "/partner/vouchers/reserve",
-    "/partner/vouchers/redeem",
-    "/partner/vouchers/release",
-  ])("answers 405 with Allow: POST to a GET of %s, as curl without a body sends it, and looks up no code", async (path) => {
-    for (const options of [{ key }, {}]) {
-      const reply = await send("GET", url(path), options);
-      expectError(reply, 405, "method_not_allowed");
-      expect(reply.headers.get("allow")).toBe("POST");
-    }
-    const head = await send("HEAD", url(path), { key });
-    expect({ status: head.status, allow: head.headers.get("allow") }).toEqual({ status: 405, allow: "POST" });
-    expectError(await send("GET", url(`${path}/events`), { key }), 404, "voucher_not_found");
-  });
-
-  it("is answered in JSON when it is one that browsers do not send", async () => {
+  it("a method that browsers do not send is answered in JSON", async () => {
     for (const method of ["TRACE", "PROPFIND", "QUERY", "PURGE", "LINK"]) {
       const raw = `${method} /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
       const reply = await exchange(api.url, raw);
@@ -495,84 +425,72 @@ describe("a wrong method", () => {
   });
 });
 
-describe("HEAD", () => {
-  it("answers what GET answers, without the body", async () => {
-    for (const path of [
-      `/partner/vouchers/${voucher.code}`,
-      `/partner/vouchers/${voucher.code}/events`,
-      `/integrity/events/VoucherInstance/${voucher.id}`,
-      "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC",
-      "/healthz",
-      "/readyz",
-      "/nowhere",
-    ]) {
-      const [head, get] = [await send("HEAD", url(path), { key }), await send("GET", url(path), { key })];
-      expect({ status: head.status, body: head.body }).toEqual({ status: get.status, body: null });
-      for (const name of ["content-type", "content-length", "cache-control"]) {
-        expect(head.headers.get(name), `${name} of ${path}`).toBe(get.headers.get(name));
-      }
+it("HEAD answers what GET answers, without the body", async () => {
+  for (const path of [
+    `/partner/vouchers/${voucher.code}`,
+    `/partner/vouchers/${voucher.code}/events`,
+    `/integrity/events/VoucherInstance/${voucher.id}`,
+    "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC",
+    "/healthz",
+    "/readyz",
+    "/nowhere",
+  ]) {
+    const [head, get] = [await send("HEAD", url(path), { key }), await send("GET", url(path), { key })];
+    expect({ status: head.status, body: head.body }).toEqual({ status: get.status, body: null });
+    for (const name of ["content-type", "content-length", "cache-control"]) {
+      expect(head.headers.get(name), `${name} of ${path}`).toBe(get.headers.get(name));
     }
-  });
+  }
 });
 
-describe("a body on a GET request", () => {
-  it("is ignored", async () => {
-    for (const body of ["{}", "not JSON", '{"code":"x"}', "x".repeat(200_000), '"\\ud800"']) {
-      const raw = `GET /partner/vouchers/${voucher.code} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-      const { status, text } = await exchange(api.url, raw);
-      expect(status).toBe(200);
-      expect(JSON.parse(text).voucher.id).toBe(voucher.id);
-    }
-  });
+it("the body of a GET request is ignored", async () => {
+  for (const body of ["{}", "not JSON", '{"code":"x"}', "x".repeat(200_000), '"\\ud800"']) {
+    const raw = `GET /partner/vouchers/${voucher.code} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const { status, text } = await exchange(api.url, raw);
+    expect(status).toBe(200);
+    expect(JSON.parse(text).voucher.id).toBe(voucher.id);
+  }
 });
 
-describe("a request id", () => {
-  const answered = async (id: string, path = "/healthz") => {
-    const { headers } = await send("GET", url(path), { key, headers: { "x-request-id": id } });
-    return headers.get("x-request-id");
-  };
+const answered = async (id: string, path = "/healthz") => {
+  const { headers } = await send("GET", url(path), { key, headers: { "x-request-id": id } });
+  return headers.get("x-request-id");
+};
 
-  it.each([
-    "a",
-    "order-17",
-    "A_b.c:d-0",
-    "9".repeat(128),
-    crypto.randomUUID(),
-  ])("of the caller's is echoed: %s", async (id) => {
-    expect(await answered(id)).toBe(id);
-    const refused = await send("GET", url("/nowhere"), { headers: { "x-request-id": id } });
-    expect(refused.body.requestId).toBe(id);
-    expect(refused.headers.get("x-request-id")).toBe(id);
-  });
+it.each(["a", "A_b.c:d-0", "9".repeat(128)])("a caller's request id is echoed: %s", async (id) => {
+  expect(await answered(id)).toBe(id);
+  const refused = await send("GET", url("/nowhere"), { headers: { "x-request-id": id } });
+  expect(refused.body.requestId).toBe(id);
+  expect(refused.headers.get("x-request-id")).toBe(id);
+});
 
-  it.each([
-    ["too long", "9".repeat(129)],
-    ["empty", ""],
-    ["with a space", "a b"],
-    ["with markup", "<script>alert(1)</script>"],
-    ["with a quote", 'a"b'],
-    ["with a comma", "a,b"],
-    ["with a slash", "a/b"],
-    ["with other letters than ASCII", "größe"],
-    ["with a tab", "a\tb"],
-    ["with a backslash", "a\\b"],
-  ])("that is not sane is replaced: %s", async (_what, id) => {
-    expect(await answered(id)).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
-  });
+it.each([
+  "9".repeat(129),
+  "",
+  "a b",
+  "<script>",
+  'a"b',
+  "a,b",
+  "a/b",
+  "größe",
+  "a\tb",
+  "a\\b",
+])("a request id of other symbols is replaced: %j", async (id) => {
+  expect(await answered(id)).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+});
 
-  it("that is sent twice is replaced", async () => {
-    const raw = "GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: a\r\nX-Request-Id: b\r\n\r\n";
-    const reply = await exchange(api.url, raw);
-    expectError(reply, 404, "not_found");
-    expect(reply.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
-  });
+it("a request id that is sent twice is replaced", async () => {
+  const raw = "GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: a\r\nX-Request-Id: b\r\n\r\n";
+  const reply = await exchange(api.url, raw);
+  expectError(reply, 404, "not_found");
+  expect(reply.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
+});
 
-  it("is made for every request without one, a new one each", async () => {
-    const ids = new Set<string | null>();
-    for (let i = 0; i < 5; i++) ids.add((await send("GET", url("/healthz"))).headers.get("x-request-id"));
-    expect(ids.size).toBe(5);
-    expect(ids).not.toContain(null);
-  });
+it("every request without an id gets a new one", async () => {
+  const ids = new Set<string | null>();
+  for (let i = 0; i < 5; i++) ids.add((await send("GET", url("/healthz"))).headers.get("x-request-id"));
+  expect(ids.size).toBe(5);
+  expect(ids).not.toContain(null);
 });
 
 describe("what is not HTTP enough to reach a route", () => {
@@ -582,31 +500,27 @@ describe("what is not HTTP enough to reach a route", () => {
 
   it.each([
     ["no HTTP at all", () => "garbage\r\n\r\n"],
-    ["a TLS handshake", () => Buffer.from("16030100f8010000f40303", "hex")],
     ["an unknown method", () => "FROBNICATE / HTTP/1.1\r\nHost: x\r\n\r\n"],
     ["an unknown version", () => "GET / HTTP/9.9\r\nHost: x\r\n\r\n"],
-    ["a space in the address", () => "GET /a b HTTP/1.1\r\nHost: x\r\n\r\n"],
     ["NUL in the address", () => "GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n"],
-    ["a header without a colon", () => "GET / HTTP/1.1\r\nHost: x\r\nbroken\r\n\r\n"],
     ["a header name with a space", () => "GET / HTTP/1.1\r\nHost: x\r\nbro ken: x\r\n\r\n"],
     ["a header value with a control character", () => "GET / HTTP/1.1\r\nHost: x\r\nA: \x01\r\n\r\n"],
     ["a length that is no number", () => post("Content-Length: x", "{}")],
-    ["a negative length", () => post("Content-Length: -1", "{}")],
     ["two lengths", () => post("Content-Length: 2\r\nContent-Length: 3", "{}")],
     ["a length beside chunks", () => post("Content-Length: 2\r\nTransfer-Encoding: chunked", "0\r\n\r\n")],
     ["a broken chunk size", () => post("Transfer-Encoding: chunked", "zz\r\n{}\r\n0\r\n\r\n")],
-  ])("answers 400 invalid_http in JSON: %s", async (_what, bytes) => {
+  ])("the API answers 400 invalid_http in JSON to %s", async (_what, bytes) => {
     expectError(await exchange(api.url, bytes()), 400, "invalid_http");
   });
 
-  it("answers 400 in JSON to a request that names no Host", async () => {
+  it("a request without Host answers 400 in JSON", async () => {
     const reply = await exchange(api.url, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n");
     expect(reply.status).toBe(400);
     expect(Object.keys(JSON.parse(reply.text))).toEqual(["error", "code", "requestId"]);
     expect(reply.headers["x-request-id"]).toBe(JSON.parse(reply.text).requestId);
   });
 
-  it("answers in JSON to an Expect header that it cannot meet", async () => {
+  it("the API answers in JSON to an Expect header that it cannot meet", async () => {
     const raw = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: a-miracle\r\n\r\n";
     const reply = await exchange(api.url, raw);
     expect([200, 417]).toContain(reply.status);
@@ -614,7 +528,7 @@ describe("what is not HTTP enough to reach a route", () => {
     expect(reply.headers["x-request-id"]).toEqual(expect.any(String));
   });
 
-  it("answers in JSON to addresses in absolute form and to ones that no URL parser takes", async () => {
+  it("the API answers in JSON to addresses in absolute form and to ones that no URL parser takes", async () => {
     for (const target of ["http://x/nowhere", "http://[::bad/healthz", "http://x:99999999/", "http://a:b@c:d/", "*"]) {
       const raw = `OPTIONS ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
       const reply = await exchange(api.url, raw);
@@ -625,7 +539,7 @@ describe("what is not HTTP enough to reach a route", () => {
     }
   });
 
-  it("answers 431 headers_too_large in JSON when headers or address are too long", async () => {
+  it("the API answers 431 headers_too_large in JSON when headers or address are too long", async () => {
     const long = "x".repeat(20_000);
     for (const raw of [
       `GET /healthz HTTP/1.1\r\nHost: x\r\nA: ${long}\r\n\r\n`,
@@ -636,7 +550,7 @@ describe("what is not HTTP enough to reach a route", () => {
     }
   });
 
-  it("does no harm to the connections of others", async () => {
+  it("a broken request does no harm to other connections", async () => {
     const [broken, fine] = await Promise.all([
       exchange(api.url, "garbage\r\n\r\n"),
       partnerClient(api.url, key).lookUp(voucher.code),
