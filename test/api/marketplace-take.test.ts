@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { changeContract } from "../../src/services/admin/manage-contracts.ts";
-import { partnerClient, type Reply, send } from "../support/client.ts";
+import { partnerClient, type Reply } from "../support/client.ts";
 import {
   inSeconds,
   type MarketClient,

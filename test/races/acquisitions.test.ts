@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import type { AcquisitionOutcome, AcquisitionRequest } from "../../src/services/marketplace/decide-acquisitions.ts";
-import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
+import { partnerClient, type Reply } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import {
   countOutcomes,
@@ -16,7 +16,6 @@ import {
   offerBatch,
   outcome,
   readAcquisitions,
-  reservationVouchers,
   signedIn,
 } from "../support/marketplace.ts";
 import {
@@ -30,49 +29,24 @@ import {
 } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
+import type { TestApi } from "../support/service.ts";
 import { makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
-import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let apis: TestApi[];
-let worker: TestWorker;
-let key: IssuerKey;
-let keysFile: KeysFile;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  key = await makeIssuerKey();
-  keysFile = writeKeysFile(key);
-  const env = { AUTH_JWKS_URL: keysFile.url };
-  apis = await Promise.all([startApi(servers, env), startApi(servers, env)]);
-  worker = await startWorkers(servers);
-});
-
-afterAll(async () => {
-  await assertInvariants(servers.db);
-  await Promise.all(apis.map((api) => api.close()));
-  await worker.close();
-  await servers.close();
-  keysFile.remove();
-});
+const service = useService({ apis: [{}, {}], users: true });
+const { servers, api, apis, issuer: key } = service;
 
 /** A user's client, at either API in turn. */
 let turn = 0;
-function as(userId?: string): Promise<MarketClient> {
-  turn += 1;
-  return signedIn((apis[turn % 2] as TestApi).url, key, userId);
-}
+const as = (userId?: string) => signedIn((apis[turn++ % 2] as TestApi).url, key, userId);
 
 /** Clients of `count` different users. */
 function crowd(count: number): Promise<MarketClient[]> {
   return Promise.all(Array.from({ length: count }, () => as()));
 }
 
-async function makeTill({ organizationId }: TestPartner): Promise<PartnerClient> {
-  return partnerClient((apis[0] as TestApi).url, (await makeKey(servers.db, organizationId)).key);
-}
+const makeTill = async ({ organizationId }: TestPartner) =>
+  partnerClient(api.url, (await makeKey(servers.db, organizationId)).key);
 
 /** Appends the event of a claim that a test inserted. */
 async function recordClaim(voucherId: string, userId: string): Promise<void> {
@@ -121,15 +95,6 @@ describe("many users at open windows", () => {
     const rest = await Promise.all((await crowd(50)).map((user) => user.buyProduct(partner.productId)));
     expect(countOutcomes(rest)).toEqual({ "200": 30, "409 sold_out": 20 });
     expect([...acquired(first), ...acquired(rest)].toSorted()).toEqual([...idsOf(soon), ...idsOf(late)].toSorted());
-  });
-
-  it("never get a reserved voucher", async () => {
-    const offer = await makeOffer(servers.db, 20);
-    const reserved = idsOf(offer).filter((_, n) => n % 2 === 0);
-    await reservationVouchers(servers.db, reserved, inSeconds(600));
-    const replies = await Promise.all((await crowd(30)).map((user) => user.buyListing(offer.listingId)));
-    expect(countOutcomes(replies)).toEqual({ "200": 10, "409 sold_out": 20 });
-    expect(acquired(replies).filter((id) => reserved.includes(id))).toEqual([]);
   });
 });
 
@@ -204,9 +169,11 @@ describe("simultaneous calls of one user", () => {
 });
 
 describe("a reserve and a buy of the same voucher", () => {
-  it("a buy that locks the row second answers sold_out and leaves the reservation untouched", async () => {
-    const offer = await makeOffer(servers.db, 1);
-    const [voucher] = offer.vouchers;
+  it.each([
+    1, 2,
+  ])("a buy that locks a reserved row second leaves the reservation and gets the next of %i vouchers, if any", async (count) => {
+    const offer = await makeOffer(servers.db, count);
+    const [voucher, next] = offer.vouchers;
     const till = await makeTill(offer);
     const buyer = await as();
     const { reserve, buy } = await whileLocked(servers.db, idsOf(offer), async () => {
@@ -217,24 +184,9 @@ describe("a reserve and a buy of the same voucher", () => {
       return { reserve, buy };
     });
     expect(await reserve).toMatchObject({ status: 200 });
-    expect(outcome(await buy)).toBe("409 sold_out");
+    if (next === undefined) expect(outcome(await buy)).toBe("409 sold_out");
+    else expect((await buy).body.voucher.id).toBe(next.id);
     expect((await readRecorded(servers.db, voucher?.id ?? "")).liveTicket).toBe((await reserve).body.ticket);
-  });
-
-  it("a buy that locks the row second gets the next voucher", async () => {
-    const offer = await makeOffer(servers.db, 2);
-    const [first, second] = offer.vouchers;
-    const till = await makeTill(offer);
-    const buyer = await as();
-    const { reserve, buy } = await whileLocked(servers.db, idsOf(offer), async () => {
-      const reserve = till.reserve(first?.code ?? "");
-      await untilWaiting(servers.db, 1, "api");
-      const buy = buyer.buyListing(offer.listingId);
-      await untilWaiting(servers.db, 2, "api");
-      return { reserve, buy };
-    });
-    expect(await reserve).toMatchObject({ status: 200 });
-    expect((await buy).body.voucher.id).toBe(second?.id);
   });
 
   it("a buy never gets a reserved voucher, in 40 simultaneous tries", async () => {
@@ -314,44 +266,25 @@ describe("a buy that meets locked rows", () => {
 });
 
 describe("many buyers that wait for one locked row", () => {
-  it("do not delay a buy of another product", async () => {
+  it.each([
+    "buy",
+    "sold_out",
+  ])("many buyers that wait for one locked row do not delay a %s of another product", async (kind) => {
     const [locked, other] = [await makeOffer(servers.db, 1), await makeOffer(servers.db, 1)];
-    const [api] = apis as [TestApi];
-    const waiting = await Promise.all(Array.from({ length: 8 }, () => signedIn(api.url, key)));
-    const buyer = await signedIn(api.url, key);
+    const [buyer, first, ...waiting] = await Promise.all(Array.from({ length: 10 }, () => signedIn(api.url, key)));
+    if (kind === "sold_out") await first?.buyListing(other.listingId);
     let answered = 0;
     const { waitingBuys, reply, answeredBefore } = await whileLocked(servers.db, idsOf(locked), async () => {
-      const waitingBuys = waiting.map(async (user) => {
-        const reply = await user.buyListing(locked.listingId);
-        answered += 1;
-        return reply;
-      });
+      const waitingBuys = waiting.map((user) => user.buyListing(locked.listingId).finally(() => answered++));
       await untilWaiting(servers.db, 1, "api");
-      const reply = await buyer.buyListing(other.listingId);
-      return { waitingBuys, reply, answeredBefore: answered };
+      const reply = await buyer?.buyListing(other.listingId);
+      return { waitingBuys, reply: reply as Reply, answeredBefore: answered };
     });
-    const replies = await Promise.all(waitingBuys);
-    expect({ answeredBefore, acquired: acquired([reply]) }).toEqual({ answeredBefore: 0, acquired: idsOf(other) });
-    expect(acquired(replies)).toEqual(idsOf(locked));
-  });
-
-  it("do not delay a sold_out of another product", async () => {
-    const [locked, soldOut] = [await makeOffer(servers.db, 1), await makeOffer(servers.db, 1)];
-    const [api] = apis as [TestApi];
-    const waiting = await Promise.all(Array.from({ length: 8 }, () => signedIn(api.url, key)));
-    const [first, late] = [await signedIn(api.url, key), await signedIn(api.url, key)];
-    await first.buyListing(soldOut.listingId);
-    let answered = 0;
-    const { waitingBuys, reply, answeredBefore } = await whileLocked(servers.db, idsOf(locked), async () => {
-      const waitingBuys = waiting.map(async (user) => {
-        await user.buyListing(locked.listingId);
-        answered += 1;
-      });
-      await untilWaiting(servers.db, 1, "api");
-      return { waitingBuys, reply: await late.buyListing(soldOut.listingId), answeredBefore: answered };
+    expect(acquired(await Promise.all(waitingBuys))).toEqual(idsOf(locked));
+    expect({ answeredBefore, outcome: outcome(reply) }).toEqual({
+      answeredBefore: 0,
+      outcome: kind === "buy" ? "200" : "409 sold_out",
     });
-    await Promise.all(waitingBuys);
-    expect({ answeredBefore, outcome: outcome(reply) }).toEqual({ answeredBefore: 0, outcome: "409 sold_out" });
   });
 });
 
@@ -361,7 +294,7 @@ describe("requests that are ready together", () => {
   const users = (count: number) => Array.from({ length: count }, () => newUser());
   /** Submits them to one API in the same turn of its event loop. */
   const submit = (requests: readonly AcquisitionRequest[]) =>
-    requests.map((request) => (apis[0] as TestApi).ctx.acquisitions.submit(request));
+    requests.map((request) => api.ctx.acquisitions.submit(request));
   const vouchersOf = (outcomes: readonly AcquisitionOutcome[]) =>
     outcomes.flatMap((one) => (one.kind === "acquired" ? [one.voucher.id] : []));
 
@@ -518,7 +451,7 @@ describe("when something ends while a claim or buy waits for a voucher's row", (
     offer: Offered,
     end: (moment: Date) => Promise<unknown>,
     call: (user: MarketClient) => Promise<Reply>,
-    userId = newUser(),
+    userId: string,
   ) {
     const client = await as(userId);
     const { reply } = await whileLocked(servers.db, idsOf(offer), async () => {
@@ -530,7 +463,7 @@ describe("when something ends while a claim or buy waits for a voucher's row", (
       return { reply };
     });
     const answer = outcome(await reply);
-    expect(await readAcquisitions(servers.db, idsOf(offer))).toHaveLength(answer === "200" ? 1 : 0);
+    expect(await readAcquisitions(servers.db, idsOf(offer))).toEqual([]);
     return answer;
   }
 
@@ -538,34 +471,55 @@ describe("when something ends while a claim or buy waits for a voucher's row", (
   const endContract = (id: string) => (moment: Date) =>
     bypassTriggers(servers.db, "UPDATE referrer_contracts SET ends_at = $1 WHERE id = $2", [moment, id]);
 
-  it("answers 409 window_closed after the end of the window", async () => {
-    const offer = await makeOffer(servers.db, 1);
-    const close = (moment: Date) =>
-      servers.db.query("UPDATE batch_windows SET closes_at = $1 WHERE batch_id = $2", [moment, offer.batchId]);
-    expect(await waitPast(offer, close, (user) => user.buyListing(offer.listingId))).toBe("409 window_closed");
-  });
-
-  it("answers 409 window_closed after the end of the voucher's validity", async () => {
-    const offer = await makeOffer(servers.db, 1);
-    const expire = (moment: Date) =>
-      servers.db.query("UPDATE batches SET valid_until = $1 WHERE id = $2", [moment, offer.batchId]);
-    expect(await waitPast(offer, expire, (user) => user.claimProduct(offer.productId))).toBe("409 window_closed");
-  });
-
-  it("answers 403 referrers_only after the end of the contract", async () => {
-    const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
-    const user = newUser();
-    const contractId = await makeContract(servers.db, offer.brandId, user);
-    expect(await waitPast(offer, endContract(contractId), (client) => client.buyProduct(offer.productId), user)).toBe(
+  const ENDS: [
+    string,
+    string,
+    (
+      offer: Offered & TestPartner,
+      userId: string,
+    ) => Promise<[(moment: Date) => Promise<unknown>, (user: MarketClient) => Promise<Reply>]>,
+  ][] = [
+    [
+      "409 window_closed",
+      "window",
+      async ({ batchId, listingId }) => [
+        (moment) => servers.db.query("UPDATE batch_windows SET closes_at = $1 WHERE batch_id = $2", [moment, batchId]),
+        (user) => user.buyListing(listingId),
+      ],
+    ],
+    [
+      "409 window_closed",
+      "voucher's validity",
+      async ({ batchId, productId }) => [
+        (moment) => servers.db.query("UPDATE batches SET valid_until = $1 WHERE id = $2", [moment, batchId]),
+        (user) => user.claimProduct(productId),
+      ],
+    ],
+    [
       "403 referrers_only",
-    );
-  });
-
-  it("answers 404 link_not_found after the end of the link's contract", async () => {
-    const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
-    const { code, contractId } = await makeReferral(servers.db, offer);
-    expect(await waitPast(offer, endContract(contractId), (client) => client.claimByLink(code))).toBe(
+      "contract",
+      async ({ brandId, productId }, userId) => [
+        endContract(await makeContract(servers.db, brandId, userId)),
+        (user) => user.buyProduct(productId),
+      ],
+    ],
+    [
       "404 link_not_found",
-    );
+      "link's contract",
+      async (offer) => {
+        const { code, contractId } = await makeReferral(servers.db, offer);
+        return [endContract(contractId), (user) => user.claimByLink(code)];
+      },
+    ],
+  ];
+
+  it.each(
+    ENDS,
+  )("a claim or buy answers %s when it waits for a row past the end of its %s", async (answer, what, make) => {
+    const audience = what.includes("contract") ? "ReferrerOnly" : "OpenToAll";
+    const offer = await makeOffer(servers.db, 1, { audience });
+    const userId = newUser();
+    const [end, call] = await make(offer, userId);
+    expect(await waitPast(offer, end, call, userId)).toBe(answer);
   });
 });

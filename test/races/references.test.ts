@@ -1,4 +1,5 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import type pg from "pg";
+import { describe, expect, it } from "vitest";
 import type { RedeemReply } from "../../src/contract/jobs.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { reserveVoucher } from "../../src/services/partner/reserve-voucher.ts";
@@ -6,24 +7,14 @@ import type { PartnerClient } from "../support/client.ts";
 import { besideTransaction, bypassTriggers, untilWaiting } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
-import type { TestServers } from "../support/servers.ts";
-import { openWorkerContext, type TestApi, testConfig, type WorkerContext } from "../support/service.ts";
-import { startService } from "../support/start-service.ts";
-import { issueVoucher, issueVouchers, type TestPartner } from "../support/supply.ts";
+import { openWorkerContext, testConfig, type WorkerContext } from "../support/service.ts";
+import { issueVouchers } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let apis: TestApi[];
-let partner: TestPartner;
-let keyId: string;
-let tills: PartnerClient[];
-
-beforeAll(async () => {
-  // Long enough that a busy machine answers every redeem.
-  const service = await startService({ apis: 2, workers: 2, env: { REDEEM_WAIT_MS: "60000" } });
-  ({ servers, apis, partner, keyId, tills } = service);
-  return service.close;
-});
+// The wait is long enough that a busy machine answers every redeem.
+const service = useService({ apis: [{}, {}], workers: [{}, {}], env: { REDEEM_WAIT_MS: "60000" } });
+const { servers, api, partner, keys, tills, issue } = service;
 
 /** Runs `work` with the group committers of two more workers and returns the number of deadlocks in the database. */
 async function countDeadlocks(work: (one: WorkerContext, other: WorkerContext) => Promise<void>): Promise<number> {
@@ -60,7 +51,7 @@ async function readDeadlocks(): Promise<number> {
 }
 
 function redeem(ctx: WorkerContext, voucherId: string, externalRef: string, ticket?: string): Promise<RedeemReply> {
-  const job = redeemJob(partner, keyId, voucherId, externalRef, { ticket: ticket ?? null });
+  const job = redeemJob(partner, keys.till.id, voucherId, externalRef, { ticket: ticket ?? null });
   return runRedeemJob(ctx, newAttempt(voucherId), job);
 }
 
@@ -82,13 +73,9 @@ async function whileRedeeming(
   externalRef: string,
   work: () => Promise<void>,
 ): Promise<{ voucherId: string; reply: RedeemReply }> {
-  const voucher = await issueVoucher(servers.db, partner);
-  const api = apis[0] as TestApi;
-  const { ticket } = await reserveVoucher(
-    api.ctx,
-    { keyId, organizationId: partner.organizationId, sandbox: false },
-    voucher.code,
-  );
+  const voucher = await issue();
+  const caller = { keyId: keys.till.id, organizationId: partner.organizationId, sandbox: false };
+  const { ticket } = await reserveVoucher(api.ctx, caller, voucher.code);
   const { redeeming } = await besideTransaction(servers.db, async (outside) => {
     await outside.query("SELECT ticket FROM reservations WHERE ticket = $1 FOR NO KEY UPDATE", [ticket]);
     const redeeming = redeem(ctx, voucher.id, externalRef, ticket);
@@ -98,6 +85,14 @@ async function whileRedeeming(
   });
   return { voucherId: voucher.id, reply: await redeeming };
 }
+
+/** Inserts a redemption of a voucher under a reference, past the row lock. */
+const insertRedemption = (tx: pg.ClientBase, voucherId: string, externalRef: string) =>
+  tx.query(
+    `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
+     VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, 'key', 'attempt', 'code', $3)`,
+    [voucherId, partner.organizationId, externalRef],
+  );
 
 describe("one reference on many vouchers", () => {
   it("redeems one of 50 vouchers, answers that redemption to all 50 simultaneous calls, and tells the other 49 that it is of another voucher", async () => {
@@ -134,11 +129,7 @@ describe("two workers that redeem under the same references", () => {
     const refs = ["lock-a", "lock-m", "lock-z"];
     const deadlocks = await countDeadlocks(async (one, other) => {
       const { redeeming } = await besideTransaction(servers.db, async (outside) => {
-        await outside.query(
-          `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
-           VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, 'key', 'attempt', 'code', 'lock-m')`,
-          [blocker, partner.organizationId],
-        );
+        await insertRedemption(outside, blocker, "lock-m");
         const forwards = refs.map((ref, n) => redeem(one, rest[n] as string, ref));
         await untilWaiting(servers.db, 1);
         const backwards = refs.toReversed().map((ref, n) => redeem(other, rest[3 + n] as string, ref));
@@ -168,7 +159,7 @@ describe("two workers that redeem under the same references", () => {
   });
 
   it("answer confirmed and leave the voucher Active when the other worker commits the reference first", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
+    const voucher = await issue();
     await countDeadlocks(async (one, other) => {
       let lost: Promise<RedeemReply> | undefined;
       const { voucherId } = await whileRedeeming(one, "overtaken", async () => {
@@ -211,11 +202,7 @@ describe("two workers that redeem under the same references", () => {
     const [first, second] = (await issueVouchers(servers.db, partner, 2)).map(({ id }) => id) as [string, string];
     await countDeadlocks(async (one) => {
       const { redeeming } = await besideTransaction(servers.db, async (outside) => {
-        await outside.query(
-          `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
-           VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, 'key', 'attempt', 'code', 'given-up')`,
-          [first, partner.organizationId],
-        );
+        await insertRedemption(outside, first, "given-up");
         const redeeming = redeem(one, second, "given-up");
         await untilWaiting(servers.db, 1);
         return { redeeming };
@@ -226,14 +213,10 @@ describe("two workers that redeem under the same references", () => {
   });
 
   it("cannot redeem a voucher twice even when a redemption bypasses the row lock", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
+    const voucher = await issue();
     await countDeadlocks(async (one) => {
       const { redeeming } = await besideTransaction(servers.db, async (outside) => {
-        await outside.query(
-          `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
-           VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, 'key', 'attempt', 'code', 'past-the-lock')`,
-          [voucher.id, partner.organizationId],
-        );
+        await insertRedemption(outside, voucher.id, "past-the-lock");
         const redeeming = redeem(one, voucher.id, "after-the-lock").catch((error: Error) => error);
         await untilWaiting(servers.db, 1);
         await outside.query("COMMIT");

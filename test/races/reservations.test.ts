@@ -1,29 +1,17 @@
 import fc from "fast-check";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import type { PartnerClient, Reply } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { countWaiting, untilPast, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { findBatchOf, readRecorded, readReservation } from "../support/recorded.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
-import type { TestServers } from "../support/servers.ts";
-import { startService } from "../support/start-service.ts";
-import { issueVouchers, provisioning, type TestPartner } from "../support/supply.ts";
+import { issueVouchers, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let partner: TestPartner;
-/** Clients of the key that makes the reservations, one at each API. */
-let holder: [PartnerClient, PartnerClient];
-/** Clients of another key of the same organization. */
-let rival: [PartnerClient, PartnerClient];
-
-beforeAll(async () => {
-  const service = await startService({ apis: 2, workers: 2 });
-  ({ servers, partner } = service);
-  [holder, rival] = [service.tills, service.rivals] as [typeof holder, typeof rival];
-  return service.close;
-});
+// The key of `holder` makes the reservations; `rival` is another key of the same organization. Each has a client at each API.
+const { servers, partner, tills: holder, rivals: rival } = useService({ apis: [{}, {}], workers: [{}, {}] });
 
 /** One voucher in one race; `ticket` and `token` belong to its first reservation and are empty without one. */
 interface Round {
@@ -37,17 +25,17 @@ interface Round {
 type Action = (round: Round, side: 0 | 1) => Promise<string>;
 
 const reserveBy =
-  (tills: () => [PartnerClient, PartnerClient]): Action =>
+  (tills: readonly PartnerClient[]): Action =>
   async (round, side) => {
-    const reply = await tills()[side].reserve(round.code);
+    const reply = await at(tills, side).reserve(round.code);
     if (reply.status !== 200) return refusalOf(reply);
     return reply.body.ticket === round.ticket ? "kept" : "reserved";
   };
 
 const redeemBy =
-  (tills: () => [PartnerClient, PartnerClient], by: "code" | "ticket" | "token"): Action =>
+  (tills: readonly PartnerClient[], by: "code" | "ticket" | "token"): Action =>
   async (round, side) => {
-    const reply = await tills()[side].redeem({
+    const reply = await at(tills, side).redeem({
       [by === "ticket" ? "ticket" : "code"]: by === "ticket" ? round.ticket : round.code,
       token: by === "token" ? round.token : null,
       externalRef: `${round.id}-${side}`,
@@ -56,7 +44,7 @@ const redeemBy =
   };
 
 const release: Action = async (round, side) => {
-  const reply = await rival[side].release(round.ticket);
+  const reply = await at(rival, side).release(round.ticket);
   if (reply.status !== 200) return refusalOf(reply);
   return reply.body.released ? "released" : "nothing";
 };
@@ -70,8 +58,7 @@ const voids: Action = async (round) => {
   }
 };
 
-const byHolder = () => holder;
-const byRival = () => rival;
+const at = (tills: readonly PartnerClient[], side: 0 | 1) => tills[side] as PartnerClient;
 
 function refusalOf({ status, body }: Reply): string {
   return status === 409 ? body.code : `${status} ${body.code}`;
@@ -85,142 +72,129 @@ async function stateOf(round: Round): Promise<string> {
   return `${status}, ${reservation}, ${redemption.ticket === null ? "nothing consumed" : "reservation consumed"}`;
 }
 
-interface Race {
-  title: string;
-  startsReserved: boolean;
-  left: Action;
-  right: Action;
-  /** The outcome when the left side locks the voucher's row first, and when the right one does. */
-  leftFirst: string;
-  rightFirst: string;
-  /** Further legal outcomes when neither side waits for the row. */
-  orElse?: string[];
+/** A race from a voucher that is Active or reserved; `orElse` is a further legal outcome when neither side waits for the row. */
+function race(
+  title: string,
+  starts: "active" | "reserved",
+  [left, right]: [Action, Action],
+  leftFirst: string,
+  rightFirst: string,
+  orElse?: string,
+) {
+  return { title, startsReserved: starts === "reserved", left, right, leftFirst, rightFirst, orElse };
 }
+type Race = ReturnType<typeof race>;
 
+/** The outcomes when the left side locks the voucher's row first, and when the right one does. */
 const RACES: Race[] = [
-  {
-    title: "reserve against another key's redeem",
-    startsReserved: false,
-    left: reserveBy(byHolder),
-    right: redeemBy(byRival, "code"),
-    leftFirst: "reserved + voucher_reserved = Active, reserved",
-    rightFirst: "voucher_used + redeemed = Redeemed, free, nothing consumed",
-  },
-  {
-    title: "reserve against the same key's redeem",
-    startsReserved: false,
-    left: reserveBy(byHolder),
-    right: redeemBy(byHolder, "code"),
-    leftFirst: "reserved + redeemed = Redeemed, free, reservation consumed",
-    rightFirst: "voucher_used + redeemed = Redeemed, free, nothing consumed",
-  },
-  {
-    title: "reserve against another key's reserve",
-    startsReserved: false,
-    left: reserveBy(byHolder),
-    right: reserveBy(byRival),
-    leftFirst: "reserved + voucher_reserved = Active, reserved",
-    rightFirst: "voucher_reserved + reserved = Active, reserved",
-  },
-  {
-    title: "reserve against void",
-    startsReserved: false,
-    left: reserveBy(byHolder),
-    right: voids,
-    leftFirst: "reserved + voided = Voided, free",
-    rightFirst: "voucher_voided + voided = Voided, free",
-  },
-  {
-    title: "redeem against void",
-    startsReserved: false,
-    left: redeemBy(byHolder, "code"),
-    right: voids,
-    leftFirst: "redeemed + voucher_used = Redeemed, free, nothing consumed",
-    rightFirst: "voucher_voided + voided = Voided, free",
-  },
-  {
-    title: "redeem by ticket against release",
-    startsReserved: true,
-    left: redeemBy(byHolder, "ticket"),
-    right: release,
-    leftFirst: "redeemed + nothing = Redeemed, free, reservation consumed",
-    rightFirst: "reservation_ended + released = Active, free",
-  },
-  {
-    title: "the holder's redeem by code against release",
-    startsReserved: true,
-    left: redeemBy(byHolder, "code"),
-    right: release,
-    leftFirst: "redeemed + nothing = Redeemed, free, reservation consumed",
-    rightFirst: "redeemed + released = Redeemed, free, nothing consumed",
-  },
-  {
-    title: "another key's redeem with the token against release",
-    startsReserved: true,
-    left: redeemBy(byRival, "token"),
-    right: release,
-    leftFirst: "redeemed + nothing = Redeemed, free, reservation consumed",
-    rightFirst: "token_mismatch + released = Active, free",
-  },
-  {
-    title: "another key's redeem without the token against release",
-    startsReserved: true,
-    left: redeemBy(byRival, "code"),
-    right: release,
-    leftFirst: "voucher_reserved + released = Active, free",
-    rightFirst: "redeemed + released = Redeemed, free, nothing consumed",
-  },
-  {
-    title: "the holder's repeated reserve against release",
-    startsReserved: true,
-    left: reserveBy(byHolder),
-    right: release,
-    leftFirst: "kept + released = Active, free",
-    rightFirst: "kept + released = Active, free",
-    orElse: ["reserved + released = Active, reserved"],
-  },
-  {
-    title: "another key's reserve against release",
-    startsReserved: true,
-    left: reserveBy(byRival),
-    right: release,
-    leftFirst: "voucher_reserved + released = Active, free",
-    rightFirst: "voucher_reserved + released = Active, free",
-    orElse: ["reserved + released = Active, reserved"],
-  },
-  {
-    title: "release against release",
-    startsReserved: true,
-    left: release,
-    right: release,
-    leftFirst: "released + nothing = Active, free",
-    rightFirst: "nothing + released = Active, free",
-  },
-  {
-    title: "void of a reserved voucher against the holder's redeem",
-    startsReserved: true,
-    left: voids,
-    right: redeemBy(byHolder, "ticket"),
-    leftFirst: "voided + voucher_voided = Voided, free",
-    rightFirst: "voucher_used + redeemed = Redeemed, free, reservation consumed",
-  },
-  {
-    title: "void of a reserved voucher against release",
-    startsReserved: true,
-    left: voids,
-    right: release,
-    leftFirst: "voided + nothing = Voided, free",
-    rightFirst: "voided + released = Voided, free",
-  },
-  {
-    title: "void of a reserved voucher against the holder's repeated reserve",
-    startsReserved: true,
-    left: voids,
-    right: reserveBy(byHolder),
-    leftFirst: "voided + kept = Voided, free",
-    rightFirst: "voided + kept = Voided, free",
-    orElse: ["voided + voucher_voided = Voided, free"],
-  },
+  race(
+    "reserve against another key's redeem",
+    "active",
+    [reserveBy(holder), redeemBy(rival, "code")],
+    "reserved + voucher_reserved = Active, reserved",
+    "voucher_used + redeemed = Redeemed, free, nothing consumed",
+  ),
+  race(
+    "reserve against the same key's redeem",
+    "active",
+    [reserveBy(holder), redeemBy(holder, "code")],
+    "reserved + redeemed = Redeemed, free, reservation consumed",
+    "voucher_used + redeemed = Redeemed, free, nothing consumed",
+  ),
+  race(
+    "reserve against another key's reserve",
+    "active",
+    [reserveBy(holder), reserveBy(rival)],
+    "reserved + voucher_reserved = Active, reserved",
+    "voucher_reserved + reserved = Active, reserved",
+  ),
+  race(
+    "reserve against void",
+    "active",
+    [reserveBy(holder), voids],
+    "reserved + voided = Voided, free",
+    "voucher_voided + voided = Voided, free",
+  ),
+  race(
+    "redeem against void",
+    "active",
+    [redeemBy(holder, "code"), voids],
+    "redeemed + voucher_used = Redeemed, free, nothing consumed",
+    "voucher_voided + voided = Voided, free",
+  ),
+  race(
+    "redeem by ticket against release",
+    "reserved",
+    [redeemBy(holder, "ticket"), release],
+    "redeemed + nothing = Redeemed, free, reservation consumed",
+    "reservation_ended + released = Active, free",
+  ),
+  race(
+    "the holder's redeem by code against release",
+    "reserved",
+    [redeemBy(holder, "code"), release],
+    "redeemed + nothing = Redeemed, free, reservation consumed",
+    "redeemed + released = Redeemed, free, nothing consumed",
+  ),
+  race(
+    "another key's redeem with the token against release",
+    "reserved",
+    [redeemBy(rival, "token"), release],
+    "redeemed + nothing = Redeemed, free, reservation consumed",
+    "token_mismatch + released = Active, free",
+  ),
+  race(
+    "another key's redeem without the token against release",
+    "reserved",
+    [redeemBy(rival, "code"), release],
+    "voucher_reserved + released = Active, free",
+    "redeemed + released = Redeemed, free, nothing consumed",
+  ),
+  race(
+    "the holder's repeated reserve against release",
+    "reserved",
+    [reserveBy(holder), release],
+    "kept + released = Active, free",
+    "kept + released = Active, free",
+    "reserved + released = Active, reserved",
+  ),
+  race(
+    "another key's reserve against release",
+    "reserved",
+    [reserveBy(rival), release],
+    "voucher_reserved + released = Active, free",
+    "voucher_reserved + released = Active, free",
+    "reserved + released = Active, reserved",
+  ),
+  race(
+    "release against release",
+    "reserved",
+    [release, release],
+    "released + nothing = Active, free",
+    "nothing + released = Active, free",
+  ),
+  race(
+    "void of a reserved voucher against the holder's redeem",
+    "reserved",
+    [voids, redeemBy(holder, "ticket")],
+    "voided + voucher_voided = Voided, free",
+    "voucher_used + redeemed = Redeemed, free, reservation consumed",
+  ),
+  race(
+    "void of a reserved voucher against release",
+    "reserved",
+    [voids, release],
+    "voided + nothing = Voided, free",
+    "voided + released = Voided, free",
+  ),
+  race(
+    "void of a reserved voucher against the holder's repeated reserve",
+    "reserved",
+    [voids, reserveBy(holder)],
+    "voided + kept = Voided, free",
+    "voided + kept = Voided, free",
+    "voided + voucher_voided = Voided, free",
+  ),
 ];
 
 /** Rounds of one race that run at the same time, each on a voucher of its own. */
@@ -234,7 +208,7 @@ async function makeRounds(count: number, reserved: boolean): Promise<Round[]> {
   return Promise.all(
     vouchers.map(async ({ id, code }) => {
       if (!reserved) return { id, code, ticket: "", token: "" };
-      const { body } = await holder[0].reserve(code);
+      const { body } = await at(holder, 0).reserve(code);
       return { id, code, ticket: body.ticket, token: body.token };
     }),
   );
@@ -274,42 +248,40 @@ async function runInOrder(race: Race, round: Round, first: "left" | "right"): Pr
   return `${await results.left} + ${await results.right} = ${await stateOf(round)}`;
 }
 
-describe("two simultaneous calls for one voucher", () => {
-  it.each(RACES)("$title: the first to lock the row is decided first", async (race) => {
-    const [one, other] = (await makeRounds(2, race.startsReserved)) as [Round, Round];
-    expect(await runInOrder(race, one, "left")).toBe(race.leftFirst);
-    expect(await runInOrder(race, other, "right")).toBe(race.rightFirst);
-    await assertInvariants(servers.db);
-  });
+it.each(RACES)("$title: the first to lock the row is decided first", async (race) => {
+  const [one, other] = (await makeRounds(2, race.startsReserved)) as [Round, Round];
+  expect(await runInOrder(race, one, "left")).toBe(race.leftFirst);
+  expect(await runInOrder(race, other, "right")).toBe(race.rightFirst);
+  await assertInvariants(servers.db);
+});
 
-  it.each(RACES)("$title: ends as if one had run after the other, with any timing", async (race) => {
-    const legal = [race.leftFirst, race.rightFirst, ...(race.orElse ?? [])];
-    const delays = fc.sample(fc.tuple(fc.nat(40), fc.nat(40)), { seed: SEED, numRuns: ROUNDS_AT_ONCE * WAVES });
-    for (let wave = 0; wave < WAVES; wave++) {
-      const rounds = await makeRounds(ROUNDS_AT_ONCE, race.startsReserved);
-      const outcomes = await Promise.all(
-        rounds.map(async (round, n) => {
-          const [leftTurns, rightTurns] = delays[wave * ROUNDS_AT_ONCE + n] as [number, number];
-          const [left, right] = await Promise.all([
-            turns(leftTurns).then(() => race.left(round, 0)),
-            turns(rightTurns).then(() => race.right(round, 1)),
-          ]);
-          return `${left} + ${right} = ${await stateOf(round)}`;
-        }),
-      );
-      for (const outcome of outcomes) expect(legal).toContain(outcome);
-      await assertInvariants(servers.db);
-    }
-  });
-
-  it("redeem once and consume the reservation when one key has the ticket and the other the token", async () => {
-    for (const round of await makeRounds(ROUNDS_AT_ONCE, true)) {
-      const outcome = await Promise.all([redeemBy(byHolder, "ticket")(round, 0), redeemBy(byRival, "token")(round, 1)]);
-      expect(outcome.toSorted()).toEqual(["redeemed", "voucher_used"]);
-      expect(await stateOf(round)).toBe("Redeemed, free, reservation consumed");
-    }
+it.each(RACES)("$title: ends as if one had run after the other, with any timing", async (race) => {
+  const legal = [race.leftFirst, race.rightFirst, race.orElse];
+  const delays = fc.sample(fc.tuple(fc.nat(40), fc.nat(40)), { seed: SEED, numRuns: ROUNDS_AT_ONCE * WAVES });
+  for (let wave = 0; wave < WAVES; wave++) {
+    const rounds = await makeRounds(ROUNDS_AT_ONCE, race.startsReserved);
+    const outcomes = await Promise.all(
+      rounds.map(async (round, n) => {
+        const [leftTurns, rightTurns] = delays[wave * ROUNDS_AT_ONCE + n] as [number, number];
+        const [left, right] = await Promise.all([
+          turns(leftTurns).then(() => race.left(round, 0)),
+          turns(rightTurns).then(() => race.right(round, 1)),
+        ]);
+        return `${left} + ${right} = ${await stateOf(round)}`;
+      }),
+    );
+    for (const outcome of outcomes) expect(legal).toContain(outcome);
     await assertInvariants(servers.db);
-  });
+  }
+});
+
+it("redeem once and consume the reservation when one key has the ticket and the other the token", async () => {
+  for (const round of await makeRounds(ROUNDS_AT_ONCE, true)) {
+    const outcome = await Promise.all([redeemBy(holder, "ticket")(round, 0), redeemBy(rival, "token")(round, 1)]);
+    expect(outcome.toSorted()).toEqual(["redeemed", "voucher_used"]);
+    expect(await stateOf(round)).toBe("Redeemed, free, reservation consumed");
+  }
+  await assertInvariants(servers.db);
 });
 
 /** Moves a reservation's end to `inMs` milliseconds from now, and removes its lease, which never outlives a reservation. */
@@ -334,8 +306,8 @@ describe("the end of a reservation", () => {
           const [inMs, holderTurns, rivalTurns] = delays[wave * 10 + n] as [number, number, number];
           const endsAt = await endSoon(round, inMs);
           const [byTicket, byCode] = await Promise.all([
-            turns(holderTurns).then(() => redeemBy(byHolder, "ticket")(round, 0)),
-            turns(rivalTurns).then(() => redeemBy(byRival, "code")(round, 1)),
+            turns(holderTurns).then(() => redeemBy(holder, "ticket")(round, 0)),
+            turns(rivalTurns).then(() => redeemBy(rival, "code")(round, 1)),
           ]);
           const { redemption } = await readRecorded(servers.db, round.id);
           const reservation = await readReservation(servers.db, round.ticket);
@@ -367,8 +339,8 @@ describe("the end of a reservation", () => {
           const [inMs, holderTurns, rivalTurns] = delays[wave * 10 + n] as [number, number, number];
           const endsAt = await endSoon(round, inMs);
           const [redeem, reserve] = await Promise.all([
-            turns(holderTurns).then(() => redeemBy(byHolder, "ticket")(round, 0)),
-            turns(rivalTurns).then(() => reserveBy(byRival)(round, 1)),
+            turns(holderTurns).then(() => redeemBy(holder, "ticket")(round, 0)),
+            turns(rivalTurns).then(() => reserveBy(rival)(round, 1)),
           ]);
           const { redemption, liveTicket } = await readRecorded(servers.db, round.id);
           if (redeem === "redeemed") {
@@ -395,14 +367,14 @@ describe("the end of a reservation", () => {
   it.each([
     {
       title: "refuses the holder's redeem",
-      action: redeemBy(byHolder, "ticket"),
+      action: redeemBy(holder, "ticket"),
       role: "worker" as const,
       outcome: "reservation_ended",
       state: "Active, free",
     },
     {
       title: "allows another key's redeem",
-      action: redeemBy(byRival, "code"),
+      action: redeemBy(rival, "code"),
       role: "worker" as const,
       outcome: "redeemed",
       state: "Redeemed, free, nothing consumed",
@@ -437,8 +409,8 @@ describe("the end of a voucher's validity", () => {
   }
 
   it.each([
-    { title: "redeem", action: redeemBy(byHolder, "code"), role: "worker" as const },
-    { title: "reserve", action: reserveBy(byHolder), role: "api" as const },
+    { title: "redeem", action: redeemBy(holder, "code"), role: "worker" as const },
+    { title: "reserve", action: reserveBy(holder), role: "api" as const },
   ])("refuses a $title that began to wait for the row before it", async ({ action, role }) => {
     const [round] = (await makeRounds(1, false)) as [Round];
     const { refused } = await whileLocked(servers.db, [round.id], async () => {

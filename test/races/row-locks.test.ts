@@ -1,22 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
-import type { PartnerClient, Reply } from "../support/client.ts";
+import type { Reply } from "../support/client.ts";
 import { outcome } from "../support/marketplace.ts";
 import { besideTransaction, currentWaits, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
-import type { TestServers } from "../support/servers.ts";
-import type { TestWorker } from "../support/service.ts";
-import { startService } from "../support/start-service.ts";
-import { issueVoucher, issueVouchers, type TestPartner } from "../support/supply.ts";
+import { issueVouchers } from "../support/supply.ts";
 import { until, untilStarted } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let partner: TestPartner;
-let till: PartnerClient;
-let rival: PartnerClient;
-let workers: TestWorker[];
 /** Vouchers that no test has used. Issued before any lock, so that a test does only what it measures while it holds one. */
 let unused: IssuedVoucher[];
 
@@ -28,16 +21,14 @@ const RESERVE_LOCK_MS = 3_000;
 /** A partner's pause between retries, shorter than the documented one. Milliseconds. */
 const RETRY_AFTER_MS = 200;
 
+// The wait is long enough that a busy machine answers every redeem.
+const env = { REDEEM_WAIT_MS: "60000", WORKER_CONCURRENCY: String(CONCURRENCY) };
+const { servers, partner, worker, workers, till, rival, issue } = useService({ workers: [env, env], env });
+
 beforeAll(async () => {
-  // Long enough that a busy machine answers every redeem.
-  const env = { REDEEM_WAIT_MS: "60000", WORKER_CONCURRENCY: String(CONCURRENCY) };
-  const service = await startService({ workers: 2, env });
-  ({ servers, partner, workers } = service);
-  [till, rival] = [...service.tills, ...service.rivals] as [PartnerClient, PartnerClient];
   unused = await issueVouchers(servers.db, partner, 2_000);
   // Opens the processes' connections. On a busy machine, the first calls may fail because that takes too long.
   await untilStarted(() => Promise.all([redeemOthers(), reserveOthers()]).catch(() => false));
-  return service.close;
 });
 
 let refs = 0;
@@ -72,9 +63,9 @@ async function lookUpOthers(): Promise<void> {
 
 /** Submits a redeem to the first worker's group committer, bypassing the queue. */
 function redeemDirectly(voucherId: string) {
-  return (workers[0] as TestWorker).ctx.redeemCommitter.submit({
+  return worker.ctx.redeemCommitter.submit({
     attemptId: newRef(),
-    origin: (workers[0] as TestWorker).ctx.deployment.origin,
+    origin: worker.ctx.deployment.origin,
     voucherId,
     organizationId: partner.organizationId,
     keyId: "key",
@@ -97,7 +88,7 @@ async function timed(call: Promise<Reply>): Promise<{ answer: string; tookMs: nu
 
 describe("while another transaction locks one voucher's row", () => {
   it("other vouchers are redeemed, and its own redeem succeeds once the row is free", async () => {
-    const locked = await issueVoucher(servers.db, partner);
+    const locked = await issue();
     const { redeem } = await whileLocked(servers.db, [locked.id], async () => {
       const redeem = till.redeem({ code: locked.code, externalRef: newRef() });
       await untilWaiting(servers.db, 1, "worker");
@@ -109,7 +100,7 @@ describe("while another transaction locks one voucher's row", () => {
   });
 
   it("redeems of other vouchers in the same batch do not wait for it", async () => {
-    const locked = await issueVoucher(servers.db, partner);
+    const locked = await issue();
     const others = await issueVouchers(servers.db, partner, 5);
     const { own } = await whileLocked(servers.db, [locked.id], async () => {
       const [own, ...together] = [locked, ...others].map(({ id }) => redeemDirectly(id));
@@ -120,7 +111,7 @@ describe("while another transaction locks one voucher's row", () => {
   });
 
   it("its redeem answers 503 voucher_busy with Retry-After after the wait, and a retry with the same reference redeems it later", async () => {
-    const locked = await issueVoucher(servers.db, partner);
+    const locked = await issue();
     const externalRef = newRef();
     await whileLocked(servers.db, [locked.id], async () => {
       const reply = await till.redeem({ code: locked.code, externalRef });
@@ -133,7 +124,7 @@ describe("while another transaction locks one voucher's row", () => {
   });
 
   it("other vouchers are redeemed even if more redeems wait for the locked one than workers run at once", async () => {
-    const locked = await issueVoucher(servers.db, partner);
+    const locked = await issue();
     const { redeems } = await whileLocked(servers.db, [locked.id], async () => {
       const redeems = Array.from({ length: CONCURRENCY * 4 }, () =>
         till.redeem({ code: locked.code, externalRef: newRef() }),
@@ -151,7 +142,7 @@ describe("while another transaction locks one voucher's row", () => {
   });
 
   it("other vouchers are reserved and released, and its own reserve succeeds once the row is free", async () => {
-    const locked = await issueVoucher(servers.db, partner);
+    const locked = await issue();
     const { reserve } = await whileLocked(servers.db, [locked.id], async () => {
       const reserve = till.reserve(locked.code);
       await untilWaiting(servers.db, 1, "api");
@@ -164,7 +155,7 @@ describe("while another transaction locks one voucher's row", () => {
   });
 
   it("its reserve answers 503 voucher_busy with Retry-After after the wait, and leaves no lease", async () => {
-    const locked = await issueVoucher(servers.db, partner);
+    const locked = await issue();
     await whileLocked(servers.db, [locked.id], async () => {
       const reply = await till.reserve(locked.code);
       expect(outcome(reply)).toBe("503 voucher_busy");
@@ -175,7 +166,7 @@ describe("while another transaction locks one voucher's row", () => {
   });
 
   it("other vouchers are reserved while 30 reserves of one key wait for the locked one", async () => {
-    const locked = await issueVoucher(servers.db, partner);
+    const locked = await issue();
     const { reserves } = await whileLocked(servers.db, [locked.id], async () => {
       const reserves = Array.from({ length: 30 }, () => till.reserve(locked.code));
       await untilWaiting(servers.db, 1, "api");
@@ -188,7 +179,7 @@ describe("while another transaction locks one voucher's row", () => {
   });
 
   it("its release succeeds once the row is free", async () => {
-    const locked = await issueVoucher(servers.db, partner);
+    const locked = await issue();
     const { ticket } = (await till.reserve(locked.code)).body;
     const { release } = await whileLocked(servers.db, [locked.id], async () => {
       const release = till.release(ticket);
@@ -201,7 +192,7 @@ describe("while another transaction locks one voucher's row", () => {
   });
 
   it("its release answers 503 voucher_busy with Retry-After after the wait, and the reservation stays", async () => {
-    const locked = await issueVoucher(servers.db, partner);
+    const locked = await issue();
     const { ticket } = (await till.reserve(locked.code)).body;
     await whileLocked(servers.db, [locked.id], async () => {
       const reply = await till.release(ticket);
@@ -212,7 +203,7 @@ describe("while another transaction locks one voucher's row", () => {
   });
 
   it("other vouchers are looked up, reserved and redeemed while 30 releases wait for the locked one", async () => {
-    const locked = await issueVoucher(servers.db, partner);
+    const locked = await issue();
     const { ticket } = (await till.reserve(locked.code)).body;
     const { releases } = await whileLocked(servers.db, [locked.id], async () => {
       const releases = Array.from({ length: 30 }, () => till.release(ticket));
@@ -234,7 +225,7 @@ describe("while another transaction locks one voucher's row", () => {
 describe("while many vouchers' rows are locked", () => {
   it("all of a worker's redeems succeed if the rows become free at once, and a free voucher of their batch does not wait", async () => {
     const locked = await issueVouchers(servers.db, partner, CONCURRENCY - 1);
-    const free = await issueVoucher(servers.db, partner);
+    const free = await issue();
     const { redemptions } = await whileLocked(
       servers.db,
       locked.map(({ id }) => id),
@@ -250,7 +241,7 @@ describe("while many vouchers' rows are locked", () => {
 
   it("a quarter of a worker's jobs wait for them and get busy after the wait; the others get busy much earlier", async () => {
     const locked = await issueVouchers(servers.db, partner, 2 * CONCURRENCY - 3);
-    const free = await issueVoucher(servers.db, partner);
+    const free = await issue();
     const ids = locked.map(({ id }) => id);
     const quarter = CONCURRENCY / 4;
     await whileLocked(servers.db, ids, async () => {
@@ -335,7 +326,7 @@ describe("while a redemption under one reference is written and not committed", 
 
 describe("a hot voucher", () => {
   it("whose 40 callers are refused again and again does not delay redeems of other vouchers", async () => {
-    const hot = await issueVoucher(servers.db, partner);
+    const hot = await issue();
     await rival.reserve(hot.code);
     const answers: string[] = [];
     let stopped = false;
