@@ -187,13 +187,7 @@ it("a longer grace gives no more time to an API key's secret that has an end", a
   const ctx = provisioning(servers.db);
   const first = await rotateKey(ctx, made.id, 1_000);
   const second = await rotateKey(ctx, made.id, 60_000);
-  expectRefused(
-    await until(async () => {
-      const reply = await call(lookUp, made.key);
-      return reply.status === 401 ? reply : null;
-    }),
-    { status: 401, code: "unknown_key" },
-  );
+  expect(await lastCallThrough(made.key)).toBeLessThanOrEqual(Number(first.oldSecretsUntil) + 50);
   expect(isThrough(await call(lookUp, first.key))).toBe(true);
   expect(await selectKeys(servers.db, partner.organizationId)).toContainEqual(
     expect.objectContaining({ id: made.id, oldSecretsUntil: second.oldSecretsUntil }),

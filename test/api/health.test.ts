@@ -1,45 +1,28 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { type PartnerClient, partnerClient, type Reply, send } from "../support/client.ts";
 import { makeOffer, makeReferral, signedIn } from "../support/marketplace.ts";
 import { besideTransaction, countWaiting, untilWaiting } from "../support/outside-transaction.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startApiUnready, startWorkers, type TestApi } from "../support/service.ts";
+import { itOnOneRedis } from "../support/servers.ts";
+import { startApi, startApiUnready, type TestApi } from "../support/service.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
-import { issueVoucher, issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { issueVouchers } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
-import { type IssuerKey, type KeysFile, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-/** With both servers, without Redis, without Postgres, without either. */
-let api: TestApi;
+const { servers, api, partner, keys, issuer, issue } = useService({ users: true });
 let withoutRedis: TestApi;
 let withoutPostgres: TestApi;
 let withoutBoth: TestApi;
-let partner: TestPartner;
-let key: string;
-let issuer: IssuerKey;
-let keysFile: KeysFile;
 
 beforeAll(async () => {
-  servers = await openTestServers();
   const port = await findSteadyPort();
   const noRedis = { REDIS_URL: `redis://127.0.0.1:${port}/0` };
   const noPostgres = { DATABASE_URL: `postgres://unknown:a-secret-password@127.0.0.1:${port}/nowhere` };
-  issuer = await makeIssuerKey();
-  keysFile = writeKeysFile(issuer);
-  [api] = await Promise.all([startApi(servers, { AUTH_JWKS_URL: keysFile.url }), startWorkers(servers)]);
   withoutRedis = await startApiUnready(servers, noRedis);
   withoutPostgres = await startApiUnready(servers, noPostgres);
   withoutBoth = await startApiUnready(servers, { ...noRedis, ...noPostgres });
-  partner = await makePartner(servers.db);
-  key = (await makeKey(servers.db, partner.organizationId)).key;
-});
-
-afterAll(async () => {
-  await endService(servers);
-  keysFile.remove();
 });
 
 /** Expects an answer that says when to try again, in the form of every error, and tells nothing of the inside. */
@@ -84,7 +67,9 @@ describe("GET /readyz", () => {
     ["both", () => withoutBoth, { postgres: "unavailable", redis: "unavailable" }],
   ])("answers 503 with Retry-After and names the server that does not answer: %s", async (_which, which, named) => {
     const { status, body, headers } = await send("GET", `${which().url}/readyz`);
-    expect({ status, body }).toMatchObject({ status: 503, body: named });
+    const error = expect.stringMatching(/Postgres|Redis/);
+    const requestId = headers.get("x-request-id");
+    expect({ status, body }).toMatchObject({ status: 503, body: { ...named, error, code: "unavailable", requestId } });
     expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
     expect(JSON.stringify(body)).not.toMatch(/ECONN|127\.0\.0\.1|password|nowhere/i);
   });
@@ -122,22 +107,13 @@ describe("GET /readyz", () => {
       await proxy.close();
     }
   });
-
-  it("answers 503 with the words, the code and the request id that every error body has", async () => {
-    const { body, headers } = await send("GET", `${withoutBoth.url}/readyz`);
-    expect(body).toMatchObject({
-      error: expect.stringMatching(/Postgres.*Redis/),
-      code: "unavailable",
-      requestId: headers.get("x-request-id"),
-    });
-  });
 });
 
 describe("while every read that no batch shares is blocked in Postgres", () => {
   it("/readyz stays 200 and a look-up, a reserve and a release answer, however many such reads wait", async () => {
     const offer = await makeOffer(servers.db, 3);
     const referral = await makeReferral(servers.db, offer);
-    const till = partnerClient(api.url, key);
+    const till = partnerClient(api.url, keys.till.key);
     const user = await signedIn(api.url, issuer);
     const [voucher, held] = await issueVouchers(servers.db, partner, 2);
     const { ticket } = (await till.reserve(held?.code ?? "")).body;
@@ -185,11 +161,11 @@ describe("while Redis cannot be reached from the start", () => {
   let till: PartnerClient;
 
   beforeAll(() => {
-    till = partnerClient(withoutRedis.url, key);
+    till = partnerClient(withoutRedis.url, keys.till.key);
   });
 
   it("look-ups and events answer 200", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
+    const voucher = await issue();
     const found = await till.lookUp(voucher.code);
     expect({ status: found.status, id: found.body.voucher.id }).toEqual({ status: 200, id: voucher.id });
     expect(await till.events(voucher.code)).toMatchObject({ status: 200, body: { entityId: voucher.id } });
@@ -199,26 +175,29 @@ describe("while Redis cannot be reached from the start", () => {
   });
 
   it("reserve answers 503 with Retry-After and reserves nothing", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
+    const voucher = await issue();
     const before = await dumpRows(servers.db);
     expectUnavailable(await till.reserve(voucher.code), "unavailable");
     expect(await dumpRows(servers.db)).toEqual(before);
   });
 
   it("redeem answers 503 redeem_timeout with Retry-After and redeems nothing", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
+    const voucher = await issue();
     const before = await dumpRows(servers.db);
     const reply = await till.redeem({ code: voucher.code, externalRef: "without-redis" });
     expectUnavailable(reply, "redeem_timeout");
     expect(await dumpRows(servers.db)).toEqual(before);
-    const later = await partnerClient(api.url, key).redeem({ code: voucher.code, externalRef: "without-redis" });
+    const later = await partnerClient(api.url, keys.till.key).redeem({
+      code: voucher.code,
+      externalRef: "without-redis",
+    });
     expect({ status: later.status, confirmed: later.body.alreadyConfirmed }).toEqual({ status: 200, confirmed: false });
   });
 
   it("what Postgres alone can tell is answered: own reservations, confirmed references, refusals, releases", async () => {
     const [held, redeemed] = await issueVouchers(servers.db, partner, 2);
-    const expired = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
-    const full = partnerClient(api.url, key);
+    const expired = await issue({ validUntil: new Date(Date.now() - 1_000) });
+    const full = partnerClient(api.url, keys.till.key);
     const reservation = (await full.reserve(held?.code ?? "")).body;
     const redeem = (await full.redeem({ code: redeemed?.code, externalRef: "before-redis-went" })).body;
 
@@ -236,7 +215,7 @@ describe("while Redis cannot be reached from the start", () => {
 
 describe("while Postgres cannot be reached from the start", () => {
   it("every partner and public route answers 503 with Retry-After", async () => {
-    const till = partnerClient(withoutPostgres.url, key);
+    const till = partnerClient(withoutPostgres.url, keys.till.key);
     for (const reply of [
       await till.lookUp("7Q4K-9MZX-2HTB-W8RC"),
       await till.events("7Q4K-9MZX-2HTB-W8RC"),

@@ -1,31 +1,19 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { countOutcomes } from "../support/marketplace.ts";
 import { untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
-import type { TestServers } from "../support/servers.ts";
-import type { TestApi } from "../support/service.ts";
-import { startService } from "../support/start-service.ts";
-import { issueVoucher, makeKey, type TestPartner } from "../support/supply.ts";
+import { makeKey } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let apis: TestApi[];
-let partner: TestPartner;
-
-beforeAll(async () => {
-  // Long enough that a busy machine answers every redeem.
-  const service = await startService({ apis: 2, workers: 2, env: { REDEEM_WAIT_MS: "60000" } });
-  ({ servers, apis, partner } = service);
-  return service.close;
+// The wait is long enough that a busy machine answers every redeem.
+const { servers, apis, partner, issue, tills } = useService({
+  apis: [{}, {}],
+  workers: [{}, {}],
+  env: { REDEEM_WAIT_MS: "60000" },
 });
-
-/** Creates a key and returns a client for it at each API. */
-async function makeTills(): Promise<PartnerClient[]> {
-  const { key } = await makeKey(servers.db, partner.organizationId);
-  return apis.map((api) => partnerClient(api.url, key));
-}
 
 /** Sends `count` calls at once, spread evenly over the clients. */
 function sendAtOnce(
@@ -46,87 +34,66 @@ async function expectOneRedemption(voucherId: string, redeemCode: string, extern
   expect(recorded.events[1]?.data).toMatchObject({ redeemCode, externalRef });
 }
 
-describe("redeeming one voucher under many references", () => {
-  it("redeems once and answers 409 voucher_used to the other 199 of 200", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
-    const replies = await Promise.all(
-      sendAtOnce(await makeTills(), 200, (till, n) => till.redeem({ code: voucher.code, externalRef: `many-${n}` })),
-    );
-    expect(countOutcomes(replies)).toEqual({ "200": 1, "409 voucher_used": 199 });
-    const winner = replies.findIndex((reply) => reply.status === 200);
-    expect(replies[winner]?.body).toMatchObject({ alreadyConfirmed: false, voucherInstanceId: voucher.id });
-    await expectOneRedemption(voucher.id, replies[winner]?.body.redeemCode, `many-${winner}`);
+/** Sends redeems of one voucher at once; with `stuck`, none is decided before all have read the voucher as Active. */
+async function redeemAtOnce(code: string, id: string, count: number, stuck: boolean, refOf: (n: number) => string) {
+  const send = () => sendAtOnce(tills, count, (till, n) => till.redeem({ code, externalRef: refOf(n) }));
+  if (!stuck) return Promise.all(send());
+  const { pending } = await whileLocked(servers.db, [id], async () => {
+    const pending = send();
+    await until(async () => (await countJobs(servers, "redeem")) === count);
+    return { pending };
   });
+  return Promise.all(pending);
+}
 
-  it("redeems once when 12 redeems have read the voucher as Active before the first is decided", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
-    const tills = await makeTills();
-    const { pending } = await whileLocked(servers.db, [voucher.id], async () => {
-      const pending = sendAtOnce(tills, 12, (till, n) => till.redeem({ code: voucher.code, externalRef: `read-${n}` }));
-      await until(async () => (await countJobs(servers, "redeem")) === 12);
-      return { pending };
-    });
-    const replies = await Promise.all(pending);
-    expect(countOutcomes(replies)).toEqual({ "200": 1, "409 voucher_used": 11 });
-    const winner = replies.findIndex((reply) => reply.status === 200);
-    await expectOneRedemption(voucher.id, replies[winner]?.body.redeemCode, `read-${winner}`);
-  });
+it.each([
+  [200, false],
+  [12, true],
+])("%i simultaneous redeems of a voucher under different references redeem it once (all read it as Active first: %s)", async (count, stuck) => {
+  const { code, id } = await issue();
+  const replies = await redeemAtOnce(code, id, count, stuck, (n) => `many-${count}-${n}`);
+  expect(countOutcomes(replies)).toEqual({ "200": 1, "409 voucher_used": count - 1 });
+  const winner = replies.findIndex((reply) => reply.status === 200);
+  expect(replies[winner]?.body).toMatchObject({ alreadyConfirmed: false, voucherInstanceId: id });
+  await expectOneRedemption(id, replies[winner]?.body.redeemCode, `many-${count}-${winner}`);
 });
 
-describe("redeeming one voucher under one reference", () => {
-  it("answers the same redemption to 100 simultaneous redeems, and only one has alreadyConfirmed false", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
-    const replies = await Promise.all(
-      sendAtOnce(await makeTills(), 100, (till) => till.redeem({ code: voucher.code, externalRef: "same" })),
-    );
-    expect(countOutcomes(replies)).toEqual({ "200": 100 });
-    expect(replies.filter((reply) => reply.body.alreadyConfirmed === false)).toHaveLength(1);
-    const bodies = new Set(replies.map(({ body }) => JSON.stringify({ ...body, alreadyConfirmed: null })));
-    expect(bodies.size).toBe(1);
-    await expectOneRedemption(voucher.id, replies[0]?.body.redeemCode, "same");
-  });
-
-  it("answers alreadyConfirmed false only once when 12 redeems start before the first is decided", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
-    const tills = await makeTills();
-    const { pending } = await whileLocked(servers.db, [voucher.id], async () => {
-      const pending = sendAtOnce(tills, 12, (till) => till.redeem({ code: voucher.code, externalRef: "same-read" }));
-      await until(async () => (await countJobs(servers, "redeem")) === 12);
-      return { pending };
-    });
-    const replies = await Promise.all(pending);
-    expect(countOutcomes(replies)).toEqual({ "200": 12 });
-    expect(replies.filter((reply) => reply.body.alreadyConfirmed === false)).toHaveLength(1);
-    expect(new Set(replies.map(({ body }) => body.redeemCode)).size).toBe(1);
-    await expectOneRedemption(voucher.id, replies[0]?.body.redeemCode, "same-read");
-  });
+it.each([
+  [100, false],
+  [12, true],
+])("%i simultaneous redeems of a voucher under one reference answer the same redemption, one as new (all read it as Active first: %s)", async (count, stuck) => {
+  const { code, id } = await issue();
+  const replies = await redeemAtOnce(code, id, count, stuck, () => `same-${count}`);
+  expect(countOutcomes(replies)).toEqual({ "200": count });
+  expect(replies.filter((reply) => reply.body.alreadyConfirmed === false)).toHaveLength(1);
+  const bodies = new Set(replies.map(({ body }) => JSON.stringify({ ...body, alreadyConfirmed: null })));
+  expect(bodies.size).toBe(1);
+  await expectOneRedemption(id, replies[0]?.body.redeemCode, `same-${count}`);
 });
 
-describe("reserving one voucher", () => {
-  it("gives one of five keys the same ticket for all its calls, and the other keys 409 voucher_reserved", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
-    const tillsOfKeys = await Promise.all(Array.from({ length: 5 }, makeTills));
-    const replies = await Promise.all(sendAtOnce(tillsOfKeys.flat(), 100, (till) => till.reserve(voucher.code)));
-    expect(countOutcomes(replies)).toEqual({ "200": 20, "409 voucher_reserved": 80 });
-    const reserved = replies.flatMap(({ status, body }, n) =>
-      status === 200 ? [{ ticket: body.ticket, key: Math.floor((n % 10) / 2) }] : [],
-    );
-    expect(new Set(reserved.map(({ key }) => key)).size).toBe(1);
-    expect(new Set(reserved.map(({ ticket }) => ticket)).size).toBe(1);
-    expect((await readRecorded(servers.db, voucher.id)).liveTicket).toBe(reserved[0]?.ticket);
-  });
+it("reserve gives one of five keys the same ticket for all its calls, and the other keys 409 voucher_reserved", async () => {
+  const voucher = await issue();
+  const keys = await Promise.all(Array.from({ length: 5 }, () => makeKey(servers.db, partner.organizationId)));
+  const tillsOfKeys = keys.map(({ key }) => apis.map(({ url }) => partnerClient(url, key)));
+  const replies = await Promise.all(sendAtOnce(tillsOfKeys.flat(), 100, (till) => till.reserve(voucher.code)));
+  expect(countOutcomes(replies)).toEqual({ "200": 20, "409 voucher_reserved": 80 });
+  const reserved = replies.flatMap(({ status, body }, n) =>
+    status === 200 ? [{ ticket: body.ticket, key: Math.floor((n % 10) / 2) }] : [],
+  );
+  expect(new Set(reserved.map(({ key }) => key)).size).toBe(1);
+  expect(new Set(reserved.map(({ ticket }) => ticket)).size).toBe(1);
+  expect((await readRecorded(servers.db, voucher.id)).liveTicket).toBe(reserved[0]?.ticket);
+});
 
-  it("gives one key the same ticket, token and end at two APIs that reserve at the same time", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
-    const tills = await makeTills();
-    const { pending } = await whileLocked(servers.db, [voucher.id], async () => {
-      const pending = tills.map((till) => till.reserve(voucher.code));
-      await untilWaiting(servers.db, tills.length);
-      return { pending };
-    });
-    const replies = await Promise.all(pending);
-    expect(countOutcomes(replies)).toEqual({ "200": 2 });
-    expect(replies[0]?.body).toEqual(replies[1]?.body);
-    expect((await readRecorded(servers.db, voucher.id)).liveTicket).toBe(replies[0]?.body.ticket);
+it("reserve gives one key the same ticket, token and end at two APIs that reserve at the same time", async () => {
+  const voucher = await issue();
+  const { pending } = await whileLocked(servers.db, [voucher.id], async () => {
+    const pending = tills.map((till) => till.reserve(voucher.code));
+    await untilWaiting(servers.db, tills.length);
+    return { pending };
   });
+  const replies = await Promise.all(pending);
+  expect(countOutcomes(replies)).toEqual({ "200": 2 });
+  expect(replies[0]?.body).toEqual(replies[1]?.body);
+  expect((await readRecorded(servers.db, voucher.id)).liveTicket).toBe(replies[0]?.body.ticket);
 });

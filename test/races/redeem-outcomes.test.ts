@@ -3,7 +3,7 @@ import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../src/db
 import { inTransaction } from "../../src/db/transaction.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
-import { type PartnerClient, partnerClient } from "../support/client.ts";
+import { partnerClient } from "../support/client.ts";
 import {
   besideTransaction,
   bypassTriggers,
@@ -12,43 +12,31 @@ import {
   untilPast,
 } from "../support/outside-transaction.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
-import type { TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type WorkerContext } from "../support/service.ts";
-import { startService } from "../support/start-service.ts";
-import { issueVoucher, issueVouchers, makeKey, type TestPartner } from "../support/supply.ts";
+import { startWorkers } from "../support/service.ts";
+import { issueVouchers } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-/** Runs jobs only when a test calls it. */
-let worker: WorkerContext;
-let partner: TestPartner;
-let keyId: string;
-/** Waits for a worker for one second only. */
-let till: PartnerClient;
-/** Another key of the same organization. */
-let rival: PartnerClient;
-let api: TestApi;
+// The APIs wait for a worker for one second only. A context runs jobs only when a test calls it.
+const service = useService({ workers: [], contexts: 1, env: { REDEEM_WAIT_MS: "1000" } });
+const { servers, api, partner, keys, till, rival, issue } = service;
+const worker = service.contexts[0];
 
 beforeAll(async () => {
-  const service = await startService({ contexts: 1, env: { REDEEM_WAIT_MS: "1000" } });
-  ({ servers, partner, keyId } = service);
-  [worker, till] = [...service.contexts, ...service.tills] as [WorkerContext, PartnerClient];
-  [rival, api] = [...service.rivals, ...service.apis] as [PartnerClient, TestApi];
   // A worker's first job opens its connections. On a busy machine, that takes longer than the second.
-  const { id } = await issueVoucher(servers.db, partner);
-  await runRedeemJob(worker, newAttempt(id), redeemJob(partner, keyId, id, "first"));
-  return service.close;
+  const { id } = await issue();
+  await runRedeemJob(worker, newAttempt(id), redeemJob(partner, keys.till.id, id, "first"));
 });
 
 const openJobs = () => countJobs(servers, redeemQueue.name);
 
 describe("a redeem without a reply before its deadline", () => {
   it("answers the redemption that an earlier attempt with its reference has made", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
+    const voucher = await issue();
     const retry = till.redeem({ code: voucher.code, externalRef: "redeemed-earlier" });
     await until(async () => (await openJobs()) === 1);
     const earlier = newAttempt(voucher.id);
-    await runRedeemJob(worker, earlier, redeemJob(partner, keyId, voucher.id, "redeemed-earlier"));
+    await runRedeemJob(worker, earlier, redeemJob(partner, keys.till.id, voucher.id, "redeemed-earlier"));
     expect(await retry).toMatchObject({
       status: 200,
       body: { redeemed: true, alreadyConfirmed: true, voucherInstanceId: voucher.id },
@@ -56,7 +44,7 @@ describe("a redeem without a reply before its deadline", () => {
   });
 
   it("answers redeem_unknown while a transaction that may redeem under its reference is open", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
+    const voucher = await issue();
     const reply = await inTransaction(worker.pool, async (outside) => {
       const ref = { organizationId: partner.organizationId, externalRef: "still-open" };
       expect(await lockReferences(outside, [{ ...ref, seenEnd: 0, generation: 2 }])).toEqual([]);
@@ -67,7 +55,7 @@ describe("a redeem without a reply before its deadline", () => {
   });
 
   it("redeems nothing later when Redis loses the withdrawal of its job and a worker runs it", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
+    const voucher = await issue();
     const asked = till.redeem({ code: voucher.code, externalRef: "handed-out-late" });
     const queue = `${servers.shardOf(voucher.id).prefix}:${redeemQueue.name}`;
     const jobId = await until(() => servers.redis.lindex(`${queue}:wait`, 0));
@@ -85,9 +73,9 @@ describe("a redeem without a reply before its deadline", () => {
 
 describe("a reference for which a caller was told 409", () => {
   it("is not redeemed by an attempt that was made before, and is redeemed by a retry after the refusal", async () => {
-    const { code, id } = await issueVoucher(servers.db, partner);
+    const { code, id } = await issue();
     const order = { code, externalRef: "refused-by-a-worker" };
-    const before = redeemJob(partner, keyId, id, order.externalRef);
+    const before = redeemJob(partner, keys.till.id, id, order.externalRef);
     const { body } = await rival.reserve(code);
     const workers = await startWorkers(servers);
     await until(async () => (await till.redeem(order)).body.code === "voucher_reserved");
@@ -99,15 +87,15 @@ describe("a reference for which a caller was told 409", () => {
   });
 
   it("is not redeemed by an earlier attempt that names another voucher", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
-    const before = redeemJob(partner, keyId, id, "refused-for-another");
+    const { id } = await issue();
+    const before = redeemJob(partner, keys.till.id, id, "refused-for-another");
     expect(await refuse("refused-for-another")).toMatchObject({ status: 409, body: { code: "voucher_expired" } });
     expect(await runRedeemJob(worker, newAttempt(id), before)).toEqual({ kind: "late" });
   });
 
   it("is not redeemed in a transaction that begins while the refusal is being committed", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
-    const job = redeemJob(partner, keyId, id, "being-ended");
+    const { id } = await issue();
+    const job = redeemJob(partner, keys.till.id, id, "being-ended");
     await inTransaction(worker.pool, async (outside) => {
       expect((await lockReferencesToEnd(outside, [job])).size).toBe(0);
       expect(await runRedeemJob(worker, newAttempt(id), job)).toEqual({ kind: "late" });
@@ -123,7 +111,11 @@ describe("a reference for which a caller was told 409", () => {
   it("keeps its end until every attempt that may not have seen it redeems nothing", async () => {
     const [first, second, third] = (await issueVouchers(servers.db, partner, 3)).map(({ id }) => id);
     const attempt = (voucherId = "", generation: number) =>
-      runRedeemJob(worker, newAttempt(voucherId), redeemJob(partner, keyId, voucherId, "generations", { generation }));
+      runRedeemJob(
+        worker,
+        newAttempt(voucherId),
+        redeemJob(partner, keys.till.id, voucherId, "generations", { generation }),
+      );
     await refuse("generations");
     const { rows } = await servers.db.query("SELECT generation FROM reference_generation");
     const generation = rows[0].generation;
@@ -150,7 +142,7 @@ describe("a reference for which a caller was told 409", () => {
 
 /** Is refused an expired voucher under this reference. */
 async function refuse(externalRef: string) {
-  const { code } = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
+  const { code } = await issue({ validUntil: new Date(Date.now() - 1_000) });
   return till.redeem({ code, externalRef });
 }
 
@@ -162,12 +154,11 @@ async function beginGeneration(): Promise<void> {
 
 describe("a redeem of a voucher that has expired", () => {
   it("answers redeem_unknown while an earlier attempt that was decided in time is not committed, and its redemption afterwards", async () => {
-    const patient = await startApi(servers);
+    const patient = await service.startApi({ REDEEM_WAIT_MS: "15000" });
     const workers = await startWorkers(servers);
-    const key = await makeKey(servers.db, partner.organizationId);
-    const client = partnerClient(patient.url, key.key);
+    const client = partnerClient(patient.url, keys.till.key);
     const validUntil = new Date((await databaseTime(servers.db)).getTime() + 3_000);
-    const voucher = await issueVoucher(servers.db, partner, { validUntil });
+    const voucher = await issue({ validUntil });
     const order = { code: voucher.code, externalRef: "decided-in-time" };
     try {
       const [first, second] = await besideTransaction(servers.db, async (outside) => {

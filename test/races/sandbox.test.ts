@@ -1,31 +1,13 @@
-import { beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { sweep } from "../../src/services/sweep/sweep.ts";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { countOutcomes, inSeconds, makeMember, newUser, OPEN, offerBatch, signedIn } from "../support/marketplace.ts";
 import { untilWaiting, whileLocked } from "../support/outside-transaction.ts";
-import type { TestServers } from "../support/servers.ts";
-import type { TestApi, TestWorker } from "../support/service.ts";
-import { startService } from "../support/start-service.ts";
 import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
-import { type IssuerKey, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let apis: TestApi[];
-let workers: TestWorker[];
-let issuer: IssuerKey;
-
-beforeAll(async () => {
-  issuer = await makeIssuerKey();
-  const keysFile = writeKeysFile(issuer);
-  const env = { REDEEM_WAIT_MS: "60000", AUTH_JWKS_URL: keysFile.url };
-  const service = await startService({ apis: 2, workers: 2, env });
-  ({ servers, apis, workers } = service);
-  return async () => {
-    // Checks the invariants.
-    await service.close();
-    keysFile.remove();
-  };
-});
+const env = { REDEEM_WAIT_MS: "60000" };
+const { servers, apis, workers, issuer } = useService({ apis: [{}, {}], workers: [{}, {}], env, users: true });
 
 async function makeSandbox(): Promise<TestPartner & { tills: PartnerClient[] }> {
   const partner = await makePartner(servers.db, { sandbox: true });
@@ -35,7 +17,7 @@ async function makeSandbox(): Promise<TestPartner & { tills: PartnerClient[] }> 
 
 const DAY = 86_400;
 
-it("keeps every invariant while 150 calls reserve, release and redeem the vouchers whose times are moved", async () => {
+it("a sandbox keeps every invariant while 150 calls reserve, release and redeem the vouchers whose times are moved", async () => {
   const sandbox = await makeSandbox();
   const { tills } = sandbox;
   const advances: Reply[] = [];
@@ -92,7 +74,7 @@ it("keeps every invariant while 150 calls reserve, release and redeem the vouche
   expect(unrecorded).toEqual([]);
 });
 
-it("keeps every invariant while users buy the vouchers whose windows are moved", async () => {
+it("a sandbox keeps every invariant while users buy the vouchers whose windows are moved", async () => {
   const sandbox = await makeSandbox();
   const buyer = newUser();
   await makeMember(servers.db, sandbox.organizationId, buyer, "owner");
@@ -115,7 +97,7 @@ it("keeps every invariant while users buy the vouchers whose windows are moved",
   expect(Object.keys(countOutcomes(replies)).filter((outcome) => !possible.includes(outcome))).toEqual([]);
 });
 
-it("adds up: ten simultaneous advances move a reservation ten times", async () => {
+it("ten simultaneous advances move a reservation ten times", async () => {
   const sandbox = await makeSandbox();
   const [till = sandbox.tills[0] as PartnerClient] = sandbox.tills;
   const [voucher] = await issueVouchers(servers.db, sandbox, 1);
@@ -126,7 +108,7 @@ it("adds up: ten simultaneous advances move a reservation ten times", async () =
   expect(Date.parse(expiresAt) - Date.parse(reservation.expiresAt)).toBe(500_000);
 });
 
-it("waits for the row of a reserved voucher, and moves nothing when the row stays locked", async () => {
+it("an advance of a sandbox waits for the row of a reserved voucher, and moves nothing when the row stays locked", async () => {
   const sandbox = await makeSandbox();
   const [till = sandbox.tills[0] as PartnerClient] = sandbox.tills;
   const [voucher] = await issueVouchers(servers.db, sandbox, 1);

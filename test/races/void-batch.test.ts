@@ -1,31 +1,19 @@
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { voidBatch } from "../../src/services/admin/void-batch.ts";
-import { type PartnerClient, partnerClient } from "../support/client.ts";
+import type { PartnerClient } from "../support/client.ts";
 import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers } from "../support/service.ts";
-import { issueVouchers, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { findBatchOf } from "../support/recorded.ts";
+import { issueVouchers, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-let partner: TestPartner;
-let till: PartnerClient;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  const [api] = await Promise.all([startApi(servers), startWorkers(servers)]);
-  partner = await makePartner(servers.db);
-  till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
-});
-
-// Checks every chain and every rule.
-afterAll(() => endService(servers));
+// The end of the file checks every chain and every rule.
+const { servers, partner, till } = useService();
 
 async function issueBatch(count: number, options: Parameters<typeof issueVouchers>[3] = {}) {
   const vouchers = await issueVouchers(servers.db, partner, count, options);
-  const { rows } = await servers.db.query("SELECT batch_id FROM vouchers WHERE id = $1", [vouchers[0]?.id]);
-  return { batchId: rows[0].batch_id as string, vouchers };
+  return { batchId: await findBatchOf(servers.db, vouchers[0]?.id ?? ""), vouchers };
 }
 
 async function countByStatus(batchId: string): Promise<Record<string, number>> {
@@ -46,109 +34,107 @@ async function voidedCounts(batchId: string): Promise<number[]> {
 const voidAll = (batchId: string, ...more: [onRange?: Parameters<typeof voidBatch>[3]]) =>
   voidBatch(provisioning(servers.db), batchId, "printed twice", ...more);
 
-describe("voidBatch", () => {
-  it("voids what is left, ends reservations, seals the reason into each chain, and counts what was final", async () => {
-    const { batchId, vouchers } = await issueBatch(2_500, { windows: { claim: { opensAt: null, closesAt: null } } });
-    const [used, held] = vouchers;
-    if (used === undefined || held === undefined) throw new Error("no vouchers");
-    expect(await till.redeem({ code: used.code, externalRef: "void-1" })).toMatchObject({ status: 200 });
-    const { ticket } = (await till.reserve(held.code)).body;
-    const ranges: number[] = [];
-    const result = await voidAll(batchId, ({ voided }) => void ranges.push(voided));
-    expect(result).toEqual({ voided: 2_499, alreadyFinal: 1 });
-    expect(ranges.at(-1)).toBe(2_499);
-    expect(ranges.length).toBeGreaterThan(1);
-    expect(await countByStatus(batchId)).toEqual({ Redeemed: 1, Voided: 2_499 });
-    const { rows } = await servers.db.query(
-      `SELECT count(*)::int AS sealed FROM voucher_events AS e JOIN vouchers AS v ON v.id = e.voucher_id
+it("voidBatch voids what is left, ends reservations, seals the reason into each chain, and counts what was final", async () => {
+  const { batchId, vouchers } = await issueBatch(2_500, { windows: { claim: { opensAt: null, closesAt: null } } });
+  const [used, held] = vouchers;
+  if (used === undefined || held === undefined) throw new Error("no vouchers");
+  expect(await till.redeem({ code: used.code, externalRef: "void-1" })).toMatchObject({ status: 200 });
+  const { ticket } = (await till.reserve(held.code)).body;
+  const ranges: number[] = [];
+  const result = await voidAll(batchId, ({ voided }) => void ranges.push(voided));
+  expect(result).toEqual({ voided: 2_499, alreadyFinal: 1 });
+  expect(ranges.at(-1)).toBe(2_499);
+  expect(ranges.length).toBeGreaterThan(1);
+  expect(await countByStatus(batchId)).toEqual({ Redeemed: 1, Voided: 2_499 });
+  const { rows } = await servers.db.query(
+    `SELECT count(*)::int AS sealed FROM voucher_events AS e JOIN vouchers AS v ON v.id = e.voucher_id
         WHERE v.batch_id = $1 AND e.event_type = 'voucher.instance.voided' AND e.seal_status = 'Sealed'
           AND e.payload::json #>> '{data,reason}' = 'printed twice'`,
-      [batchId],
+    [batchId],
+  );
+  expect(rows).toEqual([{ sealed: 2_499 }]);
+  const ended = await servers.db.query("SELECT state, end_reason FROM reservations WHERE ticket = $1", [ticket]);
+  expect(ended.rows).toEqual([{ state: "Released", end_reason: "voided" }]);
+  expect(await till.redeem({ code: held.code, externalRef: "void-2" })).toMatchObject({
+    body: { code: "voucher_voided" },
+  });
+  // Each transaction has its own audit entry, which counts what it voided.
+  expect((await voidedCounts(batchId)).reduce((sum, count) => sum + count, 0)).toBe(2_499);
+  expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 2_500 });
+});
+
+it("voidBatch keeps what it has voided when it is interrupted, and the next run voids the rest", async () => {
+  const { batchId } = await issueBatch(2_500);
+  const interrupt = () => {
+    throw new Error("interrupted");
+  };
+  await expect(voidAll(batchId, interrupt)).rejects.toThrow("interrupted");
+  const { Voided: first = 0 } = await countByStatus(batchId);
+  expect(first).toBeGreaterThan(0);
+  expect(first).toBeLessThan(2_500);
+  expect(await voidedCounts(batchId)).toEqual([first]);
+  expect(await voidAll(batchId)).toEqual({ voided: 2_500 - first, alreadyFinal: first });
+});
+
+it("voidBatch leaves each voucher either redeemed or voided, and reports the same, while the whole batch is being redeemed", async () => {
+  const { batchId, vouchers } = await issueBatch(1_000);
+  const answers: Awaited<ReturnType<PartnerClient["redeem"]>>[] = [];
+  const queue = vouchers.values();
+  const redeemNext = async () => {
+    for (const { code, id } of queue) answers.push(await till.redeem({ code, externalRef: `beside-${id}` }));
+  };
+  const redeems = Array.from({ length: 16 }, redeemNext);
+  await until(() => answers.length > 100);
+  const result = await voidAll(batchId);
+  await Promise.all(redeems);
+  const redeemed = answers.filter(({ status }) => status === 200).length;
+  expect(new Set(answers.map(({ status, body }) => (status === 200 ? 200 : body.code)))).toEqual(
+    new Set([200, "voucher_voided"]),
+  );
+  expect(result).toEqual({ voided: 1_000 - redeemed, alreadyFinal: redeemed });
+  const { Redeemed = 0, Voided = 0 } = await countByStatus(batchId);
+  expect({ Redeemed, Voided }).toEqual({ Redeemed: redeemed, Voided: 1_000 - redeemed });
+});
+
+it("voidBatch voids the others before it waits for a voucher that another transaction has locked", async () => {
+  const { batchId, vouchers } = await issueBatch(50);
+  const [stuck] = vouchers;
+  if (stuck === undefined) throw new Error("no voucher");
+  let voiding: Promise<unknown> = Promise.resolve();
+  await besideTransaction(servers.db, async (outside) => {
+    await lockRows(outside, [stuck.id]);
+    voiding = voidAll(batchId);
+    await untilWaiting(servers.db, 1);
+    expect(await countByStatus(batchId)).toEqual({ Active: 1, Voided: 49 });
+  });
+  expect(await voiding).toEqual({ voided: 50, alreadyFinal: 0 });
+});
+
+it("voidBatch reads no table as a whole, so that a range costs the same in a table of any size", async () => {
+  const { batchId } = await issueBatch(300);
+  const read = async () => {
+    const { rows } = await servers.db.query(
+      "SELECT relname, seq_tup_read FROM pg_stat_user_tables WHERE relname IN ('vouchers', 'voucher_events', 'reservations') ORDER BY 1",
     );
-    expect(rows).toEqual([{ sealed: 2_499 }]);
-    const ended = await servers.db.query("SELECT state, end_reason FROM reservations WHERE ticket = $1", [ticket]);
-    expect(ended.rows).toEqual([{ state: "Released", end_reason: "voided" }]);
-    expect(await till.redeem({ code: held.code, externalRef: "void-2" })).toMatchObject({
-      body: { code: "voucher_voided" },
-    });
-    // Each transaction has its own audit entry, which counts what it voided.
-    expect((await voidedCounts(batchId)).reduce((sum, count) => sum + count, 0)).toBe(2_499);
-    expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 2_500 });
-  });
-
-  it("keeps what it has voided when it is interrupted, and the next run voids the rest", async () => {
-    const { batchId } = await issueBatch(2_500);
-    const interrupt = () => {
-      throw new Error("interrupted");
-    };
-    await expect(voidAll(batchId, interrupt)).rejects.toThrow("interrupted");
-    const { Voided: first = 0 } = await countByStatus(batchId);
-    expect(first).toBeGreaterThan(0);
-    expect(first).toBeLessThan(2_500);
-    expect(await voidedCounts(batchId)).toEqual([first]);
-    expect(await voidAll(batchId)).toEqual({ voided: 2_500 - first, alreadyFinal: first });
-  });
-
-  it("leaves each voucher either redeemed or voided, and reports the same, while the whole batch is being redeemed", async () => {
-    const { batchId, vouchers } = await issueBatch(1_000);
-    const answers: Awaited<ReturnType<PartnerClient["redeem"]>>[] = [];
-    const queue = vouchers.values();
-    const redeemNext = async () => {
-      for (const { code, id } of queue) answers.push(await till.redeem({ code, externalRef: `beside-${id}` }));
-    };
-    const redeems = Array.from({ length: 16 }, redeemNext);
-    await until(() => answers.length > 100);
-    const result = await voidAll(batchId);
-    await Promise.all(redeems);
-    const redeemed = answers.filter(({ status }) => status === 200).length;
-    expect(new Set(answers.map(({ status, body }) => (status === 200 ? 200 : body.code)))).toEqual(
-      new Set([200, "voucher_voided"]),
+    return rows;
+  };
+  const updates = async (): Promise<number> =>
+    Number(
+      (await servers.db.query("SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'vouchers'")).rows[0]
+        .n_tup_upd,
     );
-    expect(result).toEqual({ voided: 1_000 - redeemed, alreadyFinal: redeemed });
-    const { Redeemed = 0, Voided = 0 } = await countByStatus(batchId);
-    expect({ Redeemed, Voided }).toEqual({ Redeemed: redeemed, Voided: 1_000 - redeemed });
-  });
+  const [before, updatedBefore] = [await read(), await updates()];
+  expect(before).toHaveLength(3);
+  // The end of a connection writes its statistics.
+  const own = new pg.Pool({ connectionString: servers.adminUrl, max: 1 });
+  await voidBatch(provisioning(own), batchId, null).finally(() => own.end());
+  await until(async () => (await updates()) >= updatedBefore + 300);
+  expect(await read()).toEqual(before);
+});
 
-  it("voids the others before it waits for a voucher that another transaction has locked", async () => {
-    const { batchId, vouchers } = await issueBatch(50);
-    const [stuck] = vouchers;
-    if (stuck === undefined) throw new Error("no voucher");
-    let voiding: Promise<unknown> = Promise.resolve();
-    await besideTransaction(servers.db, async (outside) => {
-      await lockRows(outside, [stuck.id]);
-      voiding = voidAll(batchId);
-      await untilWaiting(servers.db, 1);
-      expect(await countByStatus(batchId)).toEqual({ Active: 1, Voided: 49 });
-    });
-    expect(await voiding).toEqual({ voided: 50, alreadyFinal: 0 });
-  });
-
-  it("reads no table as a whole, so that a range costs the same in a table of any size", async () => {
-    const { batchId } = await issueBatch(300);
-    const read = async () => {
-      const { rows } = await servers.db.query(
-        "SELECT relname, seq_tup_read FROM pg_stat_user_tables WHERE relname IN ('vouchers', 'voucher_events', 'reservations') ORDER BY 1",
-      );
-      return rows;
-    };
-    const updates = async (): Promise<number> =>
-      Number(
-        (await servers.db.query("SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'vouchers'")).rows[0]
-          .n_tup_upd,
-      );
-    const [before, updatedBefore] = [await read(), await updates()];
-    expect(before).toHaveLength(3);
-    // The end of a connection writes its statistics.
-    const own = new pg.Pool({ connectionString: servers.adminUrl, max: 1 });
-    await voidBatch(provisioning(own), batchId, null).finally(() => own.end());
-    await until(async () => (await updates()) >= updatedBefore + 300);
-    expect(await read()).toEqual(before);
-  });
-
-  it("counts expired vouchers as final, writes nothing for them, and refuses an unknown batch", async () => {
-    const { batchId } = await issueBatch(3, { validUntil: new Date(Date.now() - 1_000) });
-    expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 3 });
-    expect(await voidedCounts(batchId)).toEqual([]);
-    await expect(voidAll("bat_unknown")).rejects.toMatchObject({ code: "not_found" });
-  });
+it("voidBatch counts expired vouchers as final, writes nothing for them, and refuses an unknown batch", async () => {
+  const { batchId } = await issueBatch(3, { validUntil: new Date(Date.now() - 1_000) });
+  expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 3 });
+  expect(await voidedCounts(batchId)).toEqual([]);
+  await expect(voidAll("bat_unknown")).rejects.toMatchObject({ code: "not_found" });
 });
