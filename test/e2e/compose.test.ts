@@ -313,7 +313,9 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     expect(dcs).toMatchObject({
       synchronous_mode: "quorum",
       synchronous_mode_strict: true,
-      postgresql: { parameters: { synchronous_commit: "on", restart_after_crash: "off" } },
+      postgresql: {
+        parameters: { synchronous_commit: "on", restart_after_crash: "off", wal_retrieve_retry_interval: "1s" },
+      },
     });
     expect(dcs.ttl).toBeGreaterThanOrEqual(Math.max(20, dcs.loop_wait + 2 * dcs.retry_timeout));
     expect(Math.min(dcs.loop_wait - 2, dcs.retry_timeout - 3)).toBeGreaterThanOrEqual(0);
