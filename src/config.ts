@@ -39,11 +39,6 @@ export class ConfigError extends Error {}
 export function readConfig(env: Environment) {
   const values = parse(environment, env);
   const production = values.NODE_ENV === "production";
-  if (production && values.RESERVATION_TOKEN_SECRET.includes(DEVELOPMENT_TOKEN_SECRET)) {
-    throw new ConfigError(
-      "RESERVATION_TOKEN_SECRET is not set to a private secret, which NODE_ENV=production requires",
-    );
-  }
   const shardsMax = Math.max(...values.QUEUE_SHARDS);
   const unknown = values.WORKER_SHARDS?.find((shard) => shard >= shardsMax);
   if (unknown !== undefined) {
@@ -140,9 +135,19 @@ function traceSettings(values: z.output<typeof environment>) {
   };
 }
 
+/** @throws ConfigError when tokens would be signed with the public development secret in production. */
+function requirePrivateSecret(config: Config): void {
+  if (config.production && config.reservationTokenSecrets.includes(DEVELOPMENT_TOKEN_SECRET)) {
+    throw new ConfigError(
+      "RESERVATION_TOKEN_SECRET is not set to a private secret, which NODE_ENV=production requires",
+    );
+  }
+}
+
 /** As {@link readConfig}, for an API process, which requires OPS_TOKEN in production. */
 export function readApiConfig(env: Environment): Config {
   const config = readConfig(env);
+  requirePrivateSecret(config);
   if (config.production && !env.OPS_TOKEN) {
     throw new ConfigError(
       `OPS_TOKEN is not set, which NODE_ENV=production requires of an API process; ${OPS_OFF} runs it without a dashboard`,
@@ -158,6 +163,7 @@ export function readApiConfig(env: Environment): Config {
  */
 export function readWorkerConfig(env: Environment): Config {
   const config = readConfig(env);
+  if (config.workerQueues.includes("redeem")) requirePrivateSecret(config);
   if (config.transparencyLog.keyFile === null && config.workerQueues.every((queue) => queue === "log")) {
     throw new ConfigError("LOG_KEY_FILE is not set, which WORKER_QUEUES=log requires");
   }

@@ -29,9 +29,9 @@ function read(env: Environment = {}) {
 }
 
 /** The lines of the error that an environment stops the start with. */
-function complaints(env: Environment): string[] {
+function complaints(env: Environment, read: (env: Environment) => unknown = readConfig): string[] {
   try {
-    readConfig({ ...REQUIRED, ...env });
+    read({ ...REQUIRED, ...env });
   } catch (error) {
     if (error instanceof ConfigError) return error.message.split("\n");
     throw error;
@@ -286,9 +286,15 @@ describe("the development secret", () => {
 
   it("the development secret is refused in production, set or left to its default, first or last in the list", () => {
     for (const value of [undefined, "", development, `${OWN_SECRET},${development}`, `${development},${OWN_SECRET}`]) {
-      const lines = complaints({ NODE_ENV: "production", RESERVATION_TOKEN_SECRET: value });
-      expect(lines).toEqual([expect.stringMatching(/^RESERVATION_TOKEN_SECRET .*production/)]);
+      for (const readOf of [readApiConfig, readWorkerConfig]) {
+        const lines = complaints({ NODE_ENV: "production", RESERVATION_TOKEN_SECRET: value }, readOf);
+        expect(lines).toEqual([expect.stringMatching(/^RESERVATION_TOKEN_SECRET .*production/)]);
+      }
     }
+  });
+
+  it("the development secret is enough in production for a worker that does not redeem", () => {
+    expect(complaints({ NODE_ENV: "production", WORKER_QUEUES: "seal" }, readWorkerConfig)).toEqual([]);
   });
 
   it("the development secret gives way to a secret of one's own in production, and is enough elsewhere", () => {

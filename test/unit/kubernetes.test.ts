@@ -10,9 +10,11 @@ import { buildProgram } from "../../src/cli/program.ts";
 import {
   type Config,
   readApiConfig,
+  readBaseUrl,
   readDatabaseUrl,
   readGivenServers,
   readRolePasswords,
+  readWebhookConfig,
   readWorkerConfig,
 } from "../../src/config.ts";
 import { environment, rolePasswords } from "../../src/environment.ts";
@@ -141,8 +143,8 @@ describe("variables", () => {
     for (const config of [api, worker, log]) {
       expect(config.production).toBe(true);
       expect([config.redisUrl, config.queueShards]).toEqual([api.redisUrl, api.queueShards]);
-      expect(config.reservationTokenSecrets).toEqual(api.reservationTokenSecrets);
     }
+    expect(worker.reservationTokenSecrets).toEqual(api.reservationTokenSecrets);
     expect(new Set([...worker.workerQueues, ...log.workerQueues])).toEqual(new Set(QUEUE_NAMES));
     expect(log.transparencyLog.anchors).toHaveLength(1);
     for (const each of CONTAINERS.filter(({ pod }) => pod === "vouchers-migration")) {
@@ -154,7 +156,9 @@ describe("variables", () => {
       });
       expect(Object.fromEntries(passwords)).toEqual(readRolePasswords(env));
     }
-    expect(readGivenServers(environmentOf(container("vouchers-admin"), withOverlay)).redisUrl).toBe(api.redisUrl);
+    const admin = environmentOf(container("vouchers-admin"), withOverlay);
+    expect(readGivenServers(admin).redisUrl).toBe(api.redisUrl);
+    expect([readBaseUrl(admin), readWebhookConfig(admin)]).toEqual([api.baseUrl, api.webhooks]);
   });
 
   it("variables give each pod the secrets that it needs and no others", () => {
@@ -172,7 +176,7 @@ describe("variables", () => {
       "vouchers-migration": ["vouchers-migration"],
       "vouchers-api": ["vouchers-service", "vouchers-api"],
       "vouchers-worker": ["vouchers-service"],
-      "vouchers-log": ["vouchers-service", "vouchers-log", "vouchers-log-key"],
+      "vouchers-log": ["vouchers-log", "vouchers-log-key"],
       "vouchers-admin": ["vouchers-admin"],
     });
   });
