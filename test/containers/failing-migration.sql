@@ -1,0 +1,1 @@
+DO $$ BEGIN RAISE EXCEPTION 'this migration fails on purpose'; END $$;
