@@ -11,7 +11,8 @@ FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # No optional package is needed: a compiler for a peer of the type checker, colours, and unused native decoders.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts
+RUN npm ci --omit=dev --omit=optional --ignore-scripts \
+ && npm sbom --omit=dev --omit=optional --sbom-format=cyclonedx > sbom.cdx.json
 
 # Everything that `npm test` needs except the two servers, for the profile `test` of docker-compose.yml.
 FROM ${NODE_IMAGE} AS test
@@ -33,14 +34,13 @@ FROM ${NODE_IMAGE} AS service
 ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
+COPY --from=dependencies /app/sbom.cdx.json ./
 COPY package.json ./
 COPY docs ./docs
 COPY migrations ./migrations
 COPY packages ./packages
 COPY src ./src
 COPY workers ./workers
-# The operator pages show its runbook.
-COPY docs/operations.md ./docs/operations.md
 # The volumes of the log's key and anchor get their owner from here.
 RUN install -d -o node -g node -m 0700 /var/lib/vouchers/key /var/lib/vouchers/anchor
 # The files belong to root, so the process cannot change them.
@@ -48,4 +48,8 @@ USER node
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+# Last, so that another revision changes no layer.
+ARG VERSION=0.1.0 REVISION=unknown SOURCE=unknown
+LABEL org.opencontainers.image.title=partner-voucher-api org.opencontainers.image.licenses=MIT \
+      org.opencontainers.image.version=$VERSION org.opencontainers.image.revision=$REVISION org.opencontainers.image.source=$SOURCE
 CMD ["node", "src/main.ts"]

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openDeployment } from "./deployment.ts";
@@ -79,6 +80,21 @@ describe("docker compose", () => {
     }
   });
 
+  it("names its version and licence, and lists its packages, in an image of less than 250 MB compressed", async () => {
+    const { compose, run } = deployment;
+    const labels = JSON.parse(
+      await run("docker", "inspect", "-f", "{{json .Config.Labels}}", await deployment.idOf("api")),
+    );
+    assert.equal(labels["org.opencontainers.image.licenses"], "MIT");
+    assert.match(labels["org.opencontainers.image.version"], /^\d+\.\d+\.\d+$/);
+    const { components } = JSON.parse(await compose("exec", "-T", "api", "cat", "sbom.cdx.json"));
+    const names = components.map(({ name }: { name: string }) => name);
+    for (const name of ["bullmq", "express", "pg"]) assert.ok(names.includes(name), name);
+    assert.ok(!names.includes("vitest"));
+    const bytes = await run("sh", "-c", "docker save partner-voucher-api | gzip -1 | wc -c");
+    assert.ok(Number(bytes) < 250e6, `${bytes} bytes`);
+  });
+
   it("stops gracefully within 5 seconds, and its workers and APIs exit with 0", async () => {
     const { compose, run } = deployment;
     const ids = await Promise.all(["api", "worker"].map(deployment.idOf));
@@ -137,7 +153,8 @@ describe("docker compose", () => {
 
   it("goes on with the old release when a migration fails", async () => {
     const { compose, checkout } = deployment;
-    const mount = `${checkout}/test/containers/failing-migration.sql:/app/migrations/00999_fails.sql:ro`;
+    const next = `${String(readdirSync(`${checkout}/migrations`).length + 1).padStart(5, "0")}_fails.sql`;
+    const mount = `${checkout}/test/containers/failing-migration.sql:/app/migrations/${next}:ro`;
     await redeemDuring(() => assert.rejects(compose("run", "--rm", "-T", "-v", mount, "migrate"), /fails on purpose/));
     assert.ok(deployment.slowestMs < 5_000, `the slowest call took ${deployment.slowestMs} ms`);
   });
