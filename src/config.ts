@@ -83,6 +83,8 @@ export function readConfig(env: Environment) {
       token: values.OPS_TOKEN === OPS_OFF ? null : (values.OPS_TOKEN ?? null),
       writable: values.OPS_WRITABLE === "true",
     },
+    /** Where to report a vulnerability, in /.well-known/security.txt. */
+    securityContact: values.SECURITY_CONTACT ?? null,
     workerQueues: values.WORKER_QUEUES,
     /** The shards that a worker process serves. Null means all. */
     workerShards: values.WORKER_SHARDS ?? null,

@@ -118,6 +118,7 @@ export const environment = z.object({
     .string()
     .refine((token) => token === OPS_OFF || token.length >= 16, `must be at least 16 characters long, or ${OPS_OFF}`)
     .optional(),
+  SECURITY_CONTACT: z.url({ protocol: /^(mailto|https)$/, error: "must begin with mailto: or https:" }).optional(),
   OPS_WRITABLE: z.enum(["true", "false"]).default("false"),
   SWEEP_INTERVAL_MS: integer(100, 600_000).default(5_000),
   CHAIN_CHECK_HOURS: integer(1, 8_760).default(168),

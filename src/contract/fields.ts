@@ -141,6 +141,10 @@ export function queryTime(description: string, example: string) {
   const problem = `must be a time with a time zone, such as ${example.replace(/\+.*/, "Z")}, at most to the millisecond`;
   return z
     .string({ error: "must be one value" })
+    .refine((value) => !/\d \d\d:\d\d$/.test(value), {
+      error: "has a blank before its time zone: write a plus sign as %2B",
+      abort: true,
+    })
     .refine((value) => ISO_TIME.safeParse(value).success && !/\.\d{4}/.test(value), problem)
     .transform((value) => new Date(value))
     .refine(

@@ -125,14 +125,16 @@ export function endpoint<
   };
 }
 
-/** Parses input; ignores unknown fields. @throws AppError `invalid_request` naming the first invalid field. */
+/** Fields that one error names at most. */
+const NAMED_MAX = 10;
+
+/** Parses input; ignores unknown fields. @throws AppError `invalid_request` naming each invalid field. */
 export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const field = issue?.path.join(".");
-  const sentence = issue?.message ?? "is not valid";
-  throw new AppError("invalid_request", field ? `${field} ${sentence}.` : `${sentence}.`);
+  const first = new Map(parsed.error.issues.toReversed().map(({ path, message }) => [path.join("."), message]));
+  const sentences = [...first].toReversed().map(([field, message]) => `${field} ${message}.`.trimStart());
+  throw new AppError("invalid_request", sentences.slice(0, NAMED_MAX).join(" "));
 }
 
 /** An id or link code from the path. An id that is too long or contains NUL becomes the empty string, which matches no row. */
@@ -194,7 +196,7 @@ export function respondJson(handler: (request: Request, response: Response) => P
 
 /** Sends JSON that must not be cached, because it may contain codes. Unlike Express's `json`, writes head and body together. */
 export function sendJson(response: Response, status: number, body: unknown): void {
-  const text = JSON.stringify(body);
+  const text = `${JSON.stringify(body)}\n`;
   response.statusCode = status;
   response.setHeader("Cache-Control", "no-store");
   response.setHeader("Content-Type", "application/json; charset=utf-8");

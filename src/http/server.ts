@@ -209,7 +209,7 @@ function refuseMalformedRequest(
   const refusal = PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP;
   const status = statusOf(refusal.code);
   const requestId = crypto.randomUUID();
-  const body = JSON.stringify({ error: refusal.message, code: refusal.code, requestId });
+  const body = `${JSON.stringify({ error: refusal.message, code: refusal.code, requestId })}\n`;
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     "Content-Type: application/json; charset=utf-8",

@@ -43,6 +43,7 @@ function expectError(
   code: string,
   sentence: string | RegExp = /^\S.+\.$/,
 ): void {
+  if ("text" in reply) expect(reply.text).toMatch(/}\n$/);
   const [body, header] =
     "text" in reply
       ? [JSON.parse(reply.text), (name: string) => reply.headers[name] ?? null]
@@ -380,7 +381,7 @@ describe("a path", () => {
     "/partner/vouchers/7Q4K/redeem",
     "/PARTNER/vouchers/7Q4K",
     "/integrity/events/VoucherInstance/a/b",
-    "/favicon.ico",
+    "/favicon.png",
     "/HEALTHZ",
     "/%zz",
     "/..%2f..%2fetc%2fpasswd",

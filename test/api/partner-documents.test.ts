@@ -77,3 +77,31 @@ describe("the documents for partners", () => {
     }
   });
 });
+
+it.each([
+  "/openapi.json",
+  "/docs/chain-vectors.json",
+])("%s is compressed, and sent once to a caller that keeps it", async (path) => {
+  const first = await fetch(api.url + path, { headers: { "accept-encoding": "gzip" } });
+  const etag = first.headers.get("etag") ?? "";
+  await first.text();
+  expect([first.status, first.headers.get("content-encoding")]).toEqual([200, "gzip"]);
+  const again = await fetch(api.url + path, { headers: { "if-none-match": etag, "cache-control": "max-age=0" } });
+  expect([again.status, await again.text()]).toEqual([304, ""]);
+});
+
+it("a crawler may read the documents and no voucher's page", async () => {
+  expect((await open("/robots.txt")).text).toBe("User-agent: *\nAllow: /$\nAllow: /docs\nDisallow: /\n");
+});
+
+it("security.txt names SECURITY_CONTACT for half a year, and does not exist without it", async () => {
+  const path = "/.well-known/security.txt";
+  expect((await open(path)).status).toBe(404);
+  const named = await startApi(servers, { SECURITY_CONTACT: "mailto:security@shop.example" });
+  const { text } = await open(path, named.url);
+  const [contact, expires = "", canonical] = text.split("\n");
+  expect(contact).toBe("Contact: mailto:security@shop.example");
+  const days = (Date.parse(expires.replace("Expires: ", "")) - Date.now()) / 86_400_000;
+  expect(Math.round(days)).toBe(180);
+  expect(canonical).toMatch(/^Canonical: http.*security\.txt$/);
+});

@@ -142,6 +142,8 @@ it.each([
   ["?from=2026-11-02T00:00:00Z&to=2026-11-02T01:00:00%2B01:00", "from must be before to."],
   ["?from=yesterday", /^from must be a time with a time zone, such as 2026-11-21T00:00:00Z/],
   ["?from=2026-11-02T00:00:00", /^from must be a time with a time zone/],
+  ["?from=2026-11-02T00:00:00+01:00", "from has a blank before its time zone: write a plus sign as %2B."],
+  ["?from=yesterday&limit=0", /^from must be a time .*\. limit must be a whole number from 1 to 1000\.$/],
   ["?to=2026-11-02T00:00:00.1234Z", /^to must be a time/],
   ["?to=", /^to must be a time/],
   ["?to=0001-01-01T00:00:00Z", "to must be in the years 2000 to 2999."],

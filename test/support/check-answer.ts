@@ -27,6 +27,9 @@ export const OUTSIDE = [
   { address: "/log", because: "the log's files, in the form of C2SP tlog-tiles" },
   { address: "/docs", because: "the reference as a page" },
   { address: "/openapi.json", because: "the reference itself" },
+  { address: "/favicon.ico", because: "the icon, where browsers look for it" },
+  { address: "/robots.txt", because: "what crawlers may read" },
+  { address: "/.well-known/security.txt", because: "RFC 9116" },
   { address: "/ops", because: "the operators' pages and dashboard" },
 ] as const;
 

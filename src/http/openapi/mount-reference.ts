@@ -6,6 +6,7 @@ import { DOCUMENTS, renderDocument, type ServedDocument } from "../pages/documen
 import type { Html } from "../pages/html.ts";
 import { sendPage } from "../pages/offer-page.ts";
 import { headersOf, pageHeaders } from "../pages/page-headers.ts";
+import { compress, sendFile } from "../pages/serve-assets.ts";
 import { describeApi } from "./describe-api.ts";
 import { renderReferencePage } from "./reference-page.ts";
 
@@ -18,11 +19,11 @@ export function mountReference(router: Router, ctx: ApiContext, endpoints: reado
     methods: {
       get: [
         limitAddress(ctx),
+        compress,
         (_request, response) => {
           // Generated on the first request, so that it does not delay the start.
-          description ??= JSON.stringify(describeApi(endpoints, config));
-          response.setHeader("Cache-Control", "no-cache");
-          response.type("json").send(description);
+          description ??= `${JSON.stringify(describeApi(endpoints, config))}\n`;
+          sendFile(response, "application/json; charset=utf-8", description);
         },
       ],
     },
@@ -44,10 +45,11 @@ function mountDocument(router: Router, ctx: ApiContext, document: ServedDocument
       get: [
         pageHeaders,
         limitAddress(ctx),
+        compress,
         (_request, response) => {
           // The receipt verifier is downloaded, not shown: the Content-Security-Policy of the pages forbids its inline script.
           if (document.sentAs === ".html") response.attachment("receipt-verifier.html");
-          if (document.sentAs !== null) return response.type(document.sentAs).send(document.text);
+          if (document.sentAs !== null) return sendFile(response, document.sentAs, document.text);
           page ??= renderDocument(ctx.config, document);
           sendPage(response, 200, page);
         },

@@ -3,7 +3,7 @@ import type { ApiContext } from "../../open-api.ts";
 import { mount } from "../endpoint.ts";
 import { offerPage } from "./offer-page.ts";
 import { pageHeaders, sealedPageHeaders } from "./page-headers.ts";
-import { assetsRoute } from "./serve-assets.ts";
+import { assetsRoute, wellKnownRoutes } from "./serve-assets.ts";
 import { showChainPage } from "./serve-chain-page.ts";
 import { checkVoucherRoute } from "./serve-check-form.ts";
 import { landingRoute } from "./serve-landing-page.ts";
@@ -16,6 +16,7 @@ import { showLinkPage } from "./serve-link-page.ts";
 export function mountPages(router: Router, ctx: ApiContext): void {
   mount(router, landingRoute(ctx));
   mount(router, assetsRoute);
+  for (const route of wellKnownRoutes(ctx)) mount(router, route);
   mount(router, checkVoucherRoute(ctx));
   router.get("/r/:code", pageHeaders, offerPage(ctx.config), showLinkPage(ctx));
   router.get("/integrity/events/:entityType/:entityId", sealedPageHeaders, offerPage(ctx.config), showChainPage(ctx));

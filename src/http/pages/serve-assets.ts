@@ -1,6 +1,22 @@
+import { hash } from "node:crypto";
+import compression from "compression";
+import type { RequestHandler, Response } from "express";
 import { AppError } from "../../contract/errors.ts";
+import type { ApiContext } from "../../open-api.ts";
 import type { Route } from "../endpoint.ts";
-import { findAsset } from "./assets.ts";
+import { limitAddress } from "../middleware/rate-limit.ts";
+import { ASSETS, findAsset } from "./assets.ts";
+
+/** Compresses responses. Only for routes whose responses are the same for everyone: compressed secrets can be guessed by their length. */
+export const compress: RequestHandler = compression();
+
+/** Sends a public file, with a media type or an extension. A caller that has it already gets 304. */
+export function sendFile(response: Response, contentType: string, content: string | Buffer, maxAge = "no-cache"): void {
+  response.setHeader("Cache-Control", maxAge);
+  response.setHeader("ETag", `W/"${hash("sha256", content, "base64url")}"`);
+  response.setHeader("X-Content-Type-Options", "nosniff");
+  response.type(contentType).send(content);
+}
 
 /** One year. A changed file gets a new name. */
 const MAX_AGE_SECONDS = 31_536_000;
@@ -10,14 +26,38 @@ export const assetsRoute: Route = {
   path: "/assets/:fileName",
   methods: {
     get: [
+      compress,
       (request, response) => {
         const asset = findAsset(String(request.params.fileName));
         if (asset === null) throw new AppError("not_found");
-        response.setHeader("Cache-Control", `public, max-age=${MAX_AGE_SECONDS}, immutable`);
-        response.setHeader("Content-Type", asset.contentType);
-        response.setHeader("X-Content-Type-Options", "nosniff");
-        response.send(asset.content);
+        sendFile(response, asset.contentType, asset.content, `public, max-age=${MAX_AGE_SECONDS}, immutable`);
       },
     ],
   },
 };
+
+/** How long a copy of security.txt is valid. Milliseconds. */
+const CONTACT_VALID_MS = 180 * 86_400_000;
+
+/** Small files at the addresses where browsers and crawlers look for them. */
+export function wellKnownRoutes(ctx: Pick<ApiContext, "config" | "limits">): Route[] {
+  const { baseUrl, securityContact } = ctx.config;
+  const text = "text/plain; charset=utf-8";
+  const file = (path: string, send: (response: Response) => void): Route => ({
+    path,
+    methods: { get: [limitAddress(ctx), (_request, response) => send(response)] },
+  });
+  return [
+    file("/favicon.ico", (response) => sendFile(response, ASSETS.icon.contentType, ASSETS.icon.content)),
+    // The pages of vouchers are for whoever has their address.
+    file("/robots.txt", (response) =>
+      sendFile(response, text, "User-agent: *\nAllow: /$\nAllow: /docs\nDisallow: /\n"),
+    ),
+    file("/.well-known/security.txt", (response) => {
+      if (securityContact === null) throw new AppError("not_found");
+      const expires = new Date(Date.now() + CONTACT_VALID_MS).toISOString();
+      const canonical = `${baseUrl}/.well-known/security.txt`;
+      sendFile(response, text, `Contact: ${securityContact}\nExpires: ${expires}\nCanonical: ${canonical}\n`);
+    }),
+  ];
+}
