@@ -18,6 +18,7 @@ import { paintError, paintHelp } from "./paint.ts";
 import { product } from "./product.ts";
 import { queue } from "./queue.ts";
 import { receipt } from "./receipt.ts";
+import { redemption } from "./redemption.ts";
 import { sandbox } from "./sandbox.ts";
 import { user } from "./user.ts";
 import { voucher } from "./voucher.ts";
@@ -28,7 +29,7 @@ import { witness } from "./witness.ts";
 const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher, listing],
   "Access:": [key, webhook, member, contract, link, user],
-  "History:": [chain, log, receipt, witness, audit],
+  "History:": [redemption, chain, log, receipt, witness, audit],
   "Tests:": [sandbox],
   "Servers:": [db, queue],
 };

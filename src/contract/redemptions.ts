@@ -42,6 +42,14 @@ export const listedRedemption = z
         description: "The reservation that the redemption consumed; null when there was none.",
         examples: [EXAMPLE.ticket],
       }),
+    keyId: z.string().meta({ description: "The API key that redeemed.", examples: [EXAMPLE.keyId] }),
+    keyLabel: z
+      .string()
+      .nullable()
+      .meta({
+        description: "The key's label, such as the name of a till; null when it has none.",
+        examples: ["Till 3"],
+      }),
     verifyUrl,
   })
   .meta({ id: "ListedRedemption" });
@@ -75,8 +83,31 @@ const LISTED: ListedRedemptionView = {
   externalRef: EXAMPLE.externalRef,
   ...REDEEMED_VOUCHER,
   ticket: EXAMPLE.ticket,
+  keyId: EXAMPLE.keyId,
+  keyLabel: "Till 3",
   verifyUrl: EXAMPLE_VERIFY_URL,
 };
+
+const CSV_COLUMNS = [
+  ...([
+    "externalRef",
+    "voucherInstanceId",
+    "redeemCode",
+    "serial",
+    "productName",
+    "productKey",
+    "discountPriceUsd",
+  ] as const),
+  ...(["benefitMonths", "redeemedAt", "ticket", "keyId", "keyLabel", "verifyUrl"] as const),
+];
+
+/** Redemptions as CSV (RFC 4180): the header first, then a part for each page. Values stand as they are, also those that spreadsheets take for formulas. */
+export async function* redemptionsCsv(pages: AsyncIterable<ListedRedemptionView[]>): AsyncGenerator<string> {
+  const lineOf = (values: unknown[]) =>
+    `${values.map((value) => (/[",\r\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : (value ?? ""))).join(",")}\r\n`;
+  yield lineOf([...CSV_COLUMNS]);
+  for await (const page of pages) yield page.map((one) => lineOf(CSV_COLUMNS.map((column) => one[column]))).join("");
+}
 
 examples.add(redemptionsResponse, {
   last: {

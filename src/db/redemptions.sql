@@ -53,7 +53,7 @@ SELECT least(c.closed_until, (
 -- timestamptz (exclusive), $5 limit int
 SELECT rd.external_ref AS "externalRef", rd.voucher_id AS "voucherId", rd.redeem_code AS "redeemCode", v.serial,
        p.name AS "productName", p.key AS "productKey", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
-       rd.redeemed_at AS "redeemedAt", rd.ticket
+       rd.redeemed_at AS "redeemedAt", rd.ticket, rd.key_id AS "keyId", k.label AS "keyLabel"
   FROM (SELECT o.* FROM redemptions AS o
          WHERE (o.organization_id || '') = $1::text AND (o.redeemed_at, o.voucher_id) > ($2::timestamptz, $3::text)
            AND o.redeemed_at < $4::timestamptz
@@ -61,6 +61,7 @@ SELECT rd.external_ref AS "externalRef", rd.voucher_id AS "voucherId", rd.redeem
   JOIN vouchers AS v ON v.id = ANY (ARRAY[rd.voucher_id])
   JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
   JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
+  LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[rd.key_id])
  ORDER BY rd.redeemed_at, rd.voucher_id;
 
 -- name: insert_redemptions

@@ -31,7 +31,13 @@ const REDEMPTION = { ...RESULT, attemptId: text };
 /** Also has the voucher's normalized code, to compare with that of a request. */
 const CODED_REDEMPTION = { ...REDEMPTION, codeKey: text };
 
-const LISTED_REDEMPTION = { ...RESULT, externalRef: text, ticket: orNull(text) };
+const LISTED_REDEMPTION = {
+  ...RESULT,
+  externalRef: text,
+  ticket: orNull(text),
+  keyId: text,
+  keyLabel: orNull(text),
+};
 
 /** A voucher's redemption as operators see it. */
 const REDEMPTION_OF_VOUCHER = {
@@ -113,7 +119,12 @@ export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[
  */
 export async function closeRedemptions(pool: pg.Pool, latest: Date): Promise<Date> {
   await execute(pool, sql.close_redemptions, [latest]);
-  return (await readRequiredRow(pool, sql.find_complete_until, [])).completeUntil;
+  return findCompleteUntil(pool);
+}
+
+/** The time before which redemptions are complete, without moving it. */
+export async function findCompleteUntil(db: Queryable): Promise<Date> {
+  return (await readRequiredRow(db, sql.find_complete_until, [])).completeUntil;
 }
 
 /** The time before which the database refuses redemptions, and when an operator last said that its clock is right. */

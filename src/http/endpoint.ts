@@ -1,3 +1,5 @@
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import type { Request, RequestHandler, Response, Router } from "express";
 import type { z } from "zod";
 import { AppError, type ErrorCode } from "../contract/errors.ts";
@@ -58,6 +60,11 @@ interface Definition<
   /** The media type of the response; JSON by default. Text is sent unchanged. */
   contentType?: typeof TEXT;
   responseDescription: string;
+  /** The response as CSV, for callers that prefer it to JSON. */
+  csv?: (
+    ctx: ApiContext,
+    request: { caller: Caller; query: z.output<Query> },
+  ) => Promise<{ headers: Record<string, string>; parts: AsyncIterable<string> }>;
   /** Replaces the examples of the response schema. */
   responseExamples?: Examples<z.input<Response>>;
   /** The schema of its error responses, if they have fields that other endpoints' do not have. */
@@ -70,9 +77,13 @@ interface Definition<
 
 /** An endpoint as the route table and the API reference see it. */
 export interface Endpoint
-  extends Omit<Definition<string, unknown, z.ZodObject, z.ZodObject, z.ZodType>, "parameters" | "handler" | "access"> {
+  extends Omit<
+    Definition<string, unknown, z.ZodObject, z.ZodObject, z.ZodType>,
+    "parameters" | "handler" | "access" | "csv"
+  > {
   parameters: Record<string, z.ZodType>;
   security: Access<unknown>["security"];
+  hasCsv: boolean;
   /** The errors of its access, its input and its handler. Any address can also return `ANY_ADDRESS_ERRORS`. */
   errors: ReadonlySet<ErrorCode>;
   route(ctx: ApiContext): Route;
@@ -89,7 +100,7 @@ export function endpoint<
   Body extends z.ZodObject,
   Response extends z.ZodType,
 >(definition: Definition<Path, Caller, Query, Body, Response>): Endpoint {
-  const { access, handler, ...described } = definition;
+  const { access, handler, csv, ...described } = definition;
   const { query, body } = described;
   const errors = new Set<ErrorCode>([
     ...access.errors,
@@ -100,6 +111,7 @@ export function endpoint<
   return {
     ...described,
     security: access.security,
+    hasCsv: csv !== undefined,
     errors,
     route: (ctx) => ({
       path: definition.path,
@@ -108,6 +120,16 @@ export function endpoint<
         [definition.method]: [
           ...access.guard(ctx),
           ...(body === undefined ? [] : jsonBody),
+          ...(csv === undefined
+            ? []
+            : [
+                respondCsv((request, response) =>
+                  csv(ctx, {
+                    caller: access.callerOf(response),
+                    query: query === undefined ? ({} as z.output<Query>) : validate(query, request.query),
+                  }),
+                ),
+              ]),
           (definition.contentType === undefined ? respondJson : respondText)(async (request, response) => {
             const result = await handler(ctx, {
               caller: access.callerOf(response),
@@ -188,6 +210,26 @@ export function respondText(handler: (request: Request, response: Response) => P
     response.end(request.method === "HEAD" ? undefined : text);
   };
 }
+
+/** Sends the handler's parts as CSV, as they are read, if the caller prefers it. The connection breaks when a part cannot be read. */
+function respondCsv(
+  handler: (
+    request: Request,
+    response: Response,
+  ) => Promise<{ headers: Record<string, string>; parts: AsyncIterable<string> }>,
+): RequestHandler {
+  return async (request, response, next) => {
+    response.vary("Accept");
+    if (request.accepts(["json", "csv"]) !== "csv") return next();
+    const { headers, parts } = await handler(request, response);
+    response.set({ ...headers, "Cache-Control": "no-store", "Content-Type": CSV });
+    if (request.method === "HEAD") response.end();
+    else await pipeline(Readable.from(parts), response).catch(() => response.destroy());
+  };
+}
+
+/** The media type of CSV. */
+export const CSV = "text/csv; charset=utf-8";
 
 /** Sends the handler's result as JSON with status 200. */
 export function respondJson(handler: (request: Request, response: Response) => Promise<unknown>): RequestHandler {

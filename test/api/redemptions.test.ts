@@ -62,6 +62,8 @@ it("the list of redemptions has every documented field of the organization's red
     benefitMonths: 6,
     redeemedAt: body.redeemedAt,
     ticket,
+    keyId: service.keys.till.id,
+    keyLabel: null,
     verifyUrl: `${BASE_URL}/integrity/events/VoucherInstance/${voucher.id}`,
   });
   expect(listed.map(({ externalRef }) => externalRef.split("/")[0])).toEqual([
@@ -128,6 +130,36 @@ it("the list of redemptions accepts cursors that another configured secret has s
     const client = partnerClient(url, service.keys.till.key);
     expect((await client.redemptions({ cursor: cursor ?? "" })).status).toBe(status);
   }
+});
+
+it("the list of redemptions is one CSV file with the same values for a caller that accepts text/csv", async () => {
+  const [odd] = (await issueVouchers(servers.db, partner, 1)) as Vouchers;
+  const externalRef = '=1+"2", 3';
+  expect((await till.redeem({ code: odd?.code ?? "", externalRef })).status).toBe(200);
+  const to = (await untilComplete()).toISOString();
+  const { listed } = await readAll(till, { to });
+  const get = (query: string, method = "GET") =>
+    fetch(`${api.url}/partner/redemptions${query}`, {
+      method,
+      headers: { "x-api-key": service.keys.till.key, accept: "text/csv" },
+    });
+  const answer = await get(`?to=${to}&limit=1`);
+  expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+  expect(answer.headers.get("complete-until")).toBe(to);
+  const [heading, ...lines] = (await answer.text()).split("\r\n");
+  expect(heading).toBe(
+    "externalRef,voucherInstanceId,redeemCode,serial,productName,productKey,discountPriceUsd,benefitMonths,redeemedAt,ticket,keyId,keyLabel,verifyUrl",
+  );
+  expect(lines.pop()).toBe("");
+  const columns = heading?.split(",") as (keyof (typeof listed)[number])[];
+  const quoted = (value: string) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  expect(lines).toEqual(listed.map((one) => columns.map((column) => quoted(String(one[column] ?? ""))).join(",")));
+  expect(lines.some((line) => line.startsWith('"=1+""2"", 3",vch_'))).toBe(true);
+  const head = await get(`?to=${to}`, "HEAD");
+  expect([head.status, await head.text()]).toEqual([200, ""]);
+  const future = await get("?to=2999-01-01T00:00:00Z");
+  expect(Date.parse(future.headers.get("complete-until") ?? "")).toBeLessThan(Date.now() + 1_000);
+  expect((await get("?from=yesterday")).status).toBe(400);
 });
 
 const refused = async (query: string) => {

@@ -35,6 +35,9 @@ const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], { path: string
   "/log": ["/log/checkpoint", "/log/policy", "/log/tile/*path"].map((path) => ({ path, methods: ["GET"] })),
   "/docs": [{ path: "/docs", methods: ["GET"] }],
   "/openapi.json": [{ path: "/openapi.json", methods: ["GET"] }],
+  "/favicon.ico": [{ path: "/favicon.ico", methods: ["GET"] }],
+  "/robots.txt": [{ path: "/robots.txt", methods: ["GET"] }],
+  "/.well-known/security.txt": [{ path: "/.well-known/security.txt", methods: ["GET"] }],
   "/ops": [
     { path: "/ops", methods: ["GET"] },
     { path: "/ops/vouchers", methods: ["GET"] },

@@ -20,9 +20,9 @@ interface Media {
 /** By media type. There is always one. */
 type Content = Record<string, Media>;
 
-/** The one media type of a body, and its description. */
+/** The one media type of a body besides CSV, and its description. */
 export function mediaOf(content: Content): Media & { type: string } {
-  const [first, ...others] = Object.entries(content);
+  const [first, ...others] = Object.entries(content).filter(([type]) => type !== "text/csv");
   if (first === undefined || others.length > 0) throw new Error("a body has one media type");
   return { type: first[0], ...first[1] };
 }

@@ -157,6 +157,8 @@ export interface paths {
          * @description Every redemption by any key of your organization, one page at a time, to settle a day or to keep your own books.
          *
          *     Follow `nextCursor` until it is null, and each redemption is listed exactly once, also those that commit while you read. A list without `to` never ends: keep the last cursor and continue with it later. Only redemptions before `completeUntil` are listed, and none is ever added before it. The list has no voucher codes.
+         *
+         *     With `Accept: text/csv` the answer is one CSV file of all redemptions from `from` to the earlier of `to` and `completeUntil`; `limit` and `cursor` do not apply. The header `Complete-Until` has the end that it reaches.
          */
         get: operations["listRedemptions"];
         put?: never;
@@ -1087,6 +1089,16 @@ export interface components {
              * @example rsv_01m7zjmag2eh3rfc0c44b0yr38
              */
             ticket: string | null;
+            /**
+             * @description The API key that redeemed.
+             * @example key_01m7zjmag2eh3rfc0nmdxz2f2a
+             */
+            keyId: string;
+            /**
+             * @description The key's label, such as the name of a till; null when it has none.
+             * @example Till 3
+             */
+            keyLabel: string | null;
             /**
              * Format: uri
              * @description Where anyone can verify the voucher's history without a key. May be printed on a receipt.
@@ -2568,6 +2580,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RedemptionsPage"];
+                    "text/csv": string;
                 };
             };
             /** @description - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it. */

@@ -78,6 +78,7 @@ function describeOperation(
             schema: endpoint.response,
             examples: endpoint.responseExamples ?? examples.get(endpoint.response),
           },
+          ...(endpoint.hasCsv && { "text/csv": { schema: z.string() } }),
         },
       },
       ...errors.of(endpoint),

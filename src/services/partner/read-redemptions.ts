@@ -52,7 +52,7 @@ export function openCompleteUntil({
 
 interface Deps {
   pool: pg.Pool;
-  config: Config;
+  config: Pick<Config, "baseUrl">;
   partnerCalls: Bulkhead;
 }
 
@@ -82,6 +82,34 @@ export function listRedemptions(
       completeUntil: completeUntil.toISOString(),
     };
   });
+}
+
+/** Redemptions on one page of a whole range. */
+const PAGE_MAX = 1_000;
+
+/**
+ * All redemptions of an organization from `from` to the earlier of `to` and `completeUntil`, in pages that are read as they are used. `until` is
+ * the end that they reach.
+ * @throws AppError `overloaded`, also while pages are read.
+ */
+export function readAllRedemptions(
+  ctx: Deps,
+  organizationId: string,
+  { from, to }: Pick<RedemptionsQuery, "from" | "to">,
+  completeUntil: Date,
+): { until: Date; pages: AsyncIterable<ListedRedemptionView[]> } {
+  const until = to !== undefined && to < completeUntil ? to : completeUntil;
+  async function* read() {
+    let after = { redeemedAt: from ?? new Date(0), voucherId: "" };
+    for (;;) {
+      const page = await ctx.partnerCalls(() => selectRedemptions(ctx.pool, organizationId, after, until, PAGE_MAX));
+      yield page.map((redemption) => viewListed(ctx, redemption));
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE_MAX) return;
+      after = last;
+    }
+  }
+  return { until, pages: read() };
 }
 
 /**
@@ -123,7 +151,7 @@ function continueAt(
   return at;
 }
 
-function viewListed(ctx: { config: Config }, redemption: ListedRedemption): ListedRedemptionView {
+function viewListed(ctx: Pick<Deps, "config">, redemption: ListedRedemption): ListedRedemptionView {
   return pickFields(listedRedemption, {
     ...redemption,
     voucherInstanceId: redemption.voucherId,

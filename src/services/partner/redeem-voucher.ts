@@ -177,7 +177,7 @@ function confirmedResponse(
 
 /** Makes the response to a redeem request from a redemption. */
 export function redemptionResponse(
-  ctx: { config: Config },
+  ctx: { config: Pick<Config, "baseUrl"> },
   redemption: Redemption,
   alreadyConfirmed: boolean,
 ): RedeemResponse {
