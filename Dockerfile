@@ -12,7 +12,14 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # No optional package is needed: a compiler for a peer of the type checker, colours, and unused native decoders.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts \
- && npm sbom --omit=dev --omit=optional --sbom-format=cyclonedx > sbom.cdx.json
+ && npm sbom --package-lock-only --omit=dev --omit=optional --sbom-format=cyclonedx > sbom.cdx.json
+
+# What GET /docs/packages/ serves.
+FROM ${NODE_IMAGE} AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+COPY packages ./packages
+RUN npm ci --workspaces --ignore-scripts && npm run packages
 
 # Everything that `npm test` needs except the two servers, for the profile `test` of docker-compose.yml.
 FROM ${NODE_IMAGE} AS test
@@ -23,9 +30,7 @@ WORKDIR /app
 RUN chown node:node /app
 USER node
 COPY --chown=node:node package.json package-lock.json .npmrc ./
-COPY --chown=node:node packages/client/package.json ./packages/client/
-COPY --chown=node:node packages/conformance/package.json ./packages/conformance/
-COPY --chown=node:node packages/tlog/package.json ./packages/tlog/
+COPY --chown=node:node packages ./packages
 RUN npm ci
 COPY --chown=node:node . .
 CMD ["npm", "test"]
@@ -39,6 +44,7 @@ COPY package.json ./
 COPY docs ./docs
 COPY migrations ./migrations
 COPY packages ./packages
+COPY --from=packages /app/dist ./dist
 COPY src ./src
 COPY workers ./workers
 # The volumes of the log's key and anchor get their owner from here.

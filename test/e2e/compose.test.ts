@@ -168,7 +168,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         api: ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "WEBHOOK_SECRET", "OPS_TOKEN"],
         worker: ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "WEBHOOK_SECRET"],
         "log-init": ["PVA_LOG_PASSWORD", "PVA_ADMIN_PASSWORD"],
-        log: ["REDIS_PASSWORD", "PVA_LOG_PASSWORD", "RESERVATION_TOKEN_SECRET"],
+        log: ["REDIS_PASSWORD", "PVA_LOG_PASSWORD"],
         voucherctl: ["REDIS_PASSWORD", "PVA_ADMIN_PASSWORD", "WEBHOOK_SECRET"],
         test: ["POSTGRES_PASSWORD", "REDIS_PASSWORD"],
         proxy: [],
@@ -185,7 +185,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         "ha-api-2": ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "WEBHOOK_SECRET", "OPS_TOKEN"],
         "ha-worker": ["REDIS_PASSWORD", "PVA_API_PASSWORD", "RESERVATION_TOKEN_SECRET", "WEBHOOK_SECRET"],
         "ha-log-init": ["PVA_LOG_PASSWORD", "PVA_ADMIN_PASSWORD"],
-        "ha-log": ["REDIS_PASSWORD", "PVA_LOG_PASSWORD", "RESERVATION_TOKEN_SECRET"],
+        "ha-log": ["REDIS_PASSWORD", "PVA_LOG_PASSWORD"],
         "ha-voucherctl": ["REDIS_PASSWORD", "PVA_ADMIN_PASSWORD", "WEBHOOK_SECRET"],
       });
     });

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Pause between attempts to lock a file. Milliseconds. */
@@ -14,10 +13,12 @@ export class FileLocked extends Error {}
 
 /**
  * Locks `<file>.lock` for this process, and returns the function that releases it. The operating system releases the lock of a process that
- * dies: Node has no file lock of its own, but SQLite has one on every system.
+ * dies: Node has no file lock of its own, but SQLite has one on every system. Node 22.13 is the first with SQLite; the rest of this package needs
+ * Node 20.
  * @throws FileLocked when another process has the lock after `waitMs`.
  */
 export async function lockFile(file: string, waitMs: number): Promise<() => unknown> {
+  const { DatabaseSync } = await import("node:sqlite");
   const deadline = performance.now() + waitMs;
   const lock = new DatabaseSync(`${file}.lock`, { timeout: 0 });
   for (;;) {

@@ -7,6 +7,7 @@ import type { Html } from "../pages/html.ts";
 import { sendPage } from "../pages/offer-page.ts";
 import { headersOf, pageHeaders } from "../pages/page-headers.ts";
 import { compress, sendFile } from "../pages/serve-assets.ts";
+import { packageRoutes } from "../pages/serve-packages.ts";
 import { describeApi } from "./describe-api.ts";
 import { renderReferencePage } from "./reference-page.ts";
 
@@ -34,6 +35,7 @@ export function mountReference(router: Router, ctx: ApiContext, endpoints: reado
     methods: { get: [referenceHeaders, limitAddress(ctx), (_request, response) => sendPage(response, 200, page)] },
   });
   for (const document of DOCUMENTS) mountDocument(router, ctx, document);
+  for (const route of packageRoutes(ctx)) mount(router, route);
 }
 
 /** Mounts a document. Markdown becomes a page, rendered on the first request. Other files are sent unchanged. */

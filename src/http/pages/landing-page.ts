@@ -2,6 +2,7 @@ import type { ApiContext } from "../../open-api.ts";
 import { renderCheckForm } from "./check-form.ts";
 import { type Html, html } from "./html.ts";
 import { GUIDE_PATH, layOut } from "./layout.ts";
+import { PACKAGES_PATH } from "./serve-packages.ts";
 
 /** The page at the root: what this service does and where to go next. */
 export function renderLandingPage(config: ApiContext["config"]): Html {
@@ -23,6 +24,7 @@ ${renderCheckForm(config)}
 ${card(`${basePath}${GUIDE_PATH}`, "Guide for partners", "How to combine the calls, what to do on errors, and a client.")}
 ${card(`${basePath}/docs`, "API reference", "Every request, response and error, with examples to try.")}
 ${card(`${basePath}/openapi.json`, "OpenAPI document", "The same for programs, to generate a client from.")}
+${card(`${basePath}${PACKAGES_PATH}/`, "Packages", "A typed client, a check of your own client, and a verifier of receipts.")}
 ${card(`${basePath}/readyz`, "Health", "Whether the service and its servers are up.")}
 ${ops.token === null ? null : card(`${basePath}/ops`, "Operator pages", "Find a voucher, an organization's redemptions and batches.")}
 ${ops.token === null ? null : card(`${basePath}/ops/queues`, "Queue dashboard", "For operators. Requires the operations token.")}

@@ -1,0 +1,71 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { useService } from "../support/use-service.ts";
+
+// What a partner does in an empty folder, with nothing but the service.
+
+const { api } = useService({ workers: [] });
+const NAMES = ["partner-voucher-client", "partner-voucher-conformance", "partner-voucher-tlog"];
+const TSC = resolve("packages/client/node_modules/typescript/lib/tsc.js");
+const folder = mkdtempSync(join(tmpdir(), "voucher-packages-"));
+
+const run = async (command: string, ...args: string[]) =>
+  promisify(execFile)(command, args, { cwd: folder, env: { ...process.env, NO_UPDATE_NOTIFIER: "1" } }).catch(
+    (error: { stdout: string; stderr: string }) => expect.fail(`${error.stdout}\n${error.stderr}`),
+  );
+const addressOf = (name: string) => `${api.url}/docs/packages/${name}.tgz`;
+
+beforeAll(async () => {
+  writeFileSync(join(folder, "package.json"), '{"private": true, "type": "module"}');
+  await run("npm", "install", "--no-audit", "--no-fund", ...NAMES.map(addressOf));
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+it("the packages are listed with the commands that install and run them", async () => {
+  const page = await (await fetch(`${api.url}/docs/packages/`)).text();
+  for (const name of NAMES) expect(page).toContain(`/docs/packages/${name}.tgz`);
+  for (const name of ["other.tgz", "partner-voucher-client", "..%2fpackage.json"])
+    expect((await fetch(`${api.url}/docs/packages/${name}`)).status, name).toBe(404);
+});
+
+it("the Bruno collection is a ZIP file", async () => {
+  const zip = Buffer.from(await (await fetch(`${api.url}/docs/packages/bruno.zip`)).arrayBuffer());
+  writeFileSync(join(folder, "bruno.zip"), zip);
+  const { stdout } = await run("python3", "-m", "zipfile", "-l", "bruno.zip");
+  expect(stdout).toMatch(/bruno\/.*\.bru /);
+});
+
+it("installed packages have a licence, and run", async () => {
+  const code = `
+    const { voucherClient } = await import("partner-voucher-client");
+    const { parsePolicy } = await import("partner-voucher-tlog/verify");
+    console.log(typeof voucherClient, typeof parsePolicy);`;
+  expect((await run(process.execPath, "-e", code)).stdout).toBe("function function\n");
+  for (const name of NAMES) await run("test", "-f", `node_modules/${name}/LICENSE`);
+  expect((await run("npx", addressOf("partner-voucher-tlog"), "--help")).stdout).toContain("tlog receipt verify");
+  expect((await run("npx", addressOf("partner-voucher-conformance"), "--help")).stdout).toContain("--client");
+});
+
+it.each([
+  ["nodenext", "nodenext"],
+  ["node16", "node16"],
+  ["esnext", "bundler"],
+  ["esnext", "node10"],
+])("installed packages have types for modules of kind %s, resolved as %s", async (module, moduleResolution) => {
+  const uses = `
+    import { type VoucherClient, voucherClient } from "partner-voucher-client";
+    import { parsePolicy, verifyProof } from "partner-voucher-tlog/verify";
+    const client: VoucherClient = voucherClient({ baseUrl: "https://vouchers.example.com", apiKey: "pvk_" });
+    // @ts-expect-error a code is a text
+    client.redeemOnce({ code: 7, externalRef: "order-1" });
+    export const policy: Promise<object> = parsePolicy("");
+    export { verifyProof };`;
+  writeFileSync(join(folder, "uses.ts"), uses);
+  const options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2024,dom"];
+  await run(process.execPath, TSC, ...options, "--module", module, "--moduleResolution", moduleResolution, "uses.ts");
+});
