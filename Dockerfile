@@ -12,7 +12,7 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # No optional package is needed: a compiler for a peer of the type checker, colours, and unused native decoders.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts \
- && npm sbom --package-lock-only --omit=dev --omit=optional --sbom-format=cyclonedx > sbom.cdx.json
+ && npm pkg delete devDependencies workspaces && npm sbom --sbom-format=cyclonedx > sbom.cdx.json
 
 # What GET /docs/packages/ serves.
 FROM ${NODE_IMAGE} AS packages

@@ -29,7 +29,12 @@ const occurredAt = timestamp("When it happened.", EXAMPLE.redeemedAt);
 const sealedData = z.object({ voucherId, sequence, recordHash });
 
 function eventOf<const Type extends string, Data extends z.ZodObject>(type: Type, id: string, data: Data) {
-  return z.object({ type: z.literal(type), timestamp: occurredAt, data: data.extend({ sandbox }) }).meta({ id });
+  const described = {
+    type: z.literal(type).meta({ description: "The type of the event." }),
+    timestamp: occurredAt,
+    data: data.extend({ sandbox }).meta({ description: "What has happened." }),
+  };
+  return z.object(described).meta({ id });
 }
 
 /** The body of a webhook request. It has no voucher code, no ticket and no token; fields are sent in this order. */

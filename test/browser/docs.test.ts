@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { OPERATIONS } from "../support/api-description.ts";
+import { DESCRIPTION, OPERATIONS } from "../support/api-description.ts";
 import { findAxeViolations, LOOKS, measureOverflow, openPage, photograph, startBrowser } from "../support/browser.ts";
 import { makeOffer } from "../support/marketplace.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -73,7 +73,9 @@ describe("the reference page", () => {
     await openReference(page);
     const paths = page.locator(".opblock-summary-path");
     const shown = await paths.evaluateAll((found) => found.map((path) => path.getAttribute("data-path")));
-    expect(shown.toSorted()).toEqual(OPERATIONS.map(({ path }) => path).toSorted());
+    expect(shown.toSorted()).toEqual(
+      [...OPERATIONS.map(({ path }) => path), ...Object.keys(DESCRIPTION.webhooks ?? {})].toSorted(),
+    );
     expect(await page.locator("#elsewhere").isVisible()).toBe(false);
     await photograph(page, `docs, ${look}`);
     await openOperation(page, "Partner", "redeemVoucher");

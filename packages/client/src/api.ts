@@ -544,7 +544,148 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    "voucher.instance.redeemed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sent to your endpoints: voucher.instance.redeemed
+         * @description Later versions may add types and fields. Answer within 15 seconds.
+         */
+        post: operations["voucherInstanceRedeemed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "voucher.instance.voided": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sent to your endpoints: voucher.instance.voided
+         * @description Later versions may add types and fields. Answer within 15 seconds.
+         */
+        post: operations["voucherInstanceVoided"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "voucher.instance.expired": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sent to your endpoints: voucher.instance.expired
+         * @description Later versions may add types and fields. Answer within 15 seconds.
+         */
+        post: operations["voucherInstanceExpired"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "voucher.instance.claimed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sent to your endpoints: voucher.instance.claimed
+         * @description Later versions may add types and fields. Answer within 15 seconds.
+         */
+        post: operations["voucherInstanceClaimed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "voucher.instance.bought": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sent to your endpoints: voucher.instance.bought
+         * @description Later versions may add types and fields. Answer within 15 seconds.
+         */
+        post: operations["voucherInstanceBought"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "reservation.expired": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sent to your endpoints: reservation.expired
+         * @description Later versions may add types and fields. Answer within 15 seconds.
+         */
+        post: operations["reservationExpired"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "webhook.test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sent to your endpoints: webhook.test
+         * @description Later versions may add types and fields. Answer within 15 seconds.
+         */
+        post: operations["webhookTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         ReserveRequest: {
@@ -684,6 +825,245 @@ export interface components {
         };
         /** @description Fields are ignored, and the body may be omitted. */
         ClaimRequest: Record<string, never>;
+        WebhookRedeemed: {
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "voucher.instance.redeemed";
+            /**
+             * Format: date-time
+             * @description When it happened. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            timestamp: string;
+            /** @description What has happened. */
+            data: {
+                /**
+                 * @description The voucher's id. Identifies it where its code must not be shown.
+                 * @example vch_01m7zjmag2eh3rfc071drn775z
+                 */
+                voucherId: string;
+                /**
+                 * @description The event's position in the voucher's chain.
+                 * @example 2
+                 */
+                sequence: number;
+                /** @description The event's `recordHash` in the voucher's chain. */
+                recordHash: string;
+                /**
+                 * @description The reference under which the voucher was redeemed.
+                 * @example order-20261121-0007
+                 */
+                externalRef: string;
+                /**
+                 * @description The code to give to the customer, who uses it to get the benefit.
+                 * @example FZPY-DXN7-0MV2
+                 */
+                redeemCode: string;
+                /**
+                 * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
+                 * @constant
+                 */
+                sandbox?: true;
+            };
+        };
+        WebhookVoided: {
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "voucher.instance.voided";
+            /**
+             * Format: date-time
+             * @description When it happened. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            timestamp: string;
+            /** @description What has happened. */
+            data: {
+                /**
+                 * @description The voucher's id. Identifies it where its code must not be shown.
+                 * @example vch_01m7zjmag2eh3rfc071drn775z
+                 */
+                voucherId: string;
+                /**
+                 * @description The event's position in the voucher's chain.
+                 * @example 2
+                 */
+                sequence: number;
+                /** @description The event's `recordHash` in the voucher's chain. */
+                recordHash: string;
+                /**
+                 * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
+                 * @constant
+                 */
+                sandbox?: true;
+            };
+        };
+        WebhookExpired: {
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "voucher.instance.expired";
+            /**
+             * Format: date-time
+             * @description When it happened. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            timestamp: string;
+            /** @description What has happened. */
+            data: {
+                /**
+                 * @description The voucher's id. Identifies it where its code must not be shown.
+                 * @example vch_01m7zjmag2eh3rfc071drn775z
+                 */
+                voucherId: string;
+                /**
+                 * @description The event's position in the voucher's chain.
+                 * @example 2
+                 */
+                sequence: number;
+                /** @description The event's `recordHash` in the voucher's chain. */
+                recordHash: string;
+                /**
+                 * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
+                 * @constant
+                 */
+                sandbox?: true;
+            };
+        };
+        WebhookClaimed: {
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "voucher.instance.claimed";
+            /**
+             * Format: date-time
+             * @description When it happened. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            timestamp: string;
+            /** @description What has happened. */
+            data: {
+                /**
+                 * @description The voucher's id. Identifies it where its code must not be shown.
+                 * @example vch_01m7zjmag2eh3rfc071drn775z
+                 */
+                voucherId: string;
+                /**
+                 * @description The event's position in the voucher's chain.
+                 * @example 2
+                 */
+                sequence: number;
+                /** @description The event's `recordHash` in the voucher's chain. */
+                recordHash: string;
+                /**
+                 * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
+                 * @constant
+                 */
+                sandbox?: true;
+            };
+        };
+        WebhookBought: {
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "voucher.instance.bought";
+            /**
+             * Format: date-time
+             * @description When it happened. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            timestamp: string;
+            /** @description What has happened. */
+            data: {
+                /**
+                 * @description The voucher's id. Identifies it where its code must not be shown.
+                 * @example vch_01m7zjmag2eh3rfc071drn775z
+                 */
+                voucherId: string;
+                /**
+                 * @description The event's position in the voucher's chain.
+                 * @example 2
+                 */
+                sequence: number;
+                /** @description The event's `recordHash` in the voucher's chain. */
+                recordHash: string;
+                /**
+                 * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
+                 * @constant
+                 */
+                sandbox?: true;
+            };
+        };
+        WebhookReservationExpired: {
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "reservation.expired";
+            /**
+             * Format: date-time
+             * @description When it happened. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            timestamp: string;
+            /** @description What has happened. */
+            data: {
+                /**
+                 * @description The voucher's id. Identifies it where its code must not be shown.
+                 * @example vch_01m7zjmag2eh3rfc071drn775z
+                 */
+                voucherId: string;
+                /**
+                 * Format: date-time
+                 * @description When the reservation began. ISO 8601 in UTC, with milliseconds.
+                 * @example 2026-11-21T11:58:31.902Z
+                 */
+                startedAt: string;
+                /**
+                 * Format: date-time
+                 * @description When it expired, as the answer to reserve said. ISO 8601 in UTC, with milliseconds.
+                 * @example 2026-11-21T12:13:31.902Z
+                 */
+                expiresAt: string;
+                /**
+                 * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
+                 * @constant
+                 */
+                sandbox?: true;
+            };
+        };
+        WebhookTest: {
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "webhook.test";
+            /**
+             * Format: date-time
+             * @description When it happened. ISO 8601 in UTC, with milliseconds.
+             * @example 2026-11-21T12:02:58.137Z
+             */
+            timestamp: string;
+            /** @description What has happened. */
+            data: {
+                /**
+                 * @description The endpoint that was tested.
+                 * @example whk_01m7zjmag4eh3rfc1b0q9x4d7e
+                 */
+                webhookId: string;
+                /**
+                 * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
+                 * @constant
+                 */
+                sandbox?: true;
+            };
+        };
         Reservation: {
             /**
              * @description Identifies the reservation. Accepted wherever a code is accepted; required to release the reservation.
@@ -5002,6 +5382,307 @@ export interface operations {
                 };
             };
             default: components["responses"]["AnyAddress"];
+        };
+    };
+    voucherInstanceRedeemed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The same in every attempt: ignore what you have handled. */
+                "webhook-id": string;
+                /** @description When this attempt was signed, in Unix seconds. */
+                "webhook-timestamp": string;
+                /** @description One or more signatures `v1,…` of Standard Webhooks, separated by spaces. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookRedeemed"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Delivered. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Failed: the delivery is tried again. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    voucherInstanceVoided: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The same in every attempt: ignore what you have handled. */
+                "webhook-id": string;
+                /** @description When this attempt was signed, in Unix seconds. */
+                "webhook-timestamp": string;
+                /** @description One or more signatures `v1,…` of Standard Webhooks, separated by spaces. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookVoided"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Delivered. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Failed: the delivery is tried again. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    voucherInstanceExpired: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The same in every attempt: ignore what you have handled. */
+                "webhook-id": string;
+                /** @description When this attempt was signed, in Unix seconds. */
+                "webhook-timestamp": string;
+                /** @description One or more signatures `v1,…` of Standard Webhooks, separated by spaces. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookExpired"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Delivered. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Failed: the delivery is tried again. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    voucherInstanceClaimed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The same in every attempt: ignore what you have handled. */
+                "webhook-id": string;
+                /** @description When this attempt was signed, in Unix seconds. */
+                "webhook-timestamp": string;
+                /** @description One or more signatures `v1,…` of Standard Webhooks, separated by spaces. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookClaimed"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Delivered. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Failed: the delivery is tried again. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    voucherInstanceBought: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The same in every attempt: ignore what you have handled. */
+                "webhook-id": string;
+                /** @description When this attempt was signed, in Unix seconds. */
+                "webhook-timestamp": string;
+                /** @description One or more signatures `v1,…` of Standard Webhooks, separated by spaces. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookBought"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Delivered. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Failed: the delivery is tried again. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    reservationExpired: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The same in every attempt: ignore what you have handled. */
+                "webhook-id": string;
+                /** @description When this attempt was signed, in Unix seconds. */
+                "webhook-timestamp": string;
+                /** @description One or more signatures `v1,…` of Standard Webhooks, separated by spaces. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookReservationExpired"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Delivered. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Failed: the delivery is tried again. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    webhookTest: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The same in every attempt: ignore what you have handled. */
+                "webhook-id": string;
+                /** @description When this attempt was signed, in Unix seconds. */
+                "webhook-timestamp": string;
+                /** @description One or more signatures `v1,…` of Standard Webhooks, separated by spaces. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookTest"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Delivered. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Failed: the delivery is tried again. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }

@@ -8,6 +8,7 @@ import {
 } from "zod-openapi";
 import packageJson from "../../../package.json" with { type: "json" };
 import { examples } from "../../contract/example.ts";
+import { webhookEvent } from "../../contract/webhooks.ts";
 import type { DescribedSettings, Endpoint } from "../endpoint.ts";
 import { GUIDE_PATH } from "../pages/layout.ts";
 import { ErrorDescriptions } from "./describe-errors.ts";
@@ -39,10 +40,41 @@ export function describeApi(endpoints: readonly Endpoint[], settings: DescribedS
       servers: [{ url: settings.baseUrl }],
       tags: TAGS,
       paths,
+      webhooks: describeWebhooks(),
       components: { securitySchemes: SECURITY_SCHEMES },
     },
     { override: simplifySchema },
   ) as ApiDescription;
+}
+
+/** The requests that this service sends to partners, by the type of their event. */
+function describeWebhooks(): ZodOpenApiPathsObject {
+  const header = z.object({
+    "webhook-id": z.string().meta({ description: "The same in every attempt: ignore what you have handled." }),
+    "webhook-timestamp": z.string().meta({ description: "When this attempt was signed, in Unix seconds." }),
+    "webhook-signature": z
+      .string()
+      .meta({ description: "One or more signatures `v1,…` of Standard Webhooks, separated by spaces." }),
+  });
+  const webhooks = webhookEvent.options.map((body): [string, ZodOpenApiPathsObject[string]] => {
+    const type = body.shape.type.value;
+    const post: ZodOpenApiOperationObject = {
+      operationId: type.replace(/[^a-z]+(.)/g, (_, letter: string) => letter.toUpperCase()),
+      tags: ["Webhooks"],
+      summary: `Sent to your endpoints: ${type}`,
+      description: "Later versions may add types and fields. Answer within 15 seconds.",
+      security: [],
+      requestParams: { header },
+      requestBody: { required: true, content: { "application/json": { schema: body } } },
+      responses: {
+        "2XX": { description: "Delivered." },
+        "410": { description: "The endpoint is gone: it is disabled." },
+        default: { description: "Failed: the delivery is tried again." },
+      },
+    };
+    return [type, { post }];
+  });
+  return Object.fromEntries(webhooks);
 }
 
 function describeOperation(

@@ -10,6 +10,8 @@ const nameElements = () => {
   for (const choice of document.querySelectorAll("select:not([aria-label])")) {
     choice.setAttribute("aria-label", choice.closest(".servers") ? "Server" : "Example");
   }
+  // It follows a heading of level 2.
+  for (const heading of document.querySelectorAll(".models > h4")) heading.setAttribute("aria-level", "3");
   for (const [part, name] of [
     [".information-container", "About this API"],
     [".schemes-server-container", "Server and keys"],
