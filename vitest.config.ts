@@ -12,6 +12,7 @@ const GUARANTEES = [
 /** Runs of minutes that `npm run test:endurance` makes and CI does not: it must end within twenty minutes. */
 const ENDURANCE = [
   "test/faults/{postgres-failover,webhook-load,webhooks}.test.ts",
+  "test/guards/*.test.ts",
   "test/log/{dump-restore,many-kills,retire-kills}.test.ts",
 ];
 

@@ -226,6 +226,14 @@ const REJECTED: Rejected[] = [
     ],
   ),
   ["a batch for an unknown audience", "batches_audience_check", batch({ audience: "NoOne" })],
+  ["a batch of no product", "batches_product_id_fkey", batch({ product_id: "prd_none" })],
+  [
+    "a batch whose expiry is recorded too far",
+    "batches_expiry_recorded_to_range",
+    batch({ expiry_recorded_to: 10_000 }),
+  ],
+  ["a voucher of no batch", "vouchers_batch_id_fkey", copyOf({ batch_id: "bat_none" })],
+  ["a claim of no product", "claims_product_id_fkey", claim({ product_id: "prd_none" })],
   ["a batch without vouchers", "batches_voucher_count_check", batch({ voucher_count: 0 })],
   ["a negative price", "batches_price_usd_check", batch({ price_usd: -0.01 })],
   ["a negative list price", "batches_retail_price_usd_check", batch({ retail_price_usd: -1 })],
@@ -272,6 +280,131 @@ const REJECTED: Rejected[] = [
   ["a leaf batch that neither waits nor is placed", "log_batches_placed_or_waiting", logBatch({ leaves: 1 })],
   ["a leaf batch of 4 097 leaves", "log_batches_leaves_check", logBatch({ leaves: 4_097, hashes: bytes(4_097) })],
 ];
+
+const ROOT = { origin: "log.example", size: 1, root: bytes(1) };
+const NOTED = { note: "note", served_note: "note", last_note: "note", policy: "none", reason: "leaked" };
+
+/** Rows of tables, and the changes with which Postgres rejects them, by the constraint. */
+const CHANGED: [table: string, row: () => Row, changes: Record<string, Row[]>][] = [
+  [
+    "products",
+    () => ({
+      ...{ id: newId("prd"), brand_id: partner.brandId, key: newUser("key"), name: "A cup", type: "Product" },
+      ...{ retail_price_usd: 2, price_usd: 1 },
+    }),
+    {
+      products_type_check: [{ type: "Gift" }],
+      products_retail_price_usd_check: [{ retail_price_usd: -1 }],
+      products_price_usd_check: [{ price_usd: -1 }],
+      products_benefit_months_check: [{ benefit_months: -1 }],
+      products_brand_id_fkey: [{ brand_id: "brd_none" }],
+    },
+  ],
+  [
+    "brands",
+    () => ({ id: newId("brd"), organization_id: partner.organizationId, name: "Corner" }),
+    { brands_organization_id_fkey: [{ organization_id: "org_none" }] },
+  ],
+  [
+    "api_keys",
+    () => ({ id: newId("key"), organization_id: partner.organizationId, scopes: ["voucher.read"] }),
+    { api_keys_organization_id_fkey: [{ organization_id: "org_none" }] },
+  ],
+  [
+    "webhook_endpoints",
+    () => ({ id: newId("whk"), organization_id: partner.organizationId, place: 1, url: "https://shop.example" }),
+    {
+      webhook_endpoints_organization_id_fkey: [{ organization_id: "org_none" }],
+      webhook_endpoints_place_check: [{ place: 0 }, { place: 21 }],
+      webhook_endpoints_url_check: [{ url: "ftp://shop.example" }, { url: `https://${"x".repeat(2_048)}` }],
+      webhook_endpoints_description_check: [{ description: LONG }],
+      webhook_endpoints_event_types_check: [{ event_types: ["voucher.instance.issued"] }],
+      webhook_endpoints_disabled_reason_check: [{ enabled: false, disabled_reason: "tired", disabled_at: NOON }],
+      webhook_endpoints_enabled: [{ enabled: false }, { disabled_reason: "gone" }, { disabled_at: NOON }],
+      webhook_endpoints_deleted: [{ place: null }, { deleted_at: NOON }, { place: null, deleted_at: NOON }],
+      webhook_endpoints_secret_version_check: [{ secret_version: 0 }],
+      webhook_endpoints_previous_secrets_until_check: [{ previous_secrets_until: Array(11).fill(NOON) }],
+    },
+  ],
+  [
+    "webhook_deliveries",
+    () => ({
+      ...{ position: 1, created_at: NOON, sequence: 1, endpoint_id: "whk_1", event_id: newUser("event") },
+      ...{ voucher_id: "vch_1", event_type: "voucher.instance.redeemed" },
+    }),
+    {
+      webhook_deliveries_attempts_check: [{ attempts: -1 }],
+      webhook_deliveries_state_check: [{ state: "Lost", finished_at: NOON }],
+      webhook_deliveries_last_failure_check: [{ last_failure: "Refused!" }],
+      webhook_deliveries_finished: [{ finished_at: NOON }, { state: "Failed" }],
+      webhook_deliveries_next: [{ state: "Failed", finished_at: NOON, next_attempt_at: NOON }],
+      webhook_deliveries_one_kind: [{ sequence: null }, { ticket: "rsv_1" }],
+    },
+  ],
+  [
+    "webhook_outbox",
+    () => ({ organization_id: partner.organizationId, voucher_ids: ["vch_1"], sequences: [1] }),
+    {
+      webhook_outbox_voucher_ids_check: [{ voucher_ids: [], sequences: [] }],
+      webhook_outbox_one_kind: [{ sequences: null }, { tickets: ["rsv_1"] }],
+      webhook_outbox_lengths: [{ sequences: [1, 2] }],
+    },
+  ],
+  ["log_tiles", () => ({ index: 900, level: 1, hashes: bytes(1) }), { log_tiles_level_check: [{ level: 0 }] }],
+  ["log_lost", () => ({ first_index: 900, leaves: 1, noted_at: NOON }), { log_lost_leaves_check: [{ leaves: 0 }] }],
+  ["log_witnesses", () => ({ name: newUser("witness"), size: 0 }), { log_witnesses_size_check: [{ size: -1 }] }],
+  [
+    "log_batches",
+    () => ({ id: 9_200, leaves: 1, first_index: 9_200 }),
+    { log_batches_first_index_check: [{ first_index: -1 }] },
+  ],
+  [
+    "log_tree",
+    () => ROOT,
+    { log_tree_one_check: [{ one: false }], log_tree_size_check: [{ size: -1 }], log_tree_root_check: [{ root: "x" }] },
+  ],
+  [
+    "log_published",
+    () => ({ size: 1, root: bytes(1), note: NOTED.note, policy: NOTED.policy, published_at: NOON }),
+    {
+      log_published_one_check: [{ one: false }],
+      log_published_size_check: [{ size: -1 }],
+      log_published_root_check: [{ root: "x" }],
+    },
+  ],
+  [
+    "log_retirements",
+    () => {
+      const { note: _, ...notes } = NOTED;
+      return { ...ROOT, ...notes, origin: newUser("log"), next_origin: "next.example", retired_at: NOON };
+    },
+    { log_retirements_size_check: [{ size: -1 }], log_retirements_root_check: [{ root: "x" }] },
+  ],
+];
+
+it.each(CHANGED)("Postgres rejects a row of %s with any one wrong value", async (table, row, changes) => {
+  const code = expect.stringMatching(/^23/);
+  for (const [constraint, wrong] of Object.entries(changes))
+    for (const change of wrong) await rejected(code, constraint, ...insert(table, { ...row(), ...change }));
+});
+
+it.each([
+  ["batch_windows", "batch_id", () => ({ batch_id: "bat_none", kind: "buy" })],
+  ["api_key_secrets", "key_id", () => ({ key_id: "key_none", secret_hash: bytes(1) })],
+  ["api_key_uses", "key_id", () => ({ key_id: "key_none", last_used_at: NOON })],
+  ["broken_chains", "voucher_id", () => ({ voucher_id: "vch_none", found_at: NOON })],
+])("a row of %s has an existing %s", async (table, column, row) => {
+  await rejected(FOREIGN_KEY, `${table}_${column}_fkey`, ...insert(table, row()));
+});
+
+it("one row keeps the time up to which redemptions are closed, and one the generation of ends", async () => {
+  const second = { singleton: false };
+  await rejected(CHECK, "reference_generation_singleton_check", ...insert("reference_generation", second));
+  const closed = insert("redemptions_closed", { ...second, closed_until: NOON });
+  await rejected(CHECK, "redemptions_closed_singleton_check", ...closed);
+  const late = "UPDATE redemptions_closed SET closed_until = '2020-01-01 00:00:00.0001Z'";
+  await rejected(CHECK, "redemptions_closed_closed_until_check", late);
+});
 
 it.each(REJECTED)("Postgres rejects %s", async (_, constraintOrMessage, make) => {
   const code = expect.stringMatching(/^23|^428C9$/);

@@ -29,7 +29,7 @@ type Stop = () => Promise<unknown>;
 
 /**
  * Provides real servers: those of DATABASE_URL and REDIS_URL, or else containers if Docker is available, or else embedded ones. Migrates
- * one database as a template.
+ * one database as a template. The SQL in BREAK_SCHEMA then takes a guard away from it: see test/guards.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stops: Stop[] = [];
@@ -45,6 +45,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const url = new URL(databaseUrl);
   url.pathname = `/${template}`;
   await migrateDatabase(url.href);
+  if (process.env.BREAK_SCHEMA) await administer(url.href, process.env.BREAK_SCHEMA);
   const { logins, remove } = await makeTestLogins(url.href);
   project.provide("logins", logins);
   project.provide("databaseUrl", databaseUrl);

@@ -1,0 +1,205 @@
+import type { CodeGuard } from "./broken-copy.ts";
+
+const guardsOf = (file: string, tests: string[], guards: Record<string, [text: string, broken: string]>): CodeGuard[] =>
+  Object.entries(guards).map(([rule, [text, broken]]) => ({ rule, file, text, broken, tests }));
+
+/** The guards of the service that are code and not schema: by file, with the tests that see them; then rule, text and what breaks it. */
+export const CODE_GUARDS: CodeGuard[] = [
+  ...guardsOf("src/domain/redeem.ts", ["test/unit/decisions", "test/api/redeem", "test/races"], {
+    "a job that is delivered twice repeats its answer": ["confirmation?.attemptId === attempt.attemptId", "false"],
+    "a reference redeems once": [`if (confirmation !== null) return { kind: "confirmed" };`, ""],
+    "an attempt whose reference was ended does not redeem": ["attempt.isEnded || ", ""],
+    "an attempt does not redeem after its deadline": [" || now.getTime() > attempt.deadlineMs", ""],
+    "a voucher that is used, voided or expired is not redeemed": [
+      `if (final !== null) return { kind: "refused", code: final };`,
+      "",
+    ],
+    "an ended reservation's ticket does not redeem": [
+      "attempt.ticket !== null && live?.ticket !== attempt.ticket",
+      "false",
+    ],
+    "a wrong token does not redeem": ["attempt.tokenHash !== null && !tokenMatches", "false"],
+    "another key's reservation is not redeemed without its token": [
+      "live !== null && live.keyId !== attempt.keyId && !tokenMatches",
+      "false",
+    ],
+  }),
+  ...guardsOf(
+    "src/services/partner/redeem-committer.ts",
+    [
+      "test/workers",
+      "test/unit/decisions",
+      "test/api/redeem",
+      "test/races",
+      "test/races/deployments",
+      "test/faults/server-faults",
+      "test/races/redemption-times",
+    ],
+    {
+      "a voucher of another organization is not redeemed": [
+        "voucher.organizationId !== request.organizationId",
+        "false",
+      ],
+      "a worker that is connected to another database does not redeem": ["isForeign || ", ""],
+      "a redemption is not dated into closed time": ["closedUntil > now ? closedUntil : now", "now"],
+      "later requests of a batch see a redemption": [
+        `vouchers.set(voucher.id, { ...voucher, status: "Redeemed", reservation: null });`,
+        "",
+      ],
+      "redeeming ends the reservation": ["...endReservations([...consumed, ...expired], redeemedAt),", ""],
+    },
+  ),
+  ...guardsOf(
+    "src/services/partner/redeem-voucher.ts",
+    ["test/api/redeem", "test/races/references", "test/faults", "test/api/reused-reference", "test/faults/failover"],
+    {
+      "a refusal is told only after it ended earlier attempts": [
+        `if (outcome.kind === "held") throw new AppError("redeem_unknown");`,
+        `if (outcome.kind === "held") throw error;`,
+      ],
+      "a reference of another voucher is marked": ["if (isNamedVoucher) return response;", "return response;"],
+      "a repeated redeem is confirmed by the standby": ["    await confirmRead(ctx);\n", ""],
+    },
+  ),
+  ...guardsOf("src/db/redemptions.sql", ["test/races/references"], {
+    "a reference is locked before its end is read": [
+      "WHERE NOT pg_try_advisory_xact_lock_shared(hashtext(w.organization_id), hashtext(w.external_ref))",
+      "WHERE false",
+    ],
+  }),
+  ...guardsOf("src/queues/worker.ts", ["test/races/deployments", "test/workers"], {
+    "a job from another deployment is not run": ["origin !== deployment.origin", "false"],
+  }),
+  ...guardsOf("src/domain/reservation.ts", ["test/unit/decisions", "test/api/reserve", "test/races/reservations"], {
+    "an expired reservation is not live": [
+      "reservation !== null && reservation.expiresAt > now",
+      "reservation !== null",
+    ],
+    "another key's reservation is not repeated": ["live.keyId === request.keyId", "true"],
+  }),
+  ...guardsOf(
+    "src/services/partner/reserve-voucher.ts",
+    ["test/api/reserve", "test/races/reservations", "test/faults/failover", "test/races"],
+    {
+      "another key's reservation is not read": ["reservation.keyId !== caller.keyId", "false"],
+      "an ended ticket does not reserve": ["isTicket(codeOrTicket) && reservation?.ticket !== codeOrTicket", "false"],
+      "a repeated reserve is confirmed by the standby": ["    await confirmRead(ctx);\n", ""],
+      "a lease that was not used is released": [
+        `if (currentHolder === null && outcome?.kind !== "opened")`,
+        "if (false)",
+      ],
+    },
+  ),
+  ...guardsOf("src/services/partner/reservation-committer.ts", ["test/api/release", "test/races/reservations"], {
+    "only the live ticket is released": [
+      "liveReservation(voucher.reservation, now)?.ticket !== move.ticket",
+      "voucher.reservation === null",
+    ],
+  }),
+  ...guardsOf("src/holds/release.lua", ["test/races/lease"], {
+    "a lease is released by its own ticket only": ["redis.call('HGET', KEYS[1], 'ticket') == ARGV[1]", "true"],
+  }),
+  ...guardsOf("src/holds/acquire.lua", ["test/races/lease"], {
+    "a held lease is not taken": ["if held[1] and", "if false and"],
+  }),
+  ...guardsOf("src/domain/voucher.ts", ["test/unit/decisions", "test/api/look-up"], {
+    "a voucher expires at its time": [`voucher.status === "Active" && voucher.validUntil <= now`, "false"],
+  }),
+  ...guardsOf("src/domain/reservation-token.ts", ["test/unit/reservation-token", "test/api/redeem"], {
+    "token hashes are compared": ["a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))", "true"],
+  }),
+  ...guardsOf(
+    "src/domain/offer.ts",
+    ["test/unit/offer", "test/api/marketplace", "test/races/acquisitions", "test/faults/failover"],
+    {
+      "a window opens at its time": ["(window.opensAt === null || window.opensAt <= now)", "true"],
+      "a window closes at its time": ["(window.closesAt === null || window.closesAt > now)", "true"],
+      "an expired batch is not open": [" || validUntil <= now", ""],
+    },
+  ),
+  ...guardsOf(
+    "src/domain/audience.ts",
+    ["test/unit/offer", "test/api/marketplace", "test/races/acquisitions", "test/faults/failover"],
+    {
+      "a batch for referrers needs a contract or an owner": ["  return null;\n", `  return "active_contract";\n`],
+      "an ended contract opens nothing": ["(contract.endsAt === null || contract.endsAt > now)", "true"],
+    },
+  ),
+  ...guardsOf(
+    "src/services/marketplace/decide-acquisitions.ts",
+    ["test/api", "test/unit/offer", "test/api/marketplace", "test/races/acquisitions", "test/faults/failover"],
+    {
+      "a sandbox is not open to others": [`product?.sandbox && way !== "link" && !isInsider`, "false"],
+      "a link of an ended contract opens nothing": ["link !== null && !isContractActive(link, now)", "false"],
+      "a user gets one voucher of a product": [
+        "acquirer.earlier ?? acquired.get(acquisitionKey(key))",
+        "undefined as AcquiredVoucher | undefined",
+      ],
+      "a reserved voucher is not acquired": [" || liveReservation(voucher.reservation, now) !== null", ""],
+    },
+  ),
+  ...guardsOf(
+    "src/services/marketplace/acquisition-committer.ts",
+    ["test/races/acquisitions", "test/api/marketplace"],
+    {
+      "a voucher with a damaged chain is set aside": [`violates(error, "voucher_events_pkey")`, "false"],
+    },
+  ),
+  ...guardsOf(
+    "src/services/marketplace/acquire-voucher.ts",
+    ["test/unit/offer", "test/api/marketplace", "test/races/acquisitions", "test/faults/failover"],
+    {
+      "a repeated claim is confirmed by the standby": [
+        "alreadyConfirmed ? confirmRead(ctx) : awaitSeal(ctx, id)",
+        "alreadyConfirmed ? null : awaitSeal(ctx, id)",
+      ],
+      "sold_out is confirmed by the standby": [`outcome.kind === "refused" && outcome.code === "sold_out"`, "false"],
+    },
+  ),
+  ...guardsOf(
+    "src/services/chain/seal-events.ts",
+    ["test/workers/seal", "test/races", "test/unit", "test/workers", "test/api"],
+    {
+      "an event is sealed only after the one before it": ["sequence !== sealedSequence + 1", "false"],
+      "events that are not sealed are sealed before a redemption": [
+        "chain.sealedSequence < chain.lastSequence",
+        "false",
+      ],
+    },
+  ),
+  ...guardsOf("src/domain/chain.ts", ["test/unit/chain"], {
+    "a changed payload is found": [`hash("sha256", event.payload) !== event.recordHash`, "false"],
+    "a broken link is found": ["event.previousHash !== previousHash", "false"],
+    "a missing event is found": ["event.sequence !== sequence", "false"],
+    "missing events at the end are found": ["head.lastSequence !== events.length", "false"],
+    "a field that differs from its payload is found": ["sealed[field] !== value", "false"],
+  }),
+  ...guardsOf("src/services/auth/authenticate-key.ts", ["test/api"], {
+    "a key's prefix must match its organization": ["found.sandbox !== isSandboxKey(secret)", "false"],
+    "a revoked key ends within a second": ["const TRUSTED_MS = 500;", "const TRUSTED_MS = 60_000;"],
+  }),
+  ...guardsOf("src/http/middleware/authenticate.ts", ["test/api/authentication", "test/api/sandbox"], {
+    "a key is used from its addresses only": [`!key.allows(request.ip ?? "")`, "false"],
+    "a key does what its scopes allow": ["!key.scopes.has(scope)", "false"],
+    "sandbox routes are for sandboxes only": ["!callerOf(response).sandbox", "false"],
+  }),
+  ...guardsOf("src/services/auth/authenticate-user.ts", ["test/api/marketplace-tokens"], {
+    "a user's token must be signed with an asymmetric algorithm": ["        algorithms: ALGORITHMS,\n", ""],
+    "an expired token is refused": ["currentDate: now,", "currentDate: new Date(0),"],
+  }),
+  ...guardsOf("src/limits/miss-limiter.ts", ["test/api/miss-limit", "test/limits"], {
+    "misses are limited": ["one.missed ? misses <= this.#limit : misses < this.#limit", "true"],
+  }),
+  ...guardsOf("src/http/middleware/json-body.ts", ["test/api/bad-input"], {
+    "text that Postgres cannot store is refused": ["field !== null", "false"],
+  }),
+  ...guardsOf("src/services/webhooks/send-webhook.ts", ["test/workers/send-webhook"], {
+    "a webhook goes to public addresses only": ["!addresses.every(mayConnectTo)", "false"],
+    "a receiver cannot send without end": ["received <= RECEIVED_MAX", "true"],
+  }),
+  ...guardsOf("src/services/log/run-log.ts", ["test/workers/log", "test/log"], {
+    "the log signs only what it has followed": ["found, this.#signed]", "found]"],
+    "a log that an anchor has does not begin anew": ["isRemembered && (await findLogTree(pool)) === null", "false"],
+    "a checkpoint needs its witnesses": ["!this.#meetsQuorum(cosigned)", "false"],
+  }),
+];
