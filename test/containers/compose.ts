@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import { openDeployment } from "./deployment.ts";
 
 // The README's commands, crashes, and what operators do.
@@ -78,6 +81,26 @@ describe("docker compose", () => {
       const limits = "cd /sys/fs/cgroup; cat memory.max pids.max || cat memory/memory.limit_in_bytes pids/pids.max";
       assert.deepEqual((await inside(`(${limits}) 2> /dev/null`)).split("\n"), [String(512 * 1024 * 1024), "200"]);
     }
+  });
+
+  it("lets the tests start containers of their own, whose ports are published on loopback only", async () => {
+    const vitest = ["node_modules/vitest/vitest.mjs", "run", "--project", "guarantees", "test/db/lists.test.ts"];
+    let isOver = false;
+    const tests = promisify(execFile)(process.execPath, vitest, {
+      cwd: join(import.meta.dirname, "../.."),
+      // The suite stops its containers. The image that would stop them after a crash cannot be had everywhere.
+      env: { ...process.env, NO_COLOR: "1", TESTCONTAINERS_RYUK_DISABLED: "true" },
+      maxBuffer: 1e8,
+    }).finally(() => (isOver = true));
+    const published = new Set<string>();
+    for (; !isOver; await sleep(200)) {
+      const list = ["ps", "--filter", "label=org.testcontainers=true", "--format", "{{.Ports}}"];
+      for (const ports of (await deployment.run("docker", ...list)).split("\n")) if (ports) published.add(ports);
+    }
+    assert.match((await tests).stdout, /Tests +\d+ passed/);
+    assert.doesNotMatch((await tests).stdout, /embedded server/);
+    assert.ok(published.size >= 2);
+    for (const ports of published) assert.match(ports, /^127\.0\.0\.1:\d+->\d+\/tcp$/);
   });
 
   it("names its version and licence, and lists its packages, in an image of less than 250 MB compressed", async () => {

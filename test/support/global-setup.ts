@@ -34,6 +34,8 @@ type Stop = () => Promise<unknown>;
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stops: Stop[] = [];
   const containers = (!process.env.DATABASE_URL || !process.env.REDIS_URL) && dockerAnswers();
+  // Where the ports of containers are published, also when the tests themselves run in a container of the host's network.
+  process.env.TESTCONTAINERS_HOST_OVERRIDE ??= "127.0.0.1";
   const databaseUrl = process.env.DATABASE_URL || (await (containers ? postgresContainer : embeddedPostgres)(stops));
   const shards = Number(process.env.TEST_CLUSTER_SHARDS || 0);
   const redis = await (shards > 0 ? redisCluster : redisServer)(stops, containers);
@@ -92,20 +94,50 @@ async function administer(databaseUrl: string, statement: string): Promise<void>
   await client.query(statement).finally(() => client.end());
 }
 
+const POSTGRES_IMAGE = process.env.POSTGRES_IMAGE || "postgres:17-alpine";
+const REDIS_IMAGE = process.env.REDIS_IMAGE || "redis:7.4-alpine";
+
+interface HostConfig {
+  PortBindings?: Record<string, { HostIp?: string }[]>;
+}
+
+/** Publishes a container's ports on loopback only. */
+function bindToLoopback({ PortBindings = {} }: HostConfig): void {
+  for (const binding of Object.values(PortBindings).flat()) binding.HostIp = "127.0.0.1";
+}
+
 async function postgresContainer(stops: Stop[]): Promise<string> {
   const { PostgreSqlContainer } = await import("@testcontainers/postgresql");
-  const container = await new PostgreSqlContainer("postgres:17-alpine")
-    .withCommand(["-c", "max_connections=200"])
-    .start();
-  stops.push(() => container.stop());
-  return container.getConnectionUri();
+  class Container extends PostgreSqlContainer {
+    protected override async beforeContainerCreated() {
+      bindToLoopback(this.hostConfig as HostConfig);
+    }
+  }
+  const started = await new Container(POSTGRES_IMAGE)
+    .withCommand(["postgres", "-c", "max_connections=200"])
+    .start()
+    .catch((error) => sayMissing(POSTGRES_IMAGE, error));
+  if (started === null) return embeddedPostgres(stops);
+  stops.push(() => started.stop());
+  return started.getConnectionUri();
 }
 
 async function redisContainer(stops: Stop[]): Promise<string> {
   const { RedisContainer } = await import("@testcontainers/redis");
-  const container = await new RedisContainer("redis:7.4-alpine").start();
-  stops.push(() => container.stop());
-  return container.getConnectionUrl();
+  class Container extends RedisContainer {
+    protected override async beforeContainerCreated() {
+      bindToLoopback(this.hostConfig as HostConfig);
+    }
+  }
+  const started = await new Container(REDIS_IMAGE).start().catch((error) => sayMissing(REDIS_IMAGE, error));
+  if (started === null) return embeddedRedis(stops);
+  stops.push(() => started.stop());
+  return started.getConnectionUrl();
+}
+
+function sayMissing(image: string, error: Error): null {
+  console.log(`The image ${image} cannot be used (${error.message}), so the tests take an embedded server instead.`);
+  return null;
 }
 
 async function embeddedPostgres(stops: Stop[]): Promise<string> {
