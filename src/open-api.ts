@@ -16,7 +16,7 @@ import { openBulkhead } from "./services/batches/bulkhead.ts";
 import { openReferenceEnds } from "./services/batches/end-references.ts";
 import { openPreservedSince } from "./services/chain/read-chain.ts";
 import { AcquisitionCommitter } from "./services/marketplace/acquisition-committer.ts";
-import { openCompleteUntil } from "./services/partner/read-redemptions.ts";
+import { openCompleteUntil } from "./services/partner/list-redemptions.ts";
 import { openReservationCommitter } from "./services/partner/reservation-committer.ts";
 import { measureBacklog } from "./services/servers/measure-backlog.ts";
 import { openVoucherReads } from "./services/voucher/resolve-voucher.ts";

@@ -1,7 +1,7 @@
 import { readBaseUrl } from "../config.ts";
 import { type ListedRedemptionView, redemptionsCsv } from "../contract/redemptions.ts";
 import { findCompleteUntil } from "../db/redemptions.ts";
-import { readAllRedemptions } from "../services/partner/read-redemptions.ts";
+import { readAllRedemptions } from "../services/partner/list-redemptions.ts";
 import { action, type Noun } from "./command.ts";
 import { formatUtc } from "./format.ts";
 import { formatTable } from "./layout.ts";

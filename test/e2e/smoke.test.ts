@@ -112,6 +112,7 @@ it("voucherctl runs a command of each noun", async () => {
     expect((await run(`link create --contract ${contract} --product ${product}`)).code).toMatch(/\S/);
     const { rows } = await servers.db.query("SELECT code FROM vouchers WHERE batch_id = $1 ORDER BY serial", [batch]);
     expect(await run(`voucher void ${rows[0]?.code} --org ${org}`)).toBeTypeOf("object");
+    expect(await run(`redemption list --org ${org}`)).toMatchObject({ redemptions: [] });
     expect(await run("chain verify --all")).toMatchObject({ broken: [] });
     expect(await run("audit list --limit 5")).toBeTypeOf("object");
     expect(await run("queue shards")).toBeTypeOf("object");

@@ -5,7 +5,7 @@ import { closeRedemptions, findClosedUntil, insertRedemptions, selectRedemptions
 import { write } from "../../src/db/transaction.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { auditedCommand } from "../../src/services/audit/with-audit-entry.ts";
-import { openCompleteUntil } from "../../src/services/partner/read-redemptions.ts";
+import { openCompleteUntil } from "../../src/services/partner/list-redemptions.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { trustDatabaseClock } from "../../src/services/servers/trust-clock.ts";
 import { besideTransaction, bypassTriggers, databaseTime } from "../support/outside-transaction.ts";

@@ -1,6 +1,6 @@
 import { REDEMPTION_EXAMPLES, redeemResponse } from "../../contract/redeem.ts";
 import { externalRefInPath } from "../../contract/redemptions.ts";
-import { readRedemption } from "../../services/partner/read-redemptions.ts";
+import { readRedemption } from "../../services/partner/read-redemption.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 

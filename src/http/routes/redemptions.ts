@@ -1,5 +1,5 @@
 import { redemptionsCsv, redemptionsQuery, redemptionsResponse } from "../../contract/redemptions.ts";
-import { listRedemptions, readAllRedemptions } from "../../services/partner/read-redemptions.ts";
+import { listRedemptions, readAllRedemptions } from "../../services/partner/list-redemptions.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 

@@ -2,7 +2,6 @@ import type pg from "pg";
 import type { Config } from "../../config.ts";
 import { AppError } from "../../contract/errors.ts";
 import { pickFields } from "../../contract/fields.ts";
-import type { RedeemResponse } from "../../contract/redeem.ts";
 import {
   type ListedRedemptionView,
   listedRedemption,
@@ -10,14 +9,12 @@ import {
   type RedemptionsResponse,
 } from "../../contract/redemptions.ts";
 import type { Deployment } from "../../db/deployment.ts";
-import { closeRedemptions, type ListedRedemption, readRedemptions, selectRedemptions } from "../../db/redemptions.ts";
+import { closeRedemptions, type ListedRedemption, selectRedemptions } from "../../db/redemptions.ts";
 import { openCursor, type RedemptionsCursor, sealCursor } from "../../domain/redemptions-cursor.ts";
 import type { TokenSecret } from "../../domain/reservation-token.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
-import { confirmRead, type ReferenceEnds } from "../batches/end-references.ts";
 import { verifyUrl } from "../voucher/resolve-voucher.ts";
-import { redemptionResponse } from "./redeem-voucher.ts";
 
 /** How long a process reuses the time before which redemptions are complete. An older time is correct, but lists fewer redemptions. Milliseconds. */
 const COMPLETE_UNTIL_MAX_AGE_MS = 1_000;
@@ -110,23 +107,6 @@ export function readAllRedemptions(
     }
   }
   return { until, pages: read() };
-}
-
-/**
- * Reads the redemption of one reference, as a repeated redeem would return it.
- * @throws AppError `redemption_not_found`, also for references of other organizations; `overloaded`.
- */
-export async function readRedemption(
-  ctx: Deps & { referenceEnds: ReferenceEnds },
-  { organizationId }: Caller,
-  externalRef: string,
-): Promise<RedeemResponse> {
-  // Postgres has no text with NUL; no reference contains one.
-  const refs = externalRef.includes("\0") ? [] : [{ organizationId, externalRef: externalRef.trim() }];
-  const [read] = await ctx.partnerCalls(() => readRedemptions(ctx.pool, refs));
-  if (!read?.redemption) throw new AppError("redemption_not_found");
-  await confirmRead(ctx);
-  return redemptionResponse(ctx, read.redemption, true);
 }
 
 function startOf({ from, to }: RedemptionsQuery): RedemptionsCursor {
