@@ -20,18 +20,21 @@ interface Reading {
   steadyMs: number;
   /** When it was read, on a monotonic clock that also runs while the machine sleeps. Milliseconds. */
   readAtMs: number;
+  /** How long the answer took, and so how old it may be. Milliseconds. */
+  tookMs: number;
   /** When an operator last said that the clock is right. Milliseconds since 1970, or null. */
   trustedAtMs: number | null;
 }
 
 /** The database's clock as this process sees it: the last time that it read, and the time that has passed since. The host's clock plays no part. */
 export class DatabaseClock {
-  readonly #monotonicMs: () => number;
+  /** A monotonic clock that also runs while the machine sleeps. Milliseconds. */
+  readonly monotonicMs: () => number;
   readonly #first = Promise.withResolvers<void>();
   #last: Reading | null = null;
 
   constructor(monotonicMs = () => uptime() * 1_000) {
-    this.#monotonicMs = monotonicMs;
+    this.monotonicMs = monotonicMs;
   }
 
   /** Resolves at the first reading. @throws UnusableDatabase if there is none for two seconds. */
@@ -39,16 +42,19 @@ export class DatabaseClock {
     await pTimeout(this.#first.promise, { milliseconds: READY_MAX_MS, message: notReached() });
   }
 
-  /** Takes a time that was just read from the database. The first one counts as right, and each one that an operator trusts. */
-  observe(now: Date, trustedAt: Date | null): void {
-    const readAtMs = this.#monotonicMs();
+  /**
+   * Takes a time that was just read from the database. The first one counts as right, and each one that an operator trusts.
+   * A process that was frozen reads an old answer, and the next one is no jump because of that.
+   */
+  observe(now: Date, trustedAt: Date | null, askedAtMs = this.monotonicMs()): void {
+    const readAtMs = this.monotonicMs();
     const nowMs = now.getTime();
     const trustedAtMs = trustedAt?.getTime() ?? null;
     const last = this.#last;
     const isTrusted = last === null || trustedAtMs !== last.trustedAtMs;
     const expectedMs = isTrusted ? nowMs : last.steadyMs + readAtMs - last.readAtMs;
-    const steadyMs = nowMs - expectedMs > JUMP_MS ? expectedMs : nowMs;
-    this.#last = { nowMs, steadyMs, readAtMs, trustedAtMs };
+    const steadyMs = nowMs - expectedMs > JUMP_MS + (last?.tookMs ?? 0) ? expectedMs : nowMs;
+    this.#last = { nowMs, steadyMs, readAtMs, tookMs: readAtMs - askedAtMs, trustedAtMs };
     this.#first.resolve();
   }
 
@@ -73,6 +79,6 @@ export class DatabaseClock {
   }
 
   #passedMs(): number {
-    return this.#monotonicMs() - this.#reading.readAtMs;
+    return this.monotonicMs() - this.#reading.readAtMs;
   }
 }

@@ -109,11 +109,12 @@ export class Deployment implements DeploymentIdentity {
     while (!this.#closed) {
       await sleep(OBSERVE_EVERY_MS, undefined, { ref: false });
       const known = this.#identity;
+      const askedAtMs = this.clock.monotonicMs();
       const seen = await readRequiredRow(db, sql.observe_server, []).catch(() => null);
       if (seen === null || known === null || known.origin !== this.#identity?.origin) continue;
       this.#identity.walEnd = Math.max(this.#identity.walEnd, seen.walEnd);
       const { aheadMs } = this.clock;
-      this.clock.observe(seen.now, seen.trustedAt);
+      this.clock.observe(seen.now, seen.trustedAt, askedAtMs);
       if (aheadMs === 0 && this.clock.aheadMs > 0)
         this.#log.error({ aheadMs: this.clock.aheadMs }, "the database's clock has jumped ahead");
     }
@@ -126,6 +127,9 @@ export class Deployment implements DeploymentIdentity {
 
   /** Checks the database of a new connection. @throws UnusableDatabase */
   async admit(client: pg.ClientBase): Promise<void> {
+    // Connections are admitted at once, and their answers overtake each other: only what was known before counts for the position.
+    const before = this.#identity;
+    const askedAtMs = this.clock.monotonicMs();
     const found = await readRequiredRow(client, sql.identify_database, []).catch(rejectAsOutdated);
     if (found.readOnly) {
       throw new UnusableDatabase(
@@ -150,8 +154,8 @@ export class Deployment implements DeploymentIdentity {
     if (known !== null && known.database === database && timeline < known.timeline) {
       throw new UnusableDatabase("unavailable", "This database server was the primary before a standby was promoted.");
     }
-    const isSameServer = known?.database === database && timeline === known.timeline;
-    if (isSameServer && walEnd < known.walEnd) {
+    const walEndIn = (of: Identity | null) => (of?.database === database && of.timeline === timeline ? of.walEnd : 0);
+    if (walEnd < walEndIn(before)) {
       throw new UnusableDatabase(
         "copied",
         "The files of this database server were set back: its write-ahead log ends before a position that it had reached.",
@@ -159,9 +163,9 @@ export class Deployment implements DeploymentIdentity {
     }
     const origin = `${id}/${database}/${timeline}/${started}`;
     if (known !== null && known.origin !== origin) this.#closeConnections();
-    this.#identity = { id, database, timeline, origin, walEnd: Math.max(walEnd, isSameServer ? known.walEnd : 0) };
+    this.#identity = { id, database, timeline, origin, walEnd: Math.max(walEnd, walEndIn(known)) };
     this.#connections.set(client, origin);
-    this.clock.observe(found.now, found.trustedAt);
+    this.clock.observe(found.now, found.trustedAt, askedAtMs);
     client.once("end", () => this.#connections.delete(client));
   }
 

@@ -42,3 +42,12 @@ it("keeps the steady time through a jump ahead, until the clock is right again o
   expect(read(1_000, 3_600_000)).toEqual(jumped);
   expect(read(1_000, 3_600_000, new Date(START))).toEqual({ now: 3_600_000, steady: 3_600_000, ahead: 0 });
 });
+
+it("takes no answer that it read late, because its process was frozen, for the time before a jump", () => {
+  const { clock, pass } = openClock();
+  pass(30_000);
+  clock.observe(new Date(START), null, 0);
+  pass(1_000);
+  clock.observe(new Date(START + 31_000), null);
+  expect([clock.aheadMs, clock.now().getTime()]).toEqual([0, START + 31_000]);
+});

@@ -21,7 +21,11 @@ class Connection extends EventEmitter {
     this.#server = { timeline, started, walEnd };
   }
 
+  /** What its answer waits for. */
+  held: Promise<void> | undefined;
+
   async query() {
+    await this.held;
     const row = {
       deploymentId: "d",
       readOnly: false,
@@ -75,4 +79,17 @@ it("a server whose write-ahead log ends before a known position is refused, and 
   await expect(deployment.admit(new Connection("00000001", "2", 99).client)).rejects.toMatchObject({ state: "copied" });
   await deployment.admit(new Connection("00000002", "3", 99).client);
   expect(deployment.origin).toBe("d/db/00000002/3");
+});
+
+it("a connection whose answer is overtaken by that of a later one is not taken for a server that was set back", async () => {
+  const deployment = new Deployment(pino({ level: "silent" }));
+  await deployment.admit(new Connection("00000001", "1", 100).client);
+  const late = new Connection("00000001", "1", 110);
+  const answer = Promise.withResolvers<void>();
+  late.held = answer.promise;
+  const admitted = deployment.admit(late.client);
+  await deployment.admit(new Connection("00000001", "1", 120).client);
+  answer.resolve();
+  await admitted;
+  expect(deployment.walEnd).toBe(120);
 });
