@@ -11,6 +11,7 @@ const GUARANTEES = [
 
 /** Runs of minutes that `npm run test:endurance` makes and CI does not: it must end within twenty minutes. */
 const ENDURANCE = [
+  "test/clients/generators.test.ts",
   "test/faults/{postgres-failover,webhook-load,webhooks}.test.ts",
   "test/guards/*.test.ts",
   "test/log/{dump-restore,many-kills,retire-kills}.test.ts",
@@ -38,7 +39,7 @@ export default defineConfig({
         test: {
           name: "guarantees",
           include: GUARANTEES,
-          exclude: onCluster ? NOT_ON_CLUSTER : [],
+          exclude: [...ENDURANCE, ...(onCluster ? NOT_ON_CLUSTER : [])],
           // Files share a process: loading the service once per file would take a sixth of the run.
           isolate: false,
           // Three on two cores, because most tests wait for something. A Redis Cluster has one database, which each file empties.

@@ -37,8 +37,12 @@ export const eventsPageQuery = eventsQuery.extend({
 export const publicEvent = z
   .object({
     sequence: count(1, "The event's position in the chain: 1, 2, 3, without gaps.", 1),
-    eventType: z.enum(EVENT_TYPES).meta({ description: "What happened." }),
-    code: z.enum(Object.values(EVENT_CODES)).meta({ description: "A short code of the event's type." }),
+    eventType: z
+      .enum(EVENT_TYPES)
+      .meta({ description: "What happened. Later releases may add types.", "x-open": true }),
+    code: z
+      .enum(Object.values(EVENT_CODES))
+      .meta({ description: "A short code of the event's type. Later releases may add codes.", "x-open": true }),
     occurredAt: timestamp("When it happened.", EXAMPLE.redeemedAt),
     sealStatus: z.enum(["Pending", "Sealed"]).meta({
       description:

@@ -202,9 +202,14 @@ export function pickFields<Shape extends z.ZodRawShape>(
 }
 
 /** The field that marks every response about a sandbox organization. */
-export const sandbox = z.literal(true).optional().meta({
-  description: "Present only for a sandbox organization: its vouchers are for tests and have no value.",
-});
+export const sandbox = z
+  .literal(true)
+  .optional()
+  .meta({
+    description: "Present only for a sandbox organization: its vouchers are for tests and have no value.",
+    // Generators take an object of constants for a value, and its optional fields for present.
+    override: ({ jsonSchema }) => delete jsonSchema.const,
+  });
 
 /** The field as part of a response; nothing for a live organization. */
 export function markSandbox(isSandbox: boolean): { sandbox?: true } {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
 import { count, queryCursor, queryInteger, queryTime, sandbox, timestamp, voucherId } from "./fields.ts";
-import { sequence, WEBHOOK_EVENT_TYPES } from "./webhooks.ts";
+import { knownEventType, sequence } from "./webhooks.ts";
 
 /** States of a delivery. Failed: the service stopped retrying, or the endpoint was disabled. */
 export const DELIVERY_STATES = ["Pending", "Delivered", "Failed"] as const;
@@ -66,7 +66,7 @@ const eventId = z.string().meta({
 const webhookDelivery = z
   .object({
     eventId,
-    eventType: z.enum(WEBHOOK_EVENT_TYPES).meta({ description: "What happened." }),
+    eventType: knownEventType,
     voucherId,
     sequence: sequence.nullable().meta({ description: "Null for `reservation.expired`." }),
     state: z.enum(DELIVERY_STATES).meta({

@@ -20,6 +20,11 @@ export const WEBHOOK_TEST_TYPE = "webhook.test";
 const WEBHOOK_DISABLED_REASONS = ["partner", "operator", "gone", "failing"] as const;
 export type WebhookDisabledReason = (typeof WEBHOOK_DISABLED_REASONS)[number];
 
+/** An event type in a response. */
+export const knownEventType = z
+  .enum(WEBHOOK_EVENT_TYPES)
+  .meta({ description: "What happened. Later releases may add types.", "x-open": true });
+
 const WEBHOOK_URL_MAX = 2_048;
 const DESCRIPTION_MAX = 200;
 export const sequence = count(1, "The event's position in the voucher's chain.", 2);
@@ -141,7 +146,7 @@ export const webhookEndpoint = z
     id: webhookId,
     url: z.string().meta({ format: "uri", description: "Where requests are sent.", examples: [EXAMPLE.webhookUrl] }),
     description: z.string().meta({ description: "A name for your own use.", examples: ["orders of the web shop"] }),
-    eventTypes: z.array(z.enum(WEBHOOK_EVENT_TYPES)).meta({ description: "The events that are sent. Empty: all." }),
+    eventTypes: z.array(knownEventType).meta({ description: "The events that are sent. Empty: all." }),
     enabled: z.boolean().meta({ description: "Whether events are sent." }),
     disabledReason: z.enum(WEBHOOK_DISABLED_REASONS).nullable().meta({
       description:

@@ -236,7 +236,7 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
   key_without_organization: withHeaders(() => ({ "x-api-key": keys.unbound })),
   address_not_allowed: withHeaders(() => ({ "x-api-key": keys.elsewhere })),
   missing_scope: (operation, valid) => {
-    const other = operation.security[0]?.apiKey?.includes("voucher.read") ? keys.redeemer : keys.reader;
+    const other = operation["x-scopes"]?.includes("voucher.read") ? keys.redeemer : keys.reader;
     return withHeaders(() => ({ "x-api-key": other }))(operation, valid);
   },
   missing_token: withHeaders(() => ({ authorization: "Basic dXNlcjpzZWNyZXQ=" })),

@@ -44,6 +44,7 @@ export interface Operation {
   summary: string;
   description: string;
   security: Record<string, string[]>[];
+  "x-scopes"?: string[];
   parameters: { in: "path" | "query"; name: string; required?: boolean; description: string; schema: Schema }[];
   requestBody?: { required: boolean; content: Content };
   /** By status, and `default`. */
@@ -64,10 +65,10 @@ export function follow<Target>(value: Target | { $ref: string }): Target {
   return follow(target as Target);
 }
 
-/** Every operation, in document order. */
+/** Every operation of {@link ENDPOINTS}, in document order. */
 export const OPERATIONS: readonly Operation[] = Object.entries(DESCRIPTION.paths ?? {}).flatMap(([path, item]) =>
   (["get", "post", "patch", "delete"] as const)
-    .filter((method) => item[method] !== undefined)
+    .filter((method) => ENDPOINTS.some(({ operationId }) => operationId === item[method]?.operationId))
     .map((method) => {
       const operation = item[method] as unknown as Operation;
       const responses = Object.entries(operation.responses).map(([status, reference]) => {

@@ -543,6 +543,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/log/checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the log's newest checkpoint
+         * @description The size and the root hash of the transparency log, signed by the log and its witnesses.
+         */
+        get: operations["readCheckpoint"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/log/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the log's policy
+         * @description The keys of the log and its witnesses, and how many witnesses a checkpoint needs. Compare it with a copy that you keep.
+         */
+        get: operations["readPolicy"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/log/tile/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a tile of the log
+         * @description A part of the log in the format [tlog-tiles](https://c2sp.org/tlog-tiles). A tile never changes.
+         */
+        get: operations["readTile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/r/{code}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Open a referral link
+         * @description The page of a link, for people. `POST /r/{code}/claim` claims by it.
+         */
+        get: operations["openLink"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface webhooks {
     "voucher.instance.redeemed": {
@@ -861,11 +941,8 @@ export interface components {
                  * @example FZPY-DXN7-0MV2
                  */
                 redeemCode: string;
-                /**
-                 * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-                 * @constant
-                 */
-                sandbox?: true;
+                /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+                sandbox?: boolean;
             };
         };
         WebhookVoided: {
@@ -894,11 +971,8 @@ export interface components {
                 sequence: number;
                 /** @description The event's `recordHash` in the voucher's chain. */
                 recordHash: string;
-                /**
-                 * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-                 * @constant
-                 */
-                sandbox?: true;
+                /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+                sandbox?: boolean;
             };
         };
         WebhookExpired: {
@@ -927,11 +1001,8 @@ export interface components {
                 sequence: number;
                 /** @description The event's `recordHash` in the voucher's chain. */
                 recordHash: string;
-                /**
-                 * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-                 * @constant
-                 */
-                sandbox?: true;
+                /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+                sandbox?: boolean;
             };
         };
         WebhookClaimed: {
@@ -960,11 +1031,8 @@ export interface components {
                 sequence: number;
                 /** @description The event's `recordHash` in the voucher's chain. */
                 recordHash: string;
-                /**
-                 * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-                 * @constant
-                 */
-                sandbox?: true;
+                /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+                sandbox?: boolean;
             };
         };
         WebhookBought: {
@@ -993,11 +1061,8 @@ export interface components {
                 sequence: number;
                 /** @description The event's `recordHash` in the voucher's chain. */
                 recordHash: string;
-                /**
-                 * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-                 * @constant
-                 */
-                sandbox?: true;
+                /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+                sandbox?: boolean;
             };
         };
         WebhookReservationExpired: {
@@ -1031,11 +1096,8 @@ export interface components {
                  * @example 2026-11-21T12:13:31.902Z
                  */
                 expiresAt: string;
-                /**
-                 * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-                 * @constant
-                 */
-                sandbox?: true;
+                /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+                sandbox?: boolean;
             };
         };
         WebhookTest: {
@@ -1057,11 +1119,8 @@ export interface components {
                  * @example whk_01m7zjmag4eh3rfc1b0q9x4d7e
                  */
                 webhookId: string;
-                /**
-                 * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-                 * @constant
-                 */
-                sandbox?: true;
+                /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+                sandbox?: boolean;
             };
         };
         Reservation: {
@@ -1086,11 +1145,8 @@ export interface components {
              * @example vch_01m7zjmag2eh3rfc071drn775z
              */
             voucher: string;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         Error: {
             /** @description An error message that can be shown to the user. */
@@ -1169,11 +1225,8 @@ export interface components {
              * @example https://vouchers.example.com/integrity/events/VoucherInstance/vch_01m7zjmag2eh3rfc071drn775z
              */
             verifyUrl: string;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         Release: components["schemas"]["Released"] | components["schemas"]["NothingReleased"];
         /** @description The voucher is free again. */
@@ -1183,11 +1236,8 @@ export interface components {
              * @constant
              */
             released: true;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         /** @description The ticket has no live reservation. This is not an error. */
         NothingReleased: {
@@ -1198,11 +1248,8 @@ export interface components {
             released: false;
             /** @description Why there was nothing to release, as a sentence. */
             reason: string;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         LookUp: {
             voucher: components["schemas"]["Voucher"];
@@ -1214,11 +1261,8 @@ export interface components {
              * @example https://vouchers.example.com/integrity/events/VoucherInstance/vch_01m7zjmag2eh3rfc071drn775z
              */
             verifyUrl: string;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         /** @description A voucher, its value and its status. */
         Voucher: {
@@ -1343,11 +1387,8 @@ export interface components {
             canonPreservedSinceUtc: string;
             /** @description Whether there are more events. To read them, set `after` to the last `sequence` of this page. */
             hasMore: boolean;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         Event: {
             /**
@@ -1355,16 +1396,10 @@ export interface components {
              * @example 1
              */
             sequence: number;
-            /**
-             * @description What happened.
-             * @enum {string}
-             */
-            eventType: "voucher.instance.issued" | "voucher.instance.claimed" | "voucher.instance.bought" | "voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired";
-            /**
-             * @description A short code of the event's type.
-             * @enum {string}
-             */
-            code: "VCH001" | "VCH002" | "VCH003" | "VCH004" | "VCH005" | "VCH006";
+            /** @description What happened. Later releases may add types. */
+            eventType: ("voucher.instance.issued" | "voucher.instance.claimed" | "voucher.instance.bought" | "voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired") | string;
+            /** @description A short code of the event's type. Later releases may add codes. */
+            code: ("VCH001" | "VCH002" | "VCH003" | "VCH004" | "VCH005" | "VCH006") | string;
             /**
              * Format: date-time
              * @description When it happened. ISO 8601 in UTC, with milliseconds.
@@ -1411,11 +1446,8 @@ export interface components {
              * @example 2026-11-21T23:00:04.316Z
              */
             completeUntil: string;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         ListedRedemption: {
             /**
@@ -1489,11 +1521,8 @@ export interface components {
         WebhookList: {
             /** @description Oldest first, at most 20. */
             webhooks: components["schemas"]["Webhook"][];
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         Webhook: {
             /**
@@ -1513,7 +1542,7 @@ export interface components {
              */
             description: string;
             /** @description The events that are sent. Empty: all. */
-            eventTypes: ("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired")[];
+            eventTypes: (("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired") | string)[];
             /** @description Whether events are sent. */
             enabled: boolean;
             /** @description Why no events are sent: `partner` (a request disabled it), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled. */
@@ -1542,11 +1571,8 @@ export interface components {
              * @example 2026-11-02T08:00:12.481Z
              */
             createdAt: string;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         NewWebhook: {
             /**
@@ -1566,7 +1592,7 @@ export interface components {
              */
             description: string;
             /** @description The events that are sent. Empty: all. */
-            eventTypes: ("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired")[];
+            eventTypes: (("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired") | string)[];
             /** @description Whether events are sent. */
             enabled: boolean;
             /** @description Why no events are sent: `partner` (a request disabled it), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled. */
@@ -1595,11 +1621,8 @@ export interface components {
              * @example 2026-11-02T08:00:12.481Z
              */
             createdAt: string;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
             /**
              * @description Verifies signatures. Shown only here: save it now. In the form of Standard Webhooks: `whsec_` and 32 bytes in base64.
              * @example whsec_uWK94YHe94pUT6OXCTYiEMMlBT1/xyoL++e1MKXeBP4=
@@ -1617,11 +1640,8 @@ export interface components {
              * @constant
              */
             deleted: true;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         WebhookTestResult: {
             /** @description Whether it answered with a status from 200 to 299. */
@@ -1638,11 +1658,8 @@ export interface components {
              * @example 87
              */
             durationMs: number;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         RotatedWebhook: {
             /**
@@ -1661,11 +1678,8 @@ export interface components {
              * @example 2026-11-21T12:02:58.137Z
              */
             previousSecretUntil: string;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         WebhookReplay: {
             /**
@@ -1673,22 +1687,16 @@ export interface components {
              * @example 12
              */
             replayed: number;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         WebhookDeliveries: {
             /** @description Newest first, of the last 30 days. */
             deliveries: components["schemas"]["WebhookDelivery"][];
             /** @description Send it as `cursor` for the next page; null on the last one. */
             nextCursor: string | null;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         WebhookDelivery: {
             /**
@@ -1696,11 +1704,8 @@ export interface components {
              * @example vch_01m7zjmag2eh3rfc071drn775z-2
              */
             eventId: string;
-            /**
-             * @description What happened.
-             * @enum {string}
-             */
-            eventType: "voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired";
+            /** @description What happened. Later releases may add types. */
+            eventType: ("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired") | string;
             /**
              * @description The voucher's id. Identifies it where its code must not be shown.
              * @example vch_01m7zjmag2eh3rfc071drn775z
@@ -1790,11 +1795,8 @@ export interface components {
             canonPreservedSinceUtc: string;
             /** @description Whether there are more events. To read them, set `after` to the last `sequence` of this page. */
             hasMore: boolean;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         PublicEvent: {
             /**
@@ -1802,16 +1804,10 @@ export interface components {
              * @example 1
              */
             sequence: number;
-            /**
-             * @description What happened.
-             * @enum {string}
-             */
-            eventType: "voucher.instance.issued" | "voucher.instance.claimed" | "voucher.instance.bought" | "voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired";
-            /**
-             * @description A short code of the event's type.
-             * @enum {string}
-             */
-            code: "VCH001" | "VCH002" | "VCH003" | "VCH004" | "VCH005" | "VCH006";
+            /** @description What happened. Later releases may add types. */
+            eventType: ("voucher.instance.issued" | "voucher.instance.claimed" | "voucher.instance.bought" | "voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired") | string;
+            /** @description A short code of the event's type. Later releases may add codes. */
+            code: ("VCH001" | "VCH002" | "VCH003" | "VCH004" | "VCH005" | "VCH006") | string;
             /**
              * Format: date-time
              * @description When it happened. ISO 8601 in UTC, with milliseconds.
@@ -1915,11 +1911,8 @@ export interface components {
             validUntil: string;
             /** @description Whether a purchase by this caller would succeed now, given the audience, the window and the supply. Use this field instead of deriving it from others. */
             canBuy: boolean;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         Acquisition: {
             voucher: components["schemas"]["Voucher"];
@@ -1931,11 +1924,8 @@ export interface components {
              * @example https://vouchers.example.com/integrity/events/VoucherInstance/vch_01m7zjmag2eh3rfc071drn775z
              */
             verifyUrl: string;
-            /**
-             * @description Present only for a sandbox organization: its vouchers are for tests and have no value.
-             * @constant
-             */
-            sandbox?: true;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
         };
         Health: {
             /**
@@ -5379,6 +5369,208 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ReadinessError"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The log's newest checkpoint. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description - `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The log's policy. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description - `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readTile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The level and the number of the tile, such as `0/000` or `0/x001/234.p/56`. Its slashes are sent as they are. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A tile of the log. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description - `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    openLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The link's code. */
+                code: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A referral link. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description - `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             default: components["responses"]["AnyAddress"];

@@ -12,6 +12,7 @@ import { webhookEvent } from "../../contract/webhooks.ts";
 import type { DescribedSettings, Endpoint } from "../endpoint.ts";
 import { GUIDE_PATH } from "../pages/layout.ts";
 import { ErrorDescriptions } from "./describe-errors.ts";
+import { describeFiles } from "./describe-files.ts";
 import { INTRODUCTION, SECURITY_SCHEMES, TAGS } from "./introduction.ts";
 import { RATE_LIMIT, REQUEST_ID } from "./response-headers.ts";
 
@@ -26,6 +27,7 @@ export function describeApi(endpoints: readonly Endpoint[], settings: DescribedS
     const path = endpoint.path.replace(/:(\w+)/g, "{$1}");
     paths[path] = { ...paths[path], [endpoint.method]: describeOperation(endpoint, settings, errors) };
   }
+  Object.assign(paths, describeFiles(errors));
   return createDocument(
     {
       openapi: "3.1.0",
@@ -83,12 +85,15 @@ function describeOperation(
   errors: ErrorDescriptions,
 ): ZodOpenApiOperationObject {
   const { body, query, description } = endpoint;
+  const scopes = endpoint.security.flatMap((scheme) => Object.values(scheme).flat());
   return {
     operationId: endpoint.operationId,
     tags: [endpoint.tag],
     summary: endpoint.summary,
     description: typeof description === "string" ? description : description(settings),
-    security: endpoint.security.map((scheme) => ({ ...scheme })),
+    // Only OAuth schemes may name scopes in a requirement.
+    security: endpoint.security.map((scheme) => Object.fromEntries(Object.keys(scheme).map((name) => [name, []]))),
+    ...(scopes.length > 0 && { "x-scopes": scopes }),
     requestParams: {
       path: z.object(endpoint.parameters),
       ...(query !== undefined && { query }),
@@ -121,6 +126,11 @@ function describeOperation(
 const simplifySchema: CreateDocumentOptions["override"] = ({ jsonSchema, zodSchema, io }) => {
   // Responses may gain fields, so clients must accept unknown ones.
   if (io === "output") delete jsonSchema.additionalProperties;
+  if (jsonSchema["x-open"] === true) {
+    const { "x-open": _, enum: values, type, ...rest } = jsonSchema;
+    for (const keyword of Object.keys(jsonSchema)) delete (jsonSchema as Record<string, unknown>)[keyword];
+    Object.assign(jsonSchema, rest, { anyOf: [{ type, enum: values }, { type }] });
+  }
   // A nullable scalar is `type: [string, null]` instead of `anyOf`.
   const [value] = jsonSchema.anyOf ?? [];
   if (zodSchema._zod.def.type === "nullable" && typeof value?.type === "string" && value.enum === undefined) {

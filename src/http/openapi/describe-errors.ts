@@ -10,13 +10,15 @@ import { ALLOW, RATE_LIMIT, REQUEST_ID, RETRY_AFTER, WWW_AUTHENTICATE } from "./
 /** Statuses with `Retry-After`. */
 const RETRY_LATER = [429, 503];
 
+type Described = Pick<Endpoint, "security" | "errors" | "errorDetails">;
+
 /** Describes the error responses of endpoints, by status. */
 export class ErrorDescriptions {
   /** Equal descriptions share one object, which zod-openapi processes once. This saves four fifths of its time. */
   readonly #described = new Map<string, ZodOpenApiResponseObject>();
 
   /** An endpoint's own errors, and under `default` the errors that every URL can return. */
-  of(endpoint: Endpoint): Record<string, ZodOpenApiResponseObject> {
+  of(endpoint: Described): Record<string, ZodOpenApiResponseObject> {
     const byStatus = [...Map.groupBy(endpoint.errors, statusOf)].toSorted(([a], [b]) => a - b);
     return {
       ...Object.fromEntries(byStatus.map(([status, codes]) => [status, this.#describe(endpoint, status, codes)])),
@@ -24,7 +26,7 @@ export class ErrorDescriptions {
     };
   }
 
-  #describe(endpoint: Endpoint, status: number, codes: readonly ErrorCode[]): ZodOpenApiResponseObject {
+  #describe(endpoint: Described, status: number, codes: readonly ErrorCode[]): ZodOpenApiResponseObject {
     const sendsChallenge = status === 401 && endpoint.security.some((scheme) => "userToken" in scheme);
     const isLimited = endpoint.errors.has("rate_limited");
     const key = JSON.stringify([codes, sendsChallenge, isLimited, endpoint.errorDetails?.example]);
