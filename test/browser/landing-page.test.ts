@@ -85,7 +85,7 @@ describe("the landing page", () => {
   it("works without JavaScript and has a keyboard link that skips the header", async () => {
     const { page, close } = await openPage(browser, { javaScriptEnabled: false });
     await page.goto(api.url);
-    expect(await page.getByRole("listitem").count()).toBe(10);
+    expect(await page.getByRole("listitem").count()).toBeGreaterThanOrEqual(10);
     await page.getByLabel("Verify link or voucher id").fill("vch_none");
     await page.keyboard.press("Enter");
     await page.waitForURL(`${api.url}/integrity/events/VoucherInstance/vch_none`);

@@ -361,6 +361,7 @@ const READS: Record<string, () => Promise<string>> = {
   "voucher show": async () => `voucher show ${(await issue()).code} --org ${partner.organizationId}`,
   "chain verify": async () => "chain verify --all",
   "audit list": async () => "audit list",
+  "redemption list": async () => `redemption list --org ${partner.organizationId}`,
   "voucher find": async () => "voucher find --ref order-1",
   "voucher history": async () => `voucher history ${(await issue()).id}`,
   ...Object.fromEntries(LISTS.map((noun) => [`${noun} list`, async () => `${noun} list`])),

@@ -169,7 +169,7 @@ describe("a slow client", () => {
   it("is disconnected when it is idle between two requests", async () => {
     const client = await open("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     await client.ended;
-    expect(client.received()).toMatch(/^HTTP\/1\.1 200[\s\S]*\{"status":"ok"\}$/);
+    expect(client.received()).toMatch(/^HTTP\/1\.1 200[\s\S]*\{"status":"ok"\}\n$/);
   });
 
   it("gets its answer when it is fast enough", async () => {
