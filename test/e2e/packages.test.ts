@@ -42,9 +42,9 @@ it("the Bruno collection is a ZIP file", async () => {
 
 it("installed packages have a licence, and run", async () => {
   const code = `
-    const { voucherClient } = await import("partner-voucher-client");
+    const { verifyReceipt } = await import("partner-voucher-client");
     const { parsePolicy } = await import("partner-voucher-tlog/verify");
-    console.log(typeof voucherClient, typeof parsePolicy);`;
+    console.log(typeof verifyReceipt, typeof parsePolicy);`;
   expect((await run(process.execPath, "-e", code)).stdout).toBe("function function\n");
   for (const name of NAMES) await run("test", "-f", `node_modules/${name}/LICENSE`);
   expect((await run("npx", addressOf("partner-voucher-tlog"), "--help")).stdout).toContain("tlog receipt verify");

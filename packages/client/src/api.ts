@@ -832,7 +832,7 @@ export interface components {
              * @default
              * @example orders of the web shop
              */
-            description: string;
+            description?: string;
             /**
              * @description The events that are sent. An empty list means all, also types that later versions add.
              * @default []
@@ -841,12 +841,12 @@ export interface components {
              *       "voucher.instance.voided"
              *     ]
              */
-            eventTypes: ("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired")[];
+            eventTypes?: ("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired")[];
             /**
              * @description Whether events are sent. Events that happen while it is disabled are never sent.
              * @default true
              */
-            enabled: boolean;
+            enabled?: boolean;
         };
         ChangeWebhookRequest: {
             /**

@@ -51,8 +51,29 @@ const CHANGED_NOTHING: readonly unknown[] = [
   "overloaded",
 ];
 
+/** How a response is read. */
+interface Reader<Answer> {
+  accept: string;
+  read(response: Response): Promise<Answer>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the caller names the type, and the service's document promises it.
+const JSON_BODY: Reader<any> = { accept: "application/json", read: (response) => response.json() };
+/** A receipt. */
+export const TEXT: Reader<string> = { accept: "text/plain", read: (response) => response.text() };
+
 /** Sends a request until it gets a final response. */
-export type Call = <Answer>(method: "GET" | "POST", path: string, body?: unknown) => Promise<Answer>;
+export type Call = <Answer>(
+  method: "GET" | "POST" | "PATCH" | "DELETE",
+  path: string,
+  body?: unknown,
+  options?: {
+    /** Default: JSON. */
+    as?: Reader<Answer>;
+    /** Whether it is repeated after an attempt without a response, which may have succeeded. Default: true. */
+    repeats?: boolean;
+  },
+) => Promise<Answer>;
 
 /**
  * The retry rule of the guide: a network error, 408, 429 and every 5xx are retried with the same request, not before `Retry-After`, after
@@ -62,7 +83,7 @@ export type Call = <Answer>(method: "GET" | "POST", path: string, body?: unknown
 export function makeCall({ baseUrl, apiKey, patienceMs = 60_000, timeoutMs = 15_000, ...given }: Settings): Call {
   const send = given.fetch ?? fetch;
   const base = baseUrl.replace(/\/+$/, "");
-  return async <Answer>(method: string, path: string, body?: unknown): Promise<Answer> => {
+  return async (method, path, body, { as = JSON_BODY, repeats = true } = {}) => {
     const giveUpAt = performance.now() + patienceMs;
     let lost = false;
     for (let attempt = 0; ; attempt++) {
@@ -71,13 +92,17 @@ export function makeCall({ baseUrl, apiKey, patienceMs = 60_000, timeoutMs = 15_
       try {
         const response = await send(base + path, {
           method,
-          headers: { "X-Api-Key": apiKey, ...(body !== undefined && { "Content-Type": "application/json" }) },
+          headers: {
+            "X-Api-Key": apiKey,
+            Accept: as.accept,
+            ...(body !== undefined && { "Content-Type": "application/json" }),
+          },
           ...(body !== undefined && { body: JSON.stringify(body) }),
           // A redirect would send the key to another address.
           redirect: "manual",
           signal: AbortSignal.timeout(timeoutMs),
         });
-        if (response.ok) return (await response.json()) as Answer;
+        if (response.ok) return await as.read(response);
         failure = new VoucherRefused(response.status, await readError(response), lost);
         waitMs += readRetryAfter(response.headers.get("Retry-After"));
       } catch (error) {
@@ -87,7 +112,7 @@ export function makeCall({ baseUrl, apiKey, patienceMs = 60_000, timeoutMs = 15_
       const refusal = failure instanceof VoucherRefused ? failure : null;
       if (refusal !== null && isFinal(refusal.status)) throw refusal;
       lost ||= !CHANGED_NOTHING.includes(refusal?.code);
-      if (performance.now() + waitMs > giveUpAt) {
+      if (performance.now() + waitMs > giveUpAt || (lost && !repeats)) {
         if (!lost) throw failure;
         throw new OutcomeUnknown("No final response from the service", { cause: failure });
       }

@@ -1,5 +1,5 @@
 import type { components } from "./api.ts";
-import { makeCall, OutcomeUnknown, type Settings, VoucherRefused } from "./call.ts";
+import { makeCall, OutcomeUnknown, type Settings, TEXT, VoucherRefused } from "./call.ts";
 
 type Schemas = components["schemas"];
 
@@ -8,6 +8,9 @@ export type RedeemOrder = Schemas["RedeemRequest"] & {
   /** The voucher's id, if you know it from a look-up or a reservation. Without it, `redeemOnce` looks the voucher up first. */
   voucherId?: string;
 };
+
+/** A time: a Date, or a text in the form of ISO 8601 with an offset. */
+export type Time = Date | string;
 
 /** The reference belongs to the redemption of another voucher. The voucher of this order was not redeemed: give nothing away for it. */
 export class ReferenceReused extends Error {
@@ -24,10 +27,13 @@ export class ReferenceReused extends Error {
 /** Refusals that no pending attempt can change, because the voucher's state is final. */
 const FINAL_REFUSALS: readonly unknown[] = ["voucher_used", "voucher_voided", "voucher_expired"];
 
+const timeOf = (time: Time) => (typeof time === "string" ? time : time.toISOString());
+
 /** The calls of one API key. Each throws VoucherRefused or OutcomeUnknown. */
 export function voucherClient(settings: Settings) {
   const call = makeCall(settings);
   const pathOf = (codeOrTicket: string) => `/partner/vouchers/${encodeURIComponent(codeOrTicket)}`;
+  const redemptionPath = (externalRef: string) => `/partner/redemptions/${encodeURIComponent(externalRef)}`;
 
   const lookUp = (codeOrTicket: string) => call<Schemas["LookUp"]>("GET", pathOf(codeOrTicket));
 
@@ -60,21 +66,40 @@ export function voucherClient(settings: Settings) {
       return answer;
     },
 
+    /** The redemption under a reference. Refused with `redemption_not_found` if there is none and none can follow from earlier attempts. */
+    redemption: (externalRef: string) => call<Schemas["ListedRedemption"]>("GET", redemptionPath(externalRef)),
+
     /**
-     * Every redemption of the organization from `from` (inclusive) to `to` (exclusive), both ISO 8601, each exactly once.
+     * Every redemption of the organization from `from` (inclusive) to `to` (exclusive), each exactly once.
      * @throws OutcomeUnknown when the list up to `to` is not final yet: settle a few seconds later.
      */
-    async *redemptions(from: string, to: string): AsyncGenerator<Schemas["ListedRedemption"]> {
-      let query: Record<string, string> = { from, to };
+    async *redemptions(from: Time, to: Time): AsyncGenerator<Schemas["ListedRedemption"]> {
+      let query: Record<string, string> = { from: timeOf(from), to: timeOf(to) };
       for (;;) {
         const address = `/partner/redemptions?${new URLSearchParams({ ...query, limit: "1000" })}`;
         const { redemptions, nextCursor, completeUntil } = await call<Schemas["RedemptionsPage"]>("GET", address);
         yield* redemptions;
         if (nextCursor === null) return;
-        if (redemptions.length === 0) throw new OutcomeUnknown(`The list is final only until ${completeUntil}`);
+        if (redemptions.length === 0) throw notFinal(completeUntil);
         query = { cursor: nextCursor };
       }
     },
+
+    /** The same as a CSV file. @throws OutcomeUnknown when the list up to `to` is not final yet. */
+    redemptionsCsv: (from: Time, to: Time): Promise<string> =>
+      call("GET", `/partner/redemptions?${new URLSearchParams({ from: timeOf(from), to: timeOf(to) })}`, undefined, {
+        as: { accept: "text/csv", read: (response) => readCsv(response, timeOf(to)) },
+      }).then((csv) => {
+        if (typeof csv === "string") return csv;
+        throw csv;
+      }),
+
+    /** The receipt of a redemption: keep it with the order. `verifyReceipt` checks it. Refused with `not_logged_yet` for some seconds. */
+    receipt: (externalRef: string) => call("GET", `${redemptionPath(externalRef)}/receipt`, undefined, { as: TEXT }),
+
+    /** The receipt of an event of a voucher. */
+    eventReceipt: (codeOrTicket: string, sequence: number) =>
+      call("GET", `${pathOf(codeOrTicket)}/events/${sequence}/receipt`, undefined, { as: TEXT }),
 
     /** Reads all sealed events of a voucher. `verifyHistory` checks them. */
     async history(codeOrTicket: string): Promise<Schemas["Chain"]> {
@@ -86,7 +111,54 @@ export function voucherClient(settings: Settings) {
       }
       return { ...chain, hasMore: false };
     },
+
+    /** The webhook endpoints of the organization. Needs the scope `voucher.webhook`. */
+    webhooks: {
+      list: () => call<Schemas["WebhookList"]>("GET", WEBHOOKS),
+      read: (id: string) => call<Schemas["Webhook"]>("GET", webhookPath(id)),
+      /** The secret is shown only here. After OutcomeUnknown, look at the list before you create another one. */
+      create: (webhook: Schemas["CreateWebhookRequest"]) =>
+        call<Schemas["NewWebhook"]>("POST", WEBHOOKS, webhook, { repeats: false }),
+      change: (id: string, change: Schemas["ChangeWebhookRequest"]) =>
+        call<Schemas["Webhook"]>("PATCH", webhookPath(id), change),
+      delete: (id: string) => call<Schemas["DeletedWebhook"]>("DELETE", webhookPath(id)),
+      test: (id: string) => call<Schemas["WebhookTestResult"]>("POST", `${webhookPath(id)}/test`),
+      /** The new secret is shown only here. */
+      rotate: (id: string) =>
+        call<Schemas["RotatedWebhook"]>("POST", `${webhookPath(id)}/rotate`, undefined, { repeats: false }),
+      replay: (id: string, events: { eventIds: string[] } | { from: Time; to: Time }) => {
+        const range = "eventIds" in events ? events : { from: timeOf(events.from), to: timeOf(events.to) };
+        return call<Schemas["WebhookReplay"]>("POST", `${webhookPath(id)}/replay`, range);
+      },
+      /** All deliveries, newest first. */
+      async *deliveries(id: string, state?: Schemas["WebhookDelivery"]["state"]) {
+        let query: Record<string, string> = { limit: "1000", ...(state && { state }) };
+        for (;;) {
+          const address = `${webhookPath(id)}/deliveries?${new URLSearchParams(query)}`;
+          const { deliveries, nextCursor } = await call<Schemas["WebhookDeliveries"]>("GET", address);
+          yield* deliveries;
+          if (nextCursor === null) return;
+          query = { ...query, cursor: nextCursor };
+        }
+      },
+    },
+
+    /** Moves the times of a sandbox. Each call moves them again. */
+    advanceSandbox: (seconds: number) =>
+      call<Schemas["SandboxAdvance"]>("POST", "/sandbox/advance", { seconds }, { repeats: false }),
   };
+}
+
+const WEBHOOKS = "/partner/webhooks";
+const webhookPath = (id: string) => `${WEBHOOKS}/${encodeURIComponent(id)}`;
+
+const notFinal = (until: string | null) => new OutcomeUnknown(`The list is final only until ${until}`);
+
+/** The whole CSV file, or an error when it ends before `to`. */
+async function readCsv(response: Response, to: string): Promise<string | OutcomeUnknown> {
+  const until = response.headers.get("Complete-Until");
+  const csv = await response.text();
+  return Date.parse(until ?? "") >= Date.parse(to) ? csv : notFinal(until);
 }
 
 export type VoucherClient = ReturnType<typeof voucherClient>;

@@ -1,21 +1,28 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import type { IncomingHttpHeaders } from "node:http";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import type { Scope } from "../../../src/domain/api-keys.ts";
 import { voidVoucher } from "../../../src/services/admin/void-voucher.ts";
+import { startPartnerServer } from "../../../test/support/partner-server.ts";
 import { appendPending } from "../../../test/support/pending-events.ts";
 import { readRecorded } from "../../../test/support/recorded.ts";
 import { startService, type TestService } from "../../../test/support/start-service.ts";
 import { issueVoucher, makeKey, provisioning } from "../../../test/support/supply.ts";
 import { until } from "../../../test/support/until.ts";
+import { WEBHOOK_ENV } from "../../../test/support/webhook-receiver.ts";
 import { renderClientTypes, TYPES_FILE } from "../../../test/support/write-client-types.ts";
 import {
+  InvalidWebhook,
   OutcomeUnknown,
   ReferenceReused,
   type Settings,
   type VoucherClient,
   VoucherRefused,
   verifyHistory,
+  verifyReceipt,
+  verifyWebhook,
   voucherClient,
 } from "../src/index.ts";
 
@@ -23,8 +30,9 @@ let service: TestService;
 let apiKey: string;
 
 beforeAll(async () => {
-  service = await startService({ workers: 1 });
-  apiKey = (await makeKey(service.servers.db, service.partner.organizationId)).key;
+  service = await startService({ workers: 1, env: { ...WEBHOOK_ENV, WORKER_QUEUES: "redeem" } });
+  const scopes: Scope[] = ["voucher.read", "voucher.redeem", "voucher.webhook"];
+  apiKey = (await makeKey(service.servers.db, service.partner.organizationId, { scopes })).key;
 });
 
 afterAll(() => service.close());
@@ -252,7 +260,8 @@ describe("redemptions", () => {
     const settle = async () => {
       const ids: string[] = [];
       pages = 0;
-      for await (const one of client({ fetch: inPages }).redemptions(from, to)) ids.push(one.voucherInstanceId);
+      for await (const one of client({ fetch: inPages }).redemptions(new Date(from), to))
+        ids.push(one.voucherInstanceId);
       return ids;
     };
     const settled = await until(() =>
@@ -263,6 +272,76 @@ describe("redemptions", () => {
     );
     expect(settled).toEqual(vouchers.map(({ id }) => id));
     expect(pages).toBeGreaterThanOrEqual(3);
+    const csv = await client().redemptionsCsv(from, new Date(to));
+    expect(csv.trimEnd().split("\r\n")).toHaveLength(6);
+    await expect(client().redemptionsCsv(from, new Date(Date.now() + 3_600_000))).rejects.toThrow(OutcomeUnknown);
+    const [last] = vouchers.slice(-1);
+    expect(await client().redemption(`client-${orders}`)).toMatchObject({ voucherInstanceId: last?.id });
+    await expect(client().receipt(`client-${orders}`)).rejects.toMatchObject({ code: "not_logged_yet" });
+    await expect(client().eventReceipt(last?.code ?? "", 1)).rejects.toMatchObject({ code: "not_logged_yet" });
+  });
+});
+
+describe("verifyReceipt", () => {
+  const { receipts, policy, broken } = JSON.parse(readFileSync("docs/log-vectors.json", "utf8"));
+
+  it("reads the event of a receipt that the policy accepts", async () => {
+    const { event, index, witnesses } = await verifyReceipt(receipts[2].receipt, policy);
+    expect({ index, event }).toMatchObject({
+      index: receipts[2].index,
+      event: { eventType: "voucher.instance.redeemed" },
+    });
+    expect(witnesses).toEqual([{ name: "witness.example.net/w1", time: expect.any(Number) }]);
+  });
+
+  it("throws the reason why a receipt is not accepted", async () => {
+    for (const { receipt, name } of broken) await expect(verifyReceipt(receipt, policy), name).rejects.toThrow(/\.$/);
+  });
+});
+
+describe("webhooks", () => {
+  it("are managed, tested and verified, whatever the receiver's headers look like", async () => {
+    const { webhooks } = client();
+    const requests: { headers: IncomingHttpHeaders; body: string }[] = [];
+    const { port, close } = await startPartnerServer({
+      answer(response, request) {
+        requests.push(request);
+        response.writeHead(204).end();
+      },
+    });
+    const { id, secret } = await webhooks.create({ url: `http://127.0.0.1:${port}/` });
+    expect(await webhooks.test(id)).toMatchObject({ delivered: true });
+    const { body = "", headers = {} } = requests[0] ?? {};
+    expect(await verifyWebhook(body, headers, secret)).toMatchObject({ event: { type: "webhook.test" } });
+    expect(await verifyWebhook(body, new Headers(headers as Record<string, string>), secret)).toHaveProperty("id");
+    const { secret: next } = await webhooks.rotate(id);
+    const old = { ...headers, "webhook-timestamp": "1800000000" };
+    const unsigned = { ...headers, "webhook-signature": undefined };
+    for (const [text, given, key] of [
+      [`${body} `, headers, secret],
+      [body, headers, next],
+      [body, old, secret],
+      [body, unsigned, secret],
+    ] as const)
+      await expect(verifyWebhook(text, given, key)).rejects.toThrow(InvalidWebhook);
+    expect(await webhooks.replay(id, { from: new Date(Date.now() - 1_000), to: "2100-01-01T00:00:00Z" })).toEqual({ replayed: 0 });
+    expect(await webhooks.change(id, { enabled: false })).toMatchObject({ id, disabledReason: "partner" });
+    expect(await webhooks.read(id)).toMatchObject({ enabled: false });
+    expect((await webhooks.list()).webhooks).toHaveLength(1);
+    for await (const delivery of webhooks.deliveries(id)) expect.fail(delivery.eventId);
+    expect(await webhooks.delete(id)).toEqual({ id, deleted: true });
+    await close();
+  });
+
+  it("are created once: an attempt without a response is not repeated", async () => {
+    let asked = 0;
+    const lost: typeof fetch = async () => {
+      asked += 1;
+      throw new TypeError("fetch failed");
+    };
+    const created = client({ fetch: lost }).webhooks.create({ url: "https://partner.example/" });
+    await expect(created).rejects.toThrow(OutcomeUnknown);
+    expect(asked).toBe(1);
   });
 });
 

@@ -1,0 +1,61 @@
+import type { components } from "./api.ts";
+
+type Schemas = components["schemas"];
+
+/** The event of a webhook request. Ignore types that you do not know. */
+export type WebhookEvent =
+  | Schemas["WebhookRedeemed"]
+  | Schemas["WebhookVoided"]
+  | Schemas["WebhookExpired"]
+  | Schemas["WebhookClaimed"]
+  | Schemas["WebhookBought"]
+  | Schemas["WebhookReservationExpired"]
+  | Schemas["WebhookTest"];
+
+/** The request was not signed with this secret, or not within the last five minutes. Answer 401. */
+export class InvalidWebhook extends Error {
+  override name = "InvalidWebhook";
+}
+
+/** Longest difference between the request's time and this clock. Seconds. */
+const TOLERANCE_S = 300;
+
+/**
+ * Verifies a request of Standard Webhooks and reads its event.
+ * @param body The bytes as they arrived, as text: parsed and serialized again they do not match.
+ * @param headers Of the request, with names in lower case, as Node gives them, or a `Headers` object.
+ * @param secret What the endpoint's creation or last rotation showed: `whsec_…`.
+ * @returns `id`, the same in every attempt: handle each id once.
+ * @throws InvalidWebhook
+ */
+export async function verifyWebhook(
+  body: string,
+  headers: Headers | Record<string, string | string[] | undefined>,
+  secret: string,
+): Promise<{ id: string; event: WebhookEvent }> {
+  const [id, time, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) =>
+    headers instanceof Headers ? headers.get(name) : headers[name],
+  );
+  if (typeof id !== "string" || typeof time !== "string" || typeof signatures !== "string")
+    throw new InvalidWebhook("The request has no signature.");
+  if (!(Math.abs(Number(time) - Date.now() / 1_000) <= TOLERANCE_S))
+    throw new InvalidWebhook("The request is too old, or this clock is wrong.");
+  const key = await crypto.subtle.importKey(
+    "raw",
+    decodeBase64(secret.replace(/^whsec_/, "")),
+    { name: "HMAC", hash: "SHA-256" },
+    false,
+    ["verify"],
+  );
+  const signed = new TextEncoder().encode(`${id}.${time}.${body}`);
+  for (const one of signatures.split(" ")) {
+    const [, signature] = /^v1,([A-Za-z0-9+/]{43}=)$/.exec(one) ?? [];
+    if (signature !== undefined && (await crypto.subtle.verify("HMAC", key, decodeBase64(signature), signed)))
+      return { id, event: JSON.parse(body) };
+  }
+  throw new InvalidWebhook("The signature is not of this secret.");
+}
+
+function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+}
