@@ -11,6 +11,7 @@ const GUARANTEES = [
 
 /** Runs of minutes that `npm run test:endurance` makes and CI does not: it must end within twenty minutes. */
 const ENDURANCE = [
+  "test/bench/bench.test.ts",
   "test/clients/generators.test.ts",
   "test/faults/{postgres-failover,webhook-load,webhooks}.test.ts",
   "test/guards/*.test.ts",

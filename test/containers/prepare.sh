@@ -13,9 +13,9 @@ mirror() { echo "${DEBIAN_MIRROR:-$(sed -n 's/^URIs: *//p' /etc/apt/sources.list
 
 install_packages() {
   say "Installing $*"
-  apt-get update -qq >&2
+  apt-get -o DPkg::Lock::Timeout=300 update -qq >&2
   local wanted=(); for package in "$@"; do apt-cache show "$package" > /dev/null 2>&1 && wanted+=("$package"); done
-  apt-get install -y -qq --no-install-recommends "${wanted[@]}" >&2
+  apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends "${wanted[@]}" >&2
 }
 
 start_engine() {
@@ -23,7 +23,7 @@ start_engine() {
   docker info > /dev/null 2>&1 && return
   [ "$(id -u)" = 0 ] || cannot "none answers, and only root can start one"
   command -v apt-get > /dev/null || cannot "none answers, and this is not Debian"
-  command -v dockerd > /dev/null || install_packages docker.io docker-cli iptables || cannot "Debian's package cannot be installed"
+  command -v dockerd > /dev/null || install_packages docker.io docker-cli iptables debootstrap || cannot "Debian's package cannot be installed"
   mkdir -p "$home"
   nohup dockerd --data-root "$home/data" --exec-root "$home/exec" --pidfile "$home/pid" --host "$DOCKER_HOST" > "$home/log" 2>&1 &
   for _ in $(seq 30); do docker info > /dev/null 2>&1 && return; sleep 1; done

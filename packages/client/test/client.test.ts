@@ -324,7 +324,9 @@ describe("webhooks", () => {
       [body, unsigned, secret],
     ] as const)
       await expect(verifyWebhook(text, given, key)).rejects.toThrow(InvalidWebhook);
-    expect(await webhooks.replay(id, { from: new Date(Date.now() - 1_000), to: "2100-01-01T00:00:00Z" })).toEqual({ replayed: 0 });
+    expect(await webhooks.replay(id, { from: new Date(Date.now() - 1_000), to: "2100-01-01T00:00:00Z" })).toEqual({
+      replayed: 0,
+    });
     expect(await webhooks.change(id, { enabled: false })).toMatchObject({ id, disabledReason: "partner" });
     expect(await webhooks.read(id)).toMatchObject({ enabled: false });
     expect((await webhooks.list()).webhooks).toHaveLength(1);
