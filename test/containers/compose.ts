@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -180,6 +180,19 @@ describe("docker compose", () => {
     const mount = `${checkout}/test/containers/failing-migration.sql:/app/migrations/${next}:ro`;
     await redeemDuring(() => assert.rejects(compose("run", "--rm", "-T", "-v", mount, "migrate"), /fails on purpose/));
     assert.ok(deployment.slowestMs < 5_000, `the slowest call took ${deployment.slowestMs} ms`);
+  });
+
+  it("retires the log with the runbook's lines, which may be repeated", async () => {
+    const runbook = readFileSync(`${deployment.checkout}/docs/operations.md`, "utf8");
+    const [, lines = ""] = /To \[retire the log\][^`]*`LOG_POLICY`[^`]*```sh\n([\s\S]*?)\n {2}```/.exec(runbook) ?? [];
+    assert.match(lines, /log retire/);
+    for (const _ of [1, 2]) await deployment.run("sh", "-ec", lines.replaceAll("vouchers.example.com", "vouchers.test"));
+    let checkpoint = "";
+    for (let attempt = 0; attempt < 60 && !checkpoint.startsWith("vouchers.test/log2\n"); attempt++) {
+      await sleep(500);
+      checkpoint = await (await fetch(`${URL}/log/checkpoint`)).text();
+    }
+    assert.match(checkpoint, /^vouchers.test\/log2\n/);
   });
 
   it("restores a dump that was made inside the containers, as the runbook prints", async () => {
