@@ -87,8 +87,9 @@ function openCluster(urls: readonly URL[], clusterOptions: ClusterOptions, redis
       retryDelayOnTryAgain: 200,
       clusterRetryStrategy: retryStrategy,
       slotsRefreshInterval: SLOTS_EVERY_MS,
-      // Connects by host name instead of IP address, because the TLS certificate is for the name.
-      ...(protocol === "rediss:" && { dnsLookup: (address, callback) => callback(null, address) }),
+      // Names are resolved at each connection. ioredis would resolve all of them first, and could not connect while one node's name has
+      // no address. A TLS certificate is for the name, too.
+      dnsLookup: (address, callback) => callback(null, address),
       redisOptions: {
         ...redisOptions,
         ...(username !== "" && { username: decodeURIComponent(username) }),

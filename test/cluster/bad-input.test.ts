@@ -1,4 +1,6 @@
+import { pino } from "pino";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { openFailFast, openPatient, openSubscriber, untilReady } from "../../src/redis/connections.ts";
 import { startNode } from "../support/child-process.ts";
 import { startRedisCluster, type TestCluster } from "../support/redis-cluster.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -76,5 +78,18 @@ it("db check names slots without a master, and processes warn of them when they 
     );
     process.child.kill("SIGTERM");
     expect((await process.ended).exitCode).toBe(0);
+  }
+});
+
+it.each([
+  ["a caller's", openFailFast],
+  ["a worker's", openPatient],
+  ["a subscriber's", openSubscriber],
+])("%s connection is made while the name of one node has no address, as after the loss of its container", async (_, open) => {
+  const redis = open(`redis://gone.invalid:6379,${address(cluster)}`, "test", pino({ level: "silent" }));
+  try {
+    await untilReady(redis, 10_000);
+  } finally {
+    redis.disconnect();
   }
 });

@@ -11,10 +11,11 @@ let deployment: Awaited<ReturnType<typeof openDeployment>>;
 let codes: string[] = [];
 
 before(async () => {
+  const psql = "psql -h ha-postgres -U postgres -d vouchers";
   deployment = await openDeployment({
     urls: ["http://127.0.0.1:13080", "http://127.0.0.1:13082"],
     voucherctl: "ha-voucherctl",
-    psql: ["-e", "PGPASSWORD", "ha-pg-1", "psql", "-h", "ha-postgres", "-U", "postgres", "-d", "vouchers"],
+    psql: ["ha-pg-1", "sh", "-c", `PGPASSWORD=$PGPASSWORD_SUPERUSER exec ${psql} "$@"`, "psql"],
   });
 });
 

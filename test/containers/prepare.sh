@@ -58,7 +58,8 @@ import_debian() {
 }
 
 make_stand_in() {
-  docker image inspect "stand-in/$1" > /dev/null 2>&1 && return
+  local source; source=$(cat "$here"/images/* | sha256sum | cut -c1-64)
+  [ "$(docker image inspect -f '{{index .Config.Labels "source"}}' "stand-in/$1" 2> /dev/null)" != "$source" ] || return 0
   say "Making the image stand-in/$1"
   import_debian bookworm; import_debian trixie
   local context; context=$(mktemp -d)
@@ -69,7 +70,7 @@ make_stand_in() {
     done
     cp /etc/ssl/certs/ca-certificates.crt "$context/ca.crt"
   else mkdir "$context/node" "$context/npm"; touch "$context/ca.crt"; fi
-  docker buildx build --load -q --target "$1" -t "stand-in/$1" "$context" > /dev/null
+  docker buildx build --load -q --label "source=$source" --target "$1" -t "stand-in/$1" "$context" > /dev/null
   rm -r "$context"
 }
 
