@@ -186,7 +186,8 @@ describe("docker compose", () => {
     const runbook = readFileSync(`${deployment.checkout}/docs/operations.md`, "utf8");
     const [, lines = ""] = /To \[retire the log\][^`]*`LOG_POLICY`[^`]*```sh\n([\s\S]*?)\n {2}```/.exec(runbook) ?? [];
     assert.match(lines, /log retire/);
-    for (const _ of [1, 2]) await deployment.run("sh", "-ec", lines.replaceAll("vouchers.example.com", "vouchers.test"));
+    for (const _ of [1, 2])
+      await deployment.run("sh", "-ec", lines.replaceAll("vouchers.example.com", "vouchers.test"));
     let checkpoint = "";
     for (let attempt = 0; attempt < 60 && !checkpoint.startsWith("vouchers.test/log2\n"); attempt++) {
       await sleep(500);

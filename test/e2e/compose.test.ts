@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import {
   appendFileSync,
   copyFileSync,
@@ -13,20 +13,12 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseRedisUrl } from "../../src/redis/addresses.ts";
-import { partnerClient } from "../support/client.ts";
 import { type ComposedService, type ComposeTool, findComposeTool, readComposeFile } from "../support/compose-file.ts";
-import { layOutImage, readDockerfile } from "../support/image.ts";
-import { assertInvariants } from "../support/invariants.ts";
-import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
-import { findSteadyPort } from "../support/steady-port.ts";
-import { issueVoucher, makeKey, makePartner } from "../support/supply.ts";
-import { until, untilStarted } from "../support/until.ts";
+import { readDockerfile } from "../support/image.ts";
 
-// No container runs here. docker compose resolves its own file, and then each container's commands run directly: in a folder with the
-// image's files and packages, and with the container's environment alone.
+// What docker-compose.yml says, as docker compose resolves it. test/containers runs it.
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const SECRETS = [
@@ -49,9 +41,6 @@ const RUNS_ONCE = [
   ...["migrate", "log-init", "voucherctl", "test"],
   ...["ha-redis-create", "ha-database", "ha-migrate", "ha-log-init", "ha-voucherctl"],
 ];
-/** Replaces HA_PREFIX: the nodes of the Redis Cluster run at addresses of the loopback interface. */
-const HA_LOOPBACK = "127.30.65";
-const HA_DATABASE = "vouchers_ha";
 const HA_REDIS = [1, 2, 3, 4, 5, 6].map((n) => `ha-redis-${n}`);
 const HA_POSTGRES = [1, 2, 3].map((n) => `ha-pg-${n}`);
 /** Time to start a server or a dozen processes on a machine that is busy with other tests. Milliseconds. */
@@ -345,280 +334,15 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     expect(addresses[0]).toMatch(new RegExp(`^${service("ha-redis-create").environment?.PREFIX}\\.\\d+$`));
   });
 
-  describe("each container's commands, run directly", () => {
-    const image = readDockerfile();
-    let app: string;
-    let postgres: OwnPostgres;
-    let db: pg.Pool;
-    let redis: ChildProcess;
-    let redisPort: number;
-    const processes: ChildProcess[] = [];
-
-    beforeAll(async () => {
-      app = join(directory, "app");
-      mkdirSync(app);
-      layOutImage(app);
-      for (const path of image.directories)
-        for (const volumes of ["single", "ha"]) mkdirSync(join(directory, volumes, path), { recursive: true });
-      postgres = await openOwnPostgres();
-      // As the Postgres image does: a superuser and a database of the same name.
-      const { POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB } = service("postgres").environment ?? {};
-      await postgres.superuser.query(`CREATE ROLE ${POSTGRES_USER} SUPERUSER LOGIN PASSWORD '${POSTGRES_PASSWORD}'`);
-      await postgres.superuser.query(`CREATE DATABASE ${POSTGRES_DB} OWNER ${POSTGRES_USER}`);
-      db = new pg.Pool({ connectionString: postgres.url("vouchers"), max: 2 });
-      db.on("error", () => undefined);
-      redisPort = await findSteadyPort();
-      const data = join(directory, "redis");
-      mkdirSync(data);
-      const place = ["--port", String(redisPort), "--bind", "127.0.0.1", "--dir", data];
-      const [program = "", ...args] = service("redis").command ?? [];
-      redis = spawn(program, [...args, ...place], { stdio: "ignore" });
-      await untilStarted(() => checkHealth("redis", ["-p", String(redisPort)]));
-    }, ALL_MS);
-
-    // Also when beforeAll failed half-way: a server that is not stopped would run forever.
-    afterAll(async () => {
-      for (const child of [...processes, redis]) child?.kill("SIGKILL");
-      await db?.end();
-      await postgres?.close();
-    });
-
-    /** A container's environment, with this machine's servers in place of the containers', and the image's variables. */
-    function environmentOf(name: string): Record<string, string> {
-      const given = Object.entries(service(name).environment ?? {}).flatMap(([variable, value]): [string, string][] => {
-        if (value === null) return [];
-        const { port } = new URL(postgres.url("vouchers"));
-        return [
-          [
-            variable,
-            value
-              .replace("@postgres:5432", `@127.0.0.1:${port}`)
-              .replace("@redis:6379", `@127.0.0.1:${redisPort}`)
-              .replace("@ha-postgres:5432/vouchers", `@127.0.0.1:${port}/${HA_DATABASE}`)
-              .replaceAll(/ha-redis-(\d):/g, `${HA_LOOPBACK}.1$1:`)
-              .replace("/var/lib/", join(directory, name.startsWith("ha-") ? "ha" : "single", "/var/lib/")),
-          ],
-        ];
-      });
-      const path = `${dirname(process.execPath)}:/usr/bin:/bin`;
-      return { PATH: path, ...(OWN.includes(name) && image.environment), ...Object.fromEntries(given) };
-    }
-
-    function run(name: string, args?: string[]): { status: number | null; stdout: string; stderr: string } {
-      const { entrypoint, command } = service(name);
-      const [program = "", ...rest] = [...(entrypoint ?? []), ...(args ?? unescapeDollars(command ?? image.command))];
-      return spawnSync(program, rest, { cwd: app, env: environmentOf(name), encoding: "utf8" });
-    }
-
-    /** Starts a container's command on free ports, and returns its output and the ports. */
-    async function start(name: string) {
-      const [port, metricsPort] = [await findSteadyPort(), await findSteadyPort()];
-      const [program = "", ...args] = service(name).command ?? image.command;
-      const env = { ...environmentOf(name), PORT: String(port), METRICS_PORT: String(metricsPort) };
-      const child = spawn(program, args, { cwd: app, env, stdio: ["ignore", "pipe", "pipe"] });
-      processes.push(child);
-      let output = "";
-      for (const stream of [child.stdout, child.stderr])
-        stream.setEncoding("utf8").on("data", (text) => (output += text));
-      const isHealthy = () => checkHealth(name, [], { 3000: port, 9464: metricsPort });
-      await untilStarted(() => /"(listening|working)"/.test(output)).catch(() => expect.fail(output));
-      return { child, output: () => output, port, isHealthy };
-    }
-
-    /** Runs a container's health check against the given ports and returns whether it passes. */
-    function checkHealth(name: string, more: string[] = [], ports: Record<number, number> = {}): boolean {
-      const [kind, program = "", ...args] = service(name).healthcheck?.test ?? [];
-      expect(kind).toBe("CMD");
-      const moved = args.map((arg) =>
-        arg.replace(/(127\.0\.0\.1:)(\d+)/, (_, host, port) => `${host}${ports[Number(port)] ?? port}`),
-      );
-      return spawnSync(program, [...more, ...moved], { cwd: app, env: environmentOf(name) }).status === 0;
-    }
-
-    it("a fresh start migrates, creates the roles and the log, becomes healthy, redeems with a receipt and drains", async () => {
-      // A second start runs the migration again.
-      for (const words of [
-        /Applied .*00001_deployment\.sql.*pva_api: created/s,
-        /up to date.*pva_api: already existed/s,
-      ]) {
-        const { status, stdout, stderr } = run("migrate");
-        expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-        expect(stdout).toMatch(words);
-      }
-      for (const words of [
-        /^localhost:3000\/log\+.*The log localhost:3000\/log begins\./s,
-        /^The log .* has 0 leaves\./,
-      ]) {
-        const { status, stdout, stderr } = run("log-init");
-        expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-        expect(stdout).toMatch(words);
-      }
-      const [api, ...workers] = await Promise.all([start("api"), start("worker"), start("worker"), start("log")]);
-      for (const { isHealthy, output } of [api, ...workers]) {
-        await untilStarted(isHealthy).catch(() => expect.fail(output()));
-      }
-
-      const make = (line: string) => {
-        const { status, stdout, stderr } = run("voucherctl", [...line.split(" "), "--json"]);
-        expect({ status, stderr }, line).toEqual({ status: 0, stderr: "" });
-        return JSON.parse(stdout);
-      };
-      const org = make("org create --name Composed").id;
-      const brand = make(`brand create --org ${org} --name Brand`).id;
-      const terms = "--key k --name P --type Service --retail-price-usd 10 --price-usd 8";
-      const product = make(`product create --brand ${brand} ${terms}`).id;
-      make(`batch issue --product ${product} --count 2 --valid-until 2099-01-01`);
-      const { key } = make(`key create --org ${org} --scope voucher.read --scope voucher.redeem`);
-      const { rows } = await db.query<{ code: string }>("SELECT code FROM vouchers ORDER BY serial");
-      const [redeemed, voided] = rows.map((row) => row.code);
-
-      const till = partnerClient(`http://127.0.0.1:${api.port}`, key);
-      const { ticket } = (await till.reserve(redeemed ?? "")).body;
-      expect(await till.redeem({ ticket, externalRef: "composed-1" })).toMatchObject({
-        status: 200,
-        body: { redeemed: true },
-      });
-      const receipt = await until(async () => {
-        const { status, body } = await till.receipt("composed-1");
-        return status === 200 && body;
-      });
-      const policy = await (await fetch(`http://127.0.0.1:${api.port}/log/policy`)).text();
-      const [receiptFile, policyFile] = [join(directory, "receipt"), join(directory, "policy")];
-      writeFileSync(receiptFile, receipt);
-      writeFileSync(policyFile, policy);
-      const verified = run("voucherctl", ["receipt", "verify", receiptFile, "--policy", policyFile]);
-      expect(verified).toMatchObject({ status: 0, stdout: expect.stringContaining('"externalRef":"composed-1"') });
-      make(`voucher void ${voided} --org ${org}`);
-      await until(async () => (await till.events(voided ?? "")).body.events[1]?.sealStatus === "Sealed");
-      expect(make("chain verify --all")).toEqual({ vouchers: 2, events: 4, broken: [] });
-
-      const sessions = await db.query(
-        "SELECT DISTINCT application_name AS name, usename AS role FROM pg_stat_activity WHERE application_name IN ('api', 'worker') ORDER BY 1, 2",
-      );
-      expect(sessions.rows).toEqual([
-        { name: "api", role: "pva_api" },
-        { name: "worker", role: "pva_api" },
-        { name: "worker", role: "pva_log" },
-      ]);
-      const entries = await db.query("SELECT DISTINCT database_role AS role FROM audit_entries ORDER BY 1");
-      expect(entries.rows).toEqual([{ role: "pva_admin" }, { role: "vouchers" }]);
-
-      for (const { child, isHealthy, output } of [api, ...workers]) {
-        child.kill("SIGTERM");
-        const exitCode = await new Promise((resolve) => child.once("close", resolve));
-        expect({ exitCode, drained: output().includes('"drained"') }).toEqual({ exitCode: 0, drained: true });
-        expect(isHealthy()).toBe(false);
-      }
-      await assertInvariants(db);
-    });
-
-    it("the profile ha joins six Redis nodes to a cluster, creates its database, and redeems through both APIs", async () => {
-      const nodes = HA_REDIS.map((name, index) => {
-        const data = join(directory, name);
-        mkdirSync(data);
-        const address = `${HA_LOOPBACK}.1${index + 1}`;
-        // A container has one address; loopback connections come from 127.0.0.1.
-        const place = ["--bind", address, "--cluster-announce-ip", address, "--dir", data];
-        const [program = "", ...args] = service(name).command ?? [];
-        const node = spawn(program, [...args, ...place], { stdio: "ignore" });
-        processes.push(node);
-        return node;
-      });
-      for (const [index, name] of HA_REDIS.entries()) {
-        await untilStarted(() => checkHealth(name, ["-h", `${HA_LOOPBACK}.1${index + 1}`]));
-      }
-      const { port } = new URL(postgres.url("vouchers"));
-      await postgres.superuser.query(`ALTER ROLE postgres PASSWORD '${secrets.POSTGRES_PASSWORD}'`);
-      const runJob = (name: string, env: Record<string, string>) => {
-        const [program = "", ...args] = unescapeDollars(service(name).command);
-        const words = args.map((arg) => arg.replaceAll(/(datname = '|createdb )vouchers/g, `$1${HA_DATABASE}`));
-        const { status, stderr } = spawnSync(program, words, {
-          env: { ...environmentOf(name), ...env },
-          encoding: "utf8",
-        });
-        expect({ name, status, stderr }).toEqual({ name, status: 0, stderr: expect.any(String) });
-      };
-      // Each job may run again.
-      for (const _ of [1, 2]) {
-        runJob("ha-redis-create", { PREFIX: HA_LOOPBACK });
-        runJob("ha-database", { PGHOST: "127.0.0.1", PGPORT: port });
-        expect(run("ha-migrate")).toMatchObject({ status: 0, stderr: "" });
-      }
-      expect(run("ha-log-init")).toMatchObject({ status: 0, stderr: "" });
-      const started = await Promise.all(["ha-api-1", "ha-api-2", "ha-worker", "ha-log"].map(start));
-      for (const { isHealthy, output } of started) await untilStarted(isHealthy).catch(() => expect.fail(output()));
-      const owner = Object.assign(new URL(postgres.url(HA_DATABASE)), { password: secrets.POSTGRES_PASSWORD });
-      const ownDb = new pg.Pool({ connectionString: owner.href, max: 2 });
-      ownDb.on("error", () => undefined);
-      try {
-        const partner = await makePartner(ownDb);
-        const { key } = await makeKey(ownDb, partner.organizationId);
-        for (const { port } of started.slice(0, 2)) {
-          const { id, code } = await issueVoucher(ownDb, partner);
-          const till = partnerClient(`http://127.0.0.1:${port}`, key);
-          const redeemed = await till.redeem({ code, externalRef: id });
-          expect(redeemed).toMatchObject({ status: 200, body: { redeemed: true } });
-          await until(async () => (await till.receipt(id)).status === 200);
-        }
-        // The settings of Redis are safe; a standby is missing here because one server stands for the three nodes.
-        const { status, stdout } = run("ha-voucherctl", ["db", "check", "--json"]);
-        const codes = JSON.parse(stdout).risks.map(({ code }: { code: string }) => code);
-        expect({ status, codes }).toEqual({
-          status: 1,
-          codes: ["fsync_off", "no_synchronous_standby"],
-        });
-        await assertInvariants(ownDb);
-      } finally {
-        await ownDb.end();
-        for (const { child } of started) child.kill("SIGKILL");
-        for (const node of nodes) node.kill("SIGKILL");
-      }
-    });
-
-    it("the image's own health check fails when the API is down", async () => {
-      const api = await start("api");
-      const [program = "", ...args] = image.healthcheck;
-      const check = () => spawnSync(program, args, { env: { ...environmentOf("api"), PORT: String(api.port) } }).status;
-      await untilStarted(() => check() === 0);
-      api.child.kill("SIGKILL");
-      await until(() => check() === 1);
-    });
-
-    it("a production process without a secret does not start and names it", () => {
-      const env = environmentOf("api");
-      for (const name of ["RESERVATION_TOKEN_SECRET", "OPS_TOKEN"]) {
-        const [program = "", ...args] = image.command;
-        const { status, stderr } = spawnSync(program, args, {
-          cwd: app,
-          env: { ...env, [name]: "" },
-          encoding: "utf8",
-        });
-        expect({ status, named: stderr.includes(name) }, stderr).toEqual({ status: 78, named: true });
-      }
-    });
-
-    it("voucherctl says that DATABASE_URL is not set", () => {
-      const [program = "", ...args] = [...(service("voucherctl").entrypoint ?? []), "chain", "verify"];
-      const env = { PATH: environmentOf("voucherctl").PATH ?? "" };
-      const { status, stdout, stderr } = spawnSync(program, args, { cwd: app, env, encoding: "utf8" });
-      expect({ status, stdout, stderr }).toEqual({
-        status: 69,
-        stdout: "",
-        stderr: expect.stringMatching(/DATABASE_URL is not set/),
-      });
-      expect(existsSync(join(app, ".data"))).toBe(false);
-    });
-
-    it("every file of the repository that a container mounts exists", () => {
-      const mounted = Object.values(services).flatMap(({ volumes = [] }) =>
-        volumes.flatMap((volume) => {
-          const source =
-            typeof volume === "string" ? (volume.split(":")[0] ?? "") : volume.type === "bind" ? volume.source : "";
-          return source.startsWith(project) ? [source.slice(project.length + 1)] : [];
-        }),
-      );
-      expect(mounted.length).toBeGreaterThan(0);
-      expect(mounted.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
-    });
+  it("every file of the repository that a container mounts exists", () => {
+    const mounted = Object.values(services).flatMap(({ volumes = [] }) =>
+      volumes.flatMap((volume) => {
+        const source =
+          typeof volume === "string" ? (volume.split(":")[0] ?? "") : volume.type === "bind" ? volume.source : "";
+        return source.startsWith(project) ? [source.slice(project.length + 1)] : [];
+      }),
+    );
+    expect(mounted.length).toBeGreaterThan(0);
+    expect(mounted.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
-import { cpSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -12,8 +12,6 @@ export interface Image {
   user: string | null;
   /** Empty directories that `install -d` makes for this user alone. */
   directories: string[];
-  command: string[];
-  healthcheck: string[];
 }
 
 /** Reads the last stage of the Dockerfile, which is built by default. */
@@ -33,24 +31,5 @@ export function readDockerfile(): Image {
     directories: all("RUN")
       .filter((line) => line.startsWith(install))
       .flatMap((line) => line.slice(install.length).split(/\s+/)),
-    command: JSON.parse(all("CMD").at(-1) ?? "[]"),
-    healthcheck: JSON.parse(/CMD (\[.*\])/.exec(all("HEALTHCHECK").at(-1) ?? "")?.[1] ?? "[]"),
   };
-}
-
-/**
- * Recreates the content of the image in a folder: the copied files and the production packages only, so that the program cannot import
- * other packages.
- */
-export function layOutImage(directory: string): void {
-  for (const copied of readDockerfile().copied)
-    cpSync(join(ROOT, copied), join(directory, copied), { recursive: true });
-  const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")) as {
-    packages: Record<string, { dev?: boolean; optional?: boolean; devOptional?: boolean }>;
-  };
-  for (const [path, { dev, optional, devOptional }] of Object.entries(packages)) {
-    if (!/^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) || dev || optional || devOptional) continue;
-    mkdirSync(dirname(join(directory, path)), { recursive: true });
-    symlinkSync(join(ROOT, path), join(directory, path));
-  }
 }
