@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { DOCUMENTS } from "../../src/http/pages/documents.ts";
 import { startApi } from "../support/service.ts";
 import { useService } from "../support/use-service.ts";
 
 const { api, servers } = useService({ workers: [] });
 
-const PAGES = ["/docs/guide", "/docs/errors", "/docs/proof", "/docs/versioning", "/docs/sandbox", "/docs/webhooks"];
+const PAGES = DOCUMENTS.filter(({ sentAs }) => sentAs === null).map(({ path }) => path);
 
 async function open(path: string, url = api.url) {
   const response = await fetch(url + path);
@@ -24,7 +25,9 @@ describe("the documents for partners", () => {
     expect({ status, type: headers.get("content-type") }).toEqual({ status: 200, type: "text/html; charset=utf-8" });
     expect(headers.get("content-security-policy")).toMatch(/^default-src 'none';script-src 'self';style-src 'self';/);
     expect(text).toMatch(/^<!doctype html>.*<title>[^<]{5,} · Partner Voucher API<\/title>.*<h1 /s);
-    expect(text).not.toMatch(/<style|style=|<script|<img(?![^>]* src="\/assets\/)|\son\w+=|javascript:/i);
+    expect(text).not.toMatch(
+      /<style|style=|<script(?! type="module" src="\/assets\/)|<img(?![^>]* src="\/assets\/)|\son\w+=|javascript:/i,
+    );
     expect(text.match(/<link[^>]*href="(?!\/assets\/)/g)).toBeNull();
   });
 
@@ -39,18 +42,51 @@ describe("the documents for partners", () => {
     }
   });
 
-  it("show the checkout's diagram as a list of its messages, without a script", async () => {
+  it.each(PAGES)("have at most 1 500 words: %s", (path) => {
+    const { text = "" } = DOCUMENTS.find((one) => one.path === path) ?? {};
+    const words = text.trim().split(/\s+/).length;
+    expect(words).toBeGreaterThan(100);
+    expect(words).toBeLessThanOrEqual(1_500);
+  });
+
+  it("are all listed on every page", async () => {
+    for (const path of PAGES) {
+      const own = addressesOf((await open(path)).text);
+      expect(PAGES.filter((other) => !own.includes(other))).toEqual([]);
+    }
+  });
+
+  it("show the checkout's diagram as a picture, and its messages as a list for screen readers, without a script", async () => {
     const { text } = await open("/docs/guide");
     expect(text).not.toContain("sequenceDiagram");
+    const [, picture = ""] = /<svg viewBox="0 0 \d+ \d+(?:\.\d+)?"(.*?)<\/svg>/s.exec(text) ?? [];
+    expect(picture.match(/<path class="(call|reply)"/g)).toHaveLength(16);
+    expect(picture.match(/<text class="participant"/g)).toHaveLength(4);
     expect(text).toMatch(
-      /<ol class="sequence">.*<strong>Shop → Voucher API:<\/strong> GET \/partner\/vouchers\/\{code\}/s,
+      /<ol class="hidden">.*<strong>Shop → Voucher API:<\/strong> GET \/partner\/vouchers\/\{code\}/s,
     );
     expect(text).toMatch(/<li>If not paid:<ul><li><strong>Payment provider → Shop:<\/strong> declined<\/li>/);
   });
 
-  it("keep their code as it is written", async () => {
-    const { text } = await open("/docs/guide");
-    expect(text).toMatch(/-d &quot;\{\\&quot;code\\&quot;:/);
+  it.each(["/docs/guide", "/docs/clients"])("keep their highlighted code as it is written: %s", async (path) => {
+    const { text } = await open(path);
+    const source = DOCUMENTS.find((one) => one.path === path)?.text ?? "";
+    const snippets = Array.from(
+      source.matchAll(/^```(?:bash|js|python|php|ts)\n(.*?)\n```$/gms),
+      ([, code = ""]) => code,
+    );
+    const shown = Array.from(text.matchAll(/<pre><code>(.*?)<\/code><\/pre>/gs), ([, code = ""]) => code);
+    const plain = shown.map((code) =>
+      code
+        .replaceAll(/<span class="hljs-[\w ]+">|<\/span>/g, "")
+        .replaceAll(
+          /&(lt|gt|quot|amp|#x27);/g,
+          (_, name: string) => ({ lt: "<", gt: ">", quot: '"', amp: "&" })[name] ?? "'",
+        ),
+    );
+    expect(snippets.length).toBeGreaterThan(1);
+    expect(plain).toEqual(snippets);
+    for (const code of shown) expect(code).toContain('<span class="hljs-');
   });
 
   it("come with the test vectors as JSON", async () => {

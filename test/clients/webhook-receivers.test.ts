@@ -8,9 +8,9 @@ import { readSnippets } from "../support/document-snippets.ts";
 import { hasProgram } from "../support/has-program.ts";
 import { until, untilStarted } from "../support/until.ts";
 
-// Takes the receivers out of docs/webhooks.md and sends them the request that the page shows, and forged ones.
+// Takes the receivers out of docs/webhook-receivers.md and sends them the request that docs/webhooks.md shows, and forged ones.
 
-const RECEIVERS = readSnippets("docs/webhooks.md").filter(({ language }) => language !== "text");
+const RECEIVERS = readSnippets("docs/webhook-receivers.md");
 const [SHOWN] = readSnippets("docs/webhooks.md").filter(({ code }) => code.startsWith("POST /hooks"));
 
 /** The test vector, which the page shows. */

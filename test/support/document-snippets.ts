@@ -13,6 +13,6 @@ export function readSnippets(path: string): Snippet[] {
   const blocks = readFileSync(path, "utf8").matchAll(/^```(\w+)\n(.*?)^```$/gms);
   return Array.from(blocks, ([, language = "", code = ""]) => {
     const [first = ""] = code.split("\n");
-    return { language, name: first.replace(/^(#|\/\/) */, ""), code };
+    return { language, name: first.replace(/^(<\?php )?(#|\/\/) */, ""), code };
   });
 }

@@ -53,7 +53,8 @@ function readReceiptScript(): Asset {
 export const ASSETS = {
   style: readStatic("pages.css"),
   icon: readStatic("icon.svg"),
-  chainScript: readAsset("check-chain.js", readParts("check-chain.js", "check-payload.js")),
+  copyScript: readStatic("copy.js"),
+  chainScript: readAsset("check-chain.js", readParts("copy.js", "check-chain.js", "check-payload.js")),
   receiptScript: readReceiptScript(),
   receiptStyle: readStatic("receipt-verifier.css"),
   referenceStyle: readStatic("reference.css"),

@@ -1,26 +1,41 @@
 import { readFileSync } from "node:fs";
 import { extname } from "node:path";
+import hljs from "highlight.js/lib/core";
+import bash from "highlight.js/lib/languages/bash";
+import javascript from "highlight.js/lib/languages/javascript";
+import json from "highlight.js/lib/languages/json";
+import php from "highlight.js/lib/languages/php";
+import python from "highlight.js/lib/languages/python";
+import typescript from "highlight.js/lib/languages/typescript";
 import { Marked, type Tokens } from "marked";
 import { getHeadingList, gfmHeadingId } from "marked-gfm-heading-id";
+import { ASSETS } from "./assets.ts";
 import { Html, html } from "./html.ts";
 import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
 import { renderSequence } from "./sequence-diagram.ts";
 
-/** Where the service serves the files of `docs/` that partners need. */
-const PATHS = {
-  "integration.md": GUIDE_PATH,
-  "errors.md": "/docs/errors",
-  "proof.md": "/docs/proof",
-  "versioning.md": "/docs/versioning",
-  "sandbox.md": "/docs/sandbox",
-  "webhooks.md": "/docs/webhooks",
-  "sandbox-client.mjs": "/docs/sandbox-client.mjs",
-  "chain-vectors.json": "/docs/chain-vectors.json",
-  "log-vectors.json": "/docs/log-vectors.json",
-  "verify-receipt.mjs": "/docs/verify-receipt.mjs",
-  "verify-receipt.py": "/docs/verify-receipt.py",
-  "receipt-verifier.html": "/docs/receipt-verifier.html",
-} as const;
+/** The files of `docs/` that partners need, in the order of the list on every page. */
+const NAMES = [
+  ...["integration", "clients", "orders", "settlement", "history", "going-live", "webhooks", "webhook-receivers"],
+  ...["sandbox", "errors", "versioning", "proof"],
+]
+  .map((page) => `${page}.md`)
+  .concat(["voucher-client.mjs", "voucher_client.py", "voucher-client.php", "sandbox-client.mjs"])
+  .concat([
+    "verify-receipt.mjs",
+    "verify-receipt.py",
+    "receipt-verifier.html",
+    "chain-vectors.json",
+    "log-vectors.json",
+  ]);
+
+/** Where the service serves a file of `docs/`. */
+const PATHS = new Map(
+  NAMES.map((name) => [name, name === "integration.md" ? GUIDE_PATH : `/docs/${name.replace(/\.md$/, "")}`]),
+);
+
+for (const language of [bash, javascript, json, php, python, typescript])
+  hljs.registerLanguage(language.name, language);
 
 /** A file of `docs/` that is served. */
 export interface ServedDocument {
@@ -31,7 +46,7 @@ export interface ServedDocument {
 }
 
 /** Every served file. Read at the start, so that a release in which a file is missing does not start. */
-export const DOCUMENTS: readonly ServedDocument[] = Object.entries(PATHS).map(([name, path]) => ({
+export const DOCUMENTS: readonly ServedDocument[] = Array.from(PATHS, ([name, path]) => ({
   path,
   sentAs: name.endsWith(".md") ? null : extname(name),
   text: readFileSync(new URL(`../../../docs/${name}`, import.meta.url), "utf8"),
@@ -49,8 +64,10 @@ export function renderDocument(site: Site, { text }: ServedDocument): Html {
         markup.replaceAll("<table>", '<div class="wide" tabindex="0"><table>').replaceAll("</table>", "</table></div>"),
     },
     renderer: {
-      code({ lang, text: source }: Tokens.Code) {
-        return lang === "mermaid" ? (renderSequence(source)?.markup ?? false) : false;
+      code({ lang = "", text: source }: Tokens.Code) {
+        if (lang === "mermaid") return renderSequence(source)?.markup ?? false;
+        if (hljs.getLanguage(lang) === undefined) return false;
+        return `<pre><code>${hljs.highlight(source, { language: lang }).value}</code></pre>\n`;
       },
     },
   });
@@ -62,11 +79,20 @@ export function renderDocument(site: Site, { text }: ServedDocument): Html {
     .map(({ id, text: name }) => html`<li><a href="#${id}">${new Html(name)}</a></li>`);
   return layOut(site, {
     title,
+    scripts: [ASSETS.copyScript],
     main: html`<article class="document">
+<details class="contents"><summary>All documents</summary><ul>${listPages(site)}</ul></details>
 ${sections.length === 0 ? null : html`<details class="contents"><summary>On this page</summary><ul>${sections}</ul></details>`}
 ${body}
 </article>`,
   });
+}
+
+/** A link to each page, by its first heading. */
+function listPages({ basePath }: Site): Html[] {
+  return DOCUMENTS.filter(({ sentAs }) => sentAs === null).map(
+    ({ path, text }) => html`<li><a href="${basePath}${path}">${text.slice(2, text.indexOf("\n"))}</a></li>`,
+  );
 }
 
 /**
@@ -76,7 +102,7 @@ ${body}
 function addressOf({ basePath }: Site, href: string): string {
   if (/^(https?:\/\/|#)/.test(href)) return href;
   const [file = "", anchor] = href.split("#");
-  const path = (PATHS as Record<string, string>)[file];
+  const path = PATHS.get(file);
   if (path === undefined) throw new Error(`a served document links to ${file}, which is not served`);
   return `${basePath}${path}${anchor === undefined ? "" : `#${anchor}`}`;
 }

@@ -1,14 +1,19 @@
 import { type Html, html } from "./html.ts";
 
 const PARTICIPANT = /^(?:participant|actor) (\w+)(?: as (.+))?$/;
-const MESSAGE = /^(\w+)--?>>(\w+): (.+)$/;
+const MESSAGE = /^(\w+)(--?)>>(\w+): (.+)$/;
 const NOTE = /^Note (?:over|right of|left of) (\w+): (.+)$/;
 const OPENING = /^(?:alt|opt|loop|break) (.+)$/;
 const ALTERNATIVE = /^else (.+)$/;
 
+/** Sizes in the picture: the distance of two participants, the height of a line of text, and the most characters in it. */
+const LANE = 190;
+const LINE = 17;
+const CHARACTERS = 26;
+
 /**
- * Renders a Mermaid sequence diagram as a list of its messages, which needs no script in the browser. Null for a diagram of another kind and
- * for syntax that the list cannot show.
+ * Renders a Mermaid sequence diagram as a picture that needs no script, with a list of its messages for screen readers. Null for a diagram of
+ * another kind and for syntax that it does not know.
  */
 export function renderSequence(source: string): Html | null {
   const [kind, ...lines] = source
@@ -18,26 +23,74 @@ export function renderSequence(source: string): Html | null {
   if (kind !== "sequenceDiagram") return null;
   const names = new Map<string, string>();
   const nameOf = (id = "") => names.get(id) ?? id;
+  const middleOf = (id = "") => ([...names.keys()].indexOf(id) + 0.5) * LANE;
   /** The list itself, then each block that has not ended yet, with their items. The innermost block is the last one. */
-  const open: { condition: string; items: Html[] }[] = [{ condition: "", items: [] }];
+  const open: { condition: string; items: Html[]; top: number }[] = [{ condition: "", items: [], top: 0 }];
+  const shapes: Html[] = [];
+  let y = 2.5 * LINE;
+  const write = (x: number, text: string) => {
+    const parts = wrap(text);
+    shapes.push(...parts.map((line, index) => html`<text x="${x}" y="${y + (index + 1) * LINE}">${line}</text>`));
+    y += parts.length * LINE + 7;
+  };
   const add = (item: Html) => open.at(-1)?.items.push(item);
+  const begin = (condition: string) => {
+    const inset = open.length * 10;
+    shapes.push(html`<text class="condition" x="${inset + 10}" y="${y + 2 * LINE}">If ${condition}:</text>`);
+    open.push({ condition, items: [], top: y + LINE / 2 });
+    y += 2 * LINE;
+  };
   const close = () => {
     const block = open.pop();
-    if (block !== undefined) add(html`<li>If ${block.condition}:<ul>${block.items}</ul></li>`);
+    if (block === undefined) return;
+    const inset = open.length * 10;
+    y += LINE;
+    shapes.unshift(
+      html`<rect x="${inset}" y="${block.top}" width="${names.size * LANE - 2 * inset}" height="${y - LINE / 2 - block.top + 4}"/>`,
+    );
+    add(html`<li>If ${block.condition}:<ul>${block.items}</ul></li>`);
   };
   for (const line of lines) {
     const [participant, message, note] = [PARTICIPANT.exec(line), MESSAGE.exec(line), NOTE.exec(line)];
     const [opening, alternative] = [OPENING.exec(line), ALTERNATIVE.exec(line)];
     if (participant !== null) names.set(participant[1] ?? "", participant[2] ?? participant[1] ?? "");
-    else if (message !== null)
-      add(html`<li><strong>${nameOf(message[1])} → ${nameOf(message[2])}:</strong> ${message[3] ?? ""}</li>`);
-    else if (note !== null) add(html`<li><strong>${nameOf(note[1])}</strong> ${note[2] ?? ""}</li>`);
-    else if (opening !== null) open.push({ condition: opening[1] ?? "", items: [] });
+    else if (message !== null) {
+      const [, from, dashes, to, text = ""] = message;
+      const [start, end] = [middleOf(from), middleOf(to)];
+      write((start + end) / 2, text);
+      const way = Math.sign(end - start);
+      shapes.push(html`<path class="${dashes === "--" ? "reply" : "call"}" d="M${start} ${y}H${end - 6 * way}"/>`);
+      shapes.push(html`<path class="head" d="M${end} ${y}l${-9 * way} -5v10z"/>`);
+      add(html`<li><strong>${nameOf(from)} → ${nameOf(to)}:</strong> ${text}</li>`);
+    } else if (note !== null) {
+      write(middleOf(note[1]), note[2] ?? "");
+      add(html`<li><strong>${nameOf(note[1])}</strong> ${note[2] ?? ""}</li>`);
+    } else if (opening !== null) begin(opening[1] ?? "");
     else if (alternative !== null && open.length > 1) {
       close();
-      open.push({ condition: alternative[1] ?? "", items: [] });
+      begin(alternative[1] ?? "");
     } else if (line === "end" && open.length > 1) close();
     else return null;
   }
-  return open.length === 1 ? html`<ol class="sequence">${open[0]?.items ?? []}</ol>` : null;
+  if (open.length !== 1) return null;
+  const lanes = [...names].map(
+    ([id, name]) => html`<path class="lane" d="M${middleOf(id)} ${2 * LINE}V${y + LINE}"/>
+<text class="participant" x="${middleOf(id)}" y="${1.5 * LINE}">${name}</text>`,
+  );
+  const [width, height] = [names.size * LANE, y + 1.5 * LINE];
+  return html`<div class="wide sequence" tabindex="0" role="img" aria-label="The same as a picture">
+<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">${lanes}${shapes}</svg></div>
+<ol class="hidden">${open[0]?.items ?? []}</ol>
+`;
+}
+
+/** Breaks a text into lines. */
+function wrap(text: string): string[] {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const line = `${lines.at(-1)} ${word}`.trimStart();
+    if (line.length <= CHARACTERS) lines[lines.length - 1] = line;
+    else lines.push(word);
+  }
+  return lines;
 }

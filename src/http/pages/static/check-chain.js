@@ -1,4 +1,4 @@
-// Checks a voucher's chain in the reader's browser, from the text on the page. The check sends no request to the server.
+// The part after copy.js checks a voucher's chain in the reader's browser, from the text on the page. The check sends no request to the server.
 // The script reloads the page while an entry is not sealed or not in the log yet.
 
 const FIRST_PREVIOUS_HASH = "0".repeat(64);
@@ -152,29 +152,9 @@ function reloadWhilePending(faults) {
 /** Adds a copy button after each id and hash. */
 function addCopyButtons() {
   for (const code of document.querySelectorAll("code.copied")) {
-    const button = make("button", "copy", "Copy");
-    button.type = "button";
     const name = code.closest("dd")?.previousElementSibling.textContent.toLowerCase() ?? "voucher id";
     const entry = code.closest("tr")?.querySelector(".number").textContent;
-    button.setAttribute("aria-label", `Copy ${name}${entry === undefined ? "" : ` of entry ${entry}`}`);
-    button.addEventListener("click", async () => {
-      button.textContent = (await copy(code)) ? "Copied" : "Press Ctrl+C";
-      setTimeout(() => {
-        button.textContent = "Copy";
-      }, 2_000);
-    });
-    code.after(" ", button);
-  }
-}
-
-/** Copies an element's text and returns true. If the browser does not allow that, selects the text and returns false. */
-async function copy(element) {
-  try {
-    await navigator.clipboard.writeText(element.textContent);
-    return true;
-  } catch {
-    getSelection().selectAllChildren(element);
-    return false;
+    code.after(" ", makeCopyButton(code, `Copy ${name}${entry === undefined ? "" : ` of entry ${entry}`}`));
   }
 }
 

@@ -1,0 +1,66 @@
+// A client of the Partner Voucher API without any package. docs/clients.md shows how to use it.
+
+/** The service refused the call; repeating it unchanged would not help. `code` is for programs, the message for people. */
+export class VoucherRefused extends Error {
+  constructor(status, { error, code, requestId }) {
+    super(error);
+    Object.assign(this, { status, code, requestId });
+  }
+}
+
+/** No final response before the time limit. Keep the reference and repeat the call later. */
+export class OutcomeUnknown extends Error {}
+
+/** The reference has redeemed another voucher. The voucher of this call was not redeemed: do not deliver. */
+export class ReferenceReused extends Error {
+  constructor(externalRef, redemption) {
+    super(`${externalRef} has redeemed another voucher. Do not deliver.`);
+    this.redemption = redemption;
+  }
+}
+
+/** The calls of one key. Each call is retried after a network error, a 408, 429 or 5xx, for at most `patienceMs`. */
+export function voucherClient(api, key, patienceMs = 60_000) {
+  async function call(method, path, body) {
+    const giveUpAt = Date.now() + patienceMs;
+    for (let attempt = 0; ; attempt++) {
+      let waitMs = Math.min(1000 * 2 ** attempt, 8000);
+      try {
+        const response = await fetch(`${api}/partner/${path}`, {
+          method,
+          headers: { "X-Api-Key": key, "Content-Type": "application/json" },
+          body: JSON.stringify(body),
+          signal: AbortSignal.timeout(15_000),
+        });
+        if (response.ok) return await response.json();
+        if (response.status < 500 && response.status !== 408 && response.status !== 429) {
+          throw new VoucherRefused(
+            response.status,
+            await response.json().catch(() => ({ error: response.statusText })),
+          );
+        }
+        const retryAfter = Number(response.headers.get("retry-after"));
+        if (retryAfter > 0) waitMs = retryAfter * 1000;
+      } catch (error) {
+        if (error instanceof VoucherRefused) throw error;
+        // No response, or an incomplete one.
+      }
+      waitMs *= 1 + Math.random() / 2;
+      if (Date.now() + waitMs > giveUpAt) throw new OutcomeUnknown(`${method} ${path} got no answer`);
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+    }
+  }
+  const segment = encodeURIComponent;
+  return {
+    lookUp: (codeOrTicket) => call("GET", `vouchers/${segment(codeOrTicket)}`),
+    events: (codeOrTicket) => call("GET", `vouchers/${segment(codeOrTicket)}/events`),
+    reserve: (code) => call("POST", "vouchers/reserve", { code }),
+    async redeem(order) {
+      const redemption = await call("POST", "vouchers/redeem", order);
+      if (redemption.otherVoucher) throw new ReferenceReused(order.externalRef, redemption);
+      return redemption;
+    },
+    release: (ticket, reason) => call("POST", "vouchers/release", { ticket, reason }),
+    redemptions: (query) => call("GET", `redemptions?${new URLSearchParams(query)}`),
+  };
+}

@@ -1,0 +1,101 @@
+<?php
+// A client of the Partner Voucher API for PHP 8.1 without any package or extension. docs/clients.md shows how to use it.
+
+/** The service refused the call; repeating it unchanged would not help. `$reason` is for programs, the message for people. */
+final class VoucherRefused extends Exception
+{
+    public readonly ?string $reason;
+
+    public function __construct(public readonly int $status, array $body)
+    {
+        parent::__construct($body["error"] ?? "HTTP $status");
+        $this->reason = $body["code"] ?? null;
+    }
+}
+
+/** No final response before the time limit. Keep the reference and repeat the call later. */
+final class OutcomeUnknown extends Exception {}
+
+/** The reference has redeemed another voucher. The voucher of this call was not redeemed: do not deliver. */
+final class ReferenceReused extends Exception
+{
+    public function __construct(string $externalRef, public readonly array $redemption)
+    {
+        parent::__construct("$externalRef has redeemed another voucher. Do not deliver.");
+    }
+}
+
+/** The calls of one key. Each call is retried after a network error, a 408, 429 or 5xx, for at most `$patience` seconds. */
+final class VoucherClient
+{
+    public function __construct(private string $api, private string $key, private float $patience = 60) {}
+
+    public function lookUp(string $codeOrTicket): array
+    {
+        return $this->call("GET", "vouchers/" . rawurlencode($codeOrTicket));
+    }
+
+    public function events(string $codeOrTicket): array
+    {
+        return $this->call("GET", "vouchers/" . rawurlencode($codeOrTicket) . "/events");
+    }
+
+    public function reserve(string $code): array
+    {
+        return $this->call("POST", "vouchers/reserve", ["code" => $code]);
+    }
+
+    public function redeem(string $externalRef, array $voucher): array
+    {
+        $redemption = $this->call("POST", "vouchers/redeem", ["externalRef" => $externalRef] + $voucher);
+        if ($redemption["otherVoucher"] ?? false) throw new ReferenceReused($externalRef, $redemption);
+        return $redemption;
+    }
+
+    public function release(string $ticket, ?string $reason = null): array
+    {
+        return $this->call("POST", "vouchers/release", ["ticket" => $ticket, "reason" => $reason]);
+    }
+
+    public function redemptions(array $query): array
+    {
+        return $this->call("GET", "redemptions?" . http_build_query($query));
+    }
+
+    private function call(string $method, string $path, ?array $body = null): array
+    {
+        $giveUpAt = microtime(true) + $this->patience;
+        for ($attempt = 0; ; $attempt++) {
+            [$status, $headers, $answer] = $this->send($method, $path, $body);
+            if ($status === 200 && is_array($answer)) return $answer;
+            if ($status >= 400 && $status < 500 && $status !== 408 && $status !== 429) {
+                throw new VoucherRefused($status, is_array($answer) ? $answer : []);
+            }
+            $wait = min(2 ** $attempt, 8);
+            foreach ($headers as $header) {
+                if (preg_match('/^retry-after: *([1-9]\d*)$/i', $header, $match)) $wait = (int) $match[1];
+            }
+            $wait *= 1 + random_int(0, 500) / 1000;
+            if (microtime(true) + $wait > $giveUpAt) throw new OutcomeUnknown("$method $path got no answer");
+            usleep((int) ($wait * 1_000_000));
+        }
+    }
+
+    /** The status, headers and JSON of a response. The status is 0 without a response, the JSON null when it is incomplete. */
+    private function send(string $method, string $path, ?array $body): array
+    {
+        $stream = @fopen("$this->api/partner/$path", "r", false, stream_context_create(["http" => [
+            "method" => $method,
+            "header" => ["X-Api-Key: $this->key", "Content-Type: application/json"],
+            "content" => $body === null ? "" : json_encode($body, JSON_THROW_ON_ERROR),
+            "timeout" => 15,
+            "follow_location" => 0,
+            "ignore_errors" => true, // A refusal has a body, too.
+        ]]));
+        if ($stream === false) return [0, [], null];
+        $headers = stream_get_meta_data($stream)["wrapper_data"];
+        $answer = json_decode((string) stream_get_contents($stream), true);
+        fclose($stream);
+        return [(int) explode(" ", $headers[0])[1], $headers, $answer];
+    }
+}

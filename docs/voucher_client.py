@@ -1,0 +1,86 @@
+# A client of the Partner Voucher API without any package. docs/clients.md shows how to use it.
+import json, random, time
+from decimal import Decimal
+from http.client import HTTPException
+from urllib.error import HTTPError
+from urllib.parse import quote, urlencode
+from urllib.request import Request, urlopen
+
+
+class VoucherRefused(Exception):
+    """The service refused the call; repeating it unchanged would not help. `code` is for programs, the message for people."""
+
+    def __init__(self, status, body):
+        super().__init__(body["error"])
+        self.status, self.code, self.request_id = status, body.get("code"), body.get("requestId")
+
+
+class OutcomeUnknown(Exception):
+    """No final response before the time limit. Keep the reference and repeat the call later."""
+
+
+class ReferenceReused(Exception):
+    """The reference has redeemed another voucher. The voucher of this call was not redeemed: do not deliver."""
+
+    def __init__(self, external_ref, redemption):
+        super().__init__(f"{external_ref} has redeemed another voucher. Do not deliver.")
+        self.redemption = redemption
+
+
+class VoucherClient:
+    """The calls of one key. Each call is retried after a network error, a 408, 429 or 5xx, for at most `patience_s`."""
+
+    def __init__(self, api, key, patience_s=60):
+        self.api, self.key, self.patience_s = api, key, patience_s
+
+    def look_up(self, code_or_ticket):
+        return self._call("GET", "vouchers/" + quote(code_or_ticket, safe=""))
+
+    def events(self, code_or_ticket):
+        return self._call("GET", "vouchers/" + quote(code_or_ticket, safe="") + "/events")
+
+    def reserve(self, code):
+        return self._call("POST", "vouchers/reserve", {"code": code})
+
+    def redeem(self, external_ref, **voucher):
+        redemption = self._call("POST", "vouchers/redeem", {"externalRef": external_ref, **voucher})
+        if redemption.get("otherVoucher"):
+            raise ReferenceReused(external_ref, redemption)
+        return redemption
+
+    def release(self, ticket, reason=None):
+        return self._call("POST", "vouchers/release", {"ticket": ticket, "reason": reason})
+
+    def redemptions(self, **query):
+        return self._call("GET", "redemptions?" + urlencode(query))
+
+    def _call(self, method, path, body=None):
+        give_up_at = time.monotonic() + self.patience_s
+        attempt = 0
+        while True:
+            wait_s = min(2**attempt, 8)
+            try:
+                request = Request(
+                    f"{self.api}/partner/{path}",
+                    method=method,
+                    headers={"X-Api-Key": self.key, "Content-Type": "application/json"},
+                    data=None if body is None else json.dumps(body).encode(),
+                )
+                with urlopen(request, timeout=15) as response:
+                    return json.load(response, parse_float=Decimal)
+            except HTTPError as refusal:
+                if refusal.code < 500 and refusal.code not in (408, 429):
+                    try:
+                        body = json.load(refusal)
+                    except ValueError:
+                        body = {"error": refusal.reason}
+                    raise VoucherRefused(refusal.code, body) from None
+                retry_after = refusal.headers.get("Retry-After", "")
+                wait_s = int(retry_after) if retry_after.isdigit() else wait_s
+            except (OSError, HTTPException, ValueError):
+                pass  # No response, or an incomplete one.
+            wait_s *= 1 + random.random() / 2
+            if time.monotonic() + wait_s > give_up_at:
+                raise OutcomeUnknown(f"{method} {path} got no answer")
+            time.sleep(wait_s)
+            attempt += 1

@@ -1,0 +1,35 @@
+// Copy buttons: the script of the documents, and the first part of the script of a chain's page.
+
+/** Creates a button that copies an element's text. */
+function makeCopyButton(element, label) {
+  const button = Object.assign(document.createElement("button"), {
+    className: "copy",
+    type: "button",
+    textContent: "Copy",
+  });
+  button.setAttribute("aria-label", label);
+  button.addEventListener("click", async () => {
+    button.textContent = (await copy(element)) ? "Copied" : "Press Ctrl+C";
+    setTimeout(() => {
+      button.textContent = "Copy";
+    }, 2_000);
+  });
+  return button;
+}
+
+/** Copies an element's text and returns true. If the browser does not allow that, selects the text and returns false. */
+async function copy(element) {
+  try {
+    await navigator.clipboard.writeText(element.textContent);
+    return true;
+  } catch {
+    getSelection().selectAllChildren(element);
+    return false;
+  }
+}
+
+for (const code of document.querySelectorAll(".document pre > code")) {
+  // The first line is a comment with the name of the file, in most programs.
+  const [, name = "this code"] = /^(?:<\?php )?(?:#|\/\/) (.*)/.exec(code.textContent) ?? [];
+  code.before(makeCopyButton(code, `Copy ${name}`));
+}
