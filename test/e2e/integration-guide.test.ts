@@ -42,6 +42,12 @@ const HAS = {
   php: hasProgram("php", "php-cli"),
 };
 
+const CLIENTS = [
+  { language: "php", checkout: "checkout.php", client: "voucher-client.php", externalRef: "shop-10005" },
+  { language: "js", checkout: "checkout.mjs", client: "voucher-client.mjs", externalRef: "shop-10002" },
+  { language: "python", checkout: "checkout.py", client: "voucher_client.py", externalRef: "shop-10003" },
+] as const;
+
 const { db, api } = useService();
 let partner: TestPartner;
 let keys: { shop: string; till: string };
@@ -53,6 +59,10 @@ beforeAll(async () => {
   await openShop();
   directory = mkdtempSync(join(tmpdir(), "voucher-guide-"));
   for (const { name, code } of RUNNABLE) writeFileSync(join(directory, fileOf(name)), code);
+  for (const { client } of CLIENTS) {
+    const response = await fetch(`${api.url}/docs/${client}`);
+    writeFileSync(join(directory, client), await response.text());
+  }
 });
 
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -159,14 +169,8 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
   });
 });
 
-const CLIENTS = [
-  { language: "php", checkout: "checkout.php", client: "voucher-client.php", externalRef: "shop-10005" },
-  { language: "js", checkout: "checkout.mjs", client: "voucher-client.mjs", externalRef: "shop-10002" },
-  { language: "python", checkout: "checkout.py", client: "voucher_client.py", externalRef: "shop-10003" },
-] as const;
-
 // Without its program a language's tests are reported as skipped, with a warning that says why.
-describe.for(CLIENTS)("the client in $language", ({ language, checkout, client, externalRef }) => {
+describe.for(CLIENTS)("the client in $language", ({ language, checkout, externalRef }) => {
   // Each test is a new order and needs a new reference.
   beforeEach(async (context) => {
     context.skip(!HAS[language], `${language} is not installed`);
@@ -212,7 +216,6 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, client, 
     expect({ exitCode, stderr, externalRef: redeem?.externalRef }).toEqual({ exitCode: 0, stderr: "", externalRef });
     expect(stdout).toContain(`Your code is ${redeem?.redeemCode}.`);
     expect(requests.filter((path) => path.endsWith("/redeem"))).toHaveLength(3);
-    ran.add(client);
   });
 
   it(`the client in ${language} repeats the redeem after a crash, and gives the customer the code of the redemption before it`, async () => {
@@ -313,6 +316,74 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, client, 
       (url) => runFile(language, script[0], { API: url }),
     );
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "true\n" });
+  });
+});
+
+describe("an order with several vouchers", () => {
+  beforeEach(openShop);
+  const runOrder = (codes: readonly string[], url = api.url) =>
+    run("js", "several-vouchers.mjs", { CODES: codes.join(" "), API: url });
+
+  /** Passes calls on to the service, after `before` has seen their path and body. */
+  const through =
+    (before: (path: string, body: string) => Promise<unknown> | undefined): RequestListener =>
+    async (request, response) => {
+      const body = await new Response(request as never).text();
+      await before(request.url ?? "", body);
+      const headers = { "x-api-key": keys.shop };
+      const answer = await fetch(`${api.url}${request.url}`, { method: "POST", headers, body });
+      response.writeHead(answer.status).end(await answer.text());
+    };
+
+  it("redeems each voucher of an order by its ticket, under a reference of its own", async () => {
+    const vouchers = [await issue(), await issue()];
+    const { exitCode, stdout } = await runOrder(vouchers.map(({ code }) => code));
+    const redemptions = await Promise.all(vouchers.map(({ id }) => redeemOf(id)));
+    const lines = redemptions.map((one, index) => `shop-10006/${index + 1}: ${one?.redeemCode}\n`);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: lines.join("") });
+    for (const one of redemptions) expect(one?.ticket).toMatch(/^rsv_/);
+  });
+
+  it("redeems no voucher of an order and reserves none when one is refused before the payment", async () => {
+    const [first, second] = [await issue(), await issue()];
+    await voidVoucher(provisioning(db), partner.organizationId, second.code, null);
+    const refused = await runOrder([first.code, second.code]);
+    expect(refused).toMatchObject({ exitCode: 0, stdout: "This voucher has been cancelled by its issuer.\n" });
+    const twice = await runOrder([first.code, first.code.toLowerCase()]);
+    expect(twice).toMatchObject({ exitCode: 0, stdout: "This voucher was entered twice.\n" });
+    expect((await shop.lookUp(first.code)).body).toMatchObject({ voucher: { status: "Active" }, reservation: null });
+  });
+
+  it("redeems the other vouchers of an order when one is refused after the payment", async () => {
+    const vouchers = [await issue(), await issue()];
+    const [first, second] = vouchers;
+    const cancel = through((path, body) =>
+      path.endsWith("/redeem") && body.includes("/1")
+        ? voidVoucher(provisioning(db), partner.organizationId, first?.code ?? "", null)
+        : undefined,
+    );
+    const { stdout } = await serving(cancel, (url) =>
+      runOrder(
+        vouchers.map(({ code }) => code),
+        url,
+      ),
+    );
+    const redemption = await redeemOf(second?.id ?? "");
+    expect(stdout).toBe(
+      `shop-10006/1: This voucher has been cancelled by its issuer.\nshop-10006/2: ${redemption?.redeemCode}\n`,
+    );
+    expect(redemption?.externalRef).toBe("shop-10006/2");
+  });
+
+  it("redeems a voucher of an order by its code when its reservation has ended", async () => {
+    const { id, code } = await issue();
+    const release = through((path, body) =>
+      path.endsWith("/redeem") && body.includes("ticket") ? shop.release(JSON.parse(body).ticket) : undefined,
+    );
+    const { stdout } = await serving(release, (url) => runOrder([code], url));
+    const redemption = await redeemOf(id);
+    expect(stdout).toBe(`shop-10006/1: ${redemption?.redeemCode}\n`);
+    expect(redemption).toMatchObject({ externalRef: "shop-10006/1", ticket: null });
   });
 });
 

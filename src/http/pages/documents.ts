@@ -15,19 +15,10 @@ import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
 import { renderSequence } from "./sequence-diagram.ts";
 
 /** The files of `docs/` that partners need, in the order of the list on every page. */
-const NAMES = [
-  ...["integration", "clients", "orders", "settlement", "history", "going-live", "webhooks", "webhook-receivers"],
-  ...["sandbox", "errors", "versioning", "proof"],
-]
-  .map((page) => `${page}.md`)
-  .concat(["voucher-client.mjs", "voucher_client.py", "voucher-client.php", "sandbox-client.mjs"])
-  .concat([
-    "verify-receipt.mjs",
-    "verify-receipt.py",
-    "receipt-verifier.html",
-    "chain-vectors.json",
-    "log-vectors.json",
-  ]);
+const NAMES =
+  `integration.md clients.md orders.md settlement.md history.md going-live.md webhooks.md webhook-receivers.md sandbox.md errors.md
+  versioning.md proof.md voucher-client.mjs voucher_client.py voucher-client.php sandbox-client.mjs verify-receipt.mjs verify-receipt.py
+  receipt-verifier.html chain-vectors.json log-vectors.json`.split(/\s+/);
 
 /** Where the service serves a file of `docs/`. */
 const PATHS = new Map(

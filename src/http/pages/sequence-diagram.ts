@@ -12,7 +12,7 @@ const LINE = 17;
 const CHARACTERS = 26;
 
 /**
- * Renders a Mermaid sequence diagram as a picture that needs no script, with a list of its messages for screen readers. Null for a diagram of
+ * Renders a Mermaid sequence diagram as a picture that needs no script, and as a list of its messages. Null for a diagram of
  * another kind and for syntax that it does not know.
  */
 export function renderSequence(source: string): Html | null {
@@ -36,9 +36,9 @@ export function renderSequence(source: string): Html | null {
   const add = (item: Html) => open.at(-1)?.items.push(item);
   const begin = (condition: string) => {
     const inset = open.length * 10;
-    shapes.push(html`<text class="condition" x="${inset + 10}" y="${y + 2 * LINE}">If ${condition}:</text>`);
+    shapes.push(html`<text text-anchor="start" x="${inset + 10}" y="${y + 2 * LINE}">If ${condition}:</text>`);
     open.push({ condition, items: [], top: y + LINE / 2 });
-    y += 2 * LINE;
+    y += 2 * LINE + 4;
   };
   const close = () => {
     const block = open.pop();
@@ -59,8 +59,10 @@ export function renderSequence(source: string): Html | null {
       const [start, end] = [middleOf(from), middleOf(to)];
       write((start + end) / 2, text);
       const way = Math.sign(end - start);
-      shapes.push(html`<path class="${dashes === "--" ? "reply" : "call"}" d="M${start} ${y}H${end - 6 * way}"/>`);
-      shapes.push(html`<path class="head" d="M${end} ${y}l${-9 * way} -5v10z"/>`);
+      shapes.push(
+        html`<path stroke-dasharray="${dashes === "--" ? "5 4" : "none"}" d="M${start} ${y}H${end - 6 * way}"/>`,
+      );
+      shapes.push(html`<path d="M${end} ${y}l${-9 * way} -5v10z"/>`);
       add(html`<li><strong>${nameOf(from)} → ${nameOf(to)}:</strong> ${text}</li>`);
     } else if (note !== null) {
       write(middleOf(note[1]), note[2] ?? "");
@@ -75,12 +77,12 @@ export function renderSequence(source: string): Html | null {
   if (open.length !== 1) return null;
   const lanes = [...names].map(
     ([id, name]) => html`<path class="lane" d="M${middleOf(id)} ${2 * LINE}V${y + LINE}"/>
-<text class="participant" x="${middleOf(id)}" y="${1.5 * LINE}">${name}</text>`,
+<text font-weight="600" x="${middleOf(id)}" y="${1.5 * LINE}">${name}</text>`,
   );
   const [width, height] = [names.size * LANE, y + 1.5 * LINE];
-  return html`<div class="wide sequence" tabindex="0" role="img" aria-label="The same as a picture">
+  return html`<div class="wide sequence" tabindex="0" role="img" aria-label="The steps of the list below, as a picture">
 <svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">${lanes}${shapes}</svg></div>
-<ol class="hidden">${open[0]?.items ?? []}</ol>
+<details class="contents"><summary>The same as a list</summary><ol>${open[0]?.items ?? []}</ol></details>
 `;
 }
 
