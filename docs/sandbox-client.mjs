@@ -2,7 +2,7 @@
 // It reads one step as JSON from standard input and prints its result as JSON.
 import { text } from "node:stream/consumers";
 
-const { step, api, key, order, code, state } = JSON.parse(await text(process.stdin));
+const { step, api, key, order, code, codes, state } = JSON.parse(await text(process.stdin));
 const PATIENCE_MS = 30_000;
 
 /** No final response within the time limit. The shop keeps the order and runs the step again later. */
@@ -60,12 +60,39 @@ async function cancel() {
   return { outcome: "released" };
 }
 
-const STEPS = { checkout: redeem, pay: redeem, reserve, cancel };
+/** What the shop stores of an order with several vouchers before the payment. A later run continues with it. */
+let stored = state;
+
+/** Reserves every voucher of the order, or none. Then redeems each by its ticket, under a reference of its own. */
+async function redeemAll() {
+  const tickets = stored?.tickets ?? [];
+  for (const each of codes.slice(tickets.length)) {
+    const { ok, answer } = await call("POST", "reserve", { code: each });
+    if (ok && !tickets.includes(answer.ticket)) {
+      tickets.push(answer.ticket);
+      continue;
+    }
+    for (const ticket of tickets) await call("POST", "release", { ticket, reason: "another voucher was refused" });
+    return refused(answer);
+  }
+  stored = { tickets };
+  const redeemCodes = [];
+  for (const [index, ticket] of tickets.entries()) {
+    const { ok, answer } = await call("POST", "redeem", { ticket, externalRef: `shop-${order}/${index + 1}` });
+    // What is redeemed stays redeemed when another voucher is refused.
+    redeemCodes.push(ok && !answer.otherVoucher ? answer.redeemCode : null);
+  }
+  const count = redeemCodes.filter((each) => each !== null).length;
+  const outcome = count === codes.length ? "redeemed" : count > 0 ? "partly" : "refused";
+  return { outcome, redeemCodes, state: stored };
+}
+
+const STEPS = { checkout: redeem, pay: redeem, reserve, cancel, basket: redeemAll };
 
 try {
   const run = STEPS[step];
   console.log(JSON.stringify(run ? await run() : { outcome: "unsupported" }));
 } catch (error) {
   if (!(error instanceof OutcomeUnknown)) throw error;
-  console.log(JSON.stringify({ outcome: "unknown", state }));
+  console.log(JSON.stringify({ outcome: "unknown", state: stored }));
 }

@@ -83,7 +83,7 @@ export class CheckRun {
 
   /** Runs a step, and repeats it without faults while its outcome is unknown. */
   async settle(
-    step: Pick<ClientStep, "step" | "order" | "code"> & { state?: unknown },
+    step: Pick<ClientStep, "step" | "order" | "codes"> & { state?: unknown },
     faults = NO_FAULTS,
   ): Promise<Settled> {
     const { command, key, proxy, signal } = this.setup;
@@ -91,7 +91,8 @@ export class CheckRun {
     let state = step.state ?? null;
     for (let run = 1; ; run++) {
       proxy.begin(run === 1 ? faults : NO_FAULTS);
-      const result = await runClient(command, { ...step, state, api: proxy.url, key }, signal);
+      const code = step.step === "basket" ? null : (step.codes[0] ?? null);
+      const result = await runClient(command, { ...step, code, state, api: proxy.url, key }, signal);
       const calls = proxy.calls();
       all.push(...calls);
       this.#checkWaits(calls);
@@ -102,7 +103,7 @@ export class CheckRun {
       }
       state = result.state ?? state;
       if (result.outcome === "unknown" && run < RUNS_MAX) continue;
-      this.#checkReferences(step.order, step.code, all);
+      this.#checkReferences(step.order, step.codes, all);
       if (result.outcome === "unknown") {
         throw new ClientFault(
           `The client reported an unknown outcome ${RUNS_MAX} times, although the service answered in the end.`,
@@ -125,13 +126,13 @@ export class CheckRun {
     }
   }
 
-  /** All attempts of an order for a voucher must use one reference, which no other order uses. */
-  #checkReferences(order: string, code: string, calls: readonly Call[]): void {
-    const used = this.#references.usedFor(order, code);
+  /** All attempts of an order must use one reference for each voucher, which no other order uses. */
+  #checkReferences(order: string, codes: readonly string[], calls: readonly Call[]): void {
+    const used = this.#references.usedFor(order, codes.join(" "));
     for (const { kind, request } of calls) if (kind === "redeem") used.add(String(request.externalRef));
-    if (used.size > 1) {
+    if (used.size > codes.length) {
       this.say(
-        `It used ${used.size} references for one order: ${[...used].join(", ")}. Send every retry with the same externalRef; a new one is a new redemption.`,
+        `It used ${used.size} references for one order${codes.length > 1 ? ` of ${codes.length} vouchers` : ""}: ${[...used].join(", ")}. Send every retry with the same externalRef; a new one is a new redemption.`,
       );
     }
     for (const reference of used) {
@@ -188,6 +189,37 @@ export class CheckRun {
     if (settled.result.outcome === "redeemed" || voucher.status === "Redeemed")
       await this.expectRedeemed(settled, code);
     else if (settled.result.outcome !== "refused") this.expectRefused(settled, `a voucher that is ${voucher.status}`);
+  }
+
+  /** The client must report as redeemed exactly the vouchers of a basket that are redeemed, `count` of them. */
+  async expectBasket({ result, calls }: Settled, codes: readonly string[], count: number): Promise<void> {
+    const outcome = count === codes.length ? "redeemed" : count > 0 ? "partly" : "refused";
+    if (result.outcome !== outcome) {
+      this.say(
+        `It reported "${result.outcome}" for ${codes.length} vouchers, of which ${count} can be redeemed. It must report "${outcome}".`,
+      );
+    }
+    const kinds = calls.map(({ kind }) => kind);
+    if (kinds.includes("redeem") && kinds.indexOf("redeem") < kinds.lastIndexOf("reserve")) {
+      this.say(
+        "It redeemed a voucher before all vouchers of the order were reserved. Reserve all first, so that nothing is redeemed when one is refused.",
+      );
+    }
+    for (const [index, code] of codes.entries()) {
+      const { voucher, reservation } = await this.lookUp(code);
+      const shown = result.redeemCodes?.[index] ?? null;
+      const answer = calls.findLast(({ response }) => response.voucherInstanceId === voucher.id)?.response;
+      if (shown === null && answer?.redeemed === true) {
+        this.say(
+          `It redeemed voucher ${index + 1} of the order, but returned no redeemCode for it. What is redeemed stays redeemed: deliver it.`,
+        );
+      } else if (shown !== null && shown !== answer?.redeemCode) this.sayNotRedeemed(code);
+      if (count === 0 && reservation !== null) {
+        this.say(
+          `Voucher ${index + 1} of a refused order is still reserved. Release the reservations of the others when one voucher is refused.`,
+        );
+      }
+    }
   }
 
   sayNotRedeemed(code: string): void {

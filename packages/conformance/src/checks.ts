@@ -14,12 +14,19 @@ export interface CheckResult {
 }
 
 /** Unused vouchers that the checks need. */
-export const VOUCHERS_NEEDED = 8;
+export const VOUCHERS_NEEDED = 12;
 
 /** How long a slow response takes. Milliseconds. */
 const SLOW_MS = 3_000;
 /** `Retry-After` of the made-up 503s. */
 const RETRY_AFTER_SECONDS = 2;
+/** Errors with which the proxy itself responds. */
+const ERRORS = {
+  overloaded: [503, "The service is busy. Please try again."],
+  voucher_reserved: [409, "This voucher is reserved by another checkout."],
+  voucher_voided: [409, "This voucher has been cancelled by its issuer."],
+} as const;
+
 interface Check {
   name: string;
   about: string;
@@ -89,7 +96,7 @@ export const CHECKS: readonly Check[] = [
     name: "used voucher",
     about: "A customer enters a code that another order has used.",
     async run(check) {
-      const settled = await check.settle({ step: "checkout", order: check.order(5), code: check.code(0) });
+      const settled = await check.settle({ step: "checkout", order: check.order(5), codes: [check.code(0)] });
       check.expectRefused(settled, "a voucher that another order has used");
     },
   },
@@ -98,7 +105,10 @@ export const CHECKS: readonly Check[] = [
     about: "A customer enters a code that does not exist.",
     async run(check) {
       const code = "0000-0000-0000-0000";
-      check.expectRefused(await check.settle({ step: "checkout", order: check.order(6), code }), "an unknown code");
+      check.expectRefused(
+        await check.settle({ step: "checkout", order: check.order(6), codes: [code] }),
+        "an unknown code",
+      );
     },
   },
   {
@@ -107,7 +117,7 @@ export const CHECKS: readonly Check[] = [
     async run(check) {
       const [order, code] = [check.order(7), check.code(4)];
       const { state } = await reserve(check, order, code);
-      await check.expectRedeemed(await check.settle({ step: "pay", order, code, state }), code);
+      await check.expectRedeemed(await check.settle({ step: "pay", order, codes: [code], state }), code);
     },
   },
   {
@@ -120,7 +130,7 @@ export const CHECKS: readonly Check[] = [
         const lastsMs = Date.parse(reservation.expiresAt) - Date.parse(reservation.startedAt);
         await check.setup.service.advance(Math.ceil(lastsMs / 1_000));
       }
-      await check.expectReportMatches(await check.settle({ step: "pay", order, code, state }), code);
+      await check.expectReportMatches(await check.settle({ step: "pay", order, codes: [code], state }), code);
     },
   },
   {
@@ -129,7 +139,7 @@ export const CHECKS: readonly Check[] = [
     async run(check) {
       const [order, code] = [check.order(9), check.code(6)];
       const { state } = await reserve(check, order, code);
-      const { result } = await check.settle({ step: "cancel", order, code, state });
+      const { result } = await check.settle({ step: "cancel", order, codes: [code], state });
       if ((await check.lookUp(code)).reservation !== null) {
         check.say(
           `It reported "${result.outcome}" for a cancelled order, but the voucher is still reserved. Release the reservation with its ticket.`,
@@ -143,7 +153,7 @@ export const CHECKS: readonly Check[] = [
     async run(check) {
       const [order, code] = [check.order(10), check.code(6)];
       const refusal = errorAnswer("voucher_reserved");
-      const settled = await check.settle({ step: "checkout", order, code }, (kind) =>
+      const settled = await check.settle({ step: "checkout", order, codes: [code] }, (kind) =>
         kind === "redeem" || kind === "reserve" ? refusal : null,
       );
       check.expectRefused(settled, "a voucher that another checkout has reserved");
@@ -154,7 +164,7 @@ export const CHECKS: readonly Check[] = [
     about: "The till starts its order numbers again: an old number comes with another voucher.",
     async run(check) {
       const [order, code] = [check.order(1), check.code(7)];
-      const settled = await check.settle({ step: "checkout", order, code });
+      const settled = await check.settle({ step: "checkout", order, codes: [code] });
       const { voucher } = await check.lookUp(code);
       if (settled.result.outcome === "redeemed" && voucher.status !== "Redeemed") {
         return check.say(
@@ -162,6 +172,37 @@ export const CHECKS: readonly Check[] = [
         );
       }
       await check.expectReportMatches(settled, code);
+    },
+  },
+  {
+    name: "several vouchers",
+    about: "An order has two vouchers, and the shop crashed after the redeems and continues the order.",
+    async run(check) {
+      const [order, codes] = [check.order(12), [check.code(8), check.code(9)]];
+      const first = await check.settle({ step: "basket", order, codes }, onRedeem({ kind: "lose response" }));
+      await check.expectBasket(first, codes, 2);
+      const { state } = first.result;
+      await check.expectBasket(await check.settle({ step: "basket", order, codes, state }), codes, 2);
+    },
+  },
+  {
+    name: "one of several",
+    about: "An order has two vouchers. One is refused: first before the payment, then after it.",
+    async run(check) {
+      const before = [check.code(10), check.code(0)];
+      await check.expectBasket(
+        await check.settle({ step: "basket", order: check.order(13), codes: before }),
+        before,
+        0,
+      );
+      const after = [check.code(10), check.code(11)];
+      const faults: Faults = (kind, earlier) =>
+        kind === "redeem" && earlier === 1 ? errorAnswer("voucher_voided") : null;
+      await check.expectBasket(
+        await check.settle({ step: "basket", order: check.order(14), codes: after }, faults),
+        after,
+        1,
+      );
     },
   },
   {
@@ -175,7 +216,7 @@ export const CHECKS: readonly Check[] = [
       if (voucher.status !== "Active") throw new NotTried(`The voucher for this check is ${voucher.status} already.`);
       if (seconds > ADVANCE_SECONDS_MAX) throw new NotTried("The voucher is valid for more than 400 days.");
       await check.setup.service.advance(seconds);
-      check.expectRefused(await check.settle({ step: "checkout", order, code }), "an expired voucher");
+      check.expectRefused(await check.settle({ step: "checkout", order, codes: [code] }), "an expired voucher");
     },
   },
 ];
@@ -184,16 +225,13 @@ export const CHECKS: readonly Check[] = [
 function mustRedeem(orderNumber: number, codeIndex: number, faults = NO_FAULTS): Check["run"] {
   return async (check) => {
     const [order, code] = [check.order(orderNumber), check.code(codeIndex)];
-    await check.expectRedeemed(await check.settle({ step: "checkout", order, code }, faults), code);
+    await check.expectRedeemed(await check.settle({ step: "checkout", order, codes: [code] }, faults), code);
   };
 }
 
 /** A fault: the proxy itself responds with this error. */
-function errorAnswer(code: "overloaded" | "voucher_reserved", retryAfterSeconds?: number): Fault {
-  const [status, error] =
-    code === "overloaded"
-      ? [503, "The service is busy. Please try again."]
-      : [409, "This voucher is reserved by another checkout."];
+function errorAnswer(code: keyof typeof ERRORS, retryAfterSeconds?: number): Fault {
+  const [status, error] = ERRORS[code];
   const body = { error, code, requestId: "sandbox-check" };
   return { kind: "answer", status, body, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
 }
@@ -204,7 +242,7 @@ async function reserve(
   order: string,
   code: string,
 ): Promise<{ state: unknown; reservation: SeenVoucher["reservation"] }> {
-  const { result } = await check.settle({ step: "reserve", order, code });
+  const { result } = await check.settle({ step: "reserve", order, codes: [code] });
   const { reservation } = await check.lookUp(code);
   if (result.outcome !== "reserved")
     check.say(`It reported "${result.outcome}" for a voucher that it could have reserved.`);

@@ -16,7 +16,7 @@ Runs your client for each step of an order, loses and delays responses, and says
   --url ADDRESS     the service's address
   --key KEY         the sandbox's key, with both scopes
   --client COMMAND  runs your client for one step, which is JSON in the variable STEP
-  --codes FILE      8 unused codes: one per line, or the CSV file of the operator
+  --codes FILE      12 unused codes: one per line, or the CSV file of the operator
   --keep-vouchers   skips the last check, which expires the sandbox's vouchers
   --json            prints the results as one JSON object
 

@@ -5,31 +5,35 @@ import { parseObject } from "./service.ts";
 export interface ClientStep {
   /**
    * checkout: redeem the voucher for the order. reserve: reserve it until the customer has paid. pay: the customer has paid, redeem it.
-   * cancel: the customer has left.
+   * cancel: the customer has left. basket: reserve every voucher of the order, then redeem each.
    */
-  step: "checkout" | "reserve" | "pay" | "cancel";
+  step: "checkout" | "reserve" | "pay" | "cancel" | "basket";
   /** The address for every call of this step. */
   api: string;
   key: string;
   /** The shop's order number. A step with the same order and code is a repeat, for instance after a crash. */
   order: string;
-  /** The code that the customer entered. */
-  code: string;
+  /** The codes that the customer entered: several for a basket, otherwise one, which is also in `code`. */
+  codes: readonly string[];
+  code: string | null;
   /** A `state` that the client returned earlier for this order, or null. */
   state: unknown;
 }
 
 /**
- * redeemed, reserved, released: done. refused: the voucher cannot be used. unknown: no final response yet; the step is run again.
+ * redeemed, reserved, released: done. refused: the voucher cannot be used, or no voucher of a basket was redeemed. partly: some vouchers of
+ * a basket were redeemed. unknown: no final response yet; the step is run again.
  * unsupported: the client has no such step.
  */
-const OUTCOMES = ["redeemed", "reserved", "released", "refused", "unknown", "unsupported"] as const;
+const OUTCOMES = ["redeemed", "partly", "reserved", "released", "refused", "unknown", "unsupported"] as const;
 
 /** The last line that the client prints on standard output, as JSON. */
 export interface ClientResult {
   outcome: (typeof OUTCOMES)[number];
   /** For redeemed: the code for the customer. */
   redeemCode?: string;
+  /** For a basket, one for each code, in order; null for a voucher that was not redeemed. */
+  redeemCodes?: readonly unknown[];
   /** Passed to the next step of the order. */
   state?: unknown;
 }
@@ -92,8 +96,13 @@ export async function runClient(command: string, step: ClientStep, signal: Abort
 
 /** Reads the result from the last line, so that a client may print more before it. */
 function readResult(stdout: string): ClientResult | null {
-  const { outcome, redeemCode, state } = parseObject(stdout.trim().split("\n").at(-1) ?? "");
+  const { outcome, redeemCode, redeemCodes, state } = parseObject(stdout.trim().split("\n").at(-1) ?? "");
   const known = OUTCOMES.find((name) => name === outcome);
   if (known === undefined || !["string", "undefined"].includes(typeof redeemCode)) return null;
-  return { outcome: known, ...(typeof redeemCode === "string" && { redeemCode }), state };
+  return {
+    outcome: known,
+    ...(typeof redeemCode === "string" && { redeemCode }),
+    ...(Array.isArray(redeemCodes) && { redeemCodes }),
+    state,
+  };
 }

@@ -171,6 +171,43 @@ describe.concurrent("voucherctl sandbox check", () => {
         /^It reported "released" for a cancelled order, but the voucher is still reserved\. Release the reservation/,
     },
     {
+      fault: "the vouchers of an order have one reference",
+      client: () => sampleWith(["`shop-${order}/${index + 1}`", "`shop-${order}`"]),
+      checks: ["several vouchers"],
+      sentence: /^It reported "partly" for 2 vouchers, of which 2 can be redeemed\. It must report "redeemed"\.$/,
+    },
+    {
+      fault: "each voucher of an order is redeemed as soon as it is reserved",
+      client: () =>
+        sampleWith([
+          "tickets.push(answer.ticket);",
+          'tickets.push(answer.ticket);\n      await call("POST", "redeem", { ticket: answer.ticket, externalRef: `shop-${order}/${tickets.length}` });',
+        ]),
+      checks: ["several vouchers", "one of several"],
+      sentence: /^It redeemed a voucher before all vouchers of the order were reserved\./,
+    },
+    {
+      fault: "the other reservations of an order are kept when one voucher is refused",
+      client: () =>
+        sampleWith([
+          'for (const ticket of tickets) await call("POST", "release", { ticket, reason: "another voucher was refused" });',
+          "",
+        ]),
+      checks: ["one of several"],
+      sentence: /^Voucher 1 of a refused order is still reserved\. Release the reservations of the others/,
+    },
+    {
+      fault: "an order is given up although one of its vouchers was redeemed",
+      client: () =>
+        sampleWith(
+          ['count > 0 ? "partly" : "refused"', '"refused"'],
+          ["{ outcome, redeemCodes, state", "{ outcome, state"],
+        ),
+      checks: ["one of several"],
+      sentence:
+        /^It redeemed voucher 1 of the order, but returned no redeemCode for it\. What is redeemed stays redeemed/,
+    },
+    {
       fault: "the customer gets no code",
       client: () => sampleWith(["redeemCode: answer.redeemCode", "thanks: true"]),
       checks: ["redeem", "reserve and pay"],
@@ -201,7 +238,7 @@ describe.concurrent("voucherctl sandbox check", () => {
   it("skips the steps that a client does not support, and passes the client", async () => {
     const { exitCode, checks } = await checkClient(
       sampleWith([
-        "const STEPS = { checkout: redeem, pay: redeem, reserve, cancel };",
+        "const STEPS = { checkout: redeem, pay: redeem, reserve, cancel, basket: redeemAll };",
         "const STEPS = { checkout: redeem };",
       ]),
     );
@@ -210,6 +247,8 @@ describe.concurrent("voucherctl sandbox check", () => {
       "reserve and pay",
       "reservation ends",
       "cancelled order",
+      "several vouchers",
+      "one of several",
     ]);
   });
 
@@ -249,7 +288,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     const { exitCode, stderr } = await check(sandbox, "true");
     expect({ exitCode, stderr }).toEqual({
       exitCode: 2,
-      stderr: expect.stringContaining("8 vouchers expired, as in every check without --keep-vouchers."),
+      stderr: expect.stringContaining("12 vouchers expired, as in every check without --keep-vouchers."),
     });
   });
 
@@ -269,7 +308,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     const { key, codes } = await makeSandbox(1);
     const rows = codes.map((code, index) => `vch_${index},${code},${index + 1}`);
     const { stderr } = await check({ key, codes: ["id,code,serial", ...rows] }, "true");
-    expect(stderr).toContain("has 1 unused code and 8 are needed.");
+    expect(stderr).toContain("has 1 unused code and 12 are needed.");
   });
 });
 
@@ -286,7 +325,7 @@ describe("the package", () => {
     const options = ["--key", key, "--url", api.url, "--codes", write(codes.join("\n"))];
     const client = ["--client", `"${process.execPath}" docs/sandbox-client.mjs`];
     const { exitCode, stdout } = await runNode([join(folder, "package/dist/main.js"), ...options, ...client], {});
-    expect(stdout).toMatch(/\nThe client passed all 13 checks\.\n$/);
+    expect(stdout).toMatch(/\nThe client passed all 15 checks\.\n$/);
     expect(exitCode).toBe(0);
     const wrong = await runNode([join(folder, "package/dist/main.js"), ...options], {});
     expect(wrong).toMatchObject({ exitCode: 2, stderr: "--client is missing. --help lists the options.\n" });
