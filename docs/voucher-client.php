@@ -1,5 +1,5 @@
 <?php
-// A client of the Partner Voucher API for PHP 8.1 without any package or extension. docs/clients.md shows how to use it.
+// A client of the Partner Voucher API for PHP 8.1 with OpenSSL, without any package. docs/clients.md shows how to use it.
 
 /** The service refused the call; repeating it unchanged would not help. `$reason` is for programs, the message for people. */
 final class VoucherRefused extends Exception

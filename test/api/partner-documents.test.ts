@@ -49,6 +49,18 @@ describe("the documents for partners", () => {
     expect(words).toBeLessThanOrEqual(1_500);
   });
 
+  it.each([
+    [
+      "/docs/guide",
+      ["a-client", "settling-a-day", "keeping-receipts", "verifying-a-vouchers-history", "keys", "limits"],
+    ],
+    ["/docs/proof", ["the-chain-of-a-voucher", "the-rules", "verify-a-chain"]],
+    ["/docs/webhooks", ["receivers"]],
+  ])("keep the addresses of sections that have moved to another page: %s", async (path, anchors) => {
+    const { text } = await open(path);
+    for (const anchor of anchors) expect(text).toContain(`<a id="${anchor}"></a>`);
+  });
+
   it("are all listed on every page", async () => {
     for (const path of PAGES) {
       const own = addressesOf((await open(path)).text);

@@ -442,9 +442,14 @@ interface Vectors {
 }
 
 const vectors: Vectors = JSON.parse(readFileSync("docs/chain-vectors.json", "utf8"));
-const VERIFIERS = { bash: "verify-chain.sh", js: "verify-chain.mjs", python: "verify_chain.py" } as const;
+const VERIFIERS = {
+  bash: "verify-chain.sh",
+  js: "verify-chain.mjs",
+  python: "verify_chain.py",
+  php: "verify-chain.php",
+} as const;
 
-describe.for(["bash", "js", "python"] as const)("the verifier in %s", (language) => {
+describe.for(["bash", "js", "python", "php"] as const)("the verifier in %s", (language) => {
   beforeEach((context) => context.skip(!HAS[language], `${language} is not installed`));
   const verify = (env: Record<string, string>) => run(language, VERIFIERS[language], env);
 

@@ -6,10 +6,11 @@ const NOTE = /^Note (?:over|right of|left of) (\w+): (.+)$/;
 const OPENING = /^(?:alt|opt|loop|break) (.+)$/;
 const ALTERNATIVE = /^else (.+)$/;
 
-/** Sizes in the picture: the distance of two participants, the height of a line of text, and the most characters in it. */
+/** Sizes in the picture: the distance of two participants, and the height of a line of text. */
 const LANE = 190;
 const LINE = 17;
-const CHARACTERS = 26;
+/** The parts of a text that fit between two participants. */
+const PARTS = /.{1,26}(?= |$)|\S+/g;
 
 /**
  * Renders a Mermaid sequence diagram as a picture that needs no script, and as a list of its messages. Null for a diagram of
@@ -29,7 +30,7 @@ export function renderSequence(source: string): Html | null {
   const shapes: Html[] = [];
   let y = 2.5 * LINE;
   const write = (x: number, text: string) => {
-    const parts = wrap(text);
+    const parts = text.match(PARTS) ?? [];
     shapes.push(...parts.map((line, index) => html`<text x="${x}" y="${y + (index + 1) * LINE}">${line}</text>`));
     y += parts.length * LINE + 7;
   };
@@ -80,19 +81,8 @@ export function renderSequence(source: string): Html | null {
 <text font-weight="600" x="${middleOf(id)}" y="${1.5 * LINE}">${name}</text>`,
   );
   const [width, height] = [names.size * LANE, y + 1.5 * LINE];
-  return html`<div class="wide sequence" tabindex="0" role="img" aria-label="The steps of the list below, as a picture">
+  return html`<div class="scroll sequence" tabindex="0" role="img" aria-label="The steps of the list below, as a picture">
 <svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">${lanes}${shapes}</svg></div>
 <details class="contents"><summary>The same as a list</summary><ol>${open[0]?.items ?? []}</ol></details>
 `;
-}
-
-/** Breaks a text into lines. */
-function wrap(text: string): string[] {
-  const lines = [""];
-  for (const word of text.split(" ")) {
-    const line = `${lines.at(-1)} ${word}`.trimStart();
-    if (line.length <= CHARACTERS) lines[lines.length - 1] = line;
-    else lines.push(word);
-  }
-  return lines;
 }
