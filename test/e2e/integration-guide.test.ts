@@ -138,6 +138,17 @@ async function serving<T>(listener: RequestListener, work: (url: string) => Prom
   }
 }
 
+/** Passes calls on to the service after `before` has seen them, and changes the text of the answers. */
+const passOn =
+  (before: (path: string, body: string) => unknown, change = (text: string) => text): RequestListener =>
+  async (request, response) => {
+    const body = await new Response(request as never).text();
+    await before(request.url ?? "", body);
+    const headers = { "x-api-key": keys.shop };
+    const answer = await fetch(`${api.url}${request.url}`, { method: "POST", headers, body });
+    response.writeHead(answer.status).end(change(await answer.text()));
+  };
+
 describe.runIf(HAS.bash)("the checkout in the shell", () => {
   it("the checkout in the shell looks up, reserves and redeems, and leaves no reservation to release", async () => {
     const { id, code } = await issue();
@@ -256,20 +267,20 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, external
   it(`the client in ${language} stops and delivers nothing when the order's reference has redeemed another voucher`, async () => {
     const [first, second] = [await issue(), await issue()];
     expect((await shop.redeem({ code: first.code, externalRef })).status).toBe(200);
-    // A service that does not send otherVoucher is found out by the voucher's id.
-    const silent: RequestListener = async (request, response) => {
-      const body = await new Response(request as never).text();
-      const answer = await fetch(`${api.url}${request.url}`, {
-        method: "POST",
-        headers: { "x-api-key": keys.shop },
-        body,
-      });
-      response.writeHead(answer.status).end((await answer.text()).replace('"otherVoucher":true,', ""));
-    };
-    const withField = await run(language, checkout, { CODE: second.code });
-    rmSync(join(directory, `order-${externalRef}.json`));
-    const withoutField = await serving(silent, (url) => run(language, checkout, { CODE: second.code, API: url }));
-    for (const { exitCode, stdout, stderr } of [withField, withoutField]) {
+    // Either sign is enough: the field, or the voucher's id.
+    const onlyField = passOn(
+      () => undefined,
+      (text) => text.replaceAll(first.id, second.id),
+    );
+    const onlyId = passOn(
+      () => undefined,
+      (text) => text.replace('"otherVoucher":true,', ""),
+    );
+    for (const service of [onlyField, onlyId]) {
+      rmSync(join(directory, `order-${externalRef}.json`), { force: true });
+      const { exitCode, stdout, stderr } = await serving(service, (url) =>
+        run(language, checkout, { CODE: second.code, API: url }),
+      );
       expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
       expect(stderr).toContain(`${externalRef} has redeemed another voucher. Do not deliver.`);
     }
@@ -324,17 +335,6 @@ describe("an order with several vouchers", () => {
   const runOrder = (codes: readonly string[], url = api.url) =>
     run("js", "several-vouchers.mjs", { CODES: codes.join(" "), API: url });
 
-  /** Passes calls on to the service, after `before` has seen their path and body. */
-  const through =
-    (before: (path: string, body: string) => Promise<unknown> | undefined): RequestListener =>
-    async (request, response) => {
-      const body = await new Response(request as never).text();
-      await before(request.url ?? "", body);
-      const headers = { "x-api-key": keys.shop };
-      const answer = await fetch(`${api.url}${request.url}`, { method: "POST", headers, body });
-      response.writeHead(answer.status).end(await answer.text());
-    };
-
   it("redeems each voucher of an order by its ticket, under a reference of its own", async () => {
     const vouchers = [await issue(), await issue()];
     const { exitCode, stdout } = await runOrder(vouchers.map(({ code }) => code));
@@ -357,7 +357,7 @@ describe("an order with several vouchers", () => {
   it("redeems the other vouchers of an order when one is refused after the payment", async () => {
     const vouchers = [await issue(), await issue()];
     const [first, second] = vouchers;
-    const cancel = through((path, body) =>
+    const cancel = passOn((path, body) =>
       path.endsWith("/redeem") && body.includes("/1")
         ? voidVoucher(provisioning(db), partner.organizationId, first?.code ?? "", null)
         : undefined,
@@ -377,7 +377,7 @@ describe("an order with several vouchers", () => {
 
   it("redeems a voucher of an order by its code when its reservation has ended", async () => {
     const { id, code } = await issue();
-    const release = through((path, body) =>
+    const release = passOn((path, body) =>
       path.endsWith("/redeem") && body.includes("ticket") ? shop.release(JSON.parse(body).ticket) : undefined,
     );
     const { stdout } = await serving(release, (url) => runOrder([code], url));
