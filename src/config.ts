@@ -190,9 +190,10 @@ export function readDatabaseUrl(env: Environment): string {
   return parse(environment.pick({ DATABASE_URL: true }), env).DATABASE_URL;
 }
 
-/** Reads only the service's public address. @throws ConfigError when it is invalid. */
-export function readBaseUrl(env: Environment): string {
-  return baseUrlOf(parse(environment.pick({ BASE_URL: true, PORT: true }), env));
+/** Reads only the service's port and public address. @throws ConfigError when one is invalid. */
+export function readAddress(env: Environment): Pick<Config, "port" | "baseUrl"> {
+  const values = parse(environment.pick({ BASE_URL: true, PORT: true }), env);
+  return { port: values.PORT, baseUrl: baseUrlOf(values) };
 }
 
 /** Reads only QUEUE_SHARDS. @throws ConfigError when it is invalid. */

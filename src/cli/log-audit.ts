@@ -4,6 +4,7 @@ import { describeAge } from "../../packages/tlog/src/report.ts";
 import { readLogConfig } from "../config.ts";
 import { findLogTree } from "../db/log-tree.ts";
 import { onSnapshot } from "../db/transaction.ts";
+import { withLastStart } from "../local/directory.ts";
 import { askOutside, auditLog } from "../services/log/audit-log.ts";
 import { auditServedLog } from "../services/log/audit-served-log.ts";
 import type { CommandContext, Interaction } from "./command.ts";
@@ -14,7 +15,7 @@ import { readPolicy } from "./receipt.ts";
 
 export async function auditDatabase(ctx: CommandContext): Promise<void> {
   const progress = ctx.progress("Compared", "events", (await findLogTree(ctx.pool))?.size ?? 0);
-  const { anchors, policyFile } = readLogConfig(process.env);
+  const { anchors, policyFile } = readLogConfig(withLastStart(process.env));
   const begun = await askOutside(ctx.pool, anchors, policyFile === null ? null : await readPolicy(policyFile));
   const onEvents = (events: number) => {
     ctx.signal.throwIfAborted();

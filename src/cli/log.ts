@@ -9,6 +9,7 @@ import { countIssuedVouchers } from "../db/catalog.ts";
 import { readDeploymentId } from "../db/deployment.ts";
 import { findPublished } from "../db/log-checkpoints.ts";
 import { findLogTree } from "../db/log-tree.ts";
+import { withLastStart } from "../local/directory.ts";
 import { backfillLog } from "../services/log/backfill-log.ts";
 import { exportLog } from "../services/log/export-log.ts";
 import { initLog } from "../services/log/init-log.ts";
@@ -255,7 +256,7 @@ async function assertNoLogWorker(ctx: CommandContext): Promise<void> {
 
 /** Reads the log's settings from the environment. @throws ConfigError, LogSettingsError */
 async function readSettings(): Promise<LogSettings> {
-  const config = readLogConfig(process.env);
+  const config = readLogConfig(withLastStart(process.env));
   const { keyFile } = config;
   if (keyFile === null) throw new LogSettingsError("LOG_KEY_FILE is not set.");
   return readLogSettings({ ...config, keyFile });

@@ -1,6 +1,7 @@
-import { readBaseUrl } from "../config.ts";
+import { readAddress } from "../config.ts";
 import { type ListedRedemptionView, redemptionsCsv } from "../contract/redemptions.ts";
 import { findCompleteUntil } from "../db/redemptions.ts";
+import { withLastStart } from "../local/directory.ts";
 import { readAllRedemptions } from "../services/partner/list-redemptions.ts";
 import { action, type Noun } from "./command.ts";
 import { formatUtc } from "./format.ts";
@@ -23,7 +24,7 @@ export const redemption: Noun = {
       async (ctx, { org, from, to, csv }) => {
         const reads = {
           pool: ctx.pool,
-          config: { baseUrl: readBaseUrl(process.env) },
+          config: readAddress(withLastStart(process.env)),
           partnerCalls: <T>(call: () => Promise<T>) => call(),
         };
         const { until, pages } = readAllRedemptions(reads, org, { from, to }, await findCompleteUntil(ctx.pool));

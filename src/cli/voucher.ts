@@ -1,6 +1,7 @@
-import { readBaseUrl } from "../config.ts";
+import { readAddress } from "../config.ts";
 import { INTEGER_MAX } from "../contract/fields.ts";
 import type { FoundVouchers, VoucherHistory } from "../contract/voucher-history.ts";
+import { withLastStart } from "../local/directory.ts";
 import { findVouchers, type VoucherQuery } from "../services/admin/find-vouchers.ts";
 import { readVoucher } from "../services/admin/read-voucher.ts";
 import { readVoucherHistory } from "../services/admin/read-voucher-history.ts";
@@ -52,7 +53,7 @@ export const voucher: Noun = {
         .option("--org <id>", "the organization that owns it, if several have this code"),
       ["voucher history vch_…", "voucher history 7Q4K-9MZX-2HTB-W8RC --json"],
       async (ctx, options, code = "") => {
-        const config = { baseUrl: readBaseUrl(process.env) };
+        const config = readAddress(withLastStart(process.env));
         const history = await readVoucherHistory({ ...ctx, config }, code, options.org ?? null);
         ctx.print(history, () => describeHistory(history));
       },

@@ -92,7 +92,7 @@ export class Deployment implements DeploymentIdentity {
         return this.#ready.resolve();
       } catch (error) {
         const { message } = error as Error;
-        if (message !== reported) this.#log.error({ err: error }, "the database cannot be used yet");
+        if (message !== reported) this.#log.error({ err: error }, "the database of DATABASE_URL cannot be used yet");
         reported = message;
         await sleep(TRY_AGAIN_MS);
       }

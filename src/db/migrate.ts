@@ -4,6 +4,8 @@ import { loadMigrationFiles, migrate } from "postgres-migrations";
 import { MIGRATIONS } from "./schema.ts";
 import { isLockTimeout, isRetryable } from "./transaction.ts";
 
+/** Longest wait for a connection. Milliseconds. */
+const CONNECT_TIMEOUT_MS = 10_000;
 /** Longest wait for one lock. Later statements on the table wait for as long, and the service's give up after 250 ms. Milliseconds. */
 const LOCK_TIMEOUT_MS = 100;
 /** Pause between two attempts. The statements that waited run in this time. Milliseconds. */
@@ -134,7 +136,8 @@ const BLOCKER = `
    GROUP BY l.locktype, l.relation`;
 
 async function connect(databaseUrl: string, settings: pg.ClientConfig = {}): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: "migrate", ...settings });
+  const own = { application_name: "migrate", connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
+  const client = new pg.Client({ connectionString: databaseUrl, ...own, ...settings });
   // Ignored, because a pending query also rejects when the connection is lost.
   client.on("error", () => undefined);
   await client.connect();

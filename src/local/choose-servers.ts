@@ -25,9 +25,16 @@ export function webhookEnvOf({ embedded, webhookSecret }: ChosenServers): Record
   };
 }
 
-/** Chooses servers and starts the embedded ones. A production install has no embedded servers, so their code is loaded on demand. */
+/**
+ * Chooses servers and starts the embedded ones. A production install has no embedded servers, so their code is loaded on demand.
+ * @throws Error with a sentence that names the variable of a given server that does not answer.
+ */
 export async function chooseServers(given: GivenServers, say: (line: string) => void): Promise<ChosenServers> {
   const { databaseUrl, redisUrl } = given;
+  if (databaseUrl !== null || redisUrl !== null) {
+    const { assertAnswering } = await import("./assert-answering.ts");
+    await assertAnswering(given);
+  }
   if (databaseUrl !== null && redisUrl !== null) {
     const noSecrets = { reservationTokenSecret: null, webhookSecret: null, opsToken: null };
     return { databaseUrl, redisUrl, embedded: false, ...noSecrets, release: async () => undefined };

@@ -9,16 +9,13 @@ import { type AuditContext, auditedCommand } from "../services/audit/with-audit-
 import { LOCAL_DIRECTORY } from "./directory.ts";
 import { mintUserToken, type TokenClaims } from "./user-keys.ts";
 
-/** What a newcomer can try: a key, the codes of a small batch, and batches with open windows. */
-interface Demo {
+/** What a newcomer can try: a key, and the codes of a small batch. */
+export interface Demo {
+  organizationId: string;
+  brandId: string;
+  productId: string;
   key: string;
   codes: string[];
-  openListingId: string;
-  referrersListingId: string;
-  linkCode: string;
-  /** Users that only this demo has, so that claims and payments of earlier demos do not count. */
-  user: string;
-  referrer: string;
 }
 
 /** Vouchers in each batch. */
@@ -27,12 +24,13 @@ const VALID_DAYS = 365;
 /** How long the printed tokens are valid. Milliseconds. */
 const TOKEN_MS = 86_400_000;
 
-/** Creates a new organization with brand, product, batches and key. May run any number of times on the same database. */
-export async function makeDemo(admin: AdminContext): Promise<Demo> {
-  const ctx = { ...admin, audited: auditedCommand("demo make", {}) };
-  const organizationId = await createOrganization(ctx, "Demo Partner");
-  const name = organizationId.slice(-6);
-  const [user, referrer] = [`demo-user-${name}`, `demo-referrer-${name}`];
+const validUntil = () => new Date(Date.now() + VALID_DAYS * 86_400_000);
+const auditedContext = (admin: AdminContext) => ({ ...admin, audited: auditedCommand("demo make", {}) });
+
+/** Creates a new organization with brand, product, batch and key. May run any number of times on the same database. */
+export async function makeDemo(admin: AdminContext, sandbox = false): Promise<Demo> {
+  const ctx = auditedContext(admin);
+  const organizationId = await createOrganization(ctx, "Demo Partner", sandbox);
   const brandId = await createBrand(ctx, organizationId, "Demo Brand");
   const productId = await createProduct(ctx, {
     brandId,
@@ -45,17 +43,12 @@ export async function makeDemo(admin: AdminContext): Promise<Demo> {
     usageUnitLabel: null,
   });
   const codes: string[] = [];
-  const validUntil = new Date(Date.now() + VALID_DAYS * 86_400_000);
+  const terms = { productId, count: BATCH_SIZE, validUntil: validUntil(), audience: "OpenToAll" as const };
   await issueBatch(
     ctx,
-    { productId, count: BATCH_SIZE, validUntil, audience: "OpenToAll", windows: {}, codes: null },
+    { ...terms, windows: {}, codes: null },
     (vouchers) => void codes.push(...vouchers.map((voucher) => voucher.code)),
   );
-  const openListingId = await listBatch(ctx, productId, validUntil, "OpenToAll");
-  const referrersListingId = await listBatch(ctx, productId, validUntil, "ReferrerOnly");
-  const contractId = await offerContract(ctx, { brandId, userId: referrer, endsAt: null });
-  await changeContract(ctx, contractId, "Active");
-  const linkCode = await makeLink(ctx, contractId, productId);
   const { key } = await createKey(ctx, {
     organizationId,
     label: "demo",
@@ -63,60 +56,57 @@ export async function makeDemo(admin: AdminContext): Promise<Demo> {
     allowIps: [],
     expiresAt: null,
   });
-  return { key, codes, openListingId, referrersListingId, linkCode, user, referrer };
+  return { organizationId, brandId, productId, key, codes };
 }
 
 /** Lists a batch that users can claim and buy. */
-async function listBatch(ctx: AuditContext, productId: string, validUntil: Date, audience: Audience): Promise<string> {
+async function listBatch(ctx: AuditContext, productId: string, audience: Audience): Promise<string> {
   const always = { opensAt: null, closesAt: null };
   const windows = { claim: always, buy: always };
-  const terms = { productId, count: BATCH_SIZE, validUntil, audience, windows, codes: null };
+  const terms = { productId, count: BATCH_SIZE, validUntil: validUntil(), audience, windows, codes: null };
   const batch = await issueBatch(ctx, terms, () => undefined);
   return (await createListing(ctx, batch.id)).id;
 }
 
-/**
- * The commands of the demo, to paste into a shell.
- * @param claims the claims of tokens for the embedded servers. Null leaves out the marketplace, because another issuer signs its tokens.
- */
-export async function showDemo(demo: Demo, baseUrl: string, claims: TokenClaims | null): Promise<string> {
-  return showPartnerDemo(demo, baseUrl) + (claims === null ? "" : `\n${await showMarketplaceDemo(demo, claims)}`);
-}
+/** The partner's commands of a demo, to paste into a shell. They fit on 80 columns. */
+export function showDemo({ key, codes: [code, ...others] }: Demo, baseUrl: string): string {
+  return `A demo partner's key, which is shown only once, and one of its vouchers:
 
-function showPartnerDemo({ key, codes }: Demo, baseUrl: string): string {
-  const [code, other, third] = codes;
-  return `
-A demo organization was created. Its API key is shown only once:
-
-  ${key}
-
-Some of its vouchers: ${code}  ${other}  ${third}
-
-Try it in another terminal:
-
-  export KEY=${key} CODE=${code} API=${baseUrl}
+  export API=${baseUrl} CODE=${code}
+  export KEY=${key}
+  # Other codes: ${others.slice(0, 2).join(" ")}
 
   # What is it worth?
   curl -s $API/partner/vouchers/$CODE -H "X-Api-Key: $KEY"
-
-  # Reserve it, then redeem it. Run the second line twice: the order redeems the voucher only once. For another CODE it is another order.
-  curl -s $API/partner/vouchers/reserve -H "X-Api-Key: $KEY" -H "Content-Type: application/json" -d "{\\"code\\":\\"$CODE\\"}"
-  curl -s $API/partner/vouchers/redeem -H "X-Api-Key: $KEY" -H "Content-Type: application/json" -d "{\\"code\\":\\"$CODE\\",\\"externalRef\\":\\"order-$CODE\\"}"
-
-  # Read its sealed history, and compute the hash of its second event from the payload.
-  curl -s $API/partner/vouchers/$CODE/events -H "X-Api-Key: $KEY"
-  curl -s $API/partner/vouchers/$CODE/events -H "X-Api-Key: $KEY" | node -pe 'JSON.parse(fs.readFileSync(0)).events[1].payload' | tr -d '\\n' | sha256sum
+  # Reserve it for 15 minutes.
+  curl -s $API/partner/vouchers/reserve -H "X-Api-Key: $KEY" \\
+    -d "{\\"code\\":\\"$CODE\\"}"
+  # Redeem it for an order. Run this twice: the order redeems it only once.
+  curl -s $API/partner/vouchers/redeem -H "X-Api-Key: $KEY" \\
+    -d "{\\"code\\":\\"$CODE\\",\\"externalRef\\":\\"order-$CODE\\"}"
 `;
 }
 
-async function showMarketplaceDemo(
-  { openListingId, referrersListingId, linkCode, ...users }: Demo,
-  claims: TokenClaims,
-): Promise<string> {
+/**
+ * Lists two batches of a demo on the marketplace, and returns commands for its users. The users are new, so that claims and payments of
+ * earlier demos do not count.
+ * @param claims of the users' tokens, which the embedded servers accept.
+ */
+export async function showMarketplaceDemo(admin: AdminContext, demo: Demo, claims: TokenClaims): Promise<string> {
+  const ctx = auditedContext(admin);
+  const { brandId, productId, organizationId } = demo;
+  const name = organizationId.slice(-6);
+  const users = [`demo-user-${name}`, `demo-referrer-${name}`] as const;
+  const openListingId = await listBatch(ctx, productId, "OpenToAll");
+  const referrersListingId = await listBatch(ctx, productId, "ReferrerOnly");
+  const contractId = await offerContract(ctx, { brandId, userId: users[1], endsAt: null });
+  await changeContract(ctx, contractId, "Active");
+  const linkCode = await makeLink(ctx, contractId, productId);
   const [user, referrer] = await Promise.all(
-    [users.user, users.referrer].map((name) => mintUserToken(LOCAL_DIRECTORY, name, TOKEN_MS, claims)),
+    users.map((each) => mintUserToken(LOCAL_DIRECTORY, each, TOKEN_MS, claims)),
   );
-  return `Users take vouchers from open windows. These tokens are valid for a day; npm run voucherctl -- user token --user … creates more:
+  return `Users take vouchers from open windows. These tokens are valid for a day;
+npm run voucherctl -- user token --user … creates more:
 
   export USER_TOKEN=${user}
   export REFERRER_TOKEN=${referrer}

@@ -1,40 +1,52 @@
-import { readConfig, readGivenServers } from "../config.ts";
-import { migrateDatabase } from "../db/migrate.ts";
+import { parseArgs } from "node:util";
+import { readAddress, readConfig, readGivenServers } from "../config.ts";
 import { openLog } from "../log.ts";
 import { openAdminContext } from "../open-command.ts";
 import { chooseServers } from "./choose-servers.ts";
-import { makeDemo, showDemo } from "./demo.ts";
+import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
+import { LOCAL_DIRECTORY, readSaved, withLastStart } from "./directory.ts";
 
-// `npm run demo`: a new demo organization with a key and unused codes, and the commands that the first `npm start` prints. `npm start`
-// may run at the same time, but need not.
+// `npm run demo`: a new demo organization on the running service, with a key, unused codes and the commands that the first `npm start`
+// prints. In production the organization is a sandbox. With --marketplace, also users and listings.
 
 try {
-  const servers = await chooseServers(readGivenServers(process.env), (line) => console.error(line));
+  const { marketplace = false } = parseArgs({ options: { marketplace: { type: "boolean" } } }).values;
+  const env = withLastStart(process.env);
+  await assertStarted(readAddress(env));
+  const given = readGivenServers(env);
+  if (given.databaseUrl === null && readSaved(LOCAL_DIRECTORY).embedded === false) {
+    throw new Error("The running service uses a database of your own. Set DATABASE_URL and REDIS_URL here too.");
+  }
+  const servers = await chooseServers(given, (line) => console.error(line));
+  const { databaseUrl, redisUrl } = servers;
+  // Without the secrets of embedded servers, because the demo uses none.
+  const config = readConfig({ ...env, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl });
+  const admin = openAdminContext(databaseUrl, openLog("fatal", "demo"));
   try {
-    const { databaseUrl, redisUrl } = servers;
-    // Without the secrets of embedded servers, because the demo uses none.
-    const config = readConfig({ ...process.env, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl });
-    if (config.production)
-      throw new Error("npm run demo creates vouchers to play with. NODE_ENV=production refuses it.");
-    if (servers.embedded) await migrateDatabase(databaseUrl, { onWait: (message) => console.error(message) });
-    const admin = openAdminContext(databaseUrl, openLog("fatal", "demo"));
-    const demo = await makeDemo(admin).finally(() => admin.close());
-    const ownIssuer = !servers.embedded || Boolean(process.env.AUTH_JWKS_URL);
-    console.log(await showDemo(demo, config.baseUrl, ownIssuer ? null : config.users));
-    if (!(await isRunning(config.port))) {
-      console.log(
-        `No API answers on port ${config.port}. Start it with npm start. If it runs on another port: PORT=… npm run demo`,
+    if (marketplace && (!servers.embedded || env.AUTH_JWKS_URL)) {
+      throw new Error(
+        "--marketplace needs the embedded database, without AUTH_JWKS_URL: only it accepts the demo's users.",
       );
     }
+    const demo = await makeDemo(admin, config.production);
+    console.log(showDemo(demo, config.baseUrl));
+    if (marketplace) console.log(await showMarketplaceDemo(admin, demo, config.users));
   } finally {
+    await admin.close();
     await servers.release();
   }
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
+  process.exit(1);
 }
 
-async function isRunning(port: number): Promise<boolean> {
-  const response = await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => null);
-  return response?.ok === true;
+/** @throws Error when no API answers, neither on this machine's port nor at the public address. */
+async function assertStarted({ port, baseUrl }: { port: number; baseUrl: string }): Promise<void> {
+  const health = [`http://127.0.0.1:${port}`, baseUrl].map(async (address) => {
+    const { ok } = await fetch(`${address}/healthz`, { signal: AbortSignal.timeout(5_000) });
+    if (!ok) throw new Error(`${address} is not the service`);
+  });
+  await Promise.any(health).catch((cause) => {
+    throw new Error(`Start the service first: npm start. Nothing answers at ${baseUrl}.`, { cause });
+  });
 }

@@ -42,7 +42,7 @@ export async function startRedis(server: LocalRedis, say: (line: string) => void
 /** Stops the server and keeps its data in the append-only file. Does nothing if it is not running. */
 export async function stopRedis(server: LocalRedis): Promise<void> {
   if (!(await answers(server))) return;
-  await withClient(server, async (client) => {
+  await withClient(redisUrl(server), async (client) => {
     // The server responds to SHUTDOWN by closing the connection.
     await client.call("SHUTDOWN").catch(() => undefined);
   });
@@ -81,15 +81,29 @@ export function dockerAnswers(): boolean {
 }
 
 async function answers(server: LocalRedis): Promise<boolean> {
-  return withClient(server, async (client) => (await client.ping()) === "PONG").catch(() => false);
+  return pingRedis(redisUrl(server)).then(
+    () => true,
+    () => false,
+  );
 }
 
-async function withClient<T>(server: LocalRedis, action: (client: Redis) => Promise<T>): Promise<T> {
-  const client = new Redis(redisUrl(server), { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
-  client.on("error", () => undefined);
+/** Connects to a Redis once. @throws Error that says why it does not answer. */
+export async function pingRedis(url: string): Promise<void> {
+  await withClient(url, (client) => client.ping());
+}
+
+async function withClient<T>(url: string, action: (client: Redis) => Promise<T>): Promise<T> {
+  const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
+  // What connect() rejects with says only that the connection is closed.
+  let reason: unknown;
+  client.on("error", (error) => {
+    reason ??= error;
+  });
   try {
     await client.connect();
     return await action(client);
+  } catch (error) {
+    throw reason ?? error;
   } finally {
     client.disconnect();
   }

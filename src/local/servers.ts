@@ -3,6 +3,7 @@ import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, wri
 import { type AddressInfo, createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { readSaved, type SavedServers, save } from "./directory.ts";
 import { findEmbeddedPostgres, type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "./postgres.ts";
 import { type LocalRedis, redisUrl, startRedis, stopRedis } from "./redis.ts";
 
@@ -16,16 +17,6 @@ interface LocalServers {
   opsToken: string;
   /** Stops using the servers. The last process to do so stops them. */
   release(): Promise<void>;
-}
-
-/** What `servers.json` keeps between runs. */
-interface Saved {
-  postgresPort: number;
-  redisPort: number;
-  postgresPassword: string;
-  reservationTokenSecret: string;
-  webhookSecret: string;
-  opsToken: string;
 }
 
 /** Longest wait for another process to start or stop the servers. Milliseconds. */
@@ -72,36 +63,33 @@ export async function useLocalServers(
   };
 }
 
-function serversOf(root: string, saved: Saved): { postgres: LocalPostgres; redis: LocalRedis } {
+function serversOf(root: string, saved: SavedServers): { postgres: LocalPostgres; redis: LocalRedis } {
   return {
     postgres: { directory: join(root, "postgres"), port: saved.postgresPort, password: saved.postgresPassword },
     redis: { directory: join(root, "redis"), port: saved.redisPort },
   };
 }
 
-async function startServers(root: string, wanted: WantedServers, say: (line: string) => void): Promise<Saved> {
-  const file = join(root, "servers.json");
-  const before = readSaved(file);
-  const inUse = before !== null && liveUsers(join(root, "users")).length > 0;
-  // A file that an earlier release wrote has no webhook secret.
-  const webhookSecret = before?.webhookSecret ?? randomBytes(32).toString("hex");
-  const saved: Saved = inUse
-    ? { ...before, webhookSecret }
-    : {
-        // Another program may use the ports of the last run by now.
-        postgresPort: await freePort(),
-        redisPort: await freePort(),
-        postgresPassword: before?.postgresPassword ?? randomBytes(24).toString("hex"),
-        reservationTokenSecret: before?.reservationTokenSecret ?? randomBytes(32).toString("hex"),
-        webhookSecret,
-        opsToken: before?.opsToken ?? randomBytes(16).toString("hex"),
-      };
-  if (!inUse && before !== null) {
+async function startServers(root: string, wanted: WantedServers, say: (line: string) => void): Promise<SavedServers> {
+  const before = readSaved(root);
+  const known = before.postgresPort !== undefined;
+  const inUse = known && liveUsers(join(root, "users")).length > 0;
+  const saved: SavedServers = {
+    postgresPassword: randomBytes(24).toString("hex"),
+    reservationTokenSecret: randomBytes(32).toString("hex"),
+    webhookSecret: randomBytes(32).toString("hex"),
+    opsToken: randomBytes(16).toString("hex"),
+    ...before,
+    // Another program may use the ports of the last run by now.
+    postgresPort: (inUse && before.postgresPort) || (await freePort()),
+    redisPort: (inUse && before.redisPort) || (await freePort()),
+  };
+  if (!inUse && known) {
     // Servers of the last run may still run after all its processes were killed.
-    const previous = serversOf(root, before);
+    const previous = serversOf(root, { ...saved, ...before });
     await Promise.all([stopPostgres(previous.postgres), stopRedis(previous.redis)]);
   }
-  writeFileSync(file, JSON.stringify(saved), { mode: 0o600 });
+  save(root, saved);
   const { postgres, redis } = serversOf(root, saved);
   const started = await Promise.allSettled([
     wanted.postgres && startPostgres(postgres),
@@ -113,14 +101,6 @@ async function startServers(root: string, wanted: WantedServers, say: (line: str
     throw failed.reason;
   }
   return saved;
-}
-
-function readSaved(file: string): Saved | null {
-  try {
-    return JSON.parse(readFileSync(file, "utf8"));
-  } catch {
-    return null;
-  }
 }
 
 function liveUsers(directory: string): string[] {

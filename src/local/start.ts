@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { readApiConfig, readGivenServers } from "../config.ts";
+import { type Config, readAddress, readApiConfig, readGivenServers } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
 import { hasKeys } from "../db/api-keys.ts";
 import { migrateDatabase } from "../db/migrate.ts";
@@ -8,8 +8,8 @@ import { openLog } from "../log.ts";
 import { openAdminContext } from "../open-command.ts";
 import { assertPortFree } from "./assert-port-free.ts";
 import { type ChosenServers, chooseServers, webhookEnvOf } from "./choose-servers.ts";
-import { makeDemo, showDemo } from "./demo.ts";
-import { LOCAL_DIRECTORY } from "./directory.ts";
+import { type Demo, makeDemo, showDemo } from "./demo.ts";
+import { LOCAL_DIRECTORY, save } from "./directory.ts";
 import { beginLocalLog, useLocalLog } from "./log-files.ts";
 import { START_MAX_MS } from "./redis.ts";
 import { freePort } from "./servers.ts";
@@ -32,6 +32,7 @@ let env: NodeJS.ProcessEnv;
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => void stop(0));
 try {
+  await assertPortFree(readAddress(process.env).port);
   servers = await chooseServers(readGivenServers(process.env), (line) => console.log(line));
   if (stopping) await stopNow(0);
   // The local user keys are accepted only with the embedded database.
@@ -46,7 +47,6 @@ try {
     OPS_TOKEN: process.env.OPS_TOKEN || (servers.opsToken ?? undefined),
   };
   const config = readApiConfig(env);
-  await assertPortFree(config.port);
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
   for (const file of applied) console.log(`Applied ${file}.`);
   // Only the log of the embedded database is begun without an operator's command.
@@ -70,27 +70,48 @@ try {
   await untilReady(`http://127.0.0.1:${config.port}/readyz`);
   // The banner must come after the first lines of every process.
   for (const port of workerMetricsPorts) await untilReady(`http://127.0.0.1:${port}/metrics`);
+  const { port, baseUrl } = config;
+  save(LOCAL_DIRECTORY, { port, baseUrl, embedded: servers.embedded, log: localLog });
   const admin = openAdminContext(config.databaseUrl, openLog("fatal", "start"));
   // A database without a key is unused, because every partner needs one.
   const demo = await hasKeys(admin.pool)
     .then((used) => (used ? null : makeDemo(admin)))
     .finally(() => admin.close());
-  console.log(
-    `\nThe API is at ${config.baseUrl}, its reference at ${config.baseUrl}/docs. Ctrl-C stops everything${servers.embedded ? `; data is kept in ${LOCAL_DIRECTORY}/` : ""}.`,
-  );
-  if (!process.env.OPS_TOKEN && servers.opsToken !== null) {
-    console.log(
-      `The operator pages are at ${config.baseUrl}/ops, with the queue dashboard at ${config.baseUrl}/ops/queues. ` +
-        `They ask for a password: ${servers.opsToken}`,
-    );
-  }
   const metrics = [apiMetricsPort, ...workerMetricsPorts].map((port) => `http://localhost:${port}/metrics`);
   console.log(`Metrics of the API and its workers: ${metrics.join(" ")}`);
-  if (demo !== null) console.log(await showDemo(demo, config.baseUrl, userKeysUrl === null ? null : config.users));
-  console.log("npm run demo prints a fresh key, unused codes and commands to try, at any time.");
+  console.log(describeStart(config, demo));
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   await stopNow(1);
+}
+
+/** What a person needs first, on one screen. */
+function describeStart(config: Config, demo: Demo | null): string {
+  const { baseUrl, ops, users, webhooks } = config;
+  const off = [
+    ops.token === null && "operator pages (OPS_TOKEN)",
+    users.jwksUrl === null && "marketplace (AUTH_JWKS_URL)",
+    !env.LOG_KEY_FILE && "receipts (LOG_KEY_FILE)",
+    webhooks.secret === null && "webhooks (WEBHOOK_SECRET)",
+  ].filter(Boolean);
+  const password = process.env.OPS_TOKEN ? "the password is OPS_TOKEN" : `password ${ops.token}`;
+  const more = [
+    ["npm run demo", "a fresh key and unused codes"],
+    env.AUTH_JWKS_URL === process.env.AUTH_JWKS_URL
+      ? null
+      : ["npm run demo -- --marketplace", "users who claim and buy vouchers"],
+    [`${baseUrl}/docs`, "every call, and the guide for partners"],
+    ops.token === null ? null : [`${baseUrl}/ops`, password],
+  ].filter((line) => line !== null);
+  return [
+    `\nThe API is at ${baseUrl}. Ctrl-C stops everything.`,
+    servers?.embedded === true && `Data is kept in ${LOCAL_DIRECTORY}/.`,
+    off.length > 0 && `Off, each until its variable is set: ${off.join(", ")}.`,
+    demo === null ? "" : `\n${showDemo(demo, baseUrl)}`,
+    ...more.map(([name = "", what]) => `  ${name.padEnd(29)}  ${what}`),
+  ]
+    .filter((line) => line !== false)
+    .join("\n");
 }
 
 /** The metrics ports of the API process and of each worker: METRICS_PORT and the ports after it, or free ports. */

@@ -71,7 +71,7 @@ function open(redisUrl: string, log: Logger, clusterOptions: ClusterOptions, opt
       ? openCluster(urls, clusterOptions, all)
       : new Redis(redisUrl, { ...all, retryStrategy, enableOfflineQueue: clusterOptions.enableOfflineQueue });
   if (redis instanceof Redis) redis.on("connect", () => writeOnceATurn(redis.stream));
-  logErrors(redis, log.child({ connection: options.connectionName }), "an error of a Redis connection");
+  logErrors(redis, log.child({ connection: options.connectionName }), "an error of a connection to REDIS_URL");
   return redis;
 }
 

@@ -51,6 +51,14 @@ describe("docker compose", () => {
     assert.match(receipt, /^c2sp\.org\/tlog-proof@v1\n/);
   });
 
+  it("prints a key and a code of a sandbox with the service demo", async () => {
+    const printed = await deployment.compose("run", "--rm", "-T", "demo");
+    const [, address, code, key = ""] = /API=(\S+) CODE=(\S+)\n +export KEY=(pvt_\S+)/.exec(printed) ?? [];
+    assert.equal(address, URL, printed);
+    const looked = await fetch(`${URL}/partner/vouchers/${code}`, { headers: { "x-api-key": key } });
+    assert.equal(((await looked.json()) as { sandbox: boolean }).sandbox, true);
+  });
+
   it("loses and doubles no redemption when a worker, Redis and Postgres are killed while vouchers are redeemed", async () => {
     await redeemDuring(async () => {
       for (const service of ["worker", "redis", "postgres"]) {

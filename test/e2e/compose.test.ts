@@ -34,11 +34,11 @@ const SECRETS = [
 ];
 /** Services that run the image of this project. */
 const OWN = [
-  ...["migrate", "api", "worker", "log-init", "log", "voucherctl"],
+  ...["migrate", "api", "worker", "log-init", "log", "voucherctl", "demo"],
   ...["ha-migrate", "ha-api-1", "ha-api-2", "ha-worker", "ha-log-init", "ha-log", "ha-voucherctl"],
 ];
 const RUNS_ONCE = [
-  ...["migrate", "log-init", "voucherctl", "test"],
+  ...["migrate", "log-init", "voucherctl", "demo", "test"],
   ...["ha-redis-create", "ha-database", "ha-migrate", "ha-log-init", "ha-voucherctl"],
 ];
 const HA_REDIS = [1, 2, 3, 4, 5, 6].map((n) => `ha-redis-${n}`);
@@ -159,6 +159,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         "log-init": ["PVA_LOG_PASSWORD", "PVA_ADMIN_PASSWORD"],
         log: ["REDIS_PASSWORD", "PVA_LOG_PASSWORD"],
         voucherctl: ["REDIS_PASSWORD", "PVA_ADMIN_PASSWORD", "WEBHOOK_SECRET"],
+        demo: ["REDIS_PASSWORD", "PVA_ADMIN_PASSWORD"],
         test: ["POSTGRES_PASSWORD", "REDIS_PASSWORD"],
         proxy: [],
         prometheus: [],
@@ -245,6 +246,10 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
         .map((name) => [name, name])
         .toSorted(),
     );
+  });
+
+  it("runs the demo on the API's network, where it looks for the API", () => {
+    expect(service("demo").network_mode).toMatch(/^service:api$/);
   });
 
   it("limits the memory of every container and checks the health of every one that keeps running", () => {

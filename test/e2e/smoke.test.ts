@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
 import { runNode, type Started, startNode } from "../support/child-process.ts";
@@ -11,12 +15,14 @@ import { openVoucherctl } from "../support/voucherctl.ts";
 
 // Each command, each page and one kill, once. The campaigns try them at length.
 
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const OPS_TOKEN = "a-token-for-the-smoke-test";
 
 let servers: TestServers;
 const running: Started[] = [];
 
 beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "voucher-smoke-"));
   servers = await openTestServers();
 });
 
@@ -25,10 +31,15 @@ afterAll(async () => {
   await Promise.all(running.map(({ ended }) => ended));
   await assertInvariants(servers.db);
   await servers.close();
+  rmSync(folder, { recursive: true });
 });
 
+/** An empty folder, because a start is remembered in its folder. */
+let folder: string;
+
 function start(script: string, env: Record<string, string>): Started {
-  const started = startNode([script], { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl, ...env });
+  const given = { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl, ...env };
+  const started = startNode([join(ROOT, script)], given, folder);
   running.push(started);
   return started;
 }
@@ -59,6 +70,20 @@ describe("npm start with given servers", () => {
     expect(await till.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
   });
 
+  it("npm start with given servers says what is off, with the variable that switches it on", () => {
+    const off = "marketplace (AUTH_JWKS_URL), receipts (LOG_KEY_FILE), webhooks (WEBHOOK_SECRET)";
+    expect(service.output()).toContain(`\nOff, each until its variable is set: ${off}.\n`);
+  });
+
+  it("npm run demo without the database of the running service names the variables to set", async () => {
+    const ended = await start("src/local/print-demo.ts", { DATABASE_URL: "", REDIS_URL: "" }).ended;
+    expect(ended).toMatchObject({
+      exitCode: 1,
+      stdout: "",
+      stderr: expect.stringMatching(/^The running .*DATABASE_URL/),
+    });
+  });
+
   it("npm start with given servers serves each page", async () => {
     const { rows } = await servers.db.query("SELECT id FROM vouchers WHERE status = 'Redeemed'");
     const authorization = `Basic ${Buffer.from(`:${OPS_TOKEN}`).toString("base64")}`;
@@ -83,11 +108,24 @@ describe("npm start with given servers", () => {
   });
 });
 
+it("npm start says in one sentence which variable names a server that does not answer", async () => {
+  const PORT = String(await findSteadyPort());
+  const closed = `127.0.0.1:${await findSteadyPort()}`;
+  for (const [name, env] of [
+    ["DATABASE_URL", { DATABASE_URL: `postgres://${closed}/x` }],
+    ["REDIS_URL", { REDIS_URL: `redis://${closed}` }],
+  ] as const) {
+    const { exitCode, stdout, stderr } = await start("src/local/start.ts", { PORT, ...env }).ended;
+    const sentence = new RegExp(`^${name}: \\w+ does not accept a connection: connect ECONNREFUSED ${closed}\\.\\n$`);
+    expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 1, stdout: "", stderr: expect.stringMatching(sentence) });
+  }
+});
+
 /**
  * Their smoke needs what this test does not have: `user token` the embedded servers, `db` a role that makes roles, `sandbox check` a client,
- * `log`, `receipt` and `witness` a log with a key.
+ * `log`, `receipt` and `witness` a log with a key. `completion` needs a shell.
  */
-const TRIED_ELSEWHERE = ["user", "db", "sandbox", "log", "receipt", "witness"];
+const TRIED_ELSEWHERE = ["user", "db", "sandbox", "log", "receipt", "witness", "completion"];
 
 it("voucherctl runs a command of each noun", async () => {
   const voucherctl = openVoucherctl(servers);

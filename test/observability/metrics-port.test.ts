@@ -61,7 +61,7 @@ it("a worker is ready once the database has the migrations, and serves metrics b
       ({ status }) => status,
       () => null,
     );
-  await untilStarted(() => /the database cannot be used yet/.test(started.output()));
+  await untilStarted(() => /the database of DATABASE_URL cannot be used yet/.test(started.output()));
   expect([await statusOf("/readyz"), await statusOf("/metrics")]).toEqual([503, 200]);
   await migrateDatabase(url.href);
   await untilStarted(async () => (await statusOf("/readyz")) === 200);

@@ -22,9 +22,9 @@ export interface Started {
   ended: Promise<Ended>;
 }
 
-/** Starts `node file …` in the project directory. It does not inherit the environment of the tests. */
-export function startNode(args: readonly string[], env: Record<string, string>): Started {
-  return start(process.execPath, args, env, false);
+/** Starts `node file …` in the project directory, or in another. It does not inherit the environment of the tests. */
+export function startNode(args: readonly string[], env: Record<string, string>, cwd = ROOT): Started {
+  return start(process.execPath, args, env, false, cwd);
 }
 
 /** Starts `npm …` likewise, as the leader of a process group, which gets the signals of a terminal. */
@@ -32,9 +32,15 @@ export function startNpm(args: readonly string[], env: Record<string, string>): 
   return start("npm", args, env, true);
 }
 
-function start(program: string, args: readonly string[], env: Record<string, string>, detached: boolean): Started {
+function start(
+  program: string,
+  args: readonly string[],
+  env: Record<string, string>,
+  detached: boolean,
+  cwd = ROOT,
+): Started {
   const child = spawn(program, args, {
-    cwd: ROOT,
+    cwd,
     detached,
     env: { PATH: process.env.PATH ?? "", NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -107,6 +107,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "domain",
     "batching",
     "db",
+    "redis",
     "holds",
     "services",
     "open-command",

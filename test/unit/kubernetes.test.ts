@@ -9,8 +9,8 @@ import packageJson from "../../package.json" with { type: "json" };
 import { buildProgram } from "../../src/cli/program.ts";
 import {
   type Config,
+  readAddress,
   readApiConfig,
-  readBaseUrl,
   readDatabaseUrl,
   readGivenServers,
   readRolePasswords,
@@ -158,7 +158,7 @@ describe("variables", () => {
     }
     const admin = environmentOf(container("vouchers-admin"), withOverlay);
     expect(readGivenServers(admin).redisUrl).toBe(api.redisUrl);
-    expect([readBaseUrl(admin), readWebhookConfig(admin)]).toEqual([api.baseUrl, api.webhooks]);
+    expect([readAddress(admin).baseUrl, readWebhookConfig(admin)]).toEqual([api.baseUrl, api.webhooks]);
   });
 
   it("variables give each pod the secrets that it needs and no others", () => {
