@@ -70,10 +70,14 @@ async function createCluster(server: LocalPostgres): Promise<void> {
     });
   } catch (error) {
     rmSync(server.directory, { recursive: true, force: true });
-    const hint = isRoot() && !ownerCanReach(dirname(server.directory)) ? ` ${OUT_OF_REACH}` : "";
+    const incomplete = spawnSync(pgCtl(), ["--version"]).status !== 0;
+    const unreachable = isRoot() && !ownerCanReach(dirname(server.directory));
+    const hint = incomplete ? ` ${NOT_INSTALLED}` : unreachable ? ` ${OUT_OF_REACH}` : "";
     throw new Error(`Postgres could not create its files in ${server.directory}.${hint}`, { cause: error });
   }
 }
+
+const NOT_INSTALLED = "Its programs do not run. If npm ran no install scripts, run: npm rebuild";
 
 const OUT_OF_REACH =
   "Postgres refuses to run as root, and the user postgres cannot enter this folder: move the project to a readable folder (/root is " +
