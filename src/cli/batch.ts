@@ -1,7 +1,6 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { Option } from "commander";
-import { AppError } from "../contract/errors.ts";
 import type { BatchSummary } from "../db/catalog.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
 import type { Window } from "../domain/offer.ts";
@@ -12,6 +11,7 @@ import { readBatch } from "../services/admin/read-batch.ts";
 import { type BatchVoidResult, readBatchSize, voidBatch } from "../services/admin/void-batch.ts";
 import { openCodesFile } from "./codes-file.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
+import { confirmLoss, withYes } from "./confirm.ts";
 import { Interrupted, UsageError } from "./exit-code.ts";
 import { formatCount, formatUsd, formatUtc, formatUtcWithZone, pluralize } from "./format.ts";
 import { formatFields } from "./layout.ts";
@@ -93,12 +93,10 @@ export const batch: Noun = {
       ["batch export bat_… --out codes.csv"],
       exportCodes,
     );
-    action<{ reason?: string; force?: boolean }>(
-      noun
-        .command("void <id>")
+    action<{ reason?: string; yes?: true }>(
+      withYes(noun.command("void <id>"))
         .description("void all active vouchers of a batch; a second run continues an interrupted one")
-        .option("--reason <reason>", "why; kept in the vouchers' sealed histories", name)
-        .option("--force", "do not ask on a terminal"),
+        .option("--reason <reason>", "why; kept in the vouchers' sealed histories", name),
       ['batch void bat_… --reason "printed twice"'],
       voidAll,
     );
@@ -136,6 +134,7 @@ async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> 
       progress.end();
       await out.leave();
     } else await out?.discard();
+    if (error instanceof Interrupted) error.message = "Interrupted. Nothing was issued.";
     throw error;
   });
   const kept = out && (await keepFile(out, progress));
@@ -173,12 +172,10 @@ async function exportCodes(ctx: CommandContext, { out: file }: { out: string }, 
   ctx.print({ id, count }, () => `Batch ${id}: ${pluralize(count, "voucher")}.\n${describeFile(kept)}`);
 }
 
-async function voidAll(ctx: CommandContext, options: { reason?: string; force?: boolean }, id = ""): Promise<void> {
+async function voidAll(ctx: CommandContext, options: { reason?: string; yes?: true }, id = ""): Promise<void> {
   const size = await readBatchSize(ctx, id);
-  const question = `This permanently voids all active vouchers of batch ${id} (${formatCount(size)} in total). Continue?`;
-  if (!options.force && (await ctx.confirm(question)) === false) {
-    throw new AppError("invalid_request", "Nothing was voided.");
-  }
+  const total = `${formatCount(size)} in total`;
+  await confirmLoss(ctx, options, `This permanently voids all active vouchers of batch ${id} (${total}).`);
   const progress = ctx.progress("Voiding", "vouchers", size);
   let soFar: BatchVoidResult = { voided: 0, alreadyFinal: 0 };
   const result = await voidBatch(ctx, id, options.reason ?? null, (counts) => {

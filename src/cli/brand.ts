@@ -1,6 +1,6 @@
 import { createBrand } from "../services/admin/manage-catalog.ts";
 import { action, type Noun } from "./command.ts";
-import { confirmName } from "./confirm-name.ts";
+import { confirmName } from "./confirm.ts";
 import { formatUtc } from "./format.ts";
 import { addList } from "./list.ts";
 import { FORCE_NAME, name } from "./option-parsers.ts";

@@ -5,6 +5,7 @@ import { type Config, readGivenServers, readQueueShards, readWebhookConfig } fro
 import { isDatabaseUnavailable } from "../db/transaction.ts";
 import { openLog } from "../log.ts";
 import { type AdminContext, openAdminContext } from "../open-command.ts";
+import { replaceNames } from "../services/admin/list-catalog.ts";
 import { type AuditedCommand, auditedCommand } from "../services/audit/with-audit-entry.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable } from "./exit-code.ts";
 import { paintError, paintHelp } from "./paint.ts";
@@ -47,14 +48,16 @@ export interface CommandContext extends AdminContext, Interaction {
   readWebhookConfig(): Config["webhooks"];
 }
 
-/** Gives a command its action, `--json` and examples. */
+/** Gives a command its action, `--json` and examples. `--org`, `--brand` and `--product` may be names. */
 export function action<Options>(
   command: Command,
   examples: readonly string[],
   run: (ctx: CommandContext, options: Options, ...args: string[]) => Promise<void>,
 ): void {
   actionWithoutServers<Options>(command, examples, (interaction, options, ...args) =>
-    withServers(interaction, (ctx) => run(ctx, options, ...args)),
+    withServers(interaction, async (ctx) =>
+      run(ctx, await replaceNames(ctx.pool, options as Options & object), ...args),
+    ),
   );
 }
 

@@ -1,5 +1,6 @@
 import { changeContract, offerContract } from "../services/admin/manage-contracts.ts";
 import { action, type Noun } from "./command.ts";
+import { confirmLoss, withYes } from "./confirm.ts";
 import { formatUtc, formatUtcWithZone } from "./format.ts";
 import { addList } from "./list.ts";
 import { isoDate, subject } from "./option-parsers.ts";
@@ -34,10 +35,12 @@ export const contract: Noun = {
       },
     );
     for (const [verb, status, description] of TRANSITIONS) {
-      action(
-        noun.command(`${verb} <id>`).description(description),
+      const command = noun.command(`${verb} <id>`).description(description);
+      action<{ yes?: true }>(
+        verb === "end" ? withYes(command) : command,
         [`contract ${verb} ctr_…`],
-        async (ctx, _options, id = "") => {
+        async (ctx, options, id = "") => {
+          if (verb === "end") await confirmLoss(ctx, options, `This permanently ends contract ${id} and its links.`);
           await changeContract(ctx, id, status);
           ctx.print({ id, status }, () => `Contract ${id} is ${status}.`);
           if (status === "Active") ctx.next(`voucherctl link create --contract ${id} --product ID`);

@@ -6,6 +6,7 @@ import { type ClusterRisk, findClusterRisks } from "../services/servers/find-clu
 import { type DurabilityRisk, findDurabilityRisks } from "../services/servers/find-durability-risks.ts";
 import { trustDatabaseClock } from "../services/servers/trust-clock.ts";
 import { action, type CommandContext, type Noun } from "./command.ts";
+import { confirmLoss, withYes } from "./confirm.ts";
 import { EXIT } from "./exit-code.ts";
 import { withRedis } from "./with-redis.ts";
 
@@ -31,9 +32,8 @@ export const db: Noun = {
         ctx.print({ roles, takenFromPublic }, () => [...roles.map(describeRole), ...revoked].join("\n"));
       },
     );
-    action(
-      noun
-        .command("adopt")
+    action<{ yes?: true }>(
+      withYes(noun.command("adopt"))
         .description("give a restored or copied database its own deployment id")
         .addHelpText(
           "after",
@@ -42,7 +42,8 @@ export const db: Noun = {
             "original, run this command on the copy, and start the processes on the copy.",
         ),
       ["db adopt"],
-      async (ctx) => {
+      async (ctx, options) => {
+        await confirmLoss(ctx, options, "Processes that use this database stop, and its jobs in Redis are refused.");
         const { id, before } = await adopt(ctx);
         ctx.print(
           { id, before },

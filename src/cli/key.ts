@@ -4,6 +4,7 @@ import type { ListedKey } from "../db/api-keys.ts";
 import { makeAllowlist, SCOPES, type Scope } from "../domain/api-keys.ts";
 import { createKey, endKey, readKeys, rotateKey, type ShownKey } from "../services/admin/manage-keys.ts";
 import { action, type Noun } from "./command.ts";
+import { confirmLoss, withYes } from "./confirm.ts";
 import { formatDuration, formatUtcWithZone } from "./format.ts";
 import { formatSecret, formatTable, type TableRow } from "./layout.ts";
 import { duration, isoDate, name, repeatable } from "./option-parsers.ts";
@@ -70,17 +71,19 @@ export const key: Noun = {
         );
       },
     );
-    action(
-      noun.command("revoke <id>").description("revoke a key permanently; it stops working everywhere within a second"),
+    action<{ yes?: true }>(
+      withYes(noun.command("revoke <id>")).description(
+        "revoke a key permanently; it stops working everywhere within a second",
+      ),
       ["key revoke key_…"],
-      async (ctx, _options, id = "") => {
+      async (ctx, options, id = "") => {
+        await confirmLoss(ctx, options, `This permanently revokes the key ${id}: every call with it is refused.`);
         await endKey(ctx, id);
         ctx.print({ id, revoked: true }, () => `Key ${id} is revoked.`);
       },
     );
-    action<{ grace: number }>(
-      noun
-        .command("rotate <id>")
+    action<{ grace: number; yes?: true }>(
+      withYes(noun.command("rotate <id>"))
         .description("give a key a new secret, which is shown only once")
         .addOption(
           new Option("--grace <duration>", "grace period: how long the previous secrets stay valid at most")
@@ -89,6 +92,9 @@ export const key: Noun = {
         ),
       ["key rotate key_…", "key rotate key_… --grace 0s"],
       async (ctx, options, id = "") => {
+        if (options.grace === 0) {
+          await confirmLoss(ctx, options, `This ends the secrets of ${id} at once: every call with them is refused.`);
+        }
         const shown = await rotateKey(ctx, id, options.grace);
         const old =
           options.grace === 0

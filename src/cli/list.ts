@@ -13,9 +13,9 @@ const LIMIT_DEFAULT = 100;
 /** The option of each filter, with its description. */
 const FILTERS = {
   name: ["--name <text>", "only those whose name contains this, in any case"],
-  org: ["--org <id>", "only of this organization"],
-  brand: ["--brand <id>", "only of this brand"],
-  product: ["--product <id>", "only of this product"],
+  org: ["--org <id>", "only of this organization, by id or name"],
+  brand: ["--brand <id>", "only of this brand, by id or name"],
+  product: ["--product <id>", "only of this product, by id or name"],
   batch: ["--batch <id>", "only of this batch"],
   user: ["--user <sub>", "only of this user"],
   status: ["--status <status>", "only those with this status"],

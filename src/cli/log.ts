@@ -17,6 +17,7 @@ import { type LogSettings, LogSettingsError, readLogSettings } from "../services
 import { recoverLog } from "../services/log/recover-log.ts";
 import { retireLog } from "../services/log/retire-log.ts";
 import { action, actionWithoutServers, type CommandContext, type Noun, withServers } from "./command.ts";
+import { confirmLoss, withYes } from "./confirm.ts";
 import { UsageError } from "./exit-code.ts";
 import { formatCount, pluralize } from "./format.ts";
 import { auditDatabase, auditUrl } from "./log-audit.ts";
@@ -169,8 +170,7 @@ tell whether the leaves are events of vouchers that were not named.`,
         );
       },
     );
-    const retire = noun
-      .command("retire")
+    const retire = withYes(noun.command("retire"))
       .description("end a log, and go on with its tree under a new name and key")
       .argument("<origin>", "the name of the log that ends")
       .requiredOption("--reason <text>", "why, for the record")
@@ -186,11 +186,12 @@ as the owner of the database. LOG_KEY_FILE is a new key with a new name,
 LOG_ANCHOR a new file, and LOG_POLICY names the new key. All events keep their
 leaves. Run it again if it was interrupted.`,
       );
-    action<{ reason: string; to: string; checkpoint?: string[]; acceptLoss?: boolean }>(
+    action<{ reason: string; to: string; checkpoint?: string[]; acceptLoss?: boolean; yes?: true }>(
       retire,
       ['log retire vouchers.example.com/log --reason "key leaked" --checkpoint log.anchor --to log-1'],
-      async (ctx, { reason, to, checkpoint = [], acceptLoss = false }, origin = "") => {
+      async (ctx, { reason, to, checkpoint = [], acceptLoss = false, yes }, origin = "") => {
         const settings = await readSettings();
+        await confirmLoss(ctx, { yes }, `This permanently ends the log ${origin}.`);
         await assertNoLogWorker(ctx);
         const checkpoints = checkpoint.map((file) => ({ file, text: readText(file) }));
         const retired = await retireLog(ctx, settings, { origin, reason, directory: to, checkpoints, acceptLoss });

@@ -1,7 +1,7 @@
 import { markSandbox } from "../contract/fields.ts";
 import { createOrganization } from "../services/admin/manage-catalog.ts";
 import { action, type Noun } from "./command.ts";
-import { confirmName } from "./confirm-name.ts";
+import { confirmName } from "./confirm.ts";
 import { formatUtc } from "./format.ts";
 import { addList } from "./list.ts";
 import { FORCE_NAME, name } from "./option-parsers.ts";
@@ -33,7 +33,9 @@ export const org: Noun = {
       list: "organizations",
       cursor: /^org_/,
       headings: ["ID", "CREATED (UTC)", "NAME"],
-      toRow: ({ id, createdAt, name }) => ({ cells: [id, formatUtc(createdAt), name] }),
+      toRow: ({ id, createdAt, name, sandbox }) => ({
+        cells: [id, formatUtc(createdAt), `${name}${sandbox ? " (sandbox)" : ""}`],
+      }),
       examples: ['org list --name "corner"', "org list --limit 1000 --json"],
     });
   },

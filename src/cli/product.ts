@@ -2,7 +2,7 @@ import { Option } from "commander";
 import { VOUCHER_TYPES } from "../domain/voucher.ts";
 import { createProduct } from "../services/admin/manage-catalog.ts";
 import { action, type Noun } from "./command.ts";
-import { confirmName } from "./confirm-name.ts";
+import { confirmName } from "./confirm.ts";
 import { formatUsd } from "./format.ts";
 import { addList } from "./list.ts";
 import { dollars, FORCE_NAME, integer, name } from "./option-parsers.ts";

@@ -4,7 +4,8 @@ import { audit } from "./audit.ts";
 import { batch } from "./batch.ts";
 import { brand } from "./brand.ts";
 import { chain } from "./chain.ts";
-import type { Noun } from "./command.ts";
+import { actionWithoutServers, type Noun } from "./command.ts";
+import { writeCompletion } from "./completion.ts";
 import { contract } from "./contract.ts";
 import { db } from "./db.ts";
 import { EXIT_HELP } from "./exit-code.ts";
@@ -62,6 +63,15 @@ export function buildProgram(): Command {
       addVerbs(program.command(name).description(description).usage("<verb> [options]"));
     }
   }
+  program.commandsGroup("Shell:");
+  actionWithoutServers(
+    program.command("completion").description("print a script for bash and zsh: source <(voucherctl completion)"),
+    ["completion"],
+    async (ctx) => {
+      const script = writeCompletion(program);
+      ctx.print({ script }, () => script);
+    },
+  );
   for (const command of [program, ...program.commands.flatMap((noun) => [noun, ...noun.commands])]) {
     command.helpCommand(false).showHelpAfterError(`See ${nameOf(command)} --help`);
   }

@@ -7,6 +7,7 @@ import { readVoucher } from "../services/admin/read-voucher.ts";
 import { readVoucherHistory } from "../services/admin/read-voucher-history.ts";
 import { voidVoucher } from "../services/admin/void-voucher.ts";
 import { action, type Noun } from "./command.ts";
+import { confirmLoss, withYes } from "./confirm.ts";
 import { UsageError } from "./exit-code.ts";
 import { formatUsd, formatUtc, formatUtcWithZone, pluralize } from "./format.ts";
 import { formatFields, formatTable, type TableRow } from "./layout.ts";
@@ -46,26 +47,29 @@ export const voucher: Noun = {
         ctx.print(found, () => describeFound(found));
       },
     );
-    action<{ org?: string }>(
+    action<{ org?: string; ref?: string }>(
       noun
-        .command("history <code>")
-        .description("show a voucher's complete history, by its id, its code or a ticket")
-        .option("--org <id>", "the organization that owns it, if several have this code"),
-      ["voucher history vch_…", "voucher history 7Q4K-9MZX-2HTB-W8RC --json"],
-      async (ctx, options, code = "") => {
+        .command("history [code]")
+        .description("show a voucher's complete history, by its id, its code, a ticket or --ref")
+        .option("--ref <reference>", "the partner's reference of its redemption")
+        .option("--org <id>", "the organization that owns it, if several have this code or reference"),
+      ["voucher history vch_…", "voucher history --ref order-20261121-0007 --json"],
+      async (ctx, { ref, org }, code) => {
+        if ((code === undefined) === (ref === undefined)) throw new UsageError("Give an id, code or ticket, or --ref.");
+        const query = ref === undefined ? (code ?? "") : { by: "externalRef" as const, value: ref };
         const config = readAddress(withLastStart(process.env));
-        const history = await readVoucherHistory({ ...ctx, config }, code, options.org ?? null);
+        const history = await readVoucherHistory({ ...ctx, config }, query, org ?? null);
         ctx.print(history, () => describeHistory(history));
       },
     );
-    action<{ org: string; reason?: string }>(
-      noun
-        .command("void <code>")
+    action<{ org: string; reason?: string; yes?: true }>(
+      withYes(noun.command("void <code>"))
         .description("void an active voucher permanently and end its reservation")
         .requiredOption("--org <id>", "the organization that owns it")
         .option("--reason <reason>", "why; kept in the voucher's sealed history", name),
       ['voucher void 7Q4K-9MZX-2HTB-W8RC --org org_… --reason "printed twice"'],
       async (ctx, options, code = "") => {
+        await confirmLoss(ctx, options, `This permanently voids the voucher ${code}.`);
         const voided = await voidVoucher(ctx, options.org, code, options.reason ?? null);
         // Loaded on demand, because loading BullMQ is slow.
         const { announceVoid } = await import("./announce-void.ts");

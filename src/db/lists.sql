@@ -1,7 +1,7 @@
 -- name: list_organizations
 -- Organizations in id order, which is the order of their creation.
 -- $1 part of the name text or null, $2 after id text (exclusive), $3 limit int
-SELECT o.id, o.name, o.created_at AS "createdAt" FROM organizations AS o
+SELECT o.id, o.name, o.sandbox, o.created_at AS "createdAt" FROM organizations AS o
  WHERE o.id > $2::text AND ($1::text IS NULL OR strpos(lower(o.name), lower($1::text)) > 0)
  ORDER BY o.id LIMIT $3::int;
 
@@ -64,6 +64,15 @@ SELECT l.code, l.contract_id AS "contractId", l.product_id AS "productId", c.use
  WHERE l.code > $4::text AND ($1::text IS NULL OR l.contract_id = $1::text) AND ($2::text IS NULL OR l.product_id = $2::text)
    AND ($3::text IS NULL OR c.user_id = $3::text)
  ORDER BY l.code LIMIT $5::int;
+
+-- name: find_by_name
+-- The ids of organizations, brands or products with a name, compared without case; at most ten.
+-- $1 kind text: org, brand or product; $2 name text
+SELECT id FROM (SELECT 'org' AS kind, o.id, o.name FROM organizations AS o
+                 UNION ALL SELECT 'brand', b.id, b.name FROM brands AS b
+                 UNION ALL SELECT 'product', p.id, p.name FROM products AS p) AS named
+ WHERE kind = $1::text AND lower(name) = lower($2::text)
+ ORDER BY id LIMIT 10;
 
 -- name: find_unknown_filter
 -- A filter's id that does not exist, and its kind. No row when all given ids exist.

@@ -2,13 +2,24 @@ import type { ContractStatus } from "../domain/audience.ts";
 import type { WindowKind } from "../domain/offer.ts";
 import type { Audience } from "../domain/voucher.ts";
 import { PRODUCT } from "./catalog.ts";
-import { arrayOf, type Columns, integer, numeric, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
+import {
+  arrayOf,
+  boolean,
+  type Columns,
+  integer,
+  numeric,
+  orNull,
+  type Row,
+  text,
+  textOf,
+  timestamptz,
+} from "./columns.ts";
 import type { Queryable } from "./pool.ts";
 import { loadStatements, readRow, readRows, type TypedStatement } from "./statements.ts";
 
 /** Statements that list the catalog for operators. None of them reads vouchers, reservations, redemptions or events. */
 export const sql = loadStatements(new URL("./lists.sql", import.meta.url), {
-  list_organizations: { id: text, name: text, createdAt: timestamptz },
+  list_organizations: { id: text, name: text, sandbox: boolean, createdAt: timestamptz },
   list_brands: { id: text, organizationId: text, name: text, createdAt: timestamptz },
   list_products: { ...PRODUCT, createdAt: timestamptz },
   list_batches: {
@@ -41,6 +52,7 @@ export const sql = loadStatements(new URL("./lists.sql", import.meta.url), {
     offeredAt: timestamptz,
   },
   list_links: { code: text, contractId: text, productId: text, userId: text, createdAt: timestamptz },
+  find_by_name: { id: text },
   find_unknown_filter: { kind: text, id: text },
 });
 
@@ -72,6 +84,11 @@ export async function selectList<Name extends ListName>(
   const given: Readonly<Record<string, string | undefined>> = filters;
   const values = names.map((filter) => given[filter] ?? null);
   return (await readRows(db, statement, [...values, after, limit])) as ListItem<Name>[];
+}
+
+/** The ids of organizations, brands or products with a name, compared without case; at most ten. */
+export async function findIdsByName(db: Queryable, kind: "org" | "brand" | "product", name: string): Promise<string[]> {
+  return (await readRows(db, sql.find_by_name, [kind, name])).map(({ id }) => id);
 }
 
 /** Returns an id among the filters that does not exist, with its kind, or null if all exist. */

@@ -17,7 +17,7 @@ import { partnerClient } from "../support/client.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { startWorkers } from "../support/service.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
-import { until, untilStarted } from "../support/until.ts";
+import { untilStarted } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 import { useVoucherctl } from "../support/voucherctl.ts";
 
@@ -184,7 +184,7 @@ describe("voucherctl batch issue", () => {
       await untilStarted(() => existsSync(`${out}.unfinished`) && statSync(`${out}.unfinished`).size > 10_000);
       // A terminal sends its signals to the whole process group.
       process.kill(-(issuing.child.pid as number), "SIGINT");
-      expect(await issuing.ended).toEqual({ exitCode: 130, stdout: "", stderr: "Interrupted.\n" });
+      expect(await issuing.ended).toEqual({ exitCode: 130, stdout: "", stderr: "Interrupted. Nothing was issued.\n" });
       expect(filesLike("npm-")).toEqual([]);
     }
     expect(await dumpRows(db)).toEqual(before);
@@ -195,7 +195,7 @@ describe("voucherctl batch issue", () => {
     const issuing = startIssue(`--count 1000000 --out ${out}`);
     await untilStarted(() => existsSync(`${out}.unfinished`));
     const flood = setInterval(() => issuing.child.kill("SIGINT"), 1);
-    expect(await issuing.ended).toMatchObject({ exitCode: 130, stderr: "Interrupted.\n" });
+    expect(await issuing.ended).toMatchObject({ exitCode: 130, stderr: "Interrupted. Nothing was issued.\n" });
     clearInterval(flood);
   });
 
@@ -431,16 +431,33 @@ describe("voucherctl batch void", () => {
     expect(first).toBeLessThan(20_000);
     expect(await voucherctl.json(`batch void ${id}`)).toEqual({ voided: 20_000 - first, alreadyFinal: first });
   });
+});
 
-  it("batch void asks for confirmation on a terminal, and voids nothing without it", async () => {
-    const { id } = await voucherctl.json(issue("--count 2"));
-    const question = /all active vouchers of batch bat_\w+ \(2 in total\)/;
+it("commands that destroy ask on a terminal, change nothing unless the answer is y, and do not ask with --yes", async () => {
+  const { id } = await voucherctl.json(issue("--count 2"));
+  const [{ code }] = await readVouchers((await voucherctl.json(issue("--count 1"))).id);
+  const key = (await makeKey(db, partner.organizationId)).id;
+  const contract = (await voucherctl.json(`contract offer --brand ${partner.brandId} --user asked`)).id;
+  await voucherctl.json(`contract accept ${contract}`);
+  const commands: [command: string, question: RegExp][] = [
+    [`batch void ${id}`, /voids all active vouchers of batch bat_\w+ \(2 in total\)/],
+    [`voucher void ${code} --org ${partner.organizationId}`, /voids the voucher [\w-]+\./],
+    [`key rotate ${key} --grace 0s`, /ends the secrets of key_\w+ at once/],
+    [`key revoke ${key}`, /revokes the key key_\w+/],
+    [`contract end ${contract}`, /ends contract ctr_\w+ and its links/],
+    ["db adopt", /jobs in Redis are refused/],
+  ];
+  const before = await dumpRows(db);
+  for (const [command, question] of commands) {
     const refused = { exitCode: 1, output: expect.stringMatching(question) };
-    expect(await onTerminal(`batch void ${id}`, "n\n")).toMatchObject(refused);
-    expect(await count(id, "Active")).toBe(2);
-    expect((await onTerminal(`batch void ${id}`, "y\n")).exitCode).toBe(0);
-    await until(async () => (await count(id, "Active")) === 0);
-  });
+    expect(await onTerminal(command, "n\n"), command).toMatchObject(refused);
+  }
+  expect(await dumpRows(db)).toEqual(before);
+  for (const [command] of commands.slice(0, -1)) {
+    const isFirst = command.startsWith("batch void");
+    const { exitCode, output } = await onTerminal(isFirst ? command : `${command} --yes`, "y\n");
+    expect({ exitCode, asked: output.includes("[y/N]") }, output).toEqual({ exitCode: 0, asked: isFirst });
+  }
 });
 
 /** Runs a command in a terminal, which script(1) provides, and answers its question. */

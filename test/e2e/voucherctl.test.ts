@@ -152,7 +152,8 @@ describe("failures of voucherctl", () => {
     [1, /used/, "voucher void {used} --org {org}"],
     [1, /expired/, "voucher void {expired} --org {org}"],
     [2, /--serial/, ...["", "--id x --ref r", "--serial 1", "--batch bat_x"].map((names) => `voucher find ${names}`)],
-    [1, /^No voucher has/, "voucher history vch_unknown"],
+    [1, /^No voucher has/, "voucher history vch_unknown", "voucher history --ref unknown"],
+    [2, /--ref/, "voucher history", "voucher history vch_x --ref r"],
     [1, /vch_unknown/, "chain verify --voucher vch_unknown"],
     [2, /--all/, "chain verify --voucher vch_unknown --all"],
 
@@ -546,6 +547,23 @@ it("org list continues after the previous page, and prints the command for the n
   expect(stderr).toBe(`Next: the same command with --after ${first.nextCursor}\n`);
 });
 
+it("voucherctl takes the name of an organization, a brand or a product for its id, unless several have it", async () => {
+  const { id } = await voucherctl.json("org create --name 'Named Shop' --sandbox");
+  const brand = await voucherctl.json("brand create --org 'named shop' --name 'Named Brand'");
+  expect((await voucherctl.json("brand list --org 'Named Shop'")).items).toMatchObject([brand]);
+  expect(await voucherctl.json("product list --brand 'Named Brand'")).toMatchObject({ items: [] });
+  expect((await voucherctl.json("org list --name 'named shop'")).items).toMatchObject([{ id, sandbox: true }]);
+  expect(await voucherctl.text("org list --name 'named shop'")).toMatch(/Named Shop \(sandbox\)$/m);
+  await voucherctl.fails(1, /^There is no organization No Shop\./, "key list --org 'No Shop'");
+  const other = await voucherctl.json("org create --name 'NAMED SHOP' --force");
+  expect((await voucherctl.json("org list --name 'NAMED SHOP'")).items).toMatchObject([{}, { sandbox: false }]);
+  await voucherctl.fails(
+    1,
+    new RegExp(`^Several have the name Named Shop, .*${other.id}\\.`),
+    "key list --org 'Named Shop'",
+  );
+});
+
 it("voucher find finds a redeemed voucher by each identifier, and voucher history shows its history as JSON and as text", async () => {
   const voucher = await issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
@@ -568,6 +586,7 @@ it("voucher find finds a redeemed voucher by each identifier, and voucher histor
   expect(history.voucher.verifyUrl).toMatch(new RegExp(`/integrity/events/VoucherInstance/${voucher.id}$`));
   expect(history.reservations).toEqual([expect.objectContaining({ ticket, state: "Consumed" })]);
   expect(history.redemption).toMatchObject({ externalRef: "order-cli", redeemCode });
+  expect(await voucherctl.json("voucher history --ref order-cli")).toEqual(history);
   expect(await voucherctl.text(`voucher history ${voucher.code}`)).toMatch(
     /issued +Sealed\n[\s\S]*reserved\n +rsv_\w+ by key_[\s\S]*redeemed +Sealed\n +for order-cli by key_\w+ with rsv_/,
   );

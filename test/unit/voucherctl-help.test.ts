@@ -1,6 +1,8 @@
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
+import { writeCompletion } from "../../src/cli/completion.ts";
 import { EXIT, EXIT_HELP } from "../../src/cli/exit-code.ts";
 import { buildProgram, nameOf } from "../../src/cli/program.ts";
 
@@ -100,4 +102,18 @@ describe("every document", () => {
     const words = split(line).slice(4);
     expect(await parse(words)).toBe(`voucherctl ${words[0]} ${words[1]}`);
   });
+});
+
+it.each([
+  ["voucherctl re", "redemption receipt"],
+  ["voucherctl key r", "revoke rotate"],
+  ["voucherctl key revoke --y", "--yes"],
+  ["voucherctl batch issue --audience R", "ReferrerOnly"],
+  ["voucherctl batch issue --count 5 --o", "--opens-at --out"],
+])("voucherctl completion completes '%s' to '%s' in bash", (line, completed) => {
+  const words = line.split(" ");
+  const complete = `COMP_WORDS=(${line}); COMP_CWORD=${words.length - 1}; _voucherctl; echo "\${COMPREPLY[*]}"`;
+  expect(execFileSync("bash", ["-c", `${writeCompletion(buildProgram())}\n${complete}`], { encoding: "utf8" })).toBe(
+    `${completed}\n`,
+  );
 });

@@ -1,6 +1,14 @@
 import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
-import { findUnknownFilter, LISTS, type ListFilter, type ListItem, type ListName, selectList } from "../../db/lists.ts";
+import {
+  findIdsByName,
+  findUnknownFilter,
+  LISTS,
+  type ListFilter,
+  type ListItem,
+  type ListName,
+  selectList,
+} from "../../db/lists.ts";
 
 /** One page of a list. */
 export interface Page<Item> {
@@ -26,4 +34,25 @@ export async function listCatalog<Name extends ListName>(
   const items = found.slice(0, page.limit);
   const last = items.at(-1) as Record<string, unknown> | undefined;
   return { items, nextCursor: found.length > page.limit ? String(last?.[LISTS[name].key]) : null };
+}
+
+/**
+ * Replaces the name of an organization, a brand or a product by its id. Leaves ids and unknown names.
+ * @throws AppError `invalid_request` when several have the name.
+ */
+export async function replaceNames<Options extends object>(pool: pg.Pool, options: Options): Promise<Options> {
+  const replaced = { ...options } as Record<string, unknown>;
+  for (const kind of ["org", "brand", "product"] as const) {
+    const given = replaced[kind];
+    if (typeof given !== "string" || /^(org|brd|prd)_/.test(given)) continue;
+    const [id = given, ...others] = await findIdsByName(pool, kind, given);
+    if (others.length > 0) {
+      throw new AppError(
+        "invalid_request",
+        `Several have the name ${given}, so give an id: ${[id, ...others].join(", ")}.`,
+      );
+    }
+    replaced[kind] = id;
+  }
+  return replaced as Options;
 }

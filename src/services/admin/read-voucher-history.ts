@@ -18,21 +18,29 @@ const RESERVATIONS_MAX = 1_000;
 
 /**
  * Reads a voucher's history on one snapshot: its events, its newest reservations and its redemption. For operators only.
- * @param name the voucher's id, its code in any spelling, or the ticket of one of its reservations.
+ * @param name the voucher's id, its code in any spelling, or the ticket of one of its reservations; or a query.
  * @param organizationId where to look, or null for all organizations.
  * @throws AppError `voucher_not_found`; `invalid_request` when several organizations have this code.
  */
 export async function readVoucherHistory(
   ctx: { pool: pg.Pool; config: Pick<Config, "baseUrl"> },
-  name: string,
+  name: string | VoucherQuery,
   organizationId: string | null,
 ): Promise<VoucherHistory> {
   return onSnapshot(ctx.pool, async (tx) => {
-    const [voucher, ...others] = await findVouchersIn(tx, queryOf(name), organizationId);
-    if (voucher === undefined) throw new AppError("voucher_not_found", "No voucher has this id, code or ticket.");
+    const [voucher, ...others] = await findVouchersIn(
+      tx,
+      typeof name === "string" ? queryOf(name) : name,
+      organizationId,
+    );
+    if (voucher === undefined)
+      throw new AppError("voucher_not_found", "No voucher has this id, code, ticket or reference.");
     if (others.length > 0) {
       const owners = [voucher, ...others].map((each) => each.organizationId).join(", ");
-      throw new AppError("invalid_request", `Several organizations have this code, so name one of them: ${owners}.`);
+      throw new AppError(
+        "invalid_request",
+        `Several organizations have this code or reference, so name one of them: ${owners}.`,
+      );
     }
     const events = await selectEventsPage(tx, voucher.id, 0, EVENTS_MAX);
     const reservations = await selectReservationsOfVoucher(tx, voucher.id, RESERVATIONS_MAX);
