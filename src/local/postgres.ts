@@ -70,7 +70,7 @@ async function createCluster(server: LocalPostgres): Promise<void> {
     });
   } catch (error) {
     rmSync(server.directory, { recursive: true, force: true });
-    const incomplete = spawnSync(pgCtl(), ["--version"]).status !== 0;
+    const incomplete = spawnSync(join(dirname(pgCtl()), "initdb"), ["--version"]).status !== 0;
     const unreachable = isRoot() && !ownerCanReach(dirname(server.directory));
     const hint = incomplete ? ` ${NOT_INSTALLED}` : unreachable ? ` ${OUT_OF_REACH}` : "";
     throw new Error(`Postgres could not create its files in ${server.directory}.${hint}`, { cause: error });

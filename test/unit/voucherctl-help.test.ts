@@ -1,7 +1,10 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
 import { writeCompletion } from "../../src/cli/completion.ts";
 import { EXIT, EXIT_HELP } from "../../src/cli/exit-code.ts";
 import { buildProgram, nameOf } from "../../src/cli/program.ts";
@@ -116,4 +119,22 @@ it.each([
   expect(execFileSync("bash", ["-c", `${writeCompletion(buildProgram())}\n${complete}`], { encoding: "utf8" })).toBe(
     `${completed}\n`,
   );
+});
+
+it("src/cli/voucherctl runs in any folder, as bin of the package", () => {
+  const bin = fileURLToPath(new URL(`../../${packageJson.bin.voucherctl}`, import.meta.url));
+  expect(execFileSync(bin, ["--version"], { cwd: tmpdir(), encoding: "utf8" })).toBe(`${packageJson.version}\n`);
+});
+
+it("every script that runs TypeScript says in one sentence what to do when Node cannot read it", () => {
+  const scripts = [...Object.values(packageJson.scripts), read("src/cli/voucherctl")];
+  const lines = scripts.filter((script) => /exec node .*(src|workers)\/.*\.ts/.test(script));
+  expect(lines.length).toBeGreaterThan(5);
+  for (const line of lines) expect(line).toMatch(/--import \S*src\/local\/check-node\.js\b/);
+  const old = ["--no-experimental-strip-types", "--import", "./src/local/check-node.js", "src/local/start.ts"];
+  expect(spawnSync(process.execPath, old, { encoding: "utf8" })).toMatchObject({
+    status: 1,
+    stdout: "",
+    stderr: expect.stringMatching(/^The project's own Node 24 is missing, .* Run: npm rebuild\n$/),
+  });
 });
