@@ -163,7 +163,7 @@ export const ERRORS = {
   not_logged_yet: describe(
     409,
     "The event is not covered by the log's checkpoint yet, or this deployment has no log",
-    "This event is not in the log yet. Please try again in a moment.",
+    "This event is not in the log yet. It usually is within seconds: please try again.",
     1,
   ),
   webhook_limit: describe(

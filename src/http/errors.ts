@@ -20,7 +20,11 @@ export const errorHandler: ErrorRequestHandler = (error, _request, response, nex
   if (response.headersSent) return next(error);
   if (known.retryAfterSeconds !== undefined) response.setHeader("Retry-After", String(known.retryAfterSeconds));
   const { errorPage, requestId } = response.locals;
-  if (errorPage !== undefined) return sendPage(response, status, errorPage(known, status, requestId));
+  if (errorPage !== undefined) {
+    // The browser asks again by itself.
+    if (known.code === "not_logged_yet") response.setHeader("Refresh", "3");
+    return sendPage(response, status, errorPage(known, status, requestId));
+  }
   sendJson(response, status, { error: known.message, code: known.code, requestId, ...known.details });
 };
 

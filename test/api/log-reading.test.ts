@@ -66,6 +66,14 @@ describe("before the log begins", () => {
   });
 });
 
+it("a proof that is not in the log yet is a page in a browser, which says within seconds and asks again by itself", async () => {
+  const address = `${api.url}/integrity/events/VoucherInstance/${vouchers[0]?.id}/1/proof`;
+  const response = await fetch(address, { headers: { accept: "text/html" } });
+  expect([response.status, response.headers.get("refresh")]).toEqual([409, "3"]);
+  expect(await response.text()).toMatch(/Not in the log yet.*within seconds.*This page looks again by itself/s);
+  expect((await fetch(address)).headers.get("refresh")).toBeNull();
+});
+
 describe("after a checkpoint is published", () => {
   beforeAll(async () => {
     await beginLog(servers.db, files);

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { Queue } from "bullmq";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,6 +19,7 @@ import { until } from "../support/until.ts";
 
 const TOKEN = "the token of the operators";
 const NOTE = "a note that names Mrs Miller";
+const OPERATIONS = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
 const NEVER_FILLED = /^(delayed|prioriti[sz]ed|waiting.children|paused)/i;
 const PAUSE = "/ops/queues/api/queues/redeem/pause";
 
@@ -63,6 +65,26 @@ describe("the queue dashboard", () => {
     expect(await findAxeViolations(page)).toEqual([]);
     expect(await measureOverflow(page)).toBe(0);
     await photograph(page, `dashboard refused, ${look}`);
+    await close();
+  });
+
+  it.each(LOOKS)("has only the axe violations that docs/operations.md lists on a %s", async (look, options) => {
+    const { page, close } = await openSignedIn(TOKEN, options);
+    const found = new Set<string>();
+    for (const [path, element] of [
+      ["/ops/queues", page.getByRole("link", { name: "Completed" })],
+      ["/ops/queues/queue/redeem", page.getByText(voucher.id)],
+    ] as const) {
+      await page.goto(`${api.url}${path}`);
+      await element.first().waitFor();
+      for (const violation of await findAxeViolations(page)) found.add(violation.split(":")[0] ?? "");
+    }
+    const listed = Array.from(OPERATIONS.matchAll(/^ {2}- `([a-z-]+)`: /gm), ([, rule]) => rule);
+    expect(
+      [...found].filter((rule) => !listed.includes(rule)),
+      look,
+    ).toEqual([]);
+    expect(listed.length).toBeGreaterThan(0);
     await close();
   });
 

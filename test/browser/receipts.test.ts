@@ -199,7 +199,7 @@ describe("the verification page", () => {
     ]);
     await page.goto(historyOf(waiting));
     expect(await page.locator("#log").innerText()).toMatch(
-      /^Entry 2 is not yet in the log .* leaves\. That usually takes seconds\. This page looks again by itself\.$/,
+      /^Entry 2 is not yet in the log .* leaves\. It usually gets there within seconds\. This page looks again by itself\.$/,
     );
     expect(await page.locator("#entry-2 .leaf").innerText()).toBe("Not in the log yet");
     expect(complaints).toEqual([]);

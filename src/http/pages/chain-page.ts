@@ -86,7 +86,7 @@ function renderVerdict(path: string, { chain, after, limit }: ChainExcerpt): Htm
   const notice =
     pending === 0
       ? null
-      : html`<p class="pending">${pending === 1 ? "One entry is" : `${pending} entries are`} not sealed yet. Sealing usually takes seconds. <a href="${path}?after=${after}&limit=${limit}">Look again</a></p>`;
+      : html`<p class="pending">${pending === 1 ? "One entry is" : `${pending} entries are`} not sealed yet. Sealing usually happens within seconds. <a href="${path}?after=${after}&limit=${limit}">Look again</a></p>`;
   return html`<div id="verdict" class="verdict${pending > 0 ? " waiting" : ""}" role="status" data-whole="${String(isWhole)}"><strong>${sentence}</strong>${notice}</div>`;
 }
 
@@ -105,7 +105,7 @@ function renderCheckpoint(
     outside.length === events.length
       ? "No entry here is"
       : `${outside.length === 1 ? "Entry" : "Entries"} ${outside.join(", ")} ${outside.length === 1 ? "is" : "are"} not`;
-  return html`<p id="log" class="pending">${missing} yet ${upTo}. That usually takes seconds.</p>`;
+  return html`<p id="log" class="pending">${missing} yet ${upTo}. It usually gets there within seconds.</p>`;
 }
 
 function renderReceiptCheck(site: Site, { policy }: NonNullable<ChainExcerpt["checkpoint"]>): Html {

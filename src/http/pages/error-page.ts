@@ -1,4 +1,4 @@
-import type { AppError } from "../../contract/errors.ts";
+import type { AppError, ErrorCode } from "../../contract/errors.ts";
 import { CHECK_PATH } from "./check-form.ts";
 import { type Html, html } from "./html.ts";
 import { layOut, type Site } from "./layout.ts";
@@ -12,15 +12,20 @@ const HEADINGS: Record<number, string> = {
   503: "Temporarily unavailable",
 };
 
+const HEADING_OF: Partial<Record<ErrorCode, string>> = {
+  entity_not_found: "Voucher not found",
+  not_logged_yet: "Not in the log yet",
+};
+
 /** The page of an error. Its message and request id are those that a JSON response has in `error` and `requestId`. */
 export function renderErrorPage(site: Site, refusal: AppError, status: number, requestId: string): Html {
   const isUnknownVoucher = refusal.code === "entity_not_found";
-  const heading = isUnknownVoucher ? "Voucher not found" : (HEADINGS[status] ?? "Something went wrong");
+  const heading = HEADING_OF[refusal.code] ?? HEADINGS[status] ?? "Something went wrong";
   return layOut(site, {
     title: heading,
     main: html`<p class="eyebrow">${status}</p>
 <h1>${heading}</h1>
-<p class="lead">${refusal.message}</p>
+<p class="lead">${refusal.message}${refusal.code === "not_logged_yet" ? " This page looks again by itself." : null}</p>
 ${isUnknownVoucher ? html`<p><a href="${site.basePath}${CHECK_PATH}">Check another voucher</a></p>` : null}
 <p class="fine">If you report this, include the request id: <code>${requestId}</code></p>
 <p><a href="${site.basePath}/">Go to the start page</a></p>`,

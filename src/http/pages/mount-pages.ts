@@ -20,4 +20,6 @@ export function mountPages(router: Router, ctx: ApiContext): void {
   mount(router, checkVoucherRoute(ctx));
   router.get("/r/:code", pageHeaders, offerPage(ctx.config), showLinkPage(ctx));
   router.get("/integrity/events/:entityType/:entityId", sealedPageHeaders, offerPage(ctx.config), showChainPage(ctx));
+  // Only the errors of a proof are pages.
+  router.get("/integrity/events/:entityType/:entityId/:sequence/proof", pageHeaders, offerPage(ctx.config));
 }

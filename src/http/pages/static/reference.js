@@ -23,6 +23,16 @@ const nameElements = () => {
 };
 new MutationObserver(nameElements).observe(document.body, { childList: true, subtree: true });
 
+// An operation's path is in the button that expands it, where another control is not allowed. The page's address follows what is expanded.
+const plainPaths = () => ({
+  wrapComponents: {
+    DeepLink:
+      (Link, { React }) =>
+      (props) =>
+        props.path.includes("/") ? React.createElement("span", null, props.text) : React.createElement(Link, props),
+  },
+});
+
 const reference = document.querySelector("#reference");
 const spec = await (await fetch(reference.dataset.description)).json();
 showOtherOrigin(spec.servers[0].url);
@@ -30,6 +40,7 @@ SwaggerUIBundle({
   spec,
   domNode: reference,
   presets: [SwaggerUIBundle.presets.apis],
+  plugins: [plainPaths],
   deepLinking: true,
   displayRequestDuration: true,
   docExpansion: "list",
