@@ -367,8 +367,8 @@ const READS: Record<string, () => Promise<string>> = {
   ...Object.fromEntries(LISTS.map((noun) => [`${noun} list`, async () => `${noun} list`])),
 };
 
-/** Commands that use no database: `user token` signs with a key file of the embedded servers. */
-const ELSEWHERE = ["user token", "sandbox check"];
+/** Commands that use no database: `completion` prints a script, `user token` signs with a key file of the embedded servers. */
+const ELSEWHERE = ["voucherctl completion", "user token", "sandbox check"];
 
 /** Commands tested in test/db/{roles,durability}.test.ts on a Postgres of their own, because they are about the whole server. */
 const ON_THE_SERVER = ["db roles", "db check"];
