@@ -78,10 +78,11 @@ export function readConfig(env: Environment) {
       issuer: values.AUTH_ISSUER ?? null,
       audience: values.AUTH_AUDIENCE ?? null,
     },
-    /** The operator pages and the queue dashboard: their password, null when they are off, and whether they may change anything. */
+    /** The operator pages and the queue dashboard: their password, null when they are off; whether they may change anything, and where. */
     ops: {
       token: values.OPS_TOKEN === OPS_OFF ? null : (values.OPS_TOKEN ?? null),
       writable: values.OPS_WRITABLE === "true",
+      databaseUrl: values.OPS_DATABASE_URL ?? values.DATABASE_URL,
     },
     /** Where to report a vulnerability, in /.well-known/security.txt. */
     securityContact: values.SECURITY_CONTACT ?? null,

@@ -50,25 +50,28 @@ export const webhookEnvironment = z.object({
   WEBHOOK_ALLOW_PRIVATE: z.enum(["true", "false"]).default("false"),
 });
 
+/** The address of a database. */
+const databaseUrl = z
+  .string()
+  .refine((url) => !namesSeveralHosts(url), {
+    error:
+      "names several hosts, which the service does not choose between; give one address that always leads to the primary, such as a proxy's",
+    abort: true,
+  })
+  .pipe(
+    z.url({
+      protocol: /^postgres(ql)?$/,
+      error: "must be an address like postgres://user:password@host:5432/database",
+    }),
+  );
+
 export const environment = z.object({
   PORT: integer(0, 65_535).default(3000),
   BASE_URL: z
     .url({ protocol: /^https?$/, error: "must be an address like https://vouchers.example.com" })
     .refine((url) => !/[?#]/.test(url), "must have neither a query nor a fragment")
     .optional(),
-  DATABASE_URL: z
-    .string()
-    .refine((url) => !namesSeveralHosts(url), {
-      error:
-        "names several hosts, which the service does not choose between; give one address that always leads to the primary, such as a proxy's",
-      abort: true,
-    })
-    .pipe(
-      z.url({
-        protocol: /^postgres(ql)?$/,
-        error: "must be an address like postgres://user:password@host:5432/database",
-      }),
-    ),
+  DATABASE_URL: databaseUrl,
   REDIS_URL: z.string().superRefine((text, issues) => {
     try {
       parseRedisUrl(text);
@@ -120,6 +123,7 @@ export const environment = z.object({
     .optional(),
   SECURITY_CONTACT: z.url({ protocol: /^(mailto|https)$/, error: "must begin with mailto: or https:" }).optional(),
   OPS_WRITABLE: z.enum(["true", "false"]).default("false"),
+  OPS_DATABASE_URL: databaseUrl.optional(),
   SWEEP_INTERVAL_MS: integer(100, 600_000).default(5_000),
   CHAIN_CHECK_HOURS: integer(1, 8_760).default(168),
   METRICS_PORT: integer(0, 65_535).optional(),

@@ -15,6 +15,7 @@ try {
   const server = await listen(createApp(ctx), config.port, ctx.log, (code) => ctx.metrics?.refusals.with(code).inc());
   drainOnSignal(ctx.log, async () => {
     ctx.webhookSender.stop();
+    ctx.console?.stop();
     await server.close();
     await metrics?.close();
     await ctx.close();

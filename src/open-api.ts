@@ -3,6 +3,7 @@ import type { Config } from "./config.ts";
 import { openPool } from "./db/pool.ts";
 import { openLimits } from "./limits/open-limits.ts";
 import { openApiMetrics } from "./metrics/open-metrics.ts";
+import { openConsole } from "./open-console.ts";
 import { openService } from "./open-service.ts";
 import { AwaitedQueue } from "./queues/awaited-queue.ts";
 import { redeemQueue, sealQueue } from "./queues/catalog.ts";
@@ -92,6 +93,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
     completeUntil: openCompleteUntil(service),
     probes,
     users: new UserAuthenticator(config.users, deployment.clock),
+    console: openConsole(service, config),
     queueViews: service.closeLater(new QueueViews(config, deployment, log)),
   };
 }

@@ -6,7 +6,7 @@ import { isDatabaseUnavailable } from "../db/transaction.ts";
 import type { Window } from "../domain/offer.ts";
 import { AUDIENCES, type Audience } from "../domain/voucher.ts";
 import { exportBatch } from "../services/admin/export-batch.ts";
-import { type IssueInput, issueBatch } from "../services/admin/issue-batch.ts";
+import { COUNT_MAX, type IssueInput, issueBatch } from "../services/admin/issue-batch.ts";
 import { readBatch } from "../services/admin/read-batch.ts";
 import { type BatchVoidResult, readBatchSize, voidBatch } from "../services/admin/void-batch.ts";
 import { openCodesFile } from "./codes-file.ts";
@@ -19,9 +19,6 @@ import { addList } from "./list.ts";
 import { integer, isoDate, name } from "./option-parsers.ts";
 import { paint } from "./paint.ts";
 import type { Progress } from "./progress.ts";
-
-/** Maximum number of vouchers in a batch. */
-const COUNT_MAX = 10_000_000;
 
 interface IssueOptions {
   product: string;

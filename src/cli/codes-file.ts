@@ -1,6 +1,7 @@
 import { lstatSync, renameSync, rmSync, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { AppError } from "../contract/errors.ts";
+import { CODES_HEAD, codesLine } from "../services/admin/export-batch.ts";
 import type { IssuedVoucher } from "../services/admin/issue-batch.ts";
 
 /**
@@ -32,7 +33,7 @@ export async function openCodesFile(file: string, total: number, kind: "new" | "
     rmSync(unfinished, { force: true });
   };
   try {
-    await handle.appendFile("id,code,serial\n");
+    await handle.appendFile(CODES_HEAD);
   } catch (error) {
     await discard();
     throw error;
@@ -42,7 +43,7 @@ export async function openCodesFile(file: string, total: number, kind: "new" | "
     isComplete: () => count === total,
     async write(vouchers: readonly IssuedVoucher[]): Promise<void> {
       // appendFile writes everything or fails; a single write to a nearly full disk may write only a part.
-      await handle.appendFile(vouchers.map(({ id, code, serial }) => `${id},${quote(code)},${serial}\n`).join(""));
+      await handle.appendFile(vouchers.map(codesLine).join(""));
       count += vouchers.length;
     },
     /** Keeps the unfinished file of a batch that may or may not have been committed, and tells the user. */
@@ -97,9 +98,4 @@ async function createUnfinished(file: string, unfinished: string): Promise<FileH
       { cause: error },
     );
   }
-}
-
-/** Quotes a field as RFC 4180 says. */
-function quote(field: string): string {
-  return /[",]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
 }

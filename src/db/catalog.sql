@@ -103,3 +103,20 @@ SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_ti
        SELECT count(*)::int AS left FROM (SELECT 1 FROM vouchers AS v WHERE v.batch_id = o.id AND v.pickable LIMIT 1001) AS up_to_1001
        ) AS supply
  ORDER BY o.id DESC;
+
+-- name: find_place
+-- The entity with an id, and those that it belongs to: a voucher's batch, product, brand and organization.
+-- $1 id text of an organization, brand, product, batch, voucher, contract, key or webhook endpoint
+SELECT o.id AS "organizationId", o.name AS "organizationName", o.sandbox, br.id AS "brandId", br.name AS "brandName", p.id AS "productId",
+       p.name AS "productName", b.id AS "batchId", b.voucher_count AS "voucherCount", b.valid_until AS "validUntil", v.id AS "voucherId", v.code, c.id AS "contractId", c.user_id AS "userId",
+       CASE WHEN c.status = 'Active' AND c.ends_at <= clock_timestamp() THEN 'Ended' ELSE c.status END AS "contractStatus",
+       c.ends_at AS "contractEndsAt", k.id AS "keyId", k.label AS "keyLabel", w.id AS "webhookId", w.url
+  FROM (SELECT $1::text AS id) AS named
+  LEFT JOIN vouchers AS v ON v.id = named.id
+  LEFT JOIN batches AS b ON b.id = COALESCE(v.batch_id, named.id)
+  LEFT JOIN products AS p ON p.id = COALESCE(b.product_id, named.id)
+  LEFT JOIN referrer_contracts AS c ON c.id = named.id
+  LEFT JOIN brands AS br ON br.id = COALESCE(p.brand_id, c.brand_id, named.id)
+  LEFT JOIN api_keys AS k ON k.id = named.id
+  LEFT JOIN webhook_endpoints AS w ON w.id = named.id AND w.deleted_at IS NULL
+  JOIN organizations AS o ON o.id = COALESCE(br.organization_id, k.organization_id, w.organization_id, named.id);

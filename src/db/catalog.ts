@@ -1,4 +1,5 @@
 import { markSandbox } from "../contract/fields.ts";
+import type { ContractStatus } from "../domain/audience.ts";
 import type { Window, WindowKind } from "../domain/offer.ts";
 import type { Audience, VoucherType } from "../domain/voucher.ts";
 import { bigint, boolean, integer, numeric, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
@@ -64,6 +65,30 @@ const BATCH_OF_ORGANIZATION = {
   left: integer,
 };
 
+/** An entity of the catalog with those that it belongs to. What does not apply is null. */
+const PLACE = {
+  organizationId: text,
+  organizationName: text,
+  sandbox: boolean,
+  brandId: orNull(text),
+  brandName: orNull(text),
+  productId: orNull(text),
+  productName: orNull(text),
+  batchId: orNull(text),
+  voucherCount: orNull(integer),
+  validUntil: orNull(timestamptz),
+  voucherId: orNull(text),
+  code: orNull(text),
+  contractId: orNull(text),
+  userId: orNull(text),
+  contractStatus: orNull(textOf<ContractStatus>()),
+  contractEndsAt: orNull(timestamptz),
+  keyId: orNull(text),
+  keyLabel: orNull(text),
+  webhookId: orNull(text),
+  url: orNull(text),
+};
+
 export const sql = loadStatements(new URL("./catalog.sql", import.meta.url), {
   insert_organization: {},
   find_organization: { name: text, sandbox: boolean },
@@ -75,6 +100,7 @@ export const sql = loadStatements(new URL("./catalog.sql", import.meta.url), {
   find_batch_size: { count: integer },
   select_windows: { kind: textOf<WindowKind>(), opensAt: orNull(timestamptz), closesAt: orNull(timestamptz) },
   find_batch: { ...BATCH, left: bigint, sandbox: boolean },
+  find_place: PLACE,
   select_brands: BRAND,
   select_brands_of_organization: BRAND,
   select_batches_of_organization: BATCH_OF_ORGANIZATION,
@@ -200,4 +226,11 @@ export function selectBatchesOfOrganization(
   limit: number,
 ): Promise<BatchOfOrganization[]> {
   return readRows(db, sql.select_batches_of_organization, [organizationId, before, limit]);
+}
+
+export type Place = Row<typeof PLACE>;
+
+/** The entity with an id, of any kind that {@link PLACE} names, or null. */
+export function findPlace(db: Queryable, id: string): Promise<Place | null> {
+  return readRow(db, sql.find_place, [id]);
 }

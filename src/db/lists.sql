@@ -59,8 +59,9 @@ SELECT c.id, c.brand_id AS "brandId", b.name AS brand, c.user_id AS "userId", s.
 -- name: list_links
 -- Referral links in the order of their codes.
 -- $1 contract_id text or null, $2 product_id text or null, $3 user_id text or null, $4 after code text (exclusive), $5 limit int
-SELECT l.code, l.contract_id AS "contractId", l.product_id AS "productId", c.user_id AS "userId", l.created_at AS "createdAt"
-  FROM referral_links AS l JOIN referrer_contracts AS c ON c.id = l.contract_id
+SELECT l.code, l.contract_id AS "contractId", l.product_id AS "productId", p.name AS "productName", c.user_id AS "userId",
+       l.created_at AS "createdAt"
+  FROM referral_links AS l JOIN referrer_contracts AS c ON c.id = l.contract_id JOIN products AS p ON p.id = l.product_id
  WHERE l.code > $4::text AND ($1::text IS NULL OR l.contract_id = $1::text) AND ($2::text IS NULL OR l.product_id = $2::text)
    AND ($3::text IS NULL OR c.user_id = $3::text)
  ORDER BY l.code LIMIT $5::int;

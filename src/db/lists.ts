@@ -51,7 +51,14 @@ export const sql = loadStatements(new URL("./lists.sql", import.meta.url), {
     endsAt: orNull(timestamptz),
     offeredAt: timestamptz,
   },
-  list_links: { code: text, contractId: text, productId: text, userId: text, createdAt: timestamptz },
+  list_links: {
+    code: text,
+    contractId: text,
+    productId: text,
+    productName: text,
+    userId: text,
+    createdAt: timestamptz,
+  },
   find_by_name: { id: text },
   find_unknown_filter: { kind: text, id: text },
 });

@@ -44,6 +44,7 @@ try {
     DATABASE_URL: servers.databaseUrl,
     REDIS_URL: servers.redisUrl,
     RESERVATION_TOKEN_SECRET: process.env.RESERVATION_TOKEN_SECRET || (servers.reservationTokenSecret ?? undefined),
+    OPS_WRITABLE: process.env.OPS_WRITABLE || "true",
     OPS_TOKEN: process.env.OPS_TOKEN || (servers.opsToken ?? undefined),
   };
   const config = readApiConfig(env);

@@ -7,7 +7,7 @@ import { ROLES, type RoleName } from "../../src/db/roles/apply-roles.ts";
 import { readStatements, type Statement } from "../../src/db/statements.ts";
 import { makeRoles } from "../support/logins.ts";
 import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
-import { statementsOf } from "../support/statement-users.ts";
+import { statementsOf, statementsWithout } from "../support/statement-users.ts";
 import { issueVouchers, makePartner } from "../support/supply.ts";
 
 const DIRECTORY = new URL("../../src/db/", import.meta.url);
@@ -24,8 +24,9 @@ const OF_OWNER = new Set([
   "delete_witness_sizes",
 ]);
 const RUN_BY: Record<RoleName, Set<string>> = {
-  // Does not include workers/log.ts, which runs as pva_log.
-  pva_api: statementsOf(
+  // Does not include workers/log.ts, which runs as pva_log, and what operators do on pages, which runs as pva_admin.
+  pva_api: statementsWithout(
+    "src/http/ops/actions/",
     "src/main.ts",
     "workers/redeem.ts",
     "workers/seal.ts",

@@ -112,14 +112,15 @@ describe("npm start on a machine without servers", () => {
     tryPartnerCommands(first.output);
   });
 
-  it("npm start on a machine without servers prints a password that opens the queue dashboard", async () => {
+  it("npm start on a machine without servers prints a password that opens the queue dashboard and the forms of the operator pages", async () => {
     const [, pages = "", password = ""] = /(\S+) +password (\S+)/.exec(first.output) ?? [];
     const address = `${pages}/queues`;
-    const open = (given: string) =>
-      fetch(address, { headers: { authorization: `Basic ${Buffer.from(`:${given}`).toString("base64")}` } });
+    const open = (given: string, path = "") =>
+      fetch(address + path, { headers: { authorization: `Basic ${Buffer.from(`:${given}`).toString("base64")}` } });
     expect(address).toBe(`http://localhost:${port}/ops/queues`);
     expect((await open(`${password}x`)).status).toBe(401);
     expect((await open(password)).status).toBe(200);
+    expect((await open(password, "/../organizations/new")).status).toBe(200);
   });
 
   /** Runs a program in the folder of `npm start`, without its port. */

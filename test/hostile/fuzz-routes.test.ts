@@ -44,7 +44,7 @@ const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], { path: string
     { path: "/ops/vouchers/:id", methods: ["GET"] },
     { path: "/ops/vouchers/:id/release", methods: ["POST"] },
     { path: "/ops/organizations/:id", methods: ["GET"] },
-    { path: "/ops/batches/:id", methods: ["GET"] },
+    ...["batches", "brands", "products", "contracts"].map((each) => ({ path: `/ops/${each}/:id`, methods: ["GET"] })),
     { path: "/ops/runbook", methods: ["GET"] },
     { path: "/ops/queues", methods: ["GET"] },
     { path: "/ops/queues/:page", methods: ["GET"] },

@@ -22,6 +22,7 @@ type Environment = Record<string, string>;
 export function testConfig(servers: TestServers, env: Environment = {}) {
   return readConfig({
     DATABASE_URL: servers.databaseUrl,
+    OPS_DATABASE_URL: servers.adminUrl,
     REDIS_URL: servers.redisUrl,
     QUEUE_SHARDS: String(servers.queueShards[0]),
     BASE_URL,

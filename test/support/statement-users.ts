@@ -11,8 +11,13 @@ const DB = join(ROOT, "src/db/");
  * @param entries the program's entry files, relative to the repository.
  */
 export function statementsOf(...entries: string[]): Set<string> {
+  return statementsWithout(null, ...entries);
+}
+
+/** As {@link statementsOf}, without a folder whose files run as another role, and what only they import. */
+export function statementsWithout(folder: string | null, ...entries: string[]): Set<string> {
   const found = new Set<string>();
-  for (const file of filesOf(entries)) {
+  for (const file of filesOf(entries, folder)) {
     if (file.startsWith(DB)) continue;
     for (const { names, target } of importsOf(file)) {
       if (target.startsWith(DB)) for (const statement of statementsBehind(target, names)) found.add(statement);
@@ -22,10 +27,10 @@ export function statementsOf(...entries: string[]): Set<string> {
 }
 
 /** Finds every file that the entries import, directly or indirectly. */
-function filesOf(entries: readonly string[]): Set<string> {
+function filesOf(entries: readonly string[], without: string | null): Set<string> {
   const files = new Set<string>();
   const visit = (file: string) => {
-    if (files.has(file)) return;
+    if (files.has(file) || (without !== null && file.startsWith(join(ROOT, without)))) return;
     files.add(file);
     for (const { target } of importsOf(file)) visit(target);
   };

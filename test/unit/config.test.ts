@@ -231,6 +231,7 @@ it.each<[name: string, ...values: string[]]>([
   ["WORKER_CONCURRENCY", "0", "1001", "many", "1.5"],
   ["OPS_TOKEN", "fifteen letters", "OFF", "on"],
   ["OPS_WRITABLE", "1", "yes", "TRUE"],
+  ["OPS_DATABASE_URL", "mysql://db/vouchers"],
   ["WORKER_QUEUES", "redeem,mail", ",", "all", "redeem seal"],
 ])("the configuration does not start with a bad %s, and names it", (name, ...values) => {
   for (const value of values) {
@@ -313,9 +314,15 @@ describe("the dashboard's token", () => {
   const production = { ...REQUIRED, NODE_ENV: "production", RESERVATION_TOKEN_SECRET: OWN_SECRET };
 
   it("the dashboard's token opens a dashboard that changes nothing, unless told that it may", () => {
-    expect(read().ops).toEqual({ token: null, writable: false });
-    expect(read({ OPS_TOKEN: "sixteen letters!" }).ops).toEqual({ token: "sixteen letters!", writable: false });
-    expect(read({ OPS_TOKEN: OWN_SECRET, OPS_WRITABLE: "true" }).ops).toEqual({ token: OWN_SECRET, writable: true });
+    expect(read().ops).toMatchObject({ token: null, writable: false });
+    expect(read({ OPS_TOKEN: "sixteen letters!" }).ops).toMatchObject({ token: "sixteen letters!", writable: false });
+    expect(read({ OPS_TOKEN: OWN_SECRET, OPS_WRITABLE: "true" }).ops).toMatchObject({
+      token: OWN_SECRET,
+      writable: true,
+    });
+    const OPS_DATABASE_URL = "postgres://pva_admin@db.internal/vouchers";
+    expect(read().ops.databaseUrl).toBe(read().databaseUrl);
+    expect(read({ OPS_DATABASE_URL }).ops.databaseUrl).toBe(OPS_DATABASE_URL);
     expect(read({ OPS_WRITABLE: "false" }).ops.writable).toBe(false);
   });
 

@@ -43,9 +43,8 @@ GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pv
 
 -- pva_api: the API and worker processes.
 
--- Written by voucherctl and read by the service. The operator pages show the name of an organization.
-GRANT SELECT (id, name, sandbox) ON organizations TO pva_api;
-GRANT SELECT ON deployment, migrations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links,
+-- Written by voucherctl and the console, and read by the service.
+GRANT SELECT ON organizations, deployment, migrations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links,
                 api_keys, api_key_secrets
    TO pva_api;
 -- The sweeper records the expiry of batches and the end of contracts.

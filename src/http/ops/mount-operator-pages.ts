@@ -2,6 +2,7 @@ import express, { type Request, type RequestHandler, type Response, Router } fro
 import { AppError } from "../../contract/errors.ts";
 import { DELIVERY_STATES } from "../../contract/webhook-deliveries.ts";
 import type { ApiContext } from "../../open-api.ts";
+import { listCatalog } from "../../services/admin/list-catalog.ts";
 import { readBatch } from "../../services/admin/read-batch.ts";
 import {
   listBrands,
@@ -9,6 +10,7 @@ import {
   type OrganizationPage,
   readOrganization,
 } from "../../services/admin/read-organization.ts";
+import { readPlace } from "../../services/admin/read-place.ts";
 import { readVoucherHistory } from "../../services/admin/read-voucher-history.ts";
 import { searchVouchers } from "../../services/admin/search-vouchers.ts";
 import { type Operator, recordLook } from "../../services/audit/record-look.ts";
@@ -19,7 +21,9 @@ import { pathId } from "../endpoint.ts";
 import type { Html } from "../pages/html.ts";
 import { offerPage, sendPage } from "../pages/offer-page.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
+import { mountActions } from "./actions/mount-actions.ts";
 import { authenticateOperator, nameOf, refuseWrites } from "./authenticate-operator.ts";
+import { CATALOG_PAGES } from "./catalog-pages.ts";
 import { renderLogPage } from "./log-page.ts";
 import { OPS_PATH, opsPath, SEARCH_MAX } from "./operator-frame.ts";
 import { renderBatchPage, renderOrganizationPage } from "./organization-page.ts";
@@ -34,6 +38,7 @@ export function mountOperatorPages(router: Router, ctx: ApiContext): void {
   const { token } = ctx.config.ops;
   if (token === null) return;
   const pages = Router({ caseSensitive: true });
+  if (ctx.console !== null) mountActions(pages, ctx, ctx.console);
   for (const [path, render] of Object.entries(PAGES)) {
     pages.get(path, async (request, response) => {
       response.locals.route = `${OPS_PATH}${path}`;
@@ -57,6 +62,8 @@ type RenderPage = (ctx: ApiContext, request: Request, operator: Operator) => Pro
 
 /** Every page by its path after `/ops`. Pages with data of partners or customers record each view. */
 const PAGES: Record<string, RenderPage> = {
+  ...CATALOG_PAGES,
+
   "/": async (ctx, request) => renderBrandsPage(ctx.config, await listBrands(ctx, queryText(request, "after"))),
 
   "/runbook": async ({ config }) => renderRunbookPage(config),
@@ -88,7 +95,7 @@ const PAGES: Record<string, RenderPage> = {
     if (!id.startsWith("vch_")) throw new AppError("voucher_not_found", "No voucher has this id.");
     const history = await readVoucherHistory(ctx, id, null);
     await recordLook(ctx, operator, "page voucher", { type: "VoucherInstance", id: history.voucher.id });
-    return renderVoucherPage(ctx.config, history, ctx.config.ops.writable);
+    return renderVoucherPage(ctx.config, history);
   },
 
   "/organizations/:id": async (ctx, request, operator) => {
@@ -101,7 +108,8 @@ const PAGES: Record<string, RenderPage> = {
   "/batches/:id": async (ctx, request, operator) => {
     const batch = await readBatch(ctx, pathId(request.params.id));
     await recordLook(ctx, operator, "page batch", { type: "Batch", id: batch.id });
-    return renderBatchPage(ctx.config, batch);
+    const listings = await listCatalog(ctx, "listings", { batch: batch.id }, { after: "", limit: 1 });
+    return renderBatchPage(ctx.config, batch, await readPlace(ctx, "batches", batch.id), listings.items[0]?.id ?? null);
   },
 
   "/webhooks/:id": async (ctx, request, operator) => {

@@ -1,9 +1,9 @@
 import type { ListedKey } from "../../db/api-keys.ts";
-import type { BatchSummary } from "../../db/catalog.ts";
+import type { BatchSummary, Place } from "../../db/catalog.ts";
 import type { OrganizationPage, OrganizationSummary } from "../../services/admin/read-organization.ts";
 import { type Html, html } from "../pages/html.ts";
-import type { Site } from "../pages/layout.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
+import { linkActions, type OperatedSite } from "./action-links.ts";
 import {
   COUNT,
   layOutForOperators,
@@ -16,13 +16,18 @@ import {
   renderTable,
   USD,
 } from "./operator-frame.ts";
+import { renderTrail } from "./render-trail.ts";
 import { renderWebhooks } from "./webhook-page.ts";
 
 /** The list of batches counts the vouchers left in a batch up to this number; the database, up to one more. */
 const LEFT_MAX = 1_000;
 
 /** An organization: its brands, a page of redemptions, a page of batches, a page of API keys, and its webhook endpoints. */
-export function renderOrganizationPage(site: Site, organization: OrganizationSummary, page: OrganizationPage): Html {
+export function renderOrganizationPage(
+  site: OperatedSite,
+  organization: OrganizationSummary,
+  page: OrganizationPage,
+): Html {
   const { id, brands, redemptions, batches, keys, webhooks } = organization;
   const path = opsPath(site, "organizations", id);
   const oldest = redemptions.at(-1);
@@ -34,8 +39,14 @@ export function renderOrganizationPage(site: Site, organization: OrganizationSum
     html`<h1>${organization.name}${renderSandbox(organization.sandbox)}</h1>
 ${renderFacts([
   ["Organization", html`<code>${id}</code>`],
-  ["Brands", brands.map(({ name }) => name).join(", ") || "none"],
+  [
+    "Brands",
+    brands.length === 0
+      ? "none"
+      : html`${brands.map(({ id, name }) => html`<a href="${opsPath(site, "brands", id)}"><bdi>${name}</bdi></a> `)}`,
+  ],
 ])}
+${linkActions(site, ["organizations", id], ["brands/new", "New brand"], ["keys/new", "New API key"])}
 <section aria-labelledby="redemptions">
 <h2 id="redemptions">${page.redemptionsBefore === null ? "Last redemptions" : "Earlier redemptions"}</h2>
 ${renderTable(
@@ -83,7 +94,7 @@ ${renderTable(
   // The search links to the id of a key.
   keys.map((key) => [
     html`<code id="${key.id}">${key.id}</code>${key.label === null ? null : html`<br>${key.label}`}`,
-    renderKeyState(key),
+    html`${renderKeyState(key)}${key.state === "Active" ? linkActions(site, ["keys", key.id], ["rotate", "Rotate"], ["revoke", "Revoke"]) : null}`,
     key.lastUsedAt === null ? "never" : renderTime(key.lastUsedAt, MINUTES),
     key.scopes.join(", "),
     renderTime(key.createdAt, MINUTES),
@@ -104,23 +115,38 @@ function renderKeyState({ state, revokedAt, expiresAt }: ListedKey): Html {
   return html`${renderStatus(state)}${at === null ? null : html` ${state === "Active" ? "until " : ""}${renderTime(at, MINUTES)}`}`;
 }
 
-/** A batch with the number of its vouchers in each status. */
-export function renderBatchPage(site: Site, batch: BatchSummary): Html {
+/** A batch with the number of its vouchers in each status, and its listing. */
+export function renderBatchPage(site: OperatedSite, batch: BatchSummary, place: Place, listingId: string | null): Html {
   const { claim, buy } = batch.windows;
   const kinds = [claim === null ? [] : ["claim"], buy === null ? [] : ["buy"]].flat();
   return layOutForOperators(
     site,
     `Batch ${batch.id}`,
-    html`<h1>Batch${renderSandbox(batch.sandbox)}</h1>
+    html`${renderTrail(site, place)}<h1>Batch${renderSandbox(batch.sandbox)}</h1>
 ${renderFacts([
   ["Id", html`<code>${batch.id}</code>`],
-  ["Product", batch.productName],
+  ["Product", html`<a href="${opsPath(site, "products", batch.productId)}"><bdi>${batch.productName}</bdi></a>`],
   ["Price", USD.format(batch.priceUsd)],
   ["Audience", batch.audience],
   ["Windows", kinds.length === 0 ? "none" : kinds.join(", ")],
   ["Valid until", renderTime(batch.validUntil)],
   ["Issued", `${COUNT.format(batch.count)} vouchers`],
+  [
+    "Listing",
+    listingId === null
+      ? null
+      : html`<a href="${site.basePath}/marketplace/listings/${listingId}"><code>${listingId}</code></a>`,
+  ],
 ])}
+${linkActions(
+  site,
+  ["batches", batch.id],
+  ["print", "Print sheet"],
+  ["codes.csv", "Codes as CSV"],
+  ...(listingId === null ? [["listings/new", "List on the marketplace"] as const] : []),
+  ...(batch.active === 0 ? [] : [["void", "Void the batch"] as const]),
+)}
+${linkActions(site, ["organizations", place.organizationId], ["keys/new", "New API key"])}
 <h2>What is left</h2>
 ${renderFacts([
   ["Active", COUNT.format(batch.active)],

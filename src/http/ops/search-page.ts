@@ -2,6 +2,7 @@ import type { FoundVoucher } from "../../contract/voucher-history.ts";
 import type { Brand } from "../../db/catalog.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
+import { linkActions, type OperatedSite } from "./action-links.ts";
 import {
   layOutForOperators,
   linkOrganization,
@@ -14,7 +15,7 @@ import {
 
 /** The operators' start page: brands with their organizations. The search form is in the page frame. */
 export function renderBrandsPage(
-  site: Site,
+  site: OperatedSite,
   { brands, hasMore }: { brands: readonly Brand[]; hasMore: boolean },
 ): Html {
   const last = brands.at(-1);
@@ -22,11 +23,12 @@ export function renderBrandsPage(
     site,
     "Brands",
     html`<h1>Brands</h1>
+${linkActions(site, ["organizations"], ["new", "New organization"])}
 ${renderTable(
   "Brands",
   ["Brand", "Organization"],
   brands.map((brand) => [
-    html`${brand.name}${renderSandbox(brand.sandbox)}`,
+    html`<a href="${opsPath(site, "brands", brand.id)}"><bdi>${brand.name}</bdi></a>${renderSandbox(brand.sandbox)}`,
     linkOrganization(site, brand.organizationId),
   ]),
   html`There are no brands. Create one with <code>voucherctl brand create</code>.`,

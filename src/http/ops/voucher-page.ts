@@ -2,8 +2,9 @@ import type { PartnerEvent } from "../../contract/events.ts";
 import type { PastReservation, VoucherHistory } from "../../contract/voucher-history.ts";
 import { describeEvent } from "../pages/event-words.ts";
 import { type Html, html } from "../pages/html.ts";
-import { SANDBOX_NOTICE, type Site } from "../pages/layout.ts";
+import { SANDBOX_NOTICE } from "../pages/layout.ts";
 import { renderTime } from "../pages/time.ts";
+import { linkActions, type OperatedSite } from "./action-links.ts";
 import {
   layOutForOperators,
   linkBatch,
@@ -16,9 +17,8 @@ import {
 /**
  * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher, it shows only the end of the
  * code and no payloads.
- * @param writable whether the page offers to release a live reservation.
  */
-export function renderVoucherPage(site: Site, history: VoucherHistory, writable: boolean): Html {
+export function renderVoucherPage(site: OperatedSite, history: VoucherHistory): Html {
   const { voucher, events, reservations, redemption } = history;
   // The code of an Active voucher is worth money, so it is hidden. The payloads contain it, so they are hidden too.
   const isUsable = voucher.status === "Active";
@@ -26,7 +26,7 @@ export function renderVoucherPage(site: Site, history: VoucherHistory, writable:
     ...events.map((event) => ({ at: event.occurredAt, entry: renderEvent(event, redemption, !isUsable) })),
     ...reservations.map((reservation) => ({
       at: reservation.startedAt,
-      entry: renderReservation(site, voucher.id, reservation, writable),
+      entry: renderReservation(site, voucher.id, reservation),
     })),
   ].toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
   return layOutForOperators(
@@ -46,6 +46,7 @@ ${renderFacts([
   ["Redeem code", voucher.redeemCode === null ? null : html`<code>${voucher.redeemCode}</code>`],
   ["Public history", html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
 ])}
+${linkActions(site, ["vouchers", voucher.id], ...(isUsable ? [["void", "Void this voucher"] as const] : []))}
 <section aria-labelledby="life">
 <h2 id="life">What happened</h2>
 <ol class="life">
@@ -76,10 +77,10 @@ ${event.payload === null || !showsPayload ? null : html`<details><summary>Payloa
 `;
 }
 
-function renderReservation(site: Site, voucherId: string, reservation: PastReservation, writable: boolean): Html {
+function renderReservation(site: OperatedSite, voucherId: string, reservation: PastReservation): Html {
   const { ticket, state, keyId, keyLabel, expiresAt, endedAt, endReason } = reservation;
   const release =
-    writable && state === "Live"
+    site.ops.writable && state === "Live"
       ? html`<form action="${opsPath(site, "vouchers", voucherId, "release")}" method="post"><input type="hidden" name="ticket" value="${ticket}">
 <button type="submit">Release this reservation</button></form>`
       : null;

@@ -5,6 +5,7 @@ import type { WebhookPage, WebhookSummary } from "../../services/webhooks/read-w
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { renderTime } from "../pages/time.ts";
+import { linkActions, type OperatedSite } from "./action-links.ts";
 import {
   COUNT,
   layOutForOperators,
@@ -25,7 +26,7 @@ const REASONS: Record<WebhookDisabledReason, string> = {
 };
 
 /** The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The secret is not stored. */
-export function renderWebhookPage(site: Site, summary: WebhookSummary, page: WebhookPage): Html {
+export function renderWebhookPage(site: OperatedSite, summary: WebhookSummary, page: WebhookPage): Html {
   const { endpoint, deliveries, nextCursor, pending, morePending } = summary;
   const path = opsPath(site, "webhooks", endpoint.id);
   const filter = page.state === undefined ? "" : `state=${page.state}&`;
@@ -55,6 +56,13 @@ ${renderFacts([
     `${morePending ? "more than " : ""}${COUNT.format(pending)} ${pending === 1 ? "delivery" : "deliveries"}`,
   ],
 ])}
+${linkActions(
+  site,
+  ["webhooks", endpoint.id],
+  ["test", "Test"],
+  endpoint.disabledReason === null ? ["disable", "Disable"] : ["enable", "Enable"],
+  ["replay", "Send deliveries again"],
+)}
 <section aria-labelledby="deliveries">
 <h2 id="deliveries">${page.cursor === undefined ? "Last deliveries" : "Earlier deliveries"}</h2>
 <p>Deliveries of the last ${DELIVERIES_KEPT_DAYS} days: ${page.state === undefined ? html`<strong>all</strong>` : html`<a href="${path}">all</a>`}${DELIVERY_STATES.map(

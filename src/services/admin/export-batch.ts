@@ -5,6 +5,14 @@ import type { IssuedVoucher } from "./issue-batch.ts";
 /** Most vouchers that one query reads: less than a megabyte. */
 const CHUNK_SIZE = 5_000;
 
+/** The head of a CSV file of codes. */
+export const CODES_HEAD = "id,code,serial\n";
+
+/** A line of a CSV file of codes (RFC 4180). */
+export function codesLine({ id, code, serial }: IssuedVoucher): string {
+  return `${id},${/[",]/.test(code) ? `"${code.replaceAll('"', '""')}"` : code},${serial}\n`;
+}
+
 /**
  * Reads the codes of all vouchers of a batch in order of serials, including vouchers that are redeemed, voided or expired. Commits the audit
  * entry after the last chunk.
@@ -31,4 +39,21 @@ export function exportBatch(
     },
     { before: { codesExported: 0 }, after: (count) => ({ codesExported: count }) },
   );
+}
+
+/** The serials of some vouchers of a batch: the first, and the last. */
+export interface Serials {
+  from: number;
+  to: number;
+}
+
+/** Reads codes for a reader who cannot give back what was sent: commits the audit entry before the first chunk. */
+export async function sendCodes(ctx: AuditContext, batchId: string, { from, to }: Serials) {
+  const states = { before: { codesExported: 0 }, after: () => ({ codesExported: to - from + 1 }) };
+  await withAuditEntry(ctx, { type: "Batch", id: batchId }, async () => undefined, states);
+  return (async function* () {
+    for (let after = from - 1; after < to; after += CHUNK_SIZE) {
+      yield await selectVouchersOfBatch(ctx.pool, batchId, after, Math.min(CHUNK_SIZE, to - after));
+    }
+  })();
 }

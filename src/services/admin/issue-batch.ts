@@ -13,6 +13,8 @@ import type { Window, WindowKind } from "../../domain/offer.ts";
 import type { Audience } from "../../domain/voucher.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 
+/** Maximum number of vouchers in a batch. */
+export const COUNT_MAX = 10_000_000;
 /** Vouchers written at once: less than a megabyte. */
 const CHUNK_SIZE = 1_000;
 /** Vouchers made in one turn of the event loop: about a millisecond. */

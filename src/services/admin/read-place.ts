@@ -1,0 +1,24 @@
+import type pg from "pg";
+import { AppError } from "../../contract/errors.ts";
+import { findPlace, type Place } from "../../db/catalog.ts";
+
+/** The collections whose entities have a page, and the field of a place with the entity's own id. */
+const ID_FIELD = {
+  organizations: "organizationId",
+  brands: "brandId",
+  products: "productId",
+  batches: "batchId",
+  vouchers: "voucherId",
+  contracts: "contractId",
+  keys: "keyId",
+  webhooks: "webhookId",
+} as const;
+
+/** Finds an entity of a collection, and what it belongs to. @throws AppError `not_found`. */
+export async function readPlace({ pool }: { pool: pg.Pool }, collection: string, id: string): Promise<Place> {
+  const place = await findPlace(pool, id);
+  if (place?.[ID_FIELD[collection as keyof typeof ID_FIELD]] !== id) {
+    throw new AppError("not_found", "There is nothing with this id.");
+  }
+  return place;
+}
